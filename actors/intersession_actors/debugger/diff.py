@@ -22,6 +22,7 @@ from intersession_projections.places import (
     events_of_flow,
     flow_id,
 )
+from intersession_projections.run_outcomes import Replies
 
 _MOST: Final = 1000
 """So many exchanges and spawns that one run began are looked at."""
@@ -189,7 +190,8 @@ def _named(view: View, name: str, field: str) -> tuple[Flow, int]:
 
 def _events(view: View, flow: Flow, at: int) -> list[Recorded]:
     found = {recorded.position: recorded for recorded in events_of_flow(view.log, flow)}
-    return list(view.known(found[position] for position in sorted(found) if position <= at))
+    replies = Replies(found.values())  # what has a text may stand right behind what names it
+    return list(view.known(replies.told(found[position]) for position in sorted(found) if position <= at))
 
 
 def _outline(view: View, flow: Flow, events: list[Recorded], at: int, around: frozenset[str]) -> Outline:

@@ -25,7 +25,7 @@ from intersession_actors.exchange.holds import may_hold
 from intersession_actors.exchange.records import RULES
 from intersession_actors.exchange.rules import Circumstances, Gone, decide_open, evolve
 from intersession_actors.exchange.steps import announced_text, primary_step, step_asked
-from intersession_actors.flows import Flow, Leader
+from intersession_actors.flows import Decided, Flow, Leader
 from intersession_actors.gate import word_of
 from intersession_actors.holding import GoingOn, Ruling
 from intersession_actors.policy import HoldOrder
@@ -50,6 +50,7 @@ _DECIDING: dict[Phase, str] = {"primary": "S8", "turn": "K4"}
 """Crash points where a run of the exchange has ended and nothing is decided on it, by phase."""
 
 ExchangeFlow = Flow[Exchange, ExchangeCommand]
+ExchangeDecided = Decided[Exchange, ExchangeCommand, Circumstances]
 
 
 _ASKED: Final = HoldOrder(source="rule", before="every-turn", by="rule", order="rule")
@@ -279,15 +280,15 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
         return reduce(evolve, cast("Sequence[facts.ExchangeEvent]", events), state)
 
     def step(
-        self, flow: ExchangeFlow, after: Exchange, event: facts.Event, cause: str | None
+        self, flow: ExchangeFlow, decided: ExchangeDecided, event: facts.Event, cause: str | None
     ) -> Through | None:
         """Return the turn or the announce turn that is asked for, if one is."""
         del cause
-        return step_asked(after, event, flow.texts)
+        return step_asked(decided.after, event, flow.texts)
 
-    def announced(self, flow: ExchangeFlow, after: Exchange, event: facts.AnnounceDecided) -> str:
+    def announced(self, flow: ExchangeFlow, decided: ExchangeDecided, event: facts.AnnounceDecided) -> str:
         """Return the text that is announced: what the target said, or who released it wrote."""
-        return announced_text(after, event, flow.texts)
+        return announced_text(decided.after, event, flow.texts)
 
     def way_out(self, after: Exchange, command: ExchangeCommand) -> tuple[facts.Route | None, str]:
         """Return where the announce goes, as the target's words (ANN-2)."""

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Final, Generic, NamedTuple, TypeVar
 
+import msgspec
+
 from intersession_actors import session
 from intersession_actors.delivery import ended_in
 from intersession_actors.flows import Led, RecordRead, Rules
@@ -28,6 +30,7 @@ L = TypeVar("L", bound=Led)
 S = TypeVar("S")
 C = TypeVar("C")
 N = TypeVar("N")
+E = TypeVar("E", bound=msgspec.Struct)
 
 
 class Decision(NamedTuple, Generic[S, C, N]):
@@ -53,7 +56,15 @@ class Decision(NamedTuple, Generic[S, C, N]):
         """Whether the rules of today say what was recorded; None where words were erased that they would look at."""
         if are_erased(self.came, self.outcome):
             return None
-        return list(facts.joined(self.decided())) == [recorded.event for recorded in self.came]
+        return list(facts.joined(self.decided())) == [
+            facts.with_parts(_without_text(recorded.event), _without_text) for recorded in self.came
+        ]
+
+
+def _without_text(event: E) -> E:
+    """Return an announce without its text, which is made of what it names."""
+    is_announce = isinstance(event, facts.AnnounceDecided)
+    return msgspec.structs.replace(event, text=None) if is_announce else event
 
 
 def are_erased(came: Sequence[Recorded], outcome: object) -> bool:

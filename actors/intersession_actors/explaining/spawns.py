@@ -14,6 +14,7 @@ from intersession_actors.spawn import Circumstances, Spawn, SpawnCommand
 from intersession_actors.streams import DeliveryEnded, RunEnded
 from intersession_events import facts
 from intersession_events.log import Log, Recorded
+from intersession_projections.run_outcomes import told_in
 from intersession_projections.wording import route_text
 
 Ending = facts.AnnounceDecided | facts.SpawnClosed
@@ -92,8 +93,7 @@ def _changes(decision: SpawnDecision) -> Iterator[tuple[Instead, SpawnDecision]]
 
 
 def _inputs(log: Log, recorded: Recorded, decision: SpawnDecision | None) -> Iterator[Input]:
-    stream = log.stream(recorded.stream, to=recorded.version)
-    for earlier in stream:
+    for earlier in told_in(log, log.stream(recorded.stream, to=recorded.version)):
         match earlier.event:
             case facts.SpawnAccepted() as accepted:
                 at = earlier.position

@@ -3,7 +3,7 @@
 from intersession_events.faces import on_demand
 
 with on_demand(globals()):
-    from intersession_actors.flows.leader import Leader
+    from intersession_actors.flows.leader import Decided, Leader
     from intersession_actors.flows.led import (
         ENDS,
         Begins,
@@ -22,6 +22,7 @@ __all__ = [
     "Appends",
     "Begins",
     "Circumstances",
+    "Decided",
     "Flow",
     "Leader",
     "Led",

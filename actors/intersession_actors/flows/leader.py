@@ -54,13 +54,20 @@ class Leader(ProcessManager[S, C, N]):
         """Return the state after some events."""
         raise NotImplementedError
 
-    def step(self, flow: Flow[S, C], after: S, event: facts.Event, cause: str | None) -> Through | None:
+    def step(
+        self, flow: Flow[S, C], decided: Decided[S, C, N], event: facts.Event, cause: str | None
+    ) -> Through | None:
         """Return what an event asks a session for, if it does."""
         raise NotImplementedError
 
-    def announced(self, flow: Flow[S, C], after: S, event: facts.AnnounceDecided) -> str:
+    def announced(self, flow: Flow[S, C], decided: Decided[S, C, N], event: facts.AnnounceDecided) -> str:
         """Return the text that is announced."""
         raise NotImplementedError
+
+    def stored(self, flow: Flow[S, C], decided: Decided[S, C, N]) -> Sequence[facts.Event]:
+        """Return the events of a decision as they are stored."""
+        del flow
+        return decided.events
 
     def way_out(self, after: S, command: C) -> tuple[facts.Route | None, str]:
         """Return where the announce goes, and as whose words."""
@@ -128,12 +135,12 @@ class Leader(ProcessManager[S, C, N]):
         behind: InFlight | None = None,
     ) -> Plan:
         """Return the plan of what was decided, with what it asks for: a run of a session, or a text for the outbox."""
-        events = facts.joined(decided.events)
+        events = facts.joined(self.stored(flow, decided))
         carried = [
             announce_of(
                 decided.after,
                 event,
-                self.announced(flow, decided.after, event),
+                self.announced(flow, decided, event),
                 self.way_out(decided.after, decided.command),
                 log_id=self.world.log.log_id,
                 time=self.world.time.clock.now_ms(),
@@ -147,7 +154,7 @@ class Leader(ProcessManager[S, C, N]):
             carried=tuple(carried),
             # What was held is decided at its release: that is what leads to the text, not what was held.
             carried_by_last=bool(carried) and isinstance(events[0], facts.ExchangeReleased),
-            through=self.step(flow, decided.after, events[0], cause) if events else None,
+            through=self.step(flow, decided, events[0], cause) if events else None,
             behind=behind,
             cause=cause,
             correlation=flow.correlation,

@@ -12,7 +12,7 @@ with on_demand(globals()):
         SpawnCommand,
     )
     from intersession_actors.spawn.records import RULES
-    from intersession_actors.spawn.rules import Circumstances, Spawn, decide_open
+    from intersession_actors.spawn.rules import Circumstances, Spawn, announced_text, decide_open, with_text
     from intersession_actors.spawn.spawner import Spawner
     from intersession_actors.spawn.steps import announce_run, step_asked, task_run, way_out
 
@@ -28,8 +28,10 @@ __all__ = [
     "SpawnCommand",
     "Spawner",
     "announce_run",
+    "announced_text",
     "decide_open",
     "step_asked",
     "task_run",
     "way_out",
+    "with_text",
 ]

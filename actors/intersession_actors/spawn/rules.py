@@ -3,7 +3,7 @@
 The spawner asks them: state and outcome in, events out. No threads, no clock, no store.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Literal
 
@@ -25,6 +25,7 @@ from intersession_actors.streams import (
     ChildGone,
     DeliveryEnded,
     Refused,
+    Replies,
     Resume,
     RunEnded,
     StepRefused,
@@ -201,12 +202,13 @@ def decide_removed(state: Spawn, error: str | None) -> list[facts.SpawnEvent]:
 
 
 def _task_ended(state: Spawn, outcome: RunEnded, now: Circumstances) -> list[facts.SpawnEvent]:
+    has_text = visible_text(outcome.text) is not None
     ended = facts.ChildEnded(
         run_id=outcome.run_id,
         status=outcome.status,
-        text=visible_text(outcome.text),
+        said="text" if has_text else "nothing",
         error=outcome.error,
-        last_tool_result=outcome.last_tool_result,
+        last_tool_result=None if has_text else outcome.last_tool_result,
         usage=outcome.usage,
         model=outcome.model,
         started_ms=outcome.started_ms,
@@ -232,12 +234,13 @@ def _announce_ended(state: Spawn, outcome: RunEnded, now: Circumstances) -> list
             ),
             facts.SpawnClosed(reason="silent"),
         ]
-    return _announce(state, text, now, why="text", usage=outcome.usage)
+    run_id = None if text is None else outcome.run_id
+    return _announce(state, run_id, now, why="text", usage=outcome.usage)
 
 
 def _announce(
     state: Spawn,
-    text: str | None,
+    run_id: str | None,
     now: Circumstances,
     *,
     why: Literal["text", "child_failed", "limit"],
@@ -245,34 +248,33 @@ def _announce(
 ) -> list[facts.SpawnEvent]:
     """Announce the normalised outcome to the requester's route, or hand it to its session (SPAWN-9).
 
-    Where the causal chain has no run left for the requester, the result is put to its session all the same (LOOP-5).
+    `run_id` is the run that said what to announce. Where the causal chain has no run left for the requester, the result is put to its session all the same (LOOP-5).
     """
     accepted = state.accepted
-    outcome = outcome_of(state, text, now.transcript_path)
     for_people = now.has_route and not accepted.announce_details
     tripped = check_run(state.budget, now.spent, now.now_ms)
     limit = tripped.setting if tripped is not None else None
     decided = facts.AnnounceDecided(
-        text=announce_to_people(outcome) if for_people else announce_text(outcome),
+        run_id=run_id,
         why=why,
         usage=usage,
         limit=limit if why == "limit" else None,
-        stats=stats(outcome) if for_people else None,
+        stats=stats(outcome_of(state, None, now.transcript_path)) if for_people else None,
     )
     if now.has_route:
         return [replace(decided, delivery_id=announce_delivery(now.log_id, accepted.spawn_id))]
     if accepted.requester is None:
         return [decided, facts.SpawnClosed(reason="no_route")]
-    run_id = ids.derive(now.log_id, "run", accepted.spawn_id, "result")
-    refusal = now.refused.get(run_id) or now.refused.get("")
+    result_id = ids.derive(now.log_id, "run", accepted.spawn_id, "result")
+    refusal = now.refused.get(result_id) or now.refused.get("")
     if refusal is not None:
         return [decided, facts.SpawnClosed(reason="requester_gone", note=refusal.error)]
     return [
         decided,
         facts.ResultHanded(
             requester=accepted.requester,
-            run_id=run_id,
-            message_id=ids.derive(now.log_id, "message", run_id),
+            run_id=result_id,
+            message_id=ids.derive(now.log_id, "message", result_id),
             limit=limit,
         ),
         facts.SpawnClosed(
@@ -284,7 +286,29 @@ def _announce(
     ]
 
 
-def outcome_of(state: Spawn, text: str | None, transcript_path: str | None) -> SpawnOutcome:
+def announced_text(
+    state: Spawn, decided: facts.AnnounceDecided, texts: Replies, transcript_path: str | None
+) -> str:
+    """Return what is announced of the child (SPAWN-10)."""
+    outcome = outcome_of(state, _result(state, decided.run_id, texts), transcript_path)
+    return announce_text(outcome) if decided.stats is None else announce_to_people(outcome)
+
+
+def with_text(
+    state: Spawn, events: Sequence[facts.Event], texts: Replies, transcript_path: str | None
+) -> list[facts.Event]:
+    """Return the events of a decision, with the text of an announce that nobody is given: it stands nowhere else."""
+    if any(isinstance(event, facts.ResultHanded) for event in events):
+        return list(events)
+    return [
+        replace(event, text=announced_text(state, event, texts, transcript_path))
+        if isinstance(event, facts.AnnounceDecided) and not event.silent and event.delivery_id is None
+        else event
+        for event in events
+    ]
+
+
+def outcome_of(state: Spawn, result: str | None, transcript_path: str | None) -> SpawnOutcome:
     """Return what is known of the ended child (SPAWN-10): the status is the runtime's word, never the model's."""
     ended = state.ended
     if ended is None:
@@ -294,7 +318,7 @@ def outcome_of(state: Spawn, text: str | None, transcript_path: str | None) -> S
         runtime = max(0, ended.ended_ms - ended.started_ms)
     return SpawnOutcome(
         status=_STATUS[ended.status],
-        result=_result(text, ended),
+        result=result,
         notes=ended.error,
         runtime_ms=runtime,
         usage=ended.usage,
@@ -304,14 +328,23 @@ def outcome_of(state: Spawn, text: str | None, transcript_path: str | None) -> S
     )
 
 
-def _result(text: str | None, ended: facts.ChildEnded) -> str | None:
-    """Return the announce text, else the final reply. With an empty reply the latest tool result is a part of it."""
-    said = text or ended.text
-    if ended.text is not None or ended.last_tool_result is None:
+def _result(state: Spawn, run_id: str | None, texts: Replies) -> str | None:
+    """Return the text of the announce run, else the final reply. With an empty reply the latest tool result is a part of it."""
+    said = replied(state, texts) if run_id is None else texts.reply(run_id)
+    ended = state.ended
+    if ended is None or ended.said == "text" or ended.last_tool_result is None:
         return said
     return (
         ended.last_tool_result if said is None else f"{said}\n\nLatest tool result: {ended.last_tool_result}"
     )
+
+
+def replied(state: Spawn, texts: Replies) -> str | None:
+    """Return what the child replied; None is no text."""
+    ended = state.ended
+    if ended is None or ended.said == "nothing":
+        return None
+    return texts.reply(ended.run_id) if ended.text is None else ended.text
 
 
 _STATUS: Mapping[facts.RunStatus, Literal["success", "error", "timeout", "interrupted"]] = {

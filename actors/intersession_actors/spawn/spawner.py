@@ -9,7 +9,7 @@ from typing import assert_never, cast
 
 import msgspec
 
-from intersession_actors.flows import Flow, Leader
+from intersession_actors.flows import Decided, Flow, Leader
 from intersession_actors.spawn.commands import (
     ArchiveDue,
     AskStarted,
@@ -28,7 +28,14 @@ from intersession_actors.spawn.effects import (
 )
 from intersession_actors.spawn.preparation import is_own, prepare, remove_files
 from intersession_actors.spawn.records import RULES
-from intersession_actors.spawn.rules import Circumstances, Spawn, decide_open, evolve
+from intersession_actors.spawn.rules import (
+    Circumstances,
+    Spawn,
+    announced_text,
+    decide_open,
+    evolve,
+    with_text,
+)
 from intersession_actors.spawn.steps import step_asked, way_out
 from intersession_actors.spawn.waiting import Waiting
 from intersession_actors.streams import (
@@ -55,6 +62,7 @@ BUSY_CHILD_MS = 60_000
 """How long a child that is due for archiving but still runs is left alone."""
 
 SpawnFlow = Flow[Spawn, SpawnCommand]
+SpawnDecided = Decided[Spawn, SpawnCommand, Circumstances]
 
 
 class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
@@ -139,7 +147,7 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
         return Plan(
             events=(accepted,),
             knew=knew,
-            through=self.step(flow, state, accepted, command.causation),
+            through=step_asked(state, accepted, flow.texts, command.causation, None),
             cause=command.causation,
             correlation=command.budget.root,
         )
@@ -192,6 +200,8 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
     # --- what follows
 
     def _on(self, flow: SpawnFlow, state: Spawn, command: SpawnCommand) -> Plan | Refused | None:
+        if isinstance(command, RunEnded):
+            flow.texts.take(command.run_id, RunTexts(reply=command.text or ""))
         decided = self.decided(flow, state, command, lambda: self._circumstances(flow, state, command))
         if isinstance(decided, Refused):
             return decided
@@ -200,7 +210,10 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
         if not isinstance(command, RunEnded | DeliveryEnded):
             return self.carried_on(flow, decided, flow.cause)
         crash_point("P6")
-        return self.carried_on(flow, decided, command.cause)
+        plan = self.carried_on(flow, decided, command.cause)
+        if decided.after.phase == "closed":
+            flow.texts.keep(())  # what is left is the time until the child is archived
+        return plan
 
     def _circumstances(self, flow: SpawnFlow, state: Spawn, command: SpawnCommand) -> Circumstances:
         # What nothing that can follow looks at is not asked: a decision record names all that was known.
@@ -222,14 +235,19 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
         """Return the spawn after some events."""
         return reduce(evolve, cast("Sequence[facts.SpawnEvent]", events), state)
 
-    def step(self, flow: SpawnFlow, after: Spawn, event: facts.Event, cause: str | None) -> Through | None:
+    def step(
+        self, flow: SpawnFlow, decided: SpawnDecided, event: facts.Event, cause: str | None
+    ) -> Through | None:
         """Return what a session is asked for: the task, the announce turn, to take the result, to be archived."""
-        return step_asked(after, event, flow.texts, cause)
+        return step_asked(decided.after, event, flow.texts, cause, decided.now.transcript_path)
 
-    def announced(self, flow: SpawnFlow, after: Spawn, event: facts.AnnounceDecided) -> str:
+    def announced(self, flow: SpawnFlow, decided: SpawnDecided, event: facts.AnnounceDecided) -> str:
         """Return the text that is announced."""
-        del flow, after
-        return event.text or ""
+        return announced_text(decided.after, event, flow.texts, decided.now.transcript_path)
+
+    def stored(self, flow: SpawnFlow, decided: SpawnDecided) -> Sequence[facts.Event]:
+        """Return the events of a decision, with the text of an announce that nobody is given."""
+        return with_text(decided.after, decided.events, flow.texts, decided.now.transcript_path)
 
     def way_out(self, after: Spawn, command: SpawnCommand) -> tuple[facts.Route | None, str]:
         """Return where the announce goes, and as whose words."""

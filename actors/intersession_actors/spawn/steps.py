@@ -8,7 +8,7 @@ from intersession_actors import prompt
 from intersession_actors.attachments import relative_directory
 from intersession_actors.flows import Appends, step_of
 from intersession_actors.session import Archive
-from intersession_actors.spawn.rules import Spawn
+from intersession_actors.spawn.rules import Spawn, announced_text, replied
 from intersession_actors.streams import Replies, RunEnded, Step, Through
 from intersession_events import facts
 
@@ -98,7 +98,7 @@ def announce_run(state: Spawn, asked: facts.AnnounceRequested, texts: Replies) -
             other=accepted.requester,
             other_channel=accepted.requester_channel,
             asked=task_of(accepted, texts),
-            replied=state.ended.text if state.ended is not None else None,
+            replied=replied(state, texts),
         ),
         timeout_ms=accepted.announce_timeout_ms,
         spawn_id=accepted.spawn_id,
@@ -122,7 +122,7 @@ def announce_step(
 
 
 def result_step(
-    state: Spawn, handed: facts.ResultHanded, cause: str | None, appends: Appends
+    state: Spawn, handed: facts.ResultHanded, text: str, cause: str | None, appends: Appends
 ) -> tuple[str, Step]:
     """Return the child's result as a message to its requester, whose agent runs on it (SPAWN-9), unless a limit forbids."""
     accepted = state.accepted
@@ -136,8 +136,6 @@ def result_step(
         timeout_ms=accepted.result_timeout_ms,
         spawn_id=accepted.spawn_id,
     )
-    decided = facts.parts_of(appends[0].drafts[0].event)
-    text = next(part.text or "" for part in decided if isinstance(part, facts.AnnounceDecided))
     step = step_of(queued, text, appends, state.budget, said_by=accepted.child, causation=cause)
     return handed.requester, step if handed.limit is None else replace(step, queue=None)
 
@@ -158,10 +156,20 @@ def task_of(accepted: facts.SpawnAccepted, texts: Replies) -> str:
     return texts.asked(accepted.run_id) if accepted.task is None else accepted.task
 
 
-def step_asked(after: Spawn, event: facts.Event, texts: Replies, cause: str | None) -> Through | None:
+def step_asked(
+    after: Spawn, event: facts.Event, texts: Replies, cause: str | None, transcript_path: str | None
+) -> Through | None:
     """Return what an event asks a session for: the task, the announce turn, to take the result, to be archived."""
-    asked = (_asked_by(after, part, texts, cause) for part in facts.parts_of(event))
-    return next((step for step in asked if step is not None), None)
+    announced: facts.AnnounceDecided | None = None
+    for part in facts.parts_of(event):
+        if isinstance(part, facts.AnnounceDecided):
+            announced = part
+        elif isinstance(part, facts.ResultHanded) and announced is not None:
+            text = announced_text(after, announced, texts, transcript_path)
+            return partial(result_step, after, part, text, cause)
+        elif (step := _asked_by(after, part, texts, cause)) is not None:
+            return step
+    return None
 
 
 def _asked_by(after: Spawn, event: facts.Event, texts: Replies, cause: str | None) -> Through | None:
@@ -176,8 +184,6 @@ def _asked_by(after: Spawn, event: facts.Event, texts: Replies, cause: str | Non
             return partial(start_step, after, None, task_of(after.accepted, texts), cause)
         case facts.AnnounceRequested():
             return partial(announce_step, after, announce_run(after, event, texts), cause)
-        case facts.ResultHanded():
-            return partial(result_step, after, event, cause)
         case facts.ChildArchived() if event.reason != "deleted":
             return partial(archive_step, after, event)
         case _:

@@ -115,8 +115,10 @@ class AnnounceDecided(Deciding, frozen=True, kw_only=True):
     """What will be announced: what the run `run_id` said, or, where it is `edited_by` somebody, what stands in the release.
 
     `silent`: nothing, and `why` says of which kind that silence is; `limit` is the setting that kept the turn for it from
-    being asked. With a `delivery_id` the outbox has it: the delivery's first event is in the same append. `text` and `usage` stand
-    here only in an import: the run has them.
+    being asked. With a `delivery_id` the outbox has it: the delivery's first event is in the same append. `text` and `usage` of an
+    exchange stand here only in an import: the run has them. What is announced of a sub-agent is made of what its run
+    `run_id` said (none where it said nothing), or of the child's reply: the delivery has it, or the message that its requester is
+    handed, and `text` only where there is neither.
     `stats` is the stats line of a sub-agent's announce, where `text` is for people and leaves it out.
     `edited_by` is who wrote the text instead of the agent (LIVE-1).
     """

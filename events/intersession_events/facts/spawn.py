@@ -127,10 +127,15 @@ class AttachmentRemovalFailed(Fact, frozen=True, kw_only=True):
 
 
 class ChildEnded(Deciding, frozen=True, kw_only=True):
-    """The child's task run ended (SPAWN-10). `last_tool_result` stands in for an empty reply."""
+    """The child's task run ended (SPAWN-10).
+
+    `said` is whether it replied with a text. `text` is that where somebody tells of it: the run has it, and it stands here only in an
+    import. `last_tool_result` stands in for an empty reply.
+    """
 
     run_id: str
     status: RunStatus
+    said: Literal["text", "nothing"] = "text"
     text: str | None = None
     error: str | None = None
     last_tool_result: str | None = None

@@ -152,7 +152,7 @@ def _of_answer(event: facts.TurnEnded | facts.ChildEnded, who: str | None, how: 
         brief = f"{event.status}: {event.error or event.text or NO_TEXT}"
         error = f": {event.error}" if event.error else ""
         return Words(who, None, brief, f"{STATUSES[event.status]}{error}", event.text)
-    if event.text is None and isinstance(event, facts.TurnEnded) and event.said != "nothing":
+    if event.text is None and event.said != "nothing":
         return Words(who, None, OF_RUN, how, kind="said")
     if event.text is None:
         return Words(who, None, NO_TEXT, f"{how}: answers without a text")

@@ -167,7 +167,7 @@ def test_an_imported_spawn_goes_on_from_its_task_and_from_what_its_child_did(imp
                 assert forked is not None
                 (done,) = [
                     one.event
-                    for one in fork.log.stream(spawn_stream(forked.flow))
+                    for one in told_in(fork.log, fork.log.stream(spawn_stream(forked.flow)))
                     if isinstance(one.event, facts.ChildEnded)
                 ]
                 assert edit[0].value in str(done.text)

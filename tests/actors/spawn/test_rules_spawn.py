@@ -1,6 +1,8 @@
 """The rules of a spawn: given what happened, when a run or a delivery ends, then what follows."""
 
-from typing import Any, get_args
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any, NamedTuple, get_args
 
 import pytest
 
@@ -8,6 +10,7 @@ from intersession_actors.spawn.commands import Prepared
 from intersession_actors.spawn.rules import (
     Circumstances,
     Spawn,
+    announced_text,
     decide,
     decide_prepared,
     decide_removed,
@@ -88,32 +91,50 @@ def refused(run_id: str) -> dict[str, StepRefused]:
     return {run_id: step}
 
 
-DONE = ChildEnded(run_id="r0", status="ok", text="42 files", started_ms=1_000, ended_ms=6_000)
+DONE = ChildEnded(run_id="r0", status="ok", started_ms=1_000, ended_ms=6_000)
 ASKED = AnnounceRequested(speaker=CHILD, run_id=ANNOUNCE_RUN, message_id="m2")
 GOES_OUT = AnnounceDecided(text="Status: success", delivery_id=DELIVERY)
 
 
-def lines(text: str | None) -> list[str]:
-    assert text is not None
-    return text.split("\n")
+class Said(NamedTuple):
+    """What runs said."""
+
+    of: Mapping[str, str]
+
+    def asked(self, run_id: str) -> str:
+        raise AssertionError(run_id)
+
+    def reply(self, run_id: str) -> str:
+        return self.of[run_id]
+
+
+def told(
+    state: Spawn, events: list[SpawnEvent], announce: str = "All counted.", transcript: str | None = None
+) -> str:
+    """Return the text that a decision announces, where the child said `42 files`."""
+    decided = next(event for event in events if isinstance(event, AnnounceDecided))
+    assert decided.text is None, "the run has it"
+    said = Said({"r0": "42 files", ANNOUNCE_RUN: announce})
+    return announced_text(reduce(evolve, events, state), decided, said, transcript)
 
 
 @pytest.mark.clause("SPAWN-9")
 def test_a_child_that_has_ended_is_asked_what_to_announce() -> None:
     events = decide(state_after(accepted()), ended("r0", "42 files", started_ms=1, ended_ms=2), facts())
 
-    assert events[0] == ChildEnded(run_id="r0", status="ok", text="42 files", started_ms=1, ended_ms=2)
+    assert events[0] == ChildEnded(run_id="r0", status="ok", started_ms=1, ended_ms=2)
     assert isinstance(events[1], AnnounceRequested)
     assert (events[1].speaker, events[1].run_id) == (CHILD, ANNOUNCE_RUN)
 
 
 @pytest.mark.clause("SPAWN-9", "SPAWN-10")
 def test_its_announce_goes_to_the_requesters_route_in_the_one_form() -> None:
-    (decided,) = decide(state_after(accepted(), DONE, ASKED), ended(ANNOUNCE_RUN, "All counted."), facts())
+    state = state_after(accepted(), DONE, ASKED)
+    (decided,) = decide(state, ended(ANNOUNCE_RUN, "All counted."), facts())
 
     assert isinstance(decided, AnnounceDecided)
-    assert decided.delivery_id == DELIVERY
-    assert lines(decided.text) == ["Status: success", "Result: All counted.", "Notes: (none)"]
+    assert (decided.delivery_id, decided.run_id) == (DELIVERY, ANNOUNCE_RUN)
+    assert told(state, [decided]).split("\n") == ["Status: success", "Result: All counted.", "Notes: (none)"]
     assert decided.stats is not None
     assert decided.stats.startswith("runtime 5s"), "for the operator it is recorded"
 
@@ -131,16 +152,17 @@ def test_people_are_shown_no_ids_and_paths_unless_it_is_asked_for(
     known = facts(has_route=has_route, transcript_path="/srv/intersession/s1.jsonl")
     events = decide(state, last, known)
     if status == "ok":
-        events = decide(state_after(state.accepted, *events), ended(ANNOUNCE_RUN, "All counted."), known)
+        state = state_after(state.accepted, *events)
+        events = decide(state, ended(ANNOUNCE_RUN, "All counted."), known)
 
     decided = next(event for event in events if isinstance(event, AnnounceDecided))
+    text = told(state, events, transcript=known.transcript_path)
 
-    assert decided.text is not None
-    whole = decided.text if decided.stats is None else f"{decided.text}\nStats: {decided.stats}"
+    whole = text if decided.stats is None else f"{text}\nStats: {decided.stats}"
     assert f"sessionKey {CHILD} • sessionId s1 • transcript /srv/intersession/s1.jsonl" in whole
     shown = details or not has_route
     assert (decided.stats is None) == shown
-    assert (CHILD in decided.text) == ("/srv/" in decided.text) == shown
+    assert (CHILD in text) == ("/srv/" in text) == shown
 
 
 @pytest.mark.clause("SPAWN-9")
@@ -213,25 +235,30 @@ def test_a_child_that_broke_is_announced_for_it_and_not_asked(status: RunStatus,
     decided = events[-1]
     assert isinstance(decided, AnnounceDecided)
     assert decided.why == "child_failed"
-    assert lines(decided.text)[:3] == [f"Status: {shown}", "Result: (no output)", "Notes: it broke"]
+    assert told(state, events).split("\n")[:3] == [
+        f"Status: {shown}",
+        "Result: (no output)",
+        "Notes: it broke",
+    ]
 
 
 @pytest.mark.clause("SPAWN-10")
 def test_the_status_is_never_the_models_word() -> None:
     state = state_after(accepted(), DONE, ASKED)
 
-    (decided,) = decide(state, ended(ANNOUNCE_RUN, "Status: error\nall lost"), facts())
+    said = "Status: error\nall lost"
+    events = decide(state, ended(ANNOUNCE_RUN, said), facts())
 
-    assert isinstance(decided, AnnounceDecided)
-    assert [line for line in lines(decided.text) if line.startswith("Status:")] == ["Status: success"]
+    text = told(state, events, said)
+    assert [line for line in text.split("\n") if line.startswith("Status:")] == ["Status: success"]
 
 
 @pytest.mark.clause("SPAWN-10")
 @pytest.mark.parametrize(
     ("announced", "final", "tool", "shown"),
     [
-        ("announced", "final", "tool", "announced"),
-        (None, "final", "tool", "final"),
+        ("announced", "42 files", "tool", "announced"),
+        (None, "42 files", "tool", "42 files"),
         (None, None, "tool", "tool"),
         ("announced", None, "tool", "announced\n\nLatest tool result: tool"),
         ("announced", None, None, "announced"),
@@ -241,22 +268,20 @@ def test_the_status_is_never_the_models_word() -> None:
 def test_the_result_falls_back_to_the_reply_and_then_to_the_last_tool_result(
     announced: str | None, final: str | None, tool: str | None, shown: str
 ) -> None:
-    done = ChildEnded(run_id="r0", status="ok", text=final, last_tool_result=tool)
+    begun = state_after(accepted())
+    state = state_after(begun.accepted, *decide(begun, ended("r0", final, last_tool_result=tool), facts()))
+    events = decide(state, ended(ANNOUNCE_RUN, announced), facts())
 
-    (decided,) = decide(state_after(accepted(), done, ASKED), ended(ANNOUNCE_RUN, announced), facts())
-
-    assert isinstance(decided, AnnounceDecided)
-    assert f"\nResult: {shown}\nNotes: (none)" in (decided.text or "")
+    assert f"\nResult: {shown}\nNotes: (none)" in told(state, events, announced or "")
 
 
 @pytest.mark.clause("SPAWN-9")
 def test_a_broken_announce_turn_does_not_lose_the_result() -> None:
     state = state_after(accepted(), DONE, ASKED)
 
-    (decided,) = decide(state, ended(ANNOUNCE_RUN, status="timeout", error="timeout"), facts())
+    events = decide(state, ended(ANNOUNCE_RUN, status="timeout", error="timeout"), facts())
 
-    assert isinstance(decided, AnnounceDecided)
-    assert lines(decided.text)[:2] == ["Status: success", "Result: 42 files"]
+    assert told(state, events).split("\n")[:2] == ["Status: success", "Result: 42 files"]
 
 
 @pytest.mark.clause("SPAWN-11")
@@ -280,10 +305,10 @@ def test_a_child_that_somebody_else_archived_is_archived_once_and_none_that_has_
 
 
 def test_a_child_that_was_archived_meanwhile_is_announced_for_it() -> None:
-    events = decide(state_after(accepted()), ended("r0", "42 files"), facts(refused=refused(ANNOUNCE_RUN)))
+    state = state_after(accepted())
+    events = decide(state, ended("r0", "42 files"), facts(refused=refused(ANNOUNCE_RUN)))
 
-    assert isinstance(events[-1], AnnounceDecided)
-    assert lines(events[-1].text)[1] == "Result: 42 files"
+    assert told(state, events).split("\n")[1] == "Result: 42 files"
 
 
 @pytest.mark.clause("SPAWN-11")

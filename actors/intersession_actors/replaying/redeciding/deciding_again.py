@@ -260,9 +260,14 @@ def _decided(
     command = rules.command_in(read) or _outcome(sources, read.record, first)
     if not rules.takes(command):
         return None
-    events = rules.decide(state, command, rules.circumstances_in(read, state))
-    if isinstance(events, Refused):
-        return command, events
+    now = rules.circumstances_in(read, state)
+    decided = rules.decide(state, command, now)
+    if isinstance(decided, Refused):
+        return command, decided
+    after = reduce(lambda so_far, event: rules.fold(so_far, replace(first, event=event)), decided, state)
+    events: Sequence[facts.Event] = decided
+    if isinstance(after, spawn.Spawn) and isinstance(now, spawn.Circumstances):
+        events = spawn.with_text(after, decided, sources, now.transcript_path)
     past = sources.streams[first.stream]
     plan = Plan(
         events=facts.joined(events),
@@ -270,7 +275,6 @@ def _decided(
         correlation=past[0].correlation,
     )
     told = [event for event in events if isinstance(event, facts.AnnounceDecided) and event.delivery_id]
-    after = reduce(lambda so_far, event: rules.fold(so_far, replace(first, event=event)), events, state)
     if not told or not isinstance(after, Led):
         return command, plan
     way = (
@@ -278,11 +282,11 @@ def _decided(
         if isinstance(after.accepted, facts.ExchangeAccepted)
         else spawn.way_out(after.accepted, command)
     )
-    text = (
-        exchange.announced_text(after, told[0], sources)
-        if isinstance(after, exchange.Exchange)
-        else told[0].text or ""
-    )
+    text = ""
+    if isinstance(after, exchange.Exchange):
+        text = exchange.announced_text(after, told[0], sources)
+    elif isinstance(after, spawn.Spawn) and isinstance(now, spawn.Circumstances):
+        text = spawn.announced_text(after, told[0], sources, now.transcript_path)
     carried = announce_of(after, told[0], text, way, log_id=read.log_id, time=first.time, cause=plan.cause)
     # What was held is decided at its release: that is what leads to the text, not what was held.
     was_held = isinstance(events[0], facts.ExchangeReleased)

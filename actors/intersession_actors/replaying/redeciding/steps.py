@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from intersession_actors import exchange, session, spawn
 from intersession_actors.replaying.redeciding.sources import Sources
-from intersession_actors.streams import Through
+from intersession_actors.streams import Through, record_in
 from intersession_events import facts
 from intersession_events.log import Recorded, StreamAppend
 
@@ -54,7 +54,10 @@ def _asked(sources: Sources, carried: StreamAppend, said: Step) -> Through | Non
             return lambda appends: exchange.primary_step(_opened(state, said), appends)
         return exchange.step_asked(state, first.event, sources)
     spawned = spawn.RULES.state_in(past)
-    return None if spawned is None else spawn.step_asked(spawned, first.event, sources, first.causation)
+    if spawned is None:
+        return None
+    path = record_in(first.decision).knew.get("transcriptPath") if first.decision else None
+    return spawn.step_asked(spawned, first.event, sources, first.causation, path)
 
 
 def _opened(state: exchange.Exchange, said: session.Enqueue) -> exchange.OpenExchange:

@@ -137,6 +137,7 @@ class _Facts:
             facts.ChildEnded(
                 run_id=self._run_id,
                 status=status,
+                said="text" if work is not None and work.said is not None else "nothing",
                 text=work.said if work is not None else None,
                 error=a_text(at(record, "outcome", "error")) or (work.error if work is not None else None),
                 last_tool_result=work.last_tool_result if work is not None and work.said is None else None,
