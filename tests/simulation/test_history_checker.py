@@ -575,7 +575,7 @@ DOCTORED: dict[str, tuple[str, Callable[[Evidence], Evidence]]] = {
         lambda told: changed(told, last(told, LoopEnded), turns=1),
     ),
     "an announce in other words": (
-        "announced_as_said",
+        "children_told_as_they_ended",
         lambda told: changed(told, announced(told), text="x"),
     ),
     "an announce to another chat": (

@@ -14,6 +14,7 @@ from intersession_actors.prompt.fitting import NotAtHand, fit, tokens_of, tokens
 from intersession_actors.prompt.instructions import told_by
 from intersession_actors.prompt.window import Earlier, Transcript, Window, nothing_earlier
 from intersession_events import facts
+from intersession_events.errors import CorruptEvent
 from intersession_events.log import Recorded
 
 _ENCODER = msgspec.json.Encoder(order="sorted")
@@ -156,11 +157,15 @@ class TranscriptFold:
             case _:
                 pass
 
+    def has(self, run_id: str) -> bool:
+        """Whether a run waits here, or is to be tried again."""
+        return run_id in self._waiting or (self._started is not None and self._started[0].run_id == run_id)
+
     def context(self, run_id: str) -> RunContext:
         """Return the context of a run that waits, or is to be tried again.
 
         Raises:
-            LookupError: no such run waits in this stream, or its message is not there.
+            CorruptEvent: no such run waits in this stream, or its message is not there: each run that is queued has one.
         """
         self._settle()
         started = self._started
@@ -171,7 +176,7 @@ class TranscriptFold:
         if started is not None and started[0].run_id == run_id:
             partial = tuple(said for said in started[1] if said.run_id == run_id and said.role != "user")
             return self._context(started[0], partial, self.version)
-        raise LookupError(f"run {run_id} has no message in this stream")
+        raise CorruptEvent(f"run {run_id} has no message in this stream")
 
     def context_ahead(self, queued: facts.RunQueued, message: facts.Message, version: int) -> RunContext:
         """Return the context of a run that is about to be queued behind all there is, while none runs or waits.

@@ -13,6 +13,7 @@ from typing import Final
 from intersession_actors.prompt import RunContext, TranscriptFold, Window
 from intersession_actors.session.folding import Awake, EarlierMessages, SessionFolding
 from intersession_events import ids
+from intersession_events.errors import CorruptEvent
 from intersession_events.facts import Message, RunQueued
 from intersession_events.log import Folded, ReadsEvents, Recorded
 
@@ -60,7 +61,7 @@ class ContextCache:
         """
         try:
             context = self.at(key, run_id, version, room)
-        except LookupError as error:
+        except CorruptEvent as error:
             on_context(error)
             return
         if context is not None:
@@ -91,7 +92,7 @@ class ContextCache:
         None is returned, too, where it has to be read what of it there is room for.
 
         Raises:
-            LookupError: no such run waits in the stream.
+            CorruptEvent: no such run waits in the stream, or its message is not there.
         """
         with self._lock:
             fold = self._at(key, version)

@@ -19,10 +19,8 @@ def past_context(log: ReadsEvents, key: str, run_id: str, version: int) -> RunCo
     Raises:
         CorruptEvent: an event that was read was changed, or is missing.
     """
-    try:
-        return session_at(log, ids.session_stream(key), version).transcript.context(run_id)
-    except LookupError:
-        return None
+    transcript = session_at(log, ids.session_stream(key), version).transcript
+    return transcript.context(run_id) if transcript.has(run_id) else None
 
 
 def session_at(log: ReadsEvents, stream: str, version: int) -> Awake:

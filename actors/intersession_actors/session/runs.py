@@ -73,7 +73,7 @@ class RunStarter:
         There is room for so many tokens of it.
 
         Raises:
-            LookupError: no such run waits in the stream.
+            CorruptEvent: no such run waits in the stream, or its message is not there.
         """
         context = self._ready.get(run_id)
         if context is not None and context.version == version and self._room == room:

@@ -12,7 +12,14 @@ with on_demand(globals()):
         SpawnCommand,
     )
     from intersession_actors.spawn.records import RULES
-    from intersession_actors.spawn.rules import Circumstances, Spawn, announced_text, decide_open, with_text
+    from intersession_actors.spawn.rules import (
+        Circumstances,
+        Spawn,
+        announced_text,
+        decide_open,
+        replied,
+        with_text,
+    )
     from intersession_actors.spawn.spawner import Spawner
     from intersession_actors.spawn.steps import announce_run, step_asked, task_run, way_out
 
@@ -30,6 +37,7 @@ __all__ = [
     "announce_run",
     "announced_text",
     "decide_open",
+    "replied",
     "step_asked",
     "task_run",
     "way_out",

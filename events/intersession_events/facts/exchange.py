@@ -100,7 +100,7 @@ class TurnEnded(Deciding, frozen=True, kw_only=True):
     turn: Whole
     speaker: str
     run_id: str
-    status: RunStatus
+    status: RunStatus = "ok"
     said: ReplyKind = "text"
     text: str | None = None
     error: str | None = None

@@ -181,7 +181,7 @@ class RunInterrupted(Fact, frozen=True, kw_only=True):
 class RunCompleted(Fact, frozen=True, kw_only=True):
     """The agent answered. `message` is the last message of its answer, in the generation `session_id`.
 
-    The run's final text is that message's where `message_is_reply`, else `text`; None is no text at all (SEND-5). `notes`
+    The run's final text is that message's, or else `text` where there is none or not `message_is_reply`; None is no text at all (SEND-5). `notes`
     say what of the answer is not recorded as the agent gave it, such as a usage below 0.
     """
 
@@ -189,7 +189,7 @@ class RunCompleted(Fact, frozen=True, kw_only=True):
     attempt: Whole = 1
     session_id: str = ""
     message: Message | None = None
-    message_is_reply: bool = False
+    message_is_reply: bool = True
     text: str | None = None
     usage: Usage | None = None
     model: str | None = None

@@ -134,7 +134,7 @@ class ChildEnded(Deciding, frozen=True, kw_only=True):
     """
 
     run_id: str
-    status: RunStatus
+    status: RunStatus = "ok"
     said: Literal["text", "nothing"] = "text"
     text: str | None = None
     error: str | None = None

@@ -196,6 +196,8 @@ class _Named:
         match event:
             case facts.ExchangeAccepted(message=None) | facts.SpawnAccepted(task=None):
                 self.asked.add(event.run_id)
+            case facts.ChildEnded(said="nothing"):
+                pass
             case facts.TurnEnded() | facts.ExchangeHeld() | facts.AnnounceDecided() | facts.ChildEnded():
                 if event.text is None and event.run_id is not None:
                     self.ends.add(event.run_id)

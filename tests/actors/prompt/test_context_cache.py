@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from intersession_actors.prompt import RunContext, TranscriptFold
 from intersession_actors.session import ContextCache
+from intersession_events.errors import CorruptEvent
 from intersession_events.facts import (
     Event,
     Message,
@@ -209,3 +210,15 @@ def test_transcripts_that_nobody_uses_are_dropped_by_their_bytes(monkeypatch: py
 def is_at_hand(cache: ContextCache, name: str) -> bool:
     transcript = cache.transcript_at(name, 3)
     return transcript is not None and transcript.window.size > 0
+
+
+@pytest.mark.clause("PROV-4")
+def test_a_run_whose_message_the_stream_does_not_have_is_told_as_damage(log: SqliteLog) -> None:
+    queued = RunQueued(run_id="one", session_id="s", step="message", answers="is nowhere")
+    log.append_now((anywhere(STREAM, draft(queued, "q-one")),))
+
+    found = read(ContextCache(log), "one", 2)
+    log.step()
+
+    [error] = found
+    assert isinstance(error, CorruptEvent)

@@ -29,7 +29,7 @@ def verified(path: str | Path) -> VerifyReport:
     ("kind", "was", "now"),
     [
         ("delivery_decided", '"text":"', '"text":"no: '),
-        ("exchange_accepted", '"message":"', '"message":"no: '),
+        ("exchange_accepted", '"target":"', '"target":"no: '),
         ("run_started", '"contextHash":"', '"contextHash":"0'),
         ("turn_ended", '"turn":1', '"turn":2'),
     ],

@@ -81,9 +81,9 @@ class Standing:
             "exchanges": values.exchanges(
                 [(flow, events) for flow, events in flows if isinstance(flow, ExchangeSummary)]
             ),
-            "spawns": [
-                values.spawn(flow, events) for flow, events in flows if isinstance(flow, SpawnSummary)
-            ],
+            "spawns": values.spawns(
+                [(flow, events) for flow, events in flows if isinstance(flow, SpawnSummary)]
+            ),
             "deliveries": [values.delivery(row) for row in sent.values()],
             "open": open_in(open_),
         }

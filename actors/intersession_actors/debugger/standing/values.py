@@ -1,6 +1,6 @@
 """Each session, run and flow as the answer of `state` has it: what a view shows of it, and what its owner knew of it then."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
@@ -9,6 +9,7 @@ from intersession_actors.debugger.view import View
 from intersession_actors.disclosure import shown_messages
 from intersession_actors.exchange import Exchange
 from intersession_actors.policy import Speak, Speech, judge_send
+from intersession_actors.spawn import Spawn
 from intersession_actors.streams import RunTexts, Texts
 from intersession_events.facts import SessionArchived
 from intersession_events.ids import session_stream
@@ -140,12 +141,16 @@ class Values:
     def exchanges(self, flows: Sequence[tuple[ExchangeSummary, Sequence[Recorded]]]) -> list[JsonObject]:
         """Return exchanges, each with what the coordinator knew of it by its events."""
         decided = [exchange.RULES.state_in(events) for _, events in flows]
-        named = {run_id for one in decided if one is not None for run_id in _quoted_in(one)}
-        replied, texts = self._view.reader.runs.many(named), Texts()
-        for run_id in named:
+        texts = self._replied({run_id for one in decided if one is not None for run_id in _quoted_in(one)})
+        return [self._exchange(flow, one, texts) for (flow, _), one in zip(flows, decided, strict=True)]
+
+    def _replied(self, run_ids: Collection[str]) -> Texts:
+        """Return what some runs replied, read together."""
+        replied, texts = self._view.reader.runs.many(run_ids) if run_ids else {}, Texts()
+        for run_id in run_ids:
             run = replied.get(run_id)
             texts.take(run_id, RunTexts(reply=(None if run is None else run.reply) or ""))
-        return [self._exchange(flow, one, texts) for (flow, _), one in zip(flows, decided, strict=True)]
+        return texts
 
     def _exchange(self, flow: ExchangeSummary, decided: Exchange | None, texts: Texts) -> JsonObject:
         return {
@@ -210,8 +215,14 @@ class Values:
             )
         }
 
-    def spawn(self, flow: SpawnSummary, events: Sequence[Recorded]) -> JsonObject:
-        """Return a spawn, with what the spawner knew of it by its `events`."""
+    def spawns(self, flows: Sequence[tuple[SpawnSummary, Sequence[Recorded]]]) -> list[JsonObject]:
+        """Return spawns, each with what the spawner knew of it by its events."""
+        decided = [spawn.RULES.state_in(events) for _, events in flows]
+        ended = [one.ended for one in decided if one is not None and one.ended is not None]
+        texts = self._replied({one.run_id for one in ended if one.text is None and one.said == "text"})
+        return [self._spawn(flow, one, texts) for (flow, _), one in zip(flows, decided, strict=True)]
+
+    def _spawn(self, flow: SpawnSummary, decided: Spawn | None, texts: Texts) -> JsonObject:
         return {
             "spawnId": flow.spawn_id,
             "runId": flow.run_id,
@@ -234,18 +245,13 @@ class Values:
                 "archived": flow.archived,
                 "frozen": self._frozen.holds(flow) or None,
             }
-            | self._decided_spawn(flow, events)
+            | ({} if decided is None else self._decided_spawn(flow, decided, texts))
         )
 
-    def _decided_spawn(self, flow: SpawnSummary, events: Sequence[Recorded]) -> JsonObject:
+    def _decided_spawn(self, flow: SpawnSummary, decided: Spawn, texts: Texts) -> JsonObject:
         """Return what the spawner knew of a spawn: what it waited for, and what the child had come to."""
-        decided = spawn.RULES.state_in(events)
-        if decided is None:
-            return {}
-        return {
-            "phase": decided.phase,
-            "result": None if decided.ended is None else self._view.shown(decided.ended.text, flow.child),
-        }
+        result = spawn.replied(decided, texts)
+        return {"phase": decided.phase, "result": self._view.shown(result, flow.child)}
 
     def delivery(self, row: DeliverySummary) -> JsonObject:
         """Return a text on its way outside, or what became of it."""
