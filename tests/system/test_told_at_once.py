@@ -100,12 +100,12 @@ class FailsOnce(PooledRuntime):
         runtime = self
 
         class Failing(handler_class):  # type: ignore[valid-type, misc]
-            def handle(self, message: Any) -> None:
+            def on_receive(self, message: Any) -> None:
                 # Of a message: the end of the run before may be told to whoever waits for it before it is told here.
                 if isinstance(message, Appended) and runtime.fails and _has_queued(message.outcome):
                     runtime.fails = False
                     raise MemoryError("no room")
-                super().handle(message)  # pyright: ignore[reportAttributeAccessIssue]
+                super().on_receive(message)  # pyright: ignore[reportAttributeAccessIssue]
 
         return super().start(Failing, *args, **given)
 

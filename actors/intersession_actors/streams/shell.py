@@ -40,6 +40,8 @@ from intersession_events.crash_points import crash_point
 S = TypeVar("S")
 C = TypeVar("C", bound=Command)
 
+_OWNERS: Final = (Answer, Append, AskStoreAgain, Failed, GivenUp, Load, Loaded, Read, ReadBack)
+"""What an owner itself asks for: where that fails, its actor does."""
 STORE_RETRY_MS: Final = 500
 """How long to wait before the store is asked again for what it could not do."""
 
@@ -74,47 +76,51 @@ class Shell(Handler, Generic[S, C]):
                     break
                 owner.decide_next()
                 continue
-            match effects.pop(0):
-                case Answer(command, outcome):
-                    self.answered(command, outcome)
-                case Append() as append:
-                    self._append(owner, append)
-                case TellFlow(command):
-                    world.mail.tell_flow(command.stream, command)
-                case TellSession(key, command):
-                    world.mail.tell_session(key, command)
-                case Load(ask):
-                    self.load(stream, ask)
-                case Loaded():
-                    self.loaded(owner)
-                case ReadBack():
-                    self.read_back(owner)
-                case GivenUp(command):
-                    self.give_up(owner, command)
-                case Failed(error, told):
-                    self.cannot_go_on(owner, error, told)
-                case Read(unread, ask):
-                    self._read(stream, unread, ask)
-                case AskStoreAgain(number):
-                    due = partial(self.tell_self, StoreDue(stream=stream, number=number))
-                    world.time.timers.after(STORE_RETRY_MS, ("store", stream, str(number)), due)
-                case Pass(point):
-                    crash_point(point)
-                case StartStopwatch(watch):
-                    world.time.stopwatch.begin(*watch, at=owner.decided_at)
-                case DropStopwatch(watch):
-                    world.time.stopwatch.forget(*watch)
-                case Sleep() as effect:
-                    self.set_timer(effect)
-                case StopTimer(timer):
-                    world.time.timers.cancel(timer)
-                case Report(kind, fields, caused):
-                    world.reports.tell(kind, inside=world.inside(caused), **fields)
-                case effect:
-                    try:
+            effect = effects.pop(0)
+            try:
+                match effect:
+                    case Answer(command, outcome):
+                        self.answered(command, outcome)
+                    case Append():
+                        self._append(owner, effect)
+                    case TellFlow(command):
+                        world.mail.tell_flow(command.stream, command)
+                    case TellSession(key, command):
+                        world.mail.tell_session(key, command)
+                    case Load(ask):
+                        self.load(stream, ask)
+                    case Loaded():
+                        self.loaded(owner)
+                    case ReadBack():
+                        self.read_back(owner)
+                    case GivenUp(command):
+                        self.give_up(owner, command)
+                    case Failed(error, told):
+                        self.cannot_go_on(owner, error, told)
+                    case Read(unread, ask):
+                        self._read(stream, unread, ask)
+                    case AskStoreAgain(number):
+                        due = partial(self.tell_self, StoreDue(stream=stream, number=number))
+                        world.time.timers.after(STORE_RETRY_MS, ("store", stream, str(number)), due)
+                    case Pass(point):
+                        crash_point(point)
+                    case StartStopwatch(watch):
+                        world.time.stopwatch.begin(*watch, at=owner.decided_at)
+                    case DropStopwatch(watch):
+                        world.time.stopwatch.forget(*watch)
+                    case Sleep():
+                        self.set_timer(effect)
+                    case StopTimer(timer):
+                        world.time.timers.cancel(timer)
+                    case Report(kind, fields, caused):
+                        world.reports.tell(kind, inside=world.inside(caused), **fields)
+                    case _:
                         self.act(owner, effect)
-                    except Exception as error:  # noqa: BLE001 - as if the process had been killed there
-                        self.cannot_go_on(owner, error, None)
+            except Exception as error:
+                if isinstance(effect, _OWNERS):
+                    raise
+                # What an event asks for: as if the process had been killed there.
+                self.cannot_go_on(owner, error, None)
         if not owner.is_busy:
             self.at_rest(owner)
 
