@@ -68,7 +68,7 @@ RECORDS: Final = (
     *("DeliveryReturned knew nowMs", "DeliveryReturned with attempt", "DeliveryReturned with error"),
     *("DeliveryReturned with inDoubt", "DeliveryReturned with receipt", "DeliveryReturned with retry"),
     *("Enqueue knew nowMs", "Enqueue knew threadLeft"),
-    *("HoldExchange with before", "HoldExchange with by"),
+    *("HoldExchange with before", "HoldExchange with by", "OpenExchange knew spent"),
     *("Prepared with manifestSha256", "ReleaseExchange knew hasRoute", "ReleaseExchange knew heldMs"),
     *("ReleaseExchange with action", "ReleaseExchange with by"),
     *("RunEnded knew age", "RunEnded knew hasRoute", "RunEnded knew refused", "RunEnded knew spent"),
@@ -128,5 +128,9 @@ def _other(value: Any) -> Any:
             return value + 1_000_000
         case str():
             return f"{value}x"
+        case {"runs": int()}:
+            return {
+                name: _other(used) for name, used in value.items()
+            }  # less than was used is never refused at a door
         case _:
             return type(value)()

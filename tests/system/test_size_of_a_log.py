@@ -80,8 +80,8 @@ def test_the_decision_records_of_a_turn_have_at_most_200_bytes_together(exchange
     assert 0 < sum(len(one.decision.encode()) for one in exchange) <= 200 * turns_in(exchange)
 
 
-def test_what_a_turn_says_has_at_most_1_800_bytes(exchange: list[Recorded]) -> None:
-    assert sum(len(encode(one.event)) for one in exchange) <= 1_800 * turns_in(exchange)
+def test_what_a_turn_says_has_at_most_1_760_bytes(exchange: list[Recorded]) -> None:
+    assert sum(len(encode(one.event)) for one in exchange) <= 1_760 * turns_in(exchange)
 
 
 def test_no_field_is_stored_that_equals_its_default(exchange: list[Recorded]) -> None:
