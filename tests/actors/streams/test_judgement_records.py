@@ -9,8 +9,10 @@ from intersession_actors.config import SendMatch, SendRule, load_config
 from intersession_actors.errors import Judgement, Known, Question
 from intersession_actors.policy import KNOWN, SeeSession, Sight, Speak, Speech
 from intersession_actors.streams import judgement_in, judgement_record, lists_in, record_in
+from intersession_events.facts import Limits
 from intersession_events.plain_json import JsonObject, JsonValue
 from support.paths import ROOT
+from support.vocabulary import struct_of
 
 RULES = (
     SendRule(action="deny"),
@@ -21,6 +23,7 @@ OTHER: dict[type[Known], st.SearchStrategy[Known]] = {
     Speech: st.builds(Speech, rules=st.lists(st.sampled_from(RULES)).map(tuple))
 }
 """What is known where not each value of its type can be."""
+st.register_type_strategy(Limits, struct_of(Limits))  # hypothesis knows nothing of the bounds of its numbers
 NOTHING: JsonObject = {}
 
 
