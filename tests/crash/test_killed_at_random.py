@@ -15,8 +15,10 @@ from intersession_events.facts import (
     ExchangeHeld,
     ExchangeReleased,
     RunFailed,
+    RunQueued,
     SpawnAccepted,
     SpawnClosed,
+    text_of,
 )
 from support.any_log import Logs
 from support.processes.killed import Host, of
@@ -63,7 +65,10 @@ def check_done(host: Host, pairs: int, channel: str) -> None:
     """Check that all that the pairs were asked for is done, each thing of it once."""
     events = host.events()
     a_quarter = pairs // 4
-    assert Counter(of(events, ExchangeAccepted, "message")) == {f"look {n} up": 1 for n in range(pairs)}
+    accepted = set(of(events, ExchangeAccepted, "run_id"))
+    runs = zip(of(events, RunQueued, "run_id"), of(events, RunQueued, "message"), strict=True)
+    asked = Counter(text_of(message) for run_id, message in runs if run_id in accepted)
+    assert asked == {f"look {n} up": 1 for n in range(pairs)}
     assert (
         len(of(events, ExchangeHeld, "hold_id")) == len(of(events, ExchangeReleased, "hold_id")) == a_quarter
     )

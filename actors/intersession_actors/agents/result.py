@@ -141,7 +141,7 @@ def _has(turn: Turn, message_id: str) -> bool:
 
 
 def _counted(reply: Reply, notes: list[str]) -> Reply:
-    """Return a reply whose usage is of whole numbers, as the log takes no others; `notes` get what was invalid."""
+    """Return a reply whose numbers are such as the log takes; `notes` get what was invalid."""
 
     def counted(usage: Usage | None) -> Usage | None:
         if not isinstance(usage, Usage):
@@ -150,11 +150,21 @@ def _counted(reply: Reply, notes: list[str]) -> Reply:
         notes.extend(fitted.notes)
         return fitted.value
 
+    def dated(time: int) -> int:
+        if type(time) is not int:
+            return time
+        fitted = gate.fit_time(time)
+        notes.extend(fitted.notes)
+        return fitted.value
+
     return msgspec.structs.replace(
         reply,
         usage=counted(reply.usage),
         messages=reply.messages
-        and tuple(msgspec.structs.replace(each, usage=counted(each.usage)) for each in reply.messages),
+        and tuple(
+            msgspec.structs.replace(each, usage=counted(each.usage), timestamp=dated(each.timestamp))
+            for each in reply.messages
+        ),
     )
 
 

@@ -3,7 +3,14 @@
 from intersession_events.faces import on_demand
 
 with on_demand(globals()):
-    from intersession_actors.gate.answers import fit_block, fit_message, fit_usage, fit_word, flaw_of_message
+    from intersession_actors.gate.answers import (
+        fit_block,
+        fit_message,
+        fit_time,
+        fit_usage,
+        fit_word,
+        flaw_of_message,
+    )
     from intersession_actors.gate.limits import (
         CHOICES,
         CREDENTIAL,
@@ -121,6 +128,7 @@ __all__ = [
     "checked",
     "fit_block",
     "fit_message",
+    "fit_time",
     "fit_usage",
     "fit_word",
     "flaw_of",

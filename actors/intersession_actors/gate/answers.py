@@ -101,7 +101,7 @@ def _extra(source: str | None) -> str | None:
 
 
 def fit_message(message: facts.Message) -> Fitted[facts.Message]:
-    """Return a message that comes with a reply, with its id, time, usage and names as they can be recorded."""
+    """Return a message that comes with a reply, with its id, usage and names as they can be recorded."""
     notes: list[str] = []
     changes: dict[str, object] = {}
     if message.usage is not None:
@@ -113,14 +113,17 @@ def fit_message(message: facts.Message) -> Fitted[facts.Message]:
     if len(message.id) > WORD.most or not message.id.isprintable():
         changes["id"] = ""
         notes.append("the id of a message was none, given another")
-    if not 0 <= message.timestamp <= _LAST_MS:
-        changes["timestamp"] = 0
-        notes.append("the time of a message was none, taken as now")
     if message.tool_call_id is not None:
         changes["tool_call_id"] = id_of(message.tool_call_id)
     if message.tool_name is not None:
         changes["tool_name"] = word_of(message.tool_name)
     return Fitted(msgspec.structs.replace(message, **changes), tuple(notes))
+
+
+def fit_time(given: int) -> Fitted[int]:
+    """Return the time of a message that comes with a reply, in ms; 0 is the time at which it is recorded."""
+    fits = 0 <= given <= _LAST_MS
+    return Fitted(given if fits else 0, () if fits else ("the time of a message was none, taken as now",))
 
 
 def flaw_of_message(message: facts.Message) -> str | None:
