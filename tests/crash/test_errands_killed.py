@@ -17,7 +17,7 @@ from intersession_events.facts import (
 )
 from support.any_log import Logs
 from support.processes.errands import RUN
-from support.processes.killed import Host, of
+from support.processes.killed import Host, asked, of
 
 SENT = {"pay invoice 7": 1, "again": 2, "thanks": 1, "by the key": 1}
 RESEARCH = "session:agent:research:main"
@@ -41,8 +41,8 @@ POINTS = [
 def check_once(host: Host) -> None:
     """Check that the errand is done, and each thing of it once, whatever happened on the way."""
     events = host.events()
-    assert Counter(of(events, ExchangeAccepted, "message")) == SENT
-    assert sorted(of(events, SpawnAccepted, "task")) == ["dig here", "dig there"]
+    assert Counter(asked(events, ExchangeAccepted)) == SENT
+    assert sorted(asked(events, SpawnAccepted)) == ["dig here", "dig there"]
     heard = [
         text_of(message)
         for item in events

@@ -15,13 +15,11 @@ from intersession_events.facts import (
     ExchangeHeld,
     ExchangeReleased,
     RunFailed,
-    RunQueued,
     SpawnAccepted,
     SpawnClosed,
-    text_of,
 )
 from support.any_log import Logs
-from support.processes.killed import Host, of
+from support.processes.killed import Host, asked, of
 
 AT_NIGHT = [pytest.mark.nightly, pytest.mark.timeout(7_200)]
 KILLS = {4: 3, 64: 200}
@@ -65,10 +63,7 @@ def check_done(host: Host, pairs: int, channel: str) -> None:
     """Check that all that the pairs were asked for is done, each thing of it once."""
     events = host.events()
     a_quarter = pairs // 4
-    accepted = set(of(events, ExchangeAccepted, "run_id"))
-    runs = zip(of(events, RunQueued, "run_id"), of(events, RunQueued, "message"), strict=True)
-    asked = Counter(text_of(message) for run_id, message in runs if run_id in accepted)
-    assert asked == {f"look {n} up": 1 for n in range(pairs)}
+    assert Counter(asked(events, ExchangeAccepted)) == {f"look {n} up": 1 for n in range(pairs)}
     assert (
         len(of(events, ExchangeHeld, "hold_id")) == len(of(events, ExchangeReleased, "hold_id")) == a_quarter
     )

@@ -75,7 +75,9 @@ def exchange(story: Story, exchange_id: str) -> None:
         timestamp=0,
         run_id=run,
     )
-    end = RunCompleted(run_id=run, attempt=1, session_id="s", message=reply, text="yes")
+    end = RunCompleted(
+        run_id=run, attempt=1, session_id="s", message=reply, message_is_reply=False, text="yes"
+    )
     story.put(f"session:{OPS}", end)
     story.put(f"exchange:{exchange_id}", TurnEnded(turn=0, speaker=OPS, run_id=run, status="ok", text="yes"))
     story.put(

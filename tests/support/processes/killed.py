@@ -16,6 +16,7 @@ from intersession_events.errors import NoSuchStore
 from intersession_events.facts import (
     RunInterrupted,
     RunQueued,
+    text_of,
 )
 from intersession_events.log import Recorded, parts_in
 from intersession_events.stores import located
@@ -211,6 +212,13 @@ def streams(events: Sequence[Recorded], prefix: str) -> list[list[Recorded]]:
 def of(events: Sequence[Recorded], kind: type[Any], field: str) -> list[Any]:
     """Return a field of all events of a kind, in order."""
     return [getattr(item.event, field) for item in parts_in(events) if isinstance(item.event, kind)]
+
+
+def asked(events: Sequence[Recorded], accepted: type[Any]) -> list[str]:
+    """Return what was asked by all sends, or of all children, that were accepted: their runs have it."""
+    runs = set(of(events, accepted, "run_id"))
+    queued = zip(of(events, RunQueued, "run_id"), of(events, RunQueued, "message"), strict=True)
+    return [text_of(message) for run_id, message in queued if run_id in runs]
 
 
 def _nobody(_: Any) -> str:
