@@ -15,7 +15,7 @@ from intersession_events.facts import (
     parts_of,
     topic_of,
 )
-from intersession_events.log import Log, Row, payload_in
+from intersession_events.log import Ask, Log, Row, payload_in
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, Position, SpawnSummary
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.said import BegunBy, Messages
@@ -191,7 +191,7 @@ class WorkFound:
                 }
             )
         if wanted.failed or wanted.channel is not None:
-            sent = deliveries_of_all(self._flows, page)
+            (sent,) = self._log.answers(ask_deliveries_of_each(self._flows, page))
             if self._stood is not None:
                 sent = self._stood.deliveries_of_each(sent)
             sent = [[row for row in rows if self._is_seen(row.session_key)] for rows in sent]
@@ -332,24 +332,24 @@ def _holding(log: Log, words: str) -> Holding:
     return Holding.of_words(log, wanted, is_spoken, says)
 
 
-def deliveries_of(flows: Flows, work: Work) -> list[DeliverySummary]:
-    """Return the deliveries of an exchange's or a spawn's texts, or of the reply of a run by itself; oldest first."""
-    return deliveries_of_all(flows, [work])[0]
-
-
-def deliveries_of_all(flows: Flows, found: Sequence[Work]) -> list[list[DeliverySummary]]:
-    """Return the same of many at once."""
+def ask_deliveries_of_each(flows: Flows, found: Sequence[Work]) -> Ask[list[list[DeliverySummary]]]:
+    """Ask for the deliveries of the texts of exchanges and spawns, and of the replies of runs by themselves: of each, oldest first."""
     runs = [work.run_id for work in found if isinstance(work, RunOutcome)]
     streams = [work.stream for work in found if not isinstance(work, RunOutcome)]
-    of_run: dict[str | None, list[DeliverySummary]] = {}
-    of_flow: dict[str | None, list[DeliverySummary]] = {}
-    for row in flows.deliveries_of_all(streams, runs):
-        of_run.setdefault(row.run_id, []).append(row)
-        of_flow.setdefault(row.owner, []).append(row)
-    return [
-        of_run.get(work.run_id, []) if isinstance(work, RunOutcome) else of_flow.get(work.stream, [])
-        for work in found
-    ]
+    ask = flows.ask_deliveries_of_all(streams, runs)
+
+    def told(rows: list[list[Row]]) -> list[list[DeliverySummary]]:
+        of_run: dict[str | None, list[DeliverySummary]] = {}
+        of_flow: dict[str | None, list[DeliverySummary]] = {}
+        for row in ask.told(rows):
+            of_run.setdefault(row.run_id, []).append(row)
+            of_flow.setdefault(row.owner, []).append(row)
+        return [
+            of_run.get(work.run_id, []) if isinstance(work, RunOutcome) else of_flow.get(work.stream, [])
+            for work in found
+        ]
+
+    return Ask(ask.questions, told)
 
 
 def _is_open(work: Work) -> bool:

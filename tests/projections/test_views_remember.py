@@ -142,7 +142,7 @@ def test_a_message_and_a_turn_take_few_statements_for_views() -> None:
         statements(log, message(key))
         statements(log, turn(key, 1))
 
-        assert statements(log, message(key)) == 6
+        assert statements(log, message(key)) == 5
         assert statements(log, turn(key, 2)) == 4
         # Sixteen versions of a row are put by at once, and with them where their messages lie.
         beside = 0

@@ -315,7 +315,7 @@ def methods_of(exchange: str, other: str, run_of_person: str) -> Mapping[str, As
         "debug.replay": Asked(20, run),
         "debug.runs": Asked(8),
         "debug.search": Asked(10, {"words": "hello"}),
-        "debug.show": Asked(9, run),
+        "debug.show": Asked(7, run),
         "debug.smells": Asked(15),
         "debug.state": Asked(25),
         "debug.why": Asked(16, {"of": exchange}),
@@ -363,7 +363,7 @@ def pages_of(exchange: str, other: str) -> Mapping[str, Asked]:
         "search": Asked(13, {"words": "hello"}),
         "sessions": Asked(12, {"limit": 200}),
         "settings": Asked(2),
-        "show": Asked(10, run),
+        "show": Asked(8, run),
         "smells": Asked(16, {"limit": 200}),
         "state": Asked(26),
         "steps": Asked(4, run),
@@ -413,7 +413,7 @@ def test_every_method_and_every_page_takes_few_ways(
 
             def looked(name: str, given: Mapping[str, Any]) -> object:
                 question = questions_of_pages[name]
-                return question.call(opened.debug.view.for_a_question(), read(question, dict(given)))
+                return question.call(opened.debug.view, read(question, dict(given)))
 
             of_pages = {name: fewest(partial(looked, name, asked.given)) for name, asked in pages.items()}
     assert {*methods} | CHANGING == {*METHODS}, "say how often the new method may wait for the server"

@@ -112,7 +112,7 @@ class ReadOnly:
         """
         del name, given, view
         try:
-            answer = await off_loop(question, View(self._reader).for_a_question())
+            answer = await off_loop(question, View(self._reader))
         except ToolRefused:
             raise
         except IntersessionError as error:

@@ -100,8 +100,7 @@ class Debugger:
         given = arguments or {}
         read = read_arguments(found.arguments, given)
         self._view.check_asked(verb, given)
-        view = self._view.for_a_question()
-        return dict(view.handed_out(found.answer(view, read)))
+        return dict(self._view.handed_out(found.answer(self._view, read)))
 
     acall = _awaitable(call)
 
@@ -225,8 +224,7 @@ class Debugger:
         from intersession_actors.debugger.diff import Diff, diff_of  # noqa: PLC0415 - as above
 
         given = read_arguments(Diff, {"a": a, "b": b, "exact": exact})
-        of_a = self._view.for_a_question()
-        return diff_of(of_a, of_a if other is None else other.view.for_a_question(), given)
+        return diff_of(self._view, self._view if other is None else other.view, given)
 
     adiff = _awaitable(diff)
 
@@ -240,7 +238,7 @@ class Debugger:
         """
         from intersession_actors.debugger.show import Show, drawing  # noqa: PLC0415 - as above
 
-        with ForkViews(self._view.for_a_question()) as forks:
+        with ForkViews(self._view) as forks:
             view, names = forks.of([run, at], field="run")
             given: JsonObject = dict(zip(("run", "at"), names, strict=True))
             return drawing(view, read_arguments(Show, present(given)))

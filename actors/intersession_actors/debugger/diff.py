@@ -17,13 +17,10 @@ from intersession_projections.differences import FlowKind, Outline, Part, Row, R
 from intersession_projections.flow_summary import kind_of
 from intersession_projections.flows import DeliverySummary, Position
 from intersession_projections.forks import pauses_in, without_pauses
-from intersession_projections.places import (
-    Flow,
-    events_of_flow,
-    flow_id,
-)
+from intersession_projections.places import Flow, flow_id, read_flow
 from intersession_projections.run_outcomes import Replies
 
+_WHOLE: Final = 2**62
 _MOST: Final = 1000
 """So many exchanges and spawns that one run began are looked at."""
 
@@ -114,8 +111,12 @@ def diff_of(of_a: View, of_b: View, given: Diff) -> DiffAnswer:
 
 def _answer(a: "_Compared", b: "_Compared", *, exact: bool) -> DiffAnswer:
     found = compare(a.outline, b.outline, exact=exact)
-    a = a.placed(row.a for row in found.rows)
-    b = b.placed(row.b for row in found.rows)
+    in_a, in_b = a.shown(row.a for row in found.rows), b.shown(row.b for row in found.rows)
+    if a.view is b.view:
+        places = a.view.at_each([*in_a, *in_b])
+        a, b = a._replace(places=places), b._replace(places=places)
+    else:
+        a, b = a._replace(places=a.view.at_each(in_a)), b._replace(places=b.view.at_each(in_b))
     first = None if found.first is None else _divergence(a, b, found.first)
     answers = a.answer(), b.answer()
     return {
@@ -138,10 +139,9 @@ class _Compared(NamedTuple):
     places: Mapping[int, PlaceAnswer] = {}
     """The places of its parts that are shown, and of its end."""
 
-    def placed(self, parts: Iterable[Part | None]) -> "_Compared":
-        """Return it with the places of some parts."""
-        positions = [part.position for part in parts if part is not None]
-        return self._replace(places=self.view.at_each([*positions, self.at]))
+    def shown(self, parts: Iterable[Part | None]) -> list[int]:
+        """Return the positions whose places are shown: of some parts, and of its end."""
+        return [*(part.position for part in parts if part is not None), self.at]
 
     def answer(self) -> ComparedAnswer:
         totals: JsonObject = msgspec.to_builtins(self.outline.totals)
@@ -185,13 +185,13 @@ def _named(view: View, name: str, field: str) -> tuple[Flow, int]:
     """Return the flow that a text names, and up to where: the whole of it for a run, else up to the place."""
     name, place = view.parted(name, field=field)
     flow = view.flow(name, field=field)
-    return flow, view.log.head() if place is None else view.place(place, field=field).position
+    return flow, _WHOLE if place is None else view.place(place, field=field).position
 
 
 def _events(view: View, flow: Flow, at: int) -> list[Recorded]:
-    found = {recorded.position: recorded for recorded in events_of_flow(view.log, flow)}
-    replies = Replies(found.values())  # what has a text may stand right behind what names it
-    return list(view.known(replies.told(found[position]) for position in sorted(found) if position <= at))
+    found = read_flow(view.log, flow).events
+    replies = Replies(found)  # what has a text may stand right behind what names it
+    return list(view.known(replies.told(own) for own in found if own.position <= at))
 
 
 def _outline(view: View, flow: Flow, events: list[Recorded], at: int, around: frozenset[str]) -> Outline:

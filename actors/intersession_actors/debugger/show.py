@@ -15,7 +15,15 @@ from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject
 from intersession_projections.diagram import Arrow, Diagram, Gap, Lane, Mark, Row, diagram_of
 from intersession_projections.forks import pauses_in
-from intersession_projections.places import Flow, calling_runs, events_of_flows, flow_id, flow_sessions
+from intersession_projections.places import (
+    Flow,
+    Located,
+    ReadFlow,
+    calling_runs,
+    flow_id,
+    flow_sessions,
+    read_flow,
+)
 from intersession_projections.sessions import SessionNames
 
 
@@ -57,17 +65,17 @@ def show(view: View, given: Show) -> ShowAnswer:
     Raises:
         ToolRefused: there is no such run, or the place is none (`invalid_request`).
     """
-    name, at = view.parted(given.run, given.at, field="run")
-    flow = view.flow(name)
-    place = view.end_of(flow) if at is None else view.place(at)
-    drawn = drawing(view, given)
+    run, at = _meant(view, given)
+    place = view.end_of(run) if at is None else at
+    last = None if at is None else at.position
+    drawn = drawings(view, [run], last)[0]
     return {
-        "run": flow_id(flow),
-        "place": view.say(place, flow),
-        "next": view.say_next(place, flow),
+        "run": flow_id(run.flow),
+        "place": view.say(place, run),
+        "next": view.say_next(place, run),
         "lanes": msgspec.to_builtins(drawn.lanes),
         "rows": msgspec.to_builtins(drawn.rows),
-        "smells": smells_of(view, flow, None if at is None else place.position),
+        "smells": smells_of(view, run, last),
     }
 
 
@@ -77,33 +85,40 @@ def drawing(view: View, given: Show) -> Diagram:
     Raises:
         ToolRefused: as `show`.
     """
-    name, place = view.parted(given.run, given.at, field="run")
+    run, at = _meant(view, given)
+    return drawings(view, [run], None if at is None else at.position)[0]
+
+
+def _meant(view: View, given: Show) -> tuple[ReadFlow, Located | None]:
+    """Return the run that is asked for, and the place, if one is given."""
+    name, at = view.parted(given.run, given.at, field="run")
     flow = view.flow(name)
-    return drawings(view, [flow], None if place is None else view.place(place).position)[0]
+    place = None if at is None else view.place(at)
+    return read_flow(view.log, flow), place
 
 
-def drawings(view: View, flows: Sequence[Flow], at: int | None = None) -> list[Diagram]:
-    """Return the diagrams of some exchanges, spawns and runs; what they are drawn of is read for all of them at once."""
-    own = [{one.position: one for one in events} for events in events_of_flows(view.log, flows)]
-    calling = calling_runs(view.log, [(flow, of.values()) for flow, of in zip(flows, own, strict=True)])
+def drawings(view: View, runs: Sequence[ReadFlow], at: int | None = None) -> list[Diagram]:
+    """Return the diagrams of some exchanges, spawns and runs; what else they are drawn of is read for all of them at once."""
+    own = [{one.position: one for one in run.events} for run in runs]
+    calling = calling_runs(view.log, runs)
     of_callers = [
-        frozenset[int]() if run is None else run.shown - of.keys()
-        for run, of in zip(calling, own, strict=True)
+        frozenset[int]() if caller is None else caller.shown - of.keys()
+        for caller, of in zip(calling, own, strict=True)
     ]
     there = {one.position: one for of in own for one in of.values()}
     there |= {one.position: one for one in view.log.at(frozenset[int]().union(*of_callers) - there.keys())}
     seen = {one.position: one for one in view.known(there[position] for position in sorted(there))}
     forked = [pause.born_ms for pause in pauses_in(view.log)]
-    called = _Called(view, [*flows], seen.values())
+    called = _Called(view, [run.flow for run in runs], seen.values())
     drawn = [
         diagram_of(
             [seen[position] for position in sorted(of.keys() | of_caller) if position in seen],
-            title=f"run {flow_id(flow)}",
+            title=f"run {flow_id(run.flow)}",
             names=called.in_one(),
             at=at,
             forked=forked,
         )
-        for flow, of, of_caller in zip(flows, own, of_callers, strict=True)
+        for run, of, of_caller in zip(runs, own, of_callers, strict=True)
     ]
     return [
         msgspec.structs.replace(

@@ -12,7 +12,15 @@ from intersession_actors.debugger.view import View
 from intersession_actors.gate import CHOICES, KeyText, Name, PlaceText, invalid
 from intersession_actors.service import bounded
 from intersession_events.facts import ready
-from intersession_projections.places import Flow, Then, flow_id, flow_sessions
+from intersession_projections.places import (
+    Flow,
+    ReadFlow,
+    Then,
+    flow_id,
+    flow_sessions,
+    read_flow,
+    read_flows,
+)
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.smells import Smell, Smells
 from intersession_projections.work import WorkFound, WorkWanted
@@ -90,21 +98,20 @@ def smells(view: View, given: SmellsOf) -> SmellsAnswer | SmellingAnswer:
             raise invalid(name, "it is for all runs, leave it or run out")
     name, at = view.parted(given.run, given.at, field="run")
     flow, last = view.flow(name), None if at is None else view.place(at).position
-    found = smells_of(view, flow, last)
+    found = smells_of(view, read_flow(view.log, flow), last)
     return {"run": flow_id(flow), "smells": [smell for smell in found if _is_of(smell, given)]}
 
 
-def smells_of(view: View, flow: Flow, at: int | None = None) -> list[SmellAnswer]:
+def smells_of(view: View, run: ReadFlow, at: int | None = None) -> list[SmellAnswer]:
     """Return the smells of an exchange, a spawn or a run, as far as the caller sees the events that show them."""
-    return smells_of_all(view, [flow], at)[0]
+    return smells_of_all(view, [run], at)[0]
 
 
-def smells_of_all(view: View, flows: Iterable[Flow], at: int | None = None) -> list[list[SmellAnswer]]:
+def smells_of_all(view: View, runs: Sequence[ReadFlow], at: int | None = None) -> list[list[SmellAnswer]]:
     """Return the same of some."""
-    each = list(flows)
-    smelled = Smells(view.log, view.reader.smells).of_each(each, to=at)
+    smelled = Smells(view.log, view.reader.smells).of_each(runs, to=at)
     places = view.at_each(smell.position for smells in smelled for smell in smells)
-    return [_seen(view, flow, smells, places) for flow, smells in zip(each, smelled, strict=True)]
+    return [_seen(view, run.flow, smells, places) for run, smells in zip(runs, smelled, strict=True)]
 
 
 def _of_all(view: View, given: SmellsOf) -> SmellingAnswer:
@@ -133,7 +140,7 @@ def _smelled(view: View, flows: Iterator[Flow], at: int | None) -> Iterator[tupl
     """Yield flows with their smells, read for some at once, and for more each time: most smell of nothing."""
     size = _FIRST
     while some := list(islice(flows, size)):
-        yield from zip(some, smells_of_all(view, some, at), strict=True)
+        yield from zip(some, smells_of_all(view, read_flows(view.log, some), at), strict=True)
         size *= 4
 
 

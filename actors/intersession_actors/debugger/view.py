@@ -16,7 +16,7 @@ from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_actors.policy import Requester, check_asked, not_visible
 from intersession_actors.service import Reader
 from intersession_events.facts import ConfigLoaded
-from intersession_events.log import Log, Recorded, as_it_is, remembering, reworded
+from intersession_events.log import Log, Recorded, as_it_is, reworded
 from intersession_events.plain_json import JsonMapping, JsonObject, JsonValue, is_object
 from intersession_projections.places import (
     Flow,
@@ -24,6 +24,7 @@ from intersession_projections.places import (
     Located,
     Places,
     PlaceWords,
+    ReadFlow,
     RunNames,
     Sees,
     UnknownPlace,
@@ -71,10 +72,6 @@ class View:
     def log(self) -> Log:
         """The log."""
         return self.reader.log
-
-    def on(self, log: Log) -> "View":
-        """Return the same view on another face of its log."""
-        return self._of(View(self.reader.on(log), self.requester, within=self._within, hides=self.hides))
 
     def hiding(self) -> "View":
         """Return the same view of a log in which no event has a secret: nothing that is drawn, cut or found there has one."""
@@ -124,11 +121,6 @@ class View:
     def is_stranger(self, key: str) -> bool:
         """Whether the caller reads the words of a session without its secrets."""
         return self.hides or self.reader.is_stranger(self.requester, key)
-
-    def for_a_question(self) -> "View":
-        """Return the same view for as long as one question lasts: nothing is asked of the store twice where that costs a way to it."""
-        log = remembering(self.log)
-        return self if log is self.log else self.on(log)
 
     @property
     def is_operator(self) -> bool:
@@ -201,11 +193,11 @@ class View:
         except UnknownPlace as error:
             raise ToolRefused("invalid_request", str(error)) from None
 
-    def say(self, place: Located, of: Flow | None = None) -> PlaceAnswer:
+    def say(self, place: Located, of: ReadFlow | None = None) -> PlaceAnswer:
         """Return a place as an answer has it, with its words (PLACE-5); looked at for a run, `of`, with that run's own."""
         return place_answer(self._words.say(place, of))
 
-    def say_next(self, place: Located, of: Flow | None = None) -> PlaceAnswer | None:
+    def say_next(self, place: Located, of: ReadFlow | None = None) -> PlaceAnswer | None:
         """Return what comes behind a place, which every view shows beside it; None where nothing has come yet."""
         described = self._words.next(place, of)
         return None if described is None else place_answer(described)
@@ -214,10 +206,11 @@ class View:
         """Return what an event is, in a few words; empty where it is no step of anything, or the caller may not know of it."""
         return self._words.step_at(position)
 
-    def end_of(self, flow: Flow) -> Located:
+    def end_of(self, run: ReadFlow) -> Located:
         """Return the place after the last event of a run, as far as it has come and the caller may know of it."""
-        last, head = self._words.last_of(flow, self.log.head()), self.place(None)
-        return head if last is None else msgspec.structs.replace(head, position=last.position, flow=flow)
+        head = self.place(None)
+        last = self._words.last_of(run, head.position)
+        return head if last is None else msgspec.structs.replace(head, position=last.position, flow=run.flow)
 
     def at(self, position: int) -> PlaceAnswer:
         """Return the place of an event as an answer has it, with its words, if the caller may see that event."""

@@ -21,8 +21,8 @@ from intersession_projections.places import (
     FORMS,
     Flow,
     UnknownPlace,
-    events_of_flow,
     parse_place,
+    read_flow,
     steps_of_flow,
 )
 
@@ -234,8 +234,7 @@ def _explanations(seeing: "_Seeing", path: list[Recorded], flow: Flow | None) ->
     explaining = Explaining(view.reader, secretly=not view.is_operator)
     found = {(one.position, one.about): one for one in explaining.along(path)}
     if flow is not None:
-        steps = {recorded.position: recorded for recorded in events_of_flow(view.log, flow)}
-        seen = view.known(steps[position] for position in sorted(steps))
+        seen = view.known(read_flow(view.log, flow).events)
         found |= {(one.position, one.about): one for one in explaining.of_all(seen)}
     yield from sorted(found.values(), key=lambda one: one.position)
 

@@ -7,6 +7,7 @@ import msgspec
 
 from intersession_actors import session
 from intersession_actors.delivery import ended_in
+from intersession_actors.explaining.around import Around
 from intersession_actors.flows import Led, RecordRead, Rules
 from intersession_actors.session import Session, ended_again
 from intersession_actors.streams import (
@@ -23,7 +24,6 @@ from intersession_actors.streams import (
 from intersession_events import facts, ids
 from intersession_events.log import Log, Recorded
 from intersession_projections.forks import frozen_in
-from intersession_projections.run_outcomes import Runs
 from intersession_projections.spans import Span, backwards
 
 L = TypeVar("L", bound=Led)
@@ -73,19 +73,19 @@ def are_erased(came: Sequence[Recorded], outcome: object) -> bool:
     return said == facts.ERASED or facts.ERASED in texts_in(came)
 
 
-def decision_of(log: Log, recorded: Recorded, rules: Rules[L, C, N]) -> Decision[L, C, N] | None:
+def decision_of(around: Around, recorded: Recorded, rules: Rules[L, C, N]) -> Decision[L, C, N] | None:
     """Return the decision that an event of a flow is of; None where the log does not have what it was made on."""
-    before, came = parted(log.stream(recorded.stream), recorded)
+    before, came = parted(around.stream(recorded.stream), recorded)
     state, first = rules.state_in(before), came[0]
     if state is None or not first.decision:
         return None
-    log_id = log.lineage.log_id_at(first.position)
+    log_id = around.log.lineage.log_id_at(first.position)
     read = RecordRead(record_in(first.decision), first.stream, log_id, words_of(came))
-    outcome = rules.command_in(read) or outcome_of(log, read.record, state.pending, first)
+    outcome = rules.command_in(read) or _outcome_of(around, read.record, state.pending, first)
     if not rules.takes(outcome):
         return None
     now = rules.circumstances_in(read, state)
-    return Decision(rules.decide, state, outcome, now, came, _told_at(log, outcome, first))
+    return Decision(rules.decide, state, outcome, now, came, _told_at(around, outcome, first))
 
 
 SessionDecision = Decision[Session, session.Decidable, session.Circumstances]
@@ -143,13 +143,13 @@ def _append_of(log: Log, recorded: Recorded) -> tuple[Recorded, ...]:
     return next(iter(appends_in([*reversed(found), *rest])))
 
 
-def _told_at(log: Log, outcome: object, first: Recorded) -> int | None:
+def _told_at(around: Around, outcome: object, first: Recorded) -> int | None:
     if isinstance(outcome, RunEnded):
-        run = Runs(log).without_words(outcome.run_id)
+        run = around.run(outcome.run_id)
         return None if run is None else run.position
     if not isinstance(outcome, DeliveryEnded):
         return first.position
-    sent = log.stream(ids.delivery_stream(outcome.delivery_id))
+    sent = around.stream(ids.delivery_stream(outcome.delivery_id))
     return next(
         (recorded.position for recorded in reversed(sent) if recorded.position < first.position), None
     )
@@ -165,29 +165,29 @@ def parted(events: Sequence[Recorded], wanted: Recorded) -> tuple[list[Recorded]
     return before, (wanted,)
 
 
-def outcome_of(
-    log: Log, record: Record, pending: str, first: Recorded
+def _outcome_of(
+    around: Around, record: Record, pending: str, first: Recorded
 ) -> RunEnded | DeliveryEnded | Resume | None:
     """Return what a flow was told that waited for a run or a delivery, as events say; None where they are not here."""
     match record.asked:
         case "RunEnded":
-            return _run_ended(log, first.stream, pending)
+            return _run_ended(around, first.stream, pending)
         case "DeliveryEnded":
-            return _delivery_ended(log, pending, first.position)
+            return _delivery_ended(around, pending, first.position)
         case "Resume":
             return Resume(stream=first.stream)
         case _:
             return None
 
 
-def _delivery_ended(log: Log, delivery_id: str, position: int) -> DeliveryEnded | None:
-    sent = log.stream(ids.delivery_stream(delivery_id)) if delivery_id else ()
+def _delivery_ended(around: Around, delivery_id: str, position: int) -> DeliveryEnded | None:
+    sent = around.stream(ids.delivery_stream(delivery_id)) if delivery_id else ()
     return ended_in(recorded for recorded in sent if recorded.position < position)
 
 
-def _run_ended(log: Log, stream: str, run_id: str) -> RunEnded | None:
-    outcome = Runs(log).without_words(run_id)
+def _run_ended(around: Around, stream: str, run_id: str) -> RunEnded | None:
+    outcome = around.run(run_id)
     if outcome is None or not outcome.ended:
         return None
     session = ids.session_stream(outcome.session_key)
-    return ended_again(stream, log.stream(session, after=outcome.first_version - 1, to=outcome.last_version))
+    return ended_again(stream, around.part(session, outcome.first_version - 1, outcome.last_version))

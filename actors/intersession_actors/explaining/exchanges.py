@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from intersession_actors.exchange import ReleaseExchange
+from intersession_actors.explaining.around import Around
 from intersession_actors.explaining.changes import ANNOUNCE, TURNS, Decision, instead_of
 from intersession_actors.explaining.explanation import About, Explanation, Input, Instead, Rule
 from intersession_actors.explaining.rules import CLOSES, LOOP_ENDS, SILENCES
@@ -10,14 +11,14 @@ from intersession_actors.explaining.settings import InForce
 from intersession_actors.policy import check_run
 from intersession_actors.streams import DeliveryEnded, RunEnded
 from intersession_events import facts
-from intersession_events.log import Log, Recorded
+from intersession_events.log import Recorded
 from intersession_projections.wording import plain_note, route_text, told_more
 
 Ending = facts.LoopEnded | facts.AnnounceDecided | facts.ExchangeClosed
 
 
 def explain_ending(
-    log: Log, in_force: InForce, recorded: Recorded, event: Ending, decision: Decision | None
+    around: Around, in_force: InForce, recorded: Recorded, event: Ending, decision: Decision | None
 ) -> Explanation:
     """Explain an end in an exchange's stream, by the decision that it is of."""
     about, code, rule, said = _told(event)
@@ -25,7 +26,7 @@ def explain_ending(
     instead: tuple[Instead, ...] = ()
     if decision is not None and holds:
         instead = instead_of(decision, event)
-    inputs = () if decision is None else _inputs(log, in_force, decision, event)
+    inputs = () if decision is None else _inputs(around, in_force, decision, event)
     return rule.explains(recorded, about, code, said, inputs, instead=instead, as_decided=holds)
 
 
@@ -59,9 +60,9 @@ def _told(event: Ending) -> tuple[About, str, Rule, str]:
             )
 
 
-def _inputs(log: Log, in_force: InForce, decision: Decision, event: Ending) -> Iterator[Input]:
+def _inputs(around: Around, in_force: InForce, decision: Decision, event: Ending) -> Iterator[Input]:
     state, accepted, outcome = decision.state, decision.state.accepted, decision.outcome
-    begun = log.stream(decision.came[0].stream, to=1)[0].position
+    begun = around.stream(decision.came[0].stream)[0].position
     if isinstance(outcome, RunEnded):
         yield Input(name="status", value=outcome.status, set_by="agent", position=decision.told_at)
         yield Input(name="reply", value=outcome.text, set_by="agent", position=decision.told_at)

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from intersession_actors import exchange, spawn
 from intersession_actors.explaining import changes, deliveries, exchanges, runs, sessions, spawns, waiting
+from intersession_actors.explaining.around import Around
 from intersession_actors.explaining.calls import explain_refusal, refusal_in
 from intersession_actors.explaining.decisions import decision_of
 from intersession_actors.explaining.explanation import Explanation
@@ -25,6 +26,7 @@ class Explaining:
         self._reader = reader
         self._secretly = secretly
         self._in_force = InForce(reader.log)
+        self._around = Around(reader.log)
         self._exchanges: dict[int, changes.Decision | None] = {}
         self._spawns: dict[int, spawns.SpawnDecision | None] = {}
         """The decisions by the positions of their events: an event may say several ends."""
@@ -48,6 +50,7 @@ class Explaining:
             for step in steps
             if not isinstance(step.event, facts.DeliveryFailed) or step.position >= last[step.stream]
         ]
+        self._around.look(asked)
         for step in asked:
             yield from (one for one in self.of(step) if one.code not in _WELL)
 
@@ -55,7 +58,7 @@ class Explaining:
         return tuple(one for part in recorded.parts() for one in self._of_part(part))
 
     def _of_part(self, recorded: Recorded) -> tuple[Explanation, ...]:
-        log, event = self._reader.log, recorded.event
+        around, event = self._around, recorded.event
         match event:
             case facts.LoopEnded() | facts.ExchangeClosed():
                 return (self._end_of_exchange(recorded, event),)
@@ -64,12 +67,12 @@ class Explaining:
             case facts.AnnounceDecided() | facts.SpawnClosed():
                 at = recorded.position
                 if at not in self._spawns:
-                    self._spawns[at] = decision_of(log, recorded, spawn.RULES)
-                return (spawns.explain_ending(log, recorded, event, self._spawns[at]),)
+                    self._spawns[at] = decision_of(around, recorded, spawn.RULES)
+                return (spawns.explain_ending(around, recorded, event, self._spawns[at]),)
             case facts.RunFailed() | facts.RunAborted() | facts.RunInterrupted() | facts.LateReplyDropped():
-                return (runs.explain_ending(log, self._in_force, recorded, event),)
+                return (runs.explain_ending(around, self._in_force, recorded, event),)
             case facts.RunCompleted():
-                return runs.explain_silence(log, recorded, event)
+                return runs.explain_silence(around, recorded, event)
             case (
                 facts.DeliveryFailed()
                 | facts.DeliveryUnknown()
@@ -79,7 +82,7 @@ class Explaining:
                 found = deliveries.explain_ending(self._reader, self._in_force, recorded, event)
                 return () if found is None else (found,)
             case facts.RunQueued() | facts.DeliveryDecided() | facts.ExchangeHeld():
-                return waiting.explain_waiting(self._reader, recorded, event)
+                return waiting.explain_waiting(self._reader, around, recorded, event)
             case facts.SessionArchived() | facts.ThreadUnbound() | facts.ChildArchived():
                 return (sessions.explain_leaving(self._reader, self._in_force, recorded, event),)
             case _:
@@ -89,15 +92,16 @@ class Explaining:
                 )
 
     def _end_of_exchange(self, recorded: Recorded, event: exchanges.Ending) -> Explanation:
-        log, at = self._reader.log, recorded.position
+        at = recorded.position
         if at not in self._exchanges:
-            self._exchanges[at] = decision_of(log, recorded, exchange.RULES)
-        return exchanges.explain_ending(log, self._in_force, recorded, event, self._exchanges[at])
+            self._exchanges[at] = decision_of(self._around, recorded, exchange.RULES)
+        return exchanges.explain_ending(self._around, self._in_force, recorded, event, self._exchanges[at])
 
     def along(self, path: Iterable[Recorded]) -> Iterator[Explanation]:
         """Yield why an event is as it is, and then why its causes in the same stream are that did not go as they are meant to."""
         events = list(path)
         asked = [one for one in events if one.stream == events[0].stream or _is_of_a_text(one)]
+        self._around.look(asked)
         for recorded in asked:
             found = self.of(recorded)
             last = found[-1] if found and recorded is events[0] else None

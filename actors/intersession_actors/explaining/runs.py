@@ -5,6 +5,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from intersession_actors.explaining.around import Around
 from intersession_actors.explaining.decisions import SessionDecision, decision_in_session
 from intersession_actors.explaining.explanation import Explanation, Input, Instead
 from intersession_actors.explaining.rules import CUTS, FAILURES, WITHHELD
@@ -13,8 +14,8 @@ from intersession_actors.policy import Spent
 from intersession_actors.prompt import is_withheld
 from intersession_events import facts
 from intersession_events.facts import topic_of
-from intersession_events.log import Log, Recorded
-from intersession_projections.run_outcomes import RunOutcome, Runs
+from intersession_events.log import Recorded
+from intersession_projections.run_outcomes import RunOutcome
 
 Ending = facts.RunFailed | facts.RunAborted | facts.RunInterrupted | facts.LateReplyDropped
 
@@ -28,9 +29,9 @@ _TIMES: Final = {
 _AGAIN: Final = "runs.retryInterrupted"
 
 
-def explain_ending(log: Log, in_force: InForce, recorded: Recorded, event: Ending) -> Explanation:
+def explain_ending(around: Around, in_force: InForce, recorded: Recorded, event: Ending) -> Explanation:
     """Explain how an attempt of a run ended."""
-    outcome = Runs(log).get(event.run_id)
+    outcome = around.run(event.run_id)
     code: str
     match event:
         case facts.RunFailed():
@@ -49,13 +50,13 @@ def explain_ending(log: Log, in_force: InForce, recorded: Recorded, event: Endin
         case facts.LateReplyDropped():
             code, rule = "late", CUTS["late"]
             said = f"Attempt {event.attempt} answered when it was over"
-    decision = decision_in_session(log, recorded)
+    decision = decision_in_session(around.log, recorded)
     return rule.explains(
         recorded,
         "run",
         code,
         said,
-        _inputs(log, in_force, recorded, event, outcome),
+        _inputs(around, in_force, recorded, event, outcome),
         instead=_instead_of(decision, event),
         as_decided=None if decision is None else decision.holds,
     )
@@ -83,12 +84,12 @@ def _instead_of(decision: SessionDecision | None, event: Ending) -> tuple[Instea
     return (replace(change, verdict=topic_of(last).rpartition(".")[0]),)
 
 
-def explain_silence(log: Log, recorded: Recorded, event: facts.RunCompleted) -> tuple[Explanation, ...]:
+def explain_silence(around: Around, recorded: Recorded, event: facts.RunCompleted) -> tuple[Explanation, ...]:
     """Explain why a run's answer went to no person though one waits for it; nothing where it went there, or nobody waits."""
-    outcome = Runs(log).get(event.run_id) if is_withheld(event.reply) else None
+    outcome = around.run(event.run_id) if is_withheld(event.reply) else None
     if outcome is None:
         return ()
-    of_run = log.stream(recorded.stream, after=outcome.first_version - 1, to=recorded.version)
+    of_run = around.part(recorded.stream, outcome.first_version - 1, recorded.version)
     queued = next((one.event for one in of_run if _is(one, facts.RunQueued, event.run_id)), None)
     if not isinstance(queued, facts.RunQueued) or queued.route is None:
         return ()
@@ -98,12 +99,12 @@ def explain_silence(log: Log, recorded: Recorded, event: facts.RunCompleted) -> 
 
 
 def _inputs(
-    log: Log, in_force: InForce, recorded: Recorded, event: Ending, outcome: RunOutcome | None
+    around: Around, in_force: InForce, recorded: Recorded, event: Ending, outcome: RunOutcome | None
 ) -> Iterator[Input]:
     yield Input(name="attempt", value=event.attempt, set_by="log")
     if outcome is None:
         return
-    of_run = log.stream(recorded.stream, after=outcome.first_version - 1, to=recorded.version)
+    of_run = around.part(recorded.stream, outcome.first_version - 1, recorded.version)
     queued = next((one for one in of_run if _is(one, facts.RunQueued, event.run_id)), None)
     of_attempt = [one for one in of_run if _is_of(one, event)]
     started = next((one for one in of_attempt if isinstance(one.event, facts.RunStarted)), None)
@@ -123,7 +124,7 @@ def _inputs(
             yield Input(name=f"{limit}.used", value=event.used, set_by="log")
         case facts.RunFailed(code="interrupted") | facts.RunInterrupted():
             yield in_force.setting(_AGAIN, recorded.position)
-            yield from _of_start(log, recorded, started)
+            yield from _of_start(around, recorded, started)
         case facts.RunAborted():
             yield Input(name="by", value=event.by, set_by="call", position=recorded.position)
         case facts.LateReplyDropped():
@@ -151,11 +152,11 @@ def _times(recorded: Recorded, started: Recorded, over: Recorded | None) -> Iter
         yield Input(name="tooLateBy", value=late, set_by="log", unit="duration")
 
 
-def _of_start(log: Log, recorded: Recorded, started: Recorded | None) -> Iterator[Input]:
+def _of_start(around: Around, recorded: Recorded, started: Recorded | None) -> Iterator[Input]:
     """Name the start of the system that came between an attempt and the word that it was cut off."""
     if started is None or recorded.epoch == started.epoch:
         return
-    for opened in reversed(log.stream("log")):
+    for opened in reversed(around.stream("log")):
         if isinstance(opened.event, facts.LogOpened) and opened.event.epoch == recorded.epoch:
             yield Input(name="start", value=opened.event.epoch, set_by="log", position=opened.position)
             return

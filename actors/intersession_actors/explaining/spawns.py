@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from intersession_actors.explaining.around import Around
 from intersession_actors.explaining.changes import LIMITS, verdict
 from intersession_actors.explaining.decisions import Decision
 from intersession_actors.explaining.explanation import About, Explanation, Input, Instead
@@ -13,7 +14,7 @@ from intersession_actors.prompt import ANNOUNCE_SKIP as SKIP
 from intersession_actors.spawn import Circumstances, Spawn, SpawnCommand
 from intersession_actors.streams import DeliveryEnded, RunEnded
 from intersession_events import facts
-from intersession_events.log import Log, Recorded
+from intersession_events.log import Recorded
 from intersession_projections.run_outcomes import told_in
 from intersession_projections.wording import route_text
 
@@ -24,7 +25,7 @@ SpawnDecision = Decision[Spawn, SpawnCommand, Circumstances]
 
 
 def explain_ending(
-    log: Log, recorded: Recorded, event: Ending, decision: SpawnDecision | None
+    around: Around, recorded: Recorded, event: Ending, decision: SpawnDecision | None
 ) -> Explanation:
     """Explain an end in a spawn's stream, by the decision that it is of."""
     code: str
@@ -38,7 +39,7 @@ def explain_ending(
             said = f"The spawn was closed ({parts})" if parts else "The spawn was closed"
     about: About = "announce" if isinstance(event, facts.AnnounceDecided) else "spawn"
     holds = None if decision is None else decision.holds
-    inputs, instead = _inputs(log, recorded, decision), _instead_of(decision, event)
+    inputs, instead = _inputs(around, recorded, decision), _instead_of(decision, event)
     return rule.explains(recorded, about, code, said, inputs, instead=instead, as_decided=holds)
 
 
@@ -92,8 +93,9 @@ def _changes(decision: SpawnDecision) -> Iterator[tuple[Instead, SpawnDecision]]
         )
 
 
-def _inputs(log: Log, recorded: Recorded, decision: SpawnDecision | None) -> Iterator[Input]:
-    for earlier in told_in(log, log.stream(recorded.stream, to=recorded.version)):
+def _inputs(around: Around, recorded: Recorded, decision: SpawnDecision | None) -> Iterator[Input]:
+    before = [one for one in around.stream(recorded.stream) if one.version <= recorded.version]
+    for earlier in told_in(around.log, before):
         match earlier.event:
             case facts.SpawnAccepted() as accepted:
                 at = earlier.position

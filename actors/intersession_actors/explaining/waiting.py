@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from intersession_actors.explaining.around import Around
 from intersession_actors.explaining.explanation import Explanation, Input, SetBy
 from intersession_actors.explaining.rules import WAITING, Waiting
 from intersession_actors.service import Reader
@@ -14,21 +15,24 @@ from intersession_projections.wording import HELD_TEXTS, route_text
 
 def explain_waiting(
     reader: Reader,
+    around: Around,
     recorded: Recorded,
     event: facts.RunQueued | facts.DeliveryDecided | facts.ExchangeHeld,
 ) -> tuple[Explanation, ...]:
     """Explain why something is not over; nothing where it is."""
     match event:
         case facts.RunQueued():
-            return _of_run(reader, recorded, event)
+            return _of_run(reader, around, recorded, event)
         case facts.DeliveryDecided():
             return _of_delivery(reader, recorded, event)
         case facts.ExchangeHeld():
             return _of_hold(reader, recorded, event)
 
 
-def _of_run(reader: Reader, recorded: Recorded, event: facts.RunQueued) -> tuple[Explanation, ...]:
-    run = reader.runs.without_words(event.run_id)
+def _of_run(
+    reader: Reader, around: Around, recorded: Recorded, event: facts.RunQueued
+) -> tuple[Explanation, ...]:
+    run = around.run(event.run_id)
     if run is None or run.ended:
         return ()
     said = f"The run of {run.session_key} is not over"

@@ -37,7 +37,7 @@ class GatewayDebug:
 
     def ask(self, call: Call, question: Callable[[View], Mapping[str, object]]) -> Mapping[str, object]:
         """Answer any question about the log as the caller sees it, and take down which sessions the answer may be of."""
-        view = view_of(self._service, call).for_a_question()
+        view = view_of(self._service, call)
         answer = question(view)
         for key in sorted(view.touched):
             call.saw(key)

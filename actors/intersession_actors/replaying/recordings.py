@@ -15,7 +15,7 @@ from intersession_events.ids import delivery_stream, session_stream
 from intersession_events.log import Log, Recorded, StreamPart, erased_stream
 from intersession_events.machine import private_file
 from intersession_projections.flows import Flows
-from intersession_projections.places import Flow, events_of_flow, flow_id
+from intersession_projections.places import Flow, flow_id, read_flow
 from intersession_projections.run_outcomes import Runs
 
 # Most events of the stream are checkpoints: one by one they would be a long way.
@@ -136,20 +136,20 @@ class Recordings:
         return self._extents[name]
 
     def _read_extent(self, flow: Flow) -> _Extent:
-        events = {recorded.position: recorded for recorded in events_of_flow(self._log, flow)}
+        events = read_flow(self._log, flow).events
         own: dict[str, list[int]] = {}
         whole: dict[str, list[Recorded]] = {}
-        for _, recorded in sorted(events.items()):
+        for recorded in events:
             if recorded.stream.startswith("session:"):
                 own.setdefault(recorded.stream, []).append(recorded.version)
             elif recorded.stream.startswith(MANAGED):
                 whole.setdefault(recorded.stream, []).append(recorded)
-        chain, since = self._streams_of(events.values())
+        chain, since = self._streams_of(events)
         return _Extent(
             tuple(dict.fromkeys((*whole, *own, *chain))),
             since,
-            min(events),
-            max(events),
+            events[0].position,
+            events[-1].position,
             {stream: Part(versions[0], versions[-1]) for stream, versions in own.items()},
             whole,
         )

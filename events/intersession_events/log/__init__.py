@@ -37,7 +37,7 @@ with on_demand(globals()):
         OnLoaded,
         ReadsEvents,
     )
-    from intersession_events.log.other_words import Reword, reworded
+    from intersession_events.log.other_words import Reword, as_it_is, reworded
     from intersession_events.log.recorded import (
         ANY_VERSION,
         Committed,
@@ -55,7 +55,6 @@ with on_demand(globals()):
         Unavailable,
         parts_in,
     )
-    from intersession_events.log.remembered import as_it_is, remembering
     from intersession_events.log.row_state import (
         hash_in,
         is_short,
@@ -230,7 +229,6 @@ __all__ = [
     "place_problems",
     "prefix_compared",
     "read_snapshot",
-    "remembering",
     "reworded",
     "rows_erased",
     "schema_problems",

@@ -18,6 +18,11 @@ def reworded(log: Log, reword: Reword) -> Log:
     return cast("Log", RewordedLog(log, reword))
 
 
+def as_it_is(log: Log) -> Log:
+    """Return the log itself, of one that is told in other words: for what asks more of it than reading."""
+    return as_it_is(log.log) if isinstance(log, RewordedLog) else log
+
+
 class RewordedLog(Gathers):
     """The reading half of a log, with its events in other words."""
 

@@ -1,13 +1,14 @@
 """Places in a log: how they are typed, which position each one means, and what it is in words (PLACE)."""
 
-from intersession_projections.places.calling import CallingRun, calling_run, calling_runs
+from intersession_projections.places.calling import CallingRun, calling_runs
 from intersession_projections.places.described import Described, PlaceWords
 from intersession_projections.places.grammar import FORMS, InRun, UnknownPlace, parse_place, parse_time
 from intersession_projections.places.located import (
     Located,
     Places,
-    events_of_flow,
-    events_of_flows,
+    ReadFlow,
+    read_flow,
+    read_flows,
     sessions_of,
     sessions_of_each,
     steps_of_flow,
@@ -34,20 +35,20 @@ __all__ = [
     "Located",
     "PlaceWords",
     "Places",
+    "ReadFlow",
     "RunNames",
     "Sees",
     "Then",
     "UnknownPlace",
-    "calling_run",
     "calling_runs",
-    "events_of_flow",
-    "events_of_flows",
     "flow_id",
     "flow_sessions",
     "flow_stream",
     "not_recorded",
     "parse_place",
     "parse_time",
+    "read_flow",
+    "read_flows",
     "sessions_of",
     "sessions_of_each",
     "steps_of_flow",

@@ -40,14 +40,8 @@ class CallingRun(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def calling_run(log: Log, flow: Flow) -> CallingRun | None:
-    """Return the run that called for an exchange or a spawn; None where it was no agent's, or is not known."""
-    stream = flow_stream(flow)
-    return None if stream is None else calling_runs(log, [(flow, log.stream(stream))])[0]
-
-
 def calling_runs(log: Log, flows: Sequence[tuple[Flow, Iterable[Recorded]]]) -> list[CallingRun | None]:
-    """Return the runs that called for some of them, each with its events."""
+    """Return the runs that called for exchanges and spawns, each with its events; None where it was no agent's, or is not known."""
     called = [_called_in(flow, events) for flow, events in flows]
     run_ids = list(dict.fromkeys(filter(None, called)))
     found = dict(zip(run_ids, Timeline(log).events_of_runs(run_ids), strict=True)) if run_ids else {}

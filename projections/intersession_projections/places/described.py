@@ -12,8 +12,8 @@ import msgspec
 from intersession_events.facts import run_named
 from intersession_events.log import Log, Recorded
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, SpawnSummary, Summary
-from intersession_projections.places.located import Located, flows_of, sessions_of, steps_of_flow
-from intersession_projections.places.runs_named import Flow, Sees
+from intersession_projections.places.located import Located, ReadFlow, flows_of, read_flow, sessions_of
+from intersession_projections.places.runs_named import Sees
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.sessions import SessionNames
 from intersession_projections.spans import Span, backwards
@@ -41,7 +41,7 @@ class PlaceWords:
         self._names = SessionNames(log, sees)
         self._sees = sees
 
-    def say(self, place: Located, of: Flow | None = None) -> Described:
+    def say(self, place: Located, of: ReadFlow | None = None) -> Described:
         """Return a place in words: where it is looked at for one run, `of`, as that run stood there."""
         if of is None:
             return self._said(place)
@@ -50,7 +50,7 @@ class PlaceWords:
             said = self._said(place)
             return msgspec.structs.replace(said, text=f"before the start; {said.text}")
         if own.position == place.position:
-            return self._said(msgspec.structs.replace(place, is_named=True))
+            return self.behind([own])[0]
         words = self._words([own])[0]
         stood = f"{words.after}, at #{own.position}" if words.after else words.after_it(own)
         later = counted(place.position - own.position, "event")
@@ -61,10 +61,10 @@ class PlaceWords:
         recorded = self._at(position)
         return "" if recorded is None else self._words([recorded])[0].step
 
-    def last_of(self, flow: Flow, position: int) -> Recorded | None:
+    def last_of(self, run: ReadFlow, position: int) -> Recorded | None:
         """Return the last event of a run, up to a position, that the caller may know of."""
-        own = [step.position for step in steps_of_flow(self._log, flow)]
-        return next(filter(None, map(self._at, (at for at in reversed(own) if at <= position))), None)
+        own = (recorded for recorded in reversed(run.events) if recorded.position <= position)
+        return next(filter(self._is_seen, own), None)
 
     def _said(self, place: Located) -> Described:
         # What happened last in the whole log is nothing for those who see a part of it.
@@ -82,28 +82,26 @@ class PlaceWords:
             for recorded, words in zip(events, self._words(events), strict=True)
         ]
 
-    def next(self, place: Located, of: Flow | None = None) -> Described | None:
+    def next(self, place: Located, of: ReadFlow | None = None) -> Described | None:
         """Return what comes next: among a run's own events for a place of a run, or looked at for one; in the whole log else.
 
         None where nothing has come yet, or nothing that the caller may know of.
         """
-        position = self._behind(place.position) if self._sees is None else 0
-        flow = of if place.flow is None else place.flow
-        if flow is not None:
-            own = (step.position for step in steps_of_flow(self._log, flow))
-            position = next((at for at in own if at > place.position), 0)
-        recorded = self._at(position)
-        if recorded is None:
+        if place.flow is not None and (of is None or place.flow != of.flow):
+            of = read_flow(self._log, place.flow)
+        if of is not None:
+            recorded = next((own for own in of.events if own.position > place.position), None)
+        else:
+            recorded = self._behind(place.position) if self._sees is None else None
+        if recorded is None or not self._is_seen(recorded):
             return None
         return _described(recorded, self._words([recorded])[0].of(recorded))
 
     def _at(self, position: int) -> Recorded | None:
-        if position <= 0:
-            return None
-        for recorded in self._log.all(after=position - 1, to=position):
-            if self._sees is None or any(map(self._sees, sessions_of(self._log, recorded))):
-                return recorded
-        return None
+        return next(filter(self._is_seen, self._log.at([position])), None) if position > 0 else None
+
+    def _is_seen(self, recorded: Recorded) -> bool:
+        return self._sees is None or any(map(self._sees, sessions_of(self._log, recorded)))
 
     def _last(self, position: int) -> Recorded | None:
         """Return the event at a position; in a fork, which has not all of them, the last one before."""
@@ -112,9 +110,9 @@ class PlaceWords:
             position = 0 if found is None else found.position
         return self._at(position)
 
-    def _behind(self, position: int) -> int:
-        """Return where the next event stands; 0 where there is none."""
-        return next((recorded.position for recorded in self._log.all(after=position, limit=1)), 0)
+    def _behind(self, position: int) -> Recorded | None:
+        """Return the next event of the log; None where there is none."""
+        return next(iter(self._log.all(after=position, limit=1)), None)
 
     def _words(self, events: Sequence[Recorded]) -> list["_Told"]:
         """Return events in words, by the names of those who take part; how all stands then, where that is of its own run."""

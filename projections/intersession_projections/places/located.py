@@ -1,7 +1,7 @@
 """From a place to a position: what a typed place means in a log, now (PLACE-1)."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -42,6 +42,13 @@ class Located(msgspec.Struct, frozen=True, kw_only=True):
     is_named: bool = False
 
 
+class ReadFlow(NamedTuple):
+    """An exchange, a spawn or a run, and its own events, over all sessions: in log order. Of streams that are no session's they are whole."""
+
+    flow: Flow
+    events: Sequence[Recorded]
+
+
 class Places:
     """Finds places in a log, among what the caller sees (`sees`; None: everything). `now_ms` is the caller's clock."""
 
@@ -71,7 +78,8 @@ class Places:
             case AtPosition(position):
                 return self._stepped(position, place.steps, field)
             case AtHead():
-                return self._stepped(self._log.head(), place.steps, field)
+                head = self._log.head()
+                return self._stepped(head, place.steps, field, head=head)
             case AtEvent(event_id):
                 found = self._stepped(self._event(event_id, field), place.steps, field)
                 return msgspec.structs.replace(found, is_named=place.steps == 0)
@@ -86,8 +94,10 @@ class Places:
             case InRun():
                 return self._in_run(place.base, place.steps, field)
 
-    def _stepped(self, position: int, steps: int, field: str, flow: Flow | None = None) -> Located:
-        head = self._log.head()
+    def _stepped(
+        self, position: int, steps: int, field: str, flow: Flow | None = None, *, head: int | None = None
+    ) -> Located:
+        head = self._log.head() if head is None else head
         if position > head:
             raise UnknownPlace(f"{field}: {position} is beyond the log's end, the last position is {head}")
         at = position + steps if self._log.forked is None else self._nth(position, steps)
@@ -172,17 +182,21 @@ class Places:
 
 def steps_of_flow(log: Log, flow: Flow) -> list[Step]:
     """Return an exchange's, a spawn's or a run's own events as steps, over all sessions."""
-    return steps_of(events_of_flow(log, flow))
+    return steps_of(read_flow(log, flow).events)
 
 
-def events_of_flow(log: Log, flow: Flow) -> list[Recorded]:
-    """Return the same as they are recorded: in any order, some twice. Of streams that are no session's they are whole."""
-    return events_of_flows(log, [flow])[0]
+def read_flow(log: Log, flow: Flow) -> ReadFlow:
+    """Read an exchange, a spawn or a run."""
+    return read_flows(log, [flow])[0]
 
 
-def events_of_flows(log: Log, flows: Sequence[Flow]) -> list[list[Recorded]]:
-    """Return the events of some of them."""
-    return Timeline(log).events_of_each(flows)
+def read_flows(log: Log, flows: Sequence[Flow]) -> list[ReadFlow]:
+    """Read some of them together."""
+    each = [{one.position: one for one in found} for found in Timeline(log).events_of_each(flows)]
+    return [
+        ReadFlow(flow, [once[position] for position in sorted(once)])
+        for flow, once in zip(flows, each, strict=True)
+    ]
 
 
 def sessions_of(log: Log, recorded: Recorded) -> tuple[str, ...]:

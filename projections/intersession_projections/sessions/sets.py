@@ -138,6 +138,7 @@ class Moves:
         """Let a session leave the places that it held and take others, at a position."""
         no, key = who.no, who.key
         stays = before.sets & after.sets if before.falling == after.falling else frozenset[ListSet]()
+        taken = set(after.sets - stays)
         for one in sorted(before.sets - stays):
             place = (*one, before.falling, key)
             known = who.since.pop((one, before.falling), None)
@@ -145,10 +146,15 @@ class Moves:
                 # The caller has to wait for it.
                 since = self._sql.later(f"{_LEAVE} RETURNING since", place)
             else:
-                self._sql.execute(_LEAVE, place)
                 since = partial(_known, known)
+                if one in taken:
+                    self._sql.execute(_MOVE, (after.falling, position, *place))
+                    who.since[one, after.falling] = position
+                    taken.remove(one)
+                else:
+                    self._sql.execute(_LEAVE, place)
             self._left.append(_Left(since, one, before.falling, key, no, position))
-        for one in sorted(after.sets - stays):
+        for one in sorted(taken):
             self._sql.execute(
                 "INSERT INTO session_places VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (*one, after.falling, key, no, position),
@@ -170,7 +176,9 @@ class Moves:
                 )
 
 
-_LEAVE: Final = "DELETE FROM session_places WHERE scope = ? AND label = ? AND part = ? AND falling = ? AND session_key = ?"
+_PLACE: Final = "WHERE scope = ? AND label = ? AND part = ? AND falling = ? AND session_key = ?"
+_LEAVE: Final = f"DELETE FROM session_places {_PLACE}"  # noqa: S608 - our own words
+_MOVE: Final = f"UPDATE session_places SET falling = ?, since = ? {_PLACE}"  # noqa: S608 - our own words
 
 
 def _known(since: int) -> list[Row]:

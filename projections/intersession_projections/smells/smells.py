@@ -18,7 +18,6 @@ from intersession_projections.smells.endings import (
     text_replaced,
 )
 from intersession_projections.smells.smell import Seen, Smell, SmellRule
-from intersession_projections.timeline import Timeline
 
 SMELLS: Final[tuple[SmellRule, ...]] = (
     polite_loop,
@@ -45,12 +44,13 @@ class Smells:
     def __init__(self, log: Log, rules: Sequence[SmellRule] = ()) -> None:
         self._log = log
         self._rules = (*SMELLS, *rules)
-        self._timeline = Timeline(log)
 
-    def of_each(self, works: Sequence[Work], *, to: int | None = None) -> list[list[Smell]]:
-        """Return the smells of exchanges, spawns and runs that belong to neither, in log order, as they stood at `to`."""
-        each = [_told(events, to) for events in self._timeline.events_of_each(works)]
-        earlier = self._log.parts(list(map(_earlier, works, each)))
+    def of_each(
+        self, works: Sequence[tuple[Work, Sequence[Recorded]]], *, to: int | None = None
+    ) -> list[list[Smell]]:
+        """Return the smells of exchanges, spawns and runs that belong to neither, each with its events, in log order, as they stood at `to`."""
+        each = [_told(events, to) for _, events in works]
+        earlier = self._log.parts([_earlier(work, told) for (work, _), told in zip(works, each, strict=True)])
         return [
             smells_in(Seen(tuple(parts_in(events)), tuple(before)), self._rules)
             for events, before in zip(each, earlier, strict=True)

@@ -12,7 +12,7 @@ from intersession_events.log import Recorded
 from intersession_events.stores import open_log
 from intersession_projections.flows import ExchangeSummary
 from intersession_projections.inline_views import inline_views
-from intersession_projections.places import steps_of_flow
+from intersession_projections.places import read_flows, steps_of_flow
 from intersession_projections.smells import Seen, Smell, Smells, likeness
 from intersession_projections.smells.conversation import duplicate_message, polite_loop, tokens_growing
 from intersession_projections.smells.endings import (
@@ -269,7 +269,7 @@ def test_the_recorded_states_smell_of_what_happened_in_them_and_of_nothing_else(
         smells = Smells(log)
         found = [
             (smell.code, smell.position)
-            for each in smells.of_each(list(WorkFound(log).newest(WorkWanted())))
+            for each in smells.of_each(read_flows(log, list(WorkFound(log).newest(WorkWanted()))))
             for smell in each
         ]
 

@@ -50,7 +50,7 @@ from intersession_events.plain_json import JsonObject
 from intersession_events.stores import has_writer
 from intersession_projections.flows import held_ms, holds_in
 from intersession_projections.forks import pauses_in, without_pauses
-from intersession_projections.places import Flow, Then, flow_id
+from intersession_projections.places import Flow, Then, flow_id, read_flow
 from intersession_projections.run_outcomes import RunOutcome, told_in
 from intersession_projections.timeline import Step, steps_of
 
@@ -181,7 +181,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
         flow = FlowStory(alone=isinstance(subject.flow, RunOutcome))
         events = told_in(reader.log, reader.log.at(step.position for step in subject.steps))
         beats = tuple(beat for recorded in events for beat in flow.tell(recorded))
-        (smells,) = smells_of_all(View(reader), [subject.flow], at)
+        (smells,) = smells_of_all(View(reader), [read_flow(reader.log, subject.flow)], at)
         standing = Stands.of(reader, subject.flow, at_work=at_work, at=at)._replace(smells=tuple(smells))
         held = held_ms(holds_in(events), without_pauses(pauses_in(reader.log)))
         took_ms = _took_ms(reader, subject.flow)

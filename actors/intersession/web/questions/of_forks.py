@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from intersession.web.happened import forks_state
-from intersession.web.questions.of_runs import title_of
+from intersession.web.questions.of_runs import titles_of
 from intersession_actors.debugger import Debugger, View
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import KeyText, Name, PlaceText, invalid
@@ -20,7 +20,7 @@ from intersession_events.plain_json import JsonObject
 from intersession_events.stores import MEMORY, open_log
 from intersession_projections.forks import ForkTold, fork_told
 from intersession_projections.inline_views import inline_views
-from intersession_projections.places import Located, flow_id
+from intersession_projections.places import Located, flow_id, read_flow
 
 
 @ready
@@ -70,7 +70,8 @@ def _in_words(view: View, told: ForkTold) -> JsonObject:
     except ToolRefused:  # taken out of the log since
         return {"place": place}
     cut = Located(position=told.place.position, time_ms=told.place.time_ms or 0, is_named=True)
-    return {"title": title_of(view, flow), "place": {**place, "text": view.say(cut, flow)["text"]}}
+    (title,) = titles_of(view, [flow])
+    return {"title": title, "place": {**place, "text": view.say(cut, read_flow(view.log, flow))["text"]}}
 
 
 @contextmanager
@@ -140,10 +141,13 @@ def compare(view: View, given: Compare) -> JsonObject:
         born = inside.log.forked if given.other is not None else None
         cut = None if born is None else {"position": born.position, "edits": msgspec.to_builtins(born.edits)}
         sides = (("a", view, found["a"]), ("b", inside, found["b"]))
-        titles = {side: title_of(of, of.flow(one["run"])) for side, of, one in sides}
+        a, b = (of.flow(one["run"]) for _, of, one in sides)
+        titles = (
+            titles_of(view, [a, b]) if inside is view else [*titles_of(view, [a]), *titles_of(inside, [b])]
+        )
         cuts = [*_cuts("a", view.log, inside.log), *_cuts("b", inside.log, view.log)]
         cuts.sort(key=lambda one: one["position"])
-        return {**found, "cut": cut, "cuts": cuts, "titles": titles}
+        return {**found, "cut": cut, "cuts": cuts, "titles": dict(zip(("a", "b"), titles, strict=True))}
 
 
 def _cuts(side: str, of: Log, other: Log) -> Iterator[JsonObject]:

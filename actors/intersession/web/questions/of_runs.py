@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
@@ -15,14 +15,22 @@ from intersession_actors.service import bounded
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import TurnEnded, calls_of, message_in, ready, run_named
 from intersession_events.keys import SessionKey
-from intersession_events.log import Recorded
+from intersession_events.log import Ask, Question, Recorded
 from intersession_events.plain_json import JsonObject, present
 from intersession_events.stores import has_writer
 from intersession_projections.diagram import Arrow, Diagram, Gap, Lane, Mark, Row
 from intersession_projections.flow_summary import began_ms, flow_value, in_words
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, held_ms
 from intersession_projections.forks import frozen_in, pauses_in, without_pauses
-from intersession_projections.places import Flow, calling_run, flow_id, flow_sessions, steps_of_flow
+from intersession_projections.places import (
+    Flow,
+    calling_runs,
+    flow_id,
+    flow_sessions,
+    read_flow,
+    read_flows,
+    steps_of_flow,
+)
 from intersession_projections.run_outcomes import RunOutcome, told_in
 from intersession_projections.timeline import Step
 from intersession_projections.wording import words_in
@@ -31,8 +39,7 @@ from intersession_projections.work import (
     WorkFound,
     WorkKind,
     WorkWanted,
-    deliveries_of,
-    deliveries_of_all,
+    ask_deliveries_of_each,
 )
 
 USUAL: Final = 30
@@ -106,25 +113,21 @@ def runs(view: View, given: RunsAsked) -> JsonObject:
     return answer
 
 
-def _smells(view: View, flow: Flow) -> list[JsonObject]:
-    return [{**smell} for smell in smells_of(view, flow)]
-
-
 def _smelled(view: View, flows: Iterator[Flow], at_once: int) -> Iterator[tuple[Flow, list[JsonObject]]]:
     """Yield runs with their smells, read for some at once, and for more each time: most smell of nothing."""
     while some := list(islice(flows, at_once)):
-        for flow, smells in zip(some, smells_of_all(view, some), strict=True):
+        for flow, smells in zip(some, smells_of_all(view, read_flows(view.log, some)), strict=True):
             yield flow, [{**smell} for smell in smells]
         at_once = min(4 * at_once, _MOST_AT_ONCE)
 
 
 def _listed(view: View, page: list[tuple[Flow, list[JsonObject]]]) -> list[JsonObject]:
     flows = [flow for flow, _ in page]
-    sent = deliveries_of_all(view.reader.flows, flows)
-    told = zip(page, _drawings(view, flows, sent), sent, _standings(view, flows), strict=True)
+    runs = as_they_are(view, flows)
+    told = zip(page, runs, drawings_of(view, runs), _standings(view, flows), strict=True)
     return [
-        _summary(view, flow, drawn, of_flow) | standing | {"smells": smells}
-        for (flow, smells), drawn, of_flow, standing in told
+        _summary(view, run, drawn) | standing | {"smells": smells}
+        for (_, smells), run, drawn, standing in told
     ]
 
 
@@ -170,8 +173,9 @@ def run(view: View, given: Run) -> JsonObject:
         ToolRefused: there is no such run (`invalid_request`).
     """
     flow = view.flow(given.run)
-    drawn = drawing_of(view, flow)
-    positions = positions_of(view, flow)
+    (as_it_is,) = as_they_are(view, [flow])
+    (drawn,) = drawings_of(view, [as_it_is])
+    positions = positions_of(view, as_it_is)
     # The runs before and behind are those of a session that the caller sees: of another one, that there are any is told to nobody.
     sessions = [key for key in flow_sessions(flow) if view.is_seen(key)]
     runs_beside = view.reader.runs
@@ -179,13 +183,14 @@ def run(view: View, given: Run) -> JsonObject:
     before = runs_beside.last_of_session(sessions[-1], first) if sessions else None
     after = runs_beside.next_of_session(sessions[-1], last) if sessions else None
     (standing,) = _standings(view, [flow])
-    calling = calling_run(view.log, flow)
+    own = read_flow(view.log, flow)
+    (calling,) = calling_runs(view.log, [own])
     return (
-        _summary(view, flow, drawn, deliveries_of(view.reader.flows, flow))
+        _summary(view, as_it_is, drawn)
         | standing
         | present(
             {
-                "smells": _smells(view, flow),
+                "smells": [{**smell} for smell in smells_of(view, own)],
                 "kinds": "".join(_LETTERS[type(row)] for row in drawn.rows),
                 "steps": len(positions),
                 "first": first,
@@ -221,7 +226,7 @@ def rows(view: View, given: Part) -> JsonObject:
     Raises:
         ToolRefused: there is no such run (`invalid_request`).
     """
-    drawn = drawing_of(view, view.flow(given.run))
+    (drawn,) = drawings_of(view, as_they_are(view, [view.flow(given.run)]))
     first, last = _part(given)
     return {"from": first, "rows": msgspec.to_builtins(drawn.rows[first:last])}
 
@@ -232,11 +237,11 @@ def steps(view: View, given: Part) -> JsonObject:
     Raises:
         ToolRefused: there is no such run (`invalid_request`).
     """
-    flow = view.flow(given.run)
+    (run,) = as_they_are(view, [view.flow(given.run)])
     first, last = _part(given)
-    wanted = positions_of(view, flow)
+    wanted = positions_of(view, run)
     known = frozenset(wanted)
-    causes = {step.position: step.cause for step in steps_of(view, flow) if step.cause in known}
+    causes = {step.position: step.cause for step in _steps_of(view, run) if step.cause in known}
     return {
         "from": first,
         "steps": [
@@ -277,7 +282,10 @@ def _step(view: View, recorded: Recorded, cause: int | None) -> JsonObject:
 
 
 _IMPORTED: Final = "SELECT 1 FROM stored_events WHERE topic=? LIMIT 1"
-_ERASURES: Final = "SELECT COUNT(*) FROM stored_events WHERE originator_id>=? AND originator_id<?"
+_ERASURES: Final[Question] = (
+    "SELECT COUNT(*) FROM stored_events WHERE originator_id>=? AND originator_id<?",
+    ("erased:", "erased;"),
+)
 _LETTERS: Final = {Arrow: "a", Mark: "m", Gap: "g"}
 
 
@@ -285,66 +293,68 @@ _drawn: Final = Kept[Diagram](256)
 _stepped: Final = Kept[tuple[Step, ...]](32)
 
 
-def drawing_of(view: View, flow: Flow) -> Diagram:
-    """Return the diagram of a run, which is drawn once as long as nothing is added to it."""
-    return _drawings(view, [flow], [deliveries_of(view.reader.flows, flow)])[0]
+class AsItIs(NamedTuple):
+    """A run as far as it has come: with its deliveries, and what stands for it as long as nothing is added to it."""
+
+    flow: Flow
+    sent: Sequence[DeliverySummary]
+    same: Same
 
 
-def _drawings(view: View, flows: Sequence[Flow], sent: Sequence[Sequence[DeliverySummary]]) -> list[Diagram]:
-    """Return the same of some runs, each with its deliveries."""
-    for flow in flows:
-        for key in flow_sessions(flow):
-            view.is_seen(key)  # for the receipt
-    if not view.is_operator:
-        return drawings(view, flows)
-    each = list(zip(flows, _as_they_are(view, flows, sent), strict=True))
-    new = [(flow, same) for flow, same in each if not _drawn.has(same)]
-    drawn = drawings(view, [flow for flow, _ in new]) if new else []
-    made = {same: one for (_, same), one in zip(new, drawn, strict=True)}
-
-    def make(flow: Flow, same: Same) -> Diagram:
-        return made.get(same) or drawings(view, [flow])[0]
-
-    return [_drawn.of(same, partial(make, flow, same)) for flow, same in each]
-
-
-def _as_it_is(view: View, flow: Flow) -> Same:
-    return _as_they_are(view, [flow], [deliveries_of(view.reader.flows, flow)])[0]
-
-
-def _as_they_are(view: View, flows: Sequence[Flow], sent: Sequence[Sequence[DeliverySummary]]) -> list[Same]:
-    """Return what stands for runs as far as they have come; one that is not over may go on with any event."""
+def as_they_are(view: View, flows: Sequence[Flow]) -> list[AsItIs]:
+    """Return runs as far as they have come; one that is not over may go on with any event."""
     log, hidden = view.log, "hidden" if view.hides else "whole"
-    head = erasures = None
-    same: list[Same] = []
+    head = None
+    erasures = Ask([_ERASURES], lambda rows: int(str(rows[0][0][0])))
+    sent, erased = log.answers(ask_deliveries_of_each(view.reader.flows, flows), erasures)
+    found: list[AsItIs] = []
     for flow, rows in zip(flows, sent, strict=True):
         name = f"{flow_id(flow)} {hidden}"
         if is_open(flow) or any(row.is_open for row in rows):
             head = log.head() if head is None else head
-            same.append((log.log_id, name, head))
+            found.append(AsItIs(flow, rows, (log.log_id, name, head)))
             continue
-        if erasures is None:
-            ((erasures,),) = log.query(_ERASURES, ("erased:", "erased;"))
         # Neither of both ever shrinks: where something was added, or words were erased (ERASE-1), so is the sum another one.
         come = max([flow.position, *(row.position for row in rows)])
-        same.append((log.log_id, name, come + int(str(erasures))))
-    return same
+        found.append(AsItIs(flow, rows, (log.log_id, name, come + erased)))
+    return found
 
 
-def positions_of(view: View, flow: Flow) -> list[int]:
+def drawings_of(view: View, runs: Sequence[AsItIs]) -> list[Diagram]:
+    """Return the diagrams of runs, which are drawn once as long as nothing is added to them."""
+    for run in runs:
+        for key in flow_sessions(run.flow):
+            view.is_seen(key)  # for the receipt
+
+    def draw(some: Sequence[AsItIs]) -> list[Diagram]:
+        return drawings(view, read_flows(view.log, [run.flow for run in some])) if some else []
+
+    if not view.is_operator:
+        return draw(runs)
+    new = [run for run in runs if not _drawn.has(run.same)]
+    made = {run.same: one for run, one in zip(new, draw(new), strict=True)}
+
+    def make(run: AsItIs) -> Diagram:
+        return made.get(run.same) or draw([run])[0]
+
+    return [_drawn.of(run.same, partial(make, run)) for run in runs]
+
+
+def positions_of(view: View, run: AsItIs) -> list[int]:
     """Return where the events of a run stand, as far as the caller sees them."""
-    positions = [step.position for step in steps_of(view, flow)]
+    positions = [step.position for step in _steps_of(view, run)]
     if view.is_operator:
         return positions
     return [one.position for one in view.known(view.log.at(positions))]
 
 
-def steps_of(view: View, flow: Flow) -> tuple[Step, ...]:
+def _steps_of(view: View, run: AsItIs) -> tuple[Step, ...]:
     """Return the events of a run, which are looked for once as long as none is added."""
-    return _stepped.of(_as_it_is(view, flow), lambda: tuple(steps_of_flow(view.log, flow)))
+    return _stepped.of(run.same, lambda: tuple(steps_of_flow(view.log, run.flow)))
 
 
-def _summary(view: View, flow: Flow, drawn: Diagram, of_flow: Sequence[DeliverySummary]) -> JsonObject:
+def _summary(view: View, run: AsItIs, drawn: Diagram) -> JsonObject:
+    flow = run.flow
     value = flow_value(flow)
     ended = flow.ended_ms if isinstance(flow, RunOutcome) else flow.closed_ms
     timed = [row.time for row in _own(drawn) if not isinstance(row, Gap)]
@@ -353,7 +363,7 @@ def _summary(view: View, flow: Flow, drawn: Diagram, of_flow: Sequence[DeliveryS
     held = held_ms(drawn.holds, began)
     sent = [
         present({"id": row.delivery_id, "channel": row.channel, "state": row.state})
-        for row in of_flow
+        for row in run.sent
         if view.is_seen(row.session_key)
     ]
     return value | present(
@@ -375,9 +385,9 @@ def _summary(view: View, flow: Flow, drawn: Diagram, of_flow: Sequence[DeliveryS
     )
 
 
-def title_of(view: View, flow: Flow) -> str:
-    """Return the first words of a run: how pages call it."""
-    return _title(drawing_of(view, flow))
+def titles_of(view: View, flows: Sequence[Flow]) -> list[str]:
+    """Return the first words of runs: how pages call them."""
+    return list(map(_title, drawings_of(view, as_they_are(view, flows))))
 
 
 def _title(drawn: Diagram) -> str:

@@ -8,7 +8,7 @@ import msgspec
 
 from intersession.web.questions.kept import Kept
 from intersession.web.questions.of_events import head_of
-from intersession.web.questions.of_runs import positions_of
+from intersession.web.questions.of_runs import as_they_are, positions_of
 from intersession_actors.debugger import View
 from intersession_actors.gate import KeyText, PlaceText
 from intersession_events.facts import ConfigLoaded, SessionOpened, ready
@@ -82,7 +82,8 @@ def place(view: View, given: Place) -> JsonObject:
         # What comes next is looked for among the run's own events.
         flow = view.flow(given.run)
         located = msgspec.structs.replace(located, flow=flow)
-        answer["index"] = sum(position <= located.position for position in positions_of(view, flow))
+        positions = positions_of(view, as_they_are(view, [flow])[0])
+        answer["index"] = sum(position <= located.position for position in positions)
     return {"place": view.say(located), "next": view.say_next(located), **answer}
 
 

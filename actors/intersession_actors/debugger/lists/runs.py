@@ -20,9 +20,9 @@ from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flow_summary import flow_value
 from intersession_projections.flows import DeliveryNote, DeliverySummary, ExchangeSummary
 from intersession_projections.forks import Frozen, frozen_in
-from intersession_projections.places import Flow, Then, flow_sessions
+from intersession_projections.places import Flow, Then, flow_sessions, read_flows
 from intersession_projections.run_outcomes import RunOutcome, held_in
-from intersession_projections.work import WorkEnd, WorkFound, WorkKind, WorkWanted, deliveries_of_all
+from intersession_projections.work import WorkEnd, WorkFound, WorkKind, WorkWanted, ask_deliveries_of_each
 
 
 @ready
@@ -144,7 +144,7 @@ class Stands(NamedTuple):
     ) -> list[Self]:
         """Read the same of many at once."""
         stays = frozen_in(reader.log, at) if frozen is None else frozen
-        texts = deliveries_of_all(reader.flows, flows)
+        (texts,) = reader.log.answers(ask_deliveries_of_each(reader.flows, flows))
         if at is not None:
             texts = Then(reader.log, at).deliveries_of_each(texts)
         notes = iter(reader.flows.notes_of([row for rows in texts for row in rows]))
@@ -231,7 +231,7 @@ def runs_found(view: View, given: Runs, most: int) -> Listed[Stands]:
     frozen = frozen_in(view.log, at)
     rows = Stands.of_all(view.reader, found, at=at, frozen=frozen)
     if given.smell:
-        smelled = smells_of_all(view, found, at)
+        smelled = smells_of_all(view, read_flows(view.log, found), at)
         rows = [row._replace(smells=tuple(smells)) for row, smells in zip(rows, smelled, strict=True)]
     return Listed(rows, cursor)
 

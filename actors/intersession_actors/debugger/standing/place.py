@@ -8,7 +8,7 @@ from intersession_actors.debugger.standing.answers import StateAnswer, open_in
 from intersession_actors.debugger.standing.values import Values
 from intersession_actors.debugger.view import View, settings_of
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, SpawnSummary, Summary
-from intersession_projections.places import Flow, Located, Then, flow_sessions, flow_stream
+from intersession_projections.places import Flow, Located, Then, flow_sessions, flow_stream, read_flow
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.sessions import SessionRow, Wanted
 
@@ -73,9 +73,10 @@ class Standing:
             row.delivery_id: row for row in (*part.deliveries, *open_) if isinstance(row, DeliverySummary)
         }
         flows = list(zip(part.flows, self._then.events_of([flow.stream for flow in part.flows]), strict=True))
+        run = None if flow is None else read_flow(view.log, flow)
         answer: StateAnswer = {
-            "place": view.say(place, flow),
-            "next": view.say_next(place, flow),
+            "place": view.say(place, run),
+            "next": view.say_next(place, run),
             "sessions": values.sessions(part.rows),
             "runs": [values.run(run) for run in view.seen_of(part.runs, _sessions_of)],
             "exchanges": values.exchanges(
