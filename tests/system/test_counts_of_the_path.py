@@ -1,0 +1,140 @@
+"""What a turn of an exchange and a waited send come to, counted: nobody makes the path of a message longer unseen.
+
+A bound is a tenth above what was counted, and more where a busy machine counts more. It is raised only with a line in docs/performance.md that says what a user gets for it.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any
+
+import pytest
+
+from intersession import MemoryChannel, SessionSystem
+from intersession_events.facts import ExchangeClosed
+from support.running import WAIT, wait_for_number
+
+pytestmark = pytest.mark.sqlite("a server is asked otherwise: there round trips are counted")
+TURNS = 7
+"""Of an exchange: the run that answers the message, five turns of the loop, and the announce."""
+TIMES = 10
+HASHES = {"openssl_sha256", "openssl_sha1"}
+STATEMENTS = {"execute", "executemany"}
+WAKES = {"put", "release"}
+"""By these one thread wakes another: a queue's `put`, and the lock of a condition or a future."""
+
+
+class Counted:
+    """What all threads do that were begun since, by what it is."""
+
+    def __init__(self) -> None:
+        self.found = Counter[str]()
+
+    def __call__(self, frame: FrameType, event: str, what: Any) -> None:
+        if event == "call":
+            self.found["calls"] += "/intersession" in frame.f_code.co_filename
+        elif event == "c_call":
+            kind = self._kind(what)
+            if kind is not None:
+                self.found[kind] += 1
+
+    def _kind(self, what: Any) -> str | None:
+        name, of = what.__name__, getattr(what, "__self__", None)
+        module = of.__name__ if isinstance(of, ModuleType) else type(of).__module__
+        if name in {"encode", "decode"}:
+            return f"{name}s" if module.startswith("msgspec") else None
+        if name in HASHES:
+            return "hashes"
+        if name in STATEMENTS:
+            return "statements"
+        if name == "commit":
+            return "commits"
+        return "wakes" if name in WAKES and module in {"_queue", "_thread"} else None
+
+
+@pytest.fixture
+def counted() -> Iterator[Counted]:
+    """Count what threads do that begin in the test."""
+    before, counting = threading.getprofile(), Counted()
+    threading.setprofile(counting)
+    yield counting
+    threading.setprofile(before)
+
+
+def exchanges(path: Path, turns: int, counted: Counted) -> dict[str, float]:
+    """Have one agent send to another again and again, and return what came to each send."""
+    loop = {"maxPingPongTurns": turns, "announce": "routed", "limits": {"runs": 0}}
+    config = {
+        "tools": {"sessions": {"visibility": "all"}, "agentToAgent": {"enabled": True}},
+        "agents": {"list": [{"id": "a", "default": True}, {"id": "b"}]},
+        "session": {"agentToAgent": loop},
+    }
+    agents: dict[str, Callable[[Any], str]] = dict.fromkeys("ab", lambda _turn: "It is done.")
+    with SessionSystem(
+        f"{path}/log.db", agents=agents, config=config, channels={"x": MemoryChannel()}
+    ) as system:
+        for agent in agents if turns else ():  # so they have a route to announce to
+            system.inbound(
+                channel="x", chat_id=agent, sender="p", text="open", agent_id=agent, deliver=False, wait=WAIT
+            )
+        send(system, 2)
+        wait_for_number(system, ExchangeClosed, 2)
+        counted.found.clear()
+        first = system.log.head()
+        send(system, TIMES)
+        wait_for_number(system, ExchangeClosed, 2 + TIMES)
+        counted.found["events"] = system.log.head() - first
+        return {kind: number / TIMES for kind, number in counted.found.items()}
+
+
+def send(system: SessionSystem, times: int) -> None:
+    """Send so often, each from a thread that was begun for it, as doors have them."""
+
+    def each() -> None:
+        for _ in range(times):
+            arguments = {"agentId": "b", "message": "Is it done?", "timeoutSeconds": WAIT}
+            assert system.tools("agent:a:main").call("sessions_send", arguments)["status"] == "ok"
+
+    thread = threading.Thread(target=each)
+    thread.start()
+    thread.join(WAIT)
+
+
+def above(found: dict[str, float], most: dict[str, float]) -> dict[str, float]:
+    """Return what is above its bound."""
+    assert found.keys() == most.keys()
+    return {kind: round(number, 2) for kind, number in found.items() if number > most[kind]}
+
+
+def test_what_a_turn_comes_to(tmp_path: Path, counted: Counted) -> None:
+    found = {kind: number / TURNS for kind, number in exchanges(tmp_path, 5, counted).items()}
+
+    most = {
+        "calls": 1_320,
+        "events": 5,
+        "encodes": 30,
+        "decodes": 6,
+        "hashes": 29,
+        "statements": 26,
+        "commits": 2.3,
+        "wakes": 5,
+    }
+    assert above(found, most) == {}
+
+
+def test_what_a_waited_send_comes_to(tmp_path: Path, counted: Counted) -> None:
+    found = exchanges(tmp_path, 0, counted)
+
+    most = {
+        "calls": 1_700,
+        "events": 7,
+        "encodes": 32,
+        "decodes": 10,
+        "hashes": 34,
+        "statements": 30,
+        "commits": 2.4,
+        "wakes": 8,
+    }
+    assert above(found, most) == {}
