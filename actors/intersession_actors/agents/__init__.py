@@ -15,7 +15,7 @@ with on_demand(globals()):
     from intersession_actors.agents.configured import ConfiguredAgent, configured_agents, keyless
     from intersession_actors.agents.executor import AgentExecutor
     from intersession_actors.agents.made_calls import MadeCall
-    from intersession_actors.agents.recorded import Divergence, OnDivergence, RecordedAgent
+    from intersession_actors.agents.recorded import Divergence, OnDivergence, RecordedAgent, RecordedCall
     from intersession_actors.agents.recording import RecordedAttempt, Recording
     from intersession_actors.agents.result import AgentResult, Answered, Broke
     from intersession_actors.agents.results import Results
@@ -38,6 +38,7 @@ __all__ = [
     "OnDivergence",
     "RecordedAgent",
     "RecordedAttempt",
+    "RecordedCall",
     "Recorder",
     "Recording",
     "Reply",

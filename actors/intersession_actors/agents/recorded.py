@@ -7,7 +7,7 @@ match is `exact`: what they gave depends on what others did at that moment.
 
 import threading
 from collections.abc import Callable, Container, Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -64,8 +64,15 @@ OnPassed: TypeAlias = Callable[[Divergence], None]
 """Is told of a tool that gave something else, where the agent goes on with what it had said all the same."""
 
 
-Waits: TypeAlias = Callable[[RecordedAttempt, "tuple[str | None, int] | None"], None]
-"""Blocks until an attempt may answer; or until it may ask for a run, which is given with the position where it was told so."""
+class RecordedCall(NamedTuple):
+    """A send or a spawn of a recording: the run that it began, None where it was refused, and the position of its result."""
+
+    run_id: str | None
+    position: int
+
+
+Waits: TypeAlias = Callable[[RecordedAttempt, RecordedCall | None], None]
+"""Blocks until an attempt may answer, or until it may make a call."""
 
 
 def raising(turn: Turn, divergence: Divergence) -> object:
@@ -78,8 +85,8 @@ def raising(turn: Turn, divergence: Divergence) -> object:
     raise Diverged(divergence)
 
 
-def _at_once(attempt: RecordedAttempt, asked: tuple[str | None, int] | None) -> None:
-    del attempt, asked
+def _at_once(attempt: RecordedAttempt, call: RecordedCall | None) -> None:
+    del attempt, call
 
 
 def _unmarked(divergence: Divergence) -> None:
@@ -210,7 +217,7 @@ class RecordedAgent:
                     as_it_was.add(block.id)
                     continue
                 if (at := told_at.get(block.id)) is not None:
-                    self._waits(found, (_run_asked(results[block.id]), at))
+                    self._waits(found, RecordedCall(_run_begun(results[block.id]), at))
                 diverged = self._compared_again(turn, block, results.get(block.id))
                 if diverged is None:
                     continue
@@ -280,7 +287,7 @@ def _pass_over(turn: Turn, block: ToolCallBlock) -> None:
     turn.tools.pass_over(block.name, _arguments(block.arguments))
 
 
-def _run_asked(result: Message) -> str | None:
+def _run_begun(result: Message) -> str | None:
     told = _arguments(text_of(result))
     run_id = None if told is None else told.get("runId")
     return run_id if isinstance(run_id, str) else None

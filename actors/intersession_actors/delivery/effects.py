@@ -11,6 +11,7 @@ from intersession_actors.delivery.rules import Delivery, ended_of
 from intersession_actors.failures import FailureKind
 from intersession_actors.policy import Verdict
 from intersession_actors.streams import (
+    AttemptDue,
     DropStopwatch,
     Effect,
     Pass,
@@ -54,13 +55,6 @@ class AskPolicy(Effect, frozen=True):
     session_key: str
     channel: str
     after: int
-
-
-class AttemptDue(Effect, frozen=True):
-    """An attempt, or the next part of it, is about to be made: until it is called, no crash has cut it off."""
-
-    key: str
-    attempt: int
 
 
 class AttemptRecorded(Effect, frozen=True):

@@ -20,7 +20,6 @@ from intersession_actors.delivery.commands import (
 )
 from intersession_actors.delivery.effects import (
     AskPolicy,
-    AttemptDue,
     AttemptRecorded,
     CallChannel,
     GiveBackSeat,
@@ -38,7 +37,17 @@ from intersession_actors.delivery.rules import Circumstances, Delivery
 from intersession_actors.flows import Flow, ProcessManager
 from intersession_actors.policy import Verdict
 from intersession_actors.session import CheckSend
-from intersession_actors.streams import Effect, Owner, Plan, Refused, Resume, Sleep, TellFlow, World
+from intersession_actors.streams import (
+    AttemptDue,
+    Effect,
+    Owner,
+    Plan,
+    Refused,
+    Resume,
+    Sleep,
+    TellFlow,
+    World,
+)
 from intersession_events import facts
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import NotStorable

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from intersession_actors.agents import Divergence, OnDivergence, RecordedAttempt, Turn
+from intersession_actors.agents import Divergence, OnDivergence, RecordedAttempt, RecordedCall, Turn
 from intersession_actors.forking.outcomes import Outcome, outcome_of
 from intersession_actors.forking.repeating import RecordedOrder, RecordedReleases
 from intersession_actors.forking.standing import HeldAt, Standing, standing
@@ -62,15 +62,12 @@ class Stopping:
         self._service = service
         self._recording = leaving_recorded(service)
 
-    def waits(self, attempt: RecordedAttempt, asked: tuple[str | None, int] | None) -> None:
-        """Wait until an attempt may answer as it did then, or ask for a run (see `RecordedOrder`); no longer than it is on its recording."""
+    def waits(self, attempt: RecordedAttempt, call: RecordedCall | None) -> None:
+        """Wait until an attempt may answer as it did then, or make a call (see `RecordedOrder`); no longer than it is on its recording."""
         service, order = self._service, self._order
         if service is None or order is None or self._is_off(service):
             return
-        if asked is None:
-            order.wait_to_answer(service, attempt, lambda: self._is_off(service))
-        else:
-            order.wait_to_ask(service, attempt, asked, lambda: self._is_off(service))
+        order.wait(service, attempt, call, lambda: self._is_off(service))
 
     def _is_off(self, service: Service) -> bool:
         return self.found is not None or service.world.agents.closing

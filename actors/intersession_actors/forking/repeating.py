@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_actors.agents import RecordedAttempt
+from intersession_actors.agents import RecordedAttempt, RecordedCall
 from intersession_actors.exchange import ReleaseExchange
 from intersession_actors.prompt import text_meaning
 from intersession_actors.service import Service, ask_flow
@@ -168,24 +168,19 @@ class RecordedOrder:
         self._moved: tuple[int, float] = (0, 0.0)
         """The head of the log, and when it moved, or somebody was let go on, last."""
 
-    def wait_to_answer(self, service: Service, attempt: RecordedAttempt, over: Callable[[], bool]) -> None:
-        """Wait until the answer of an attempt may come. It blocks; not where it is `over`."""
-        course = self._course(service, attempt.run_id)
-        turn = None if course is None else course.of_end(attempt.run_id)
-        if course is not None and turn is not None:
-            self._wait(service, attempt.run_id, turn, course.before(turn), over)
-
-    def wait_to_ask(
+    def wait(
         self,
         service: Service,
         attempt: RecordedAttempt,
-        asked: tuple[str | None, int],
+        call: RecordedCall | None,
         over: Callable[[], bool],
     ) -> None:
-        """Wait until a send or a spawn may come: the run that it asked for then, or None, and where it was told so."""
+        """Wait until a call of an attempt may come, or its answer. It blocks; not where it is `over`."""
         course = self._course(service, attempt.run_id)
-        turn = None if course is None else course.of_call(*asked)
-        if course is not None and turn is not None:
+        if course is None:
+            return
+        turn = course.of_end(attempt.run_id) if call is None else course.of_call(*call)
+        if turn is not None:
             self._wait(service, attempt.run_id, turn, course.before(turn), over)
 
     def _course(self, service: Service, run_id: str) -> Course | None:

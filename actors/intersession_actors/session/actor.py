@@ -13,7 +13,6 @@ from intersession_actors.session.bound_thread import BoundThread
 from intersession_actors.session.context_cache import ContextCache
 from intersession_actors.session.deciding import Decider
 from intersession_actors.session.effects import (
-    AttemptDue,
     CallAgent,
     CancelAgent,
     Remember,
@@ -31,6 +30,7 @@ from intersession_actors.streams import (
     Accepted,
     Appended,
     Ask,
+    AttemptDue,
     Effect,
     Owner,
     Refused,

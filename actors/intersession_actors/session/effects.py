@@ -10,6 +10,7 @@ from intersession_actors.session.answers import ended_of
 from intersession_actors.session.commands import DeadlinePassed, Enqueue, RunReturned, SessionCommand, Unbind
 from intersession_actors.session.state import Running, Session, Waiting
 from intersession_actors.streams import (
+    AttemptDue,
     ChildGone,
     DropStopwatch,
     Effect,
@@ -25,13 +26,6 @@ from intersession_actors.streams import (
 )
 from intersession_events import facts, ids
 from intersession_events.log import Recorded
-
-
-class AttemptDue(Effect, frozen=True):
-    """The agent of an attempt is about to be called: until it is, no crash has cut it off."""
-
-    run_id: str
-    attempt: int
 
 
 class Remember(Effect, frozen=True):

@@ -119,6 +119,13 @@ class Failed(Effect, frozen=True):
 # --- what durable events ask for
 
 
+class AttemptDue(Effect, frozen=True):
+    """Code of the host's is about to be called for a run, or for a delivery by its key: until it is, no crash has cut it off."""
+
+    name: str
+    attempt: int
+
+
 class StartStopwatch(Effect, frozen=True):
     """Measure from when the event was decided on."""
 

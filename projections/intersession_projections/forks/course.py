@@ -1,7 +1,7 @@
 """How a causal chain went on behind a cut, run by run: a what-if lets what raced come in the order that it came in then (FORK-7)."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -9,7 +9,7 @@ import msgspec
 from intersession_events import facts
 from intersession_events.facts import ready
 from intersession_events.ids import exchange_stream, session_stream, spawn_stream
-from intersession_events.log import Log, Recorded
+from intersession_events.log import Log, Recorded, StreamPart
 from intersession_projections.forks.frozen import Frozen
 from intersession_projections.run_outcomes import RunOutcome, Runs
 
@@ -50,7 +50,9 @@ class Course:
     def __init__(self, log: Log, root: str, cut: int, frozen: Frozen) -> None:
         runs = Runs(log).whole_chain(root)
         flows = {run.run_id: stream for run in runs if (stream := _flow_of(run)) is not None}
-        begun_by = {stream: next(iter(log.stream(stream, to=1)), None) for stream in set(flows.values())}
+        streams = sorted(set(flows.values()))
+        firsts = log.parts([StreamPart(stream, 0, 1) for stream in streams]) if streams else ()
+        begun_by = {stream: next(iter(first), None) for stream, first in zip(streams, firsts, strict=True)}
         stays = _staying(runs, flows, begun_by, frozen)
         self._root = root
         self._cut = cut
@@ -111,8 +113,7 @@ class Course:
     def _turns_of_ends(
         self, log: Log, runs: list[RunOutcome], flows: dict[str, str]
     ) -> dict[str, CourseTurn]:
-        ended = [run for run in runs if run.ended]
-        decided = {run.run_id: _decided(log, run, flows.get(run.run_id)) for run in ended}
+        decided = _decided(log, [run for run in runs if run.ended], flows)
         records = {one.position: one for one in log.at(decided.values())}
         return {
             run_id: self._turn(at, records.get(at) if run_id in flows else None)
@@ -155,21 +156,20 @@ def _behind(runs: list[RunOutcome], taken: dict[str, int]) -> Iterator[tuple[Run
 
 def _taken(log: Log, runs: Iterable[RunOutcome]) -> dict[str, int]:
     """Return where runs were begun, or given up."""
-    runs = list(runs)
-    versions = Runs(log).taken_versions(run.run_id for run in runs)
-    found: dict[str, int] = {}
-    for run in runs:
-        if run.run_id in versions:
-            for (position,) in log.query(_AT, (session_stream(run.session_key), versions[run.run_id])):
-                found[run.run_id] = position
-    return found
+    sessions = {run.run_id: session_stream(run.session_key) for run in runs}
+    versions = Runs(log).taken_versions(sessions)
+    rows = log.each([(_AT, (sessions[run_id], version)) for run_id, version in versions.items()])
+    return {run_id: position for run_id, found in zip(versions, rows, strict=True) for (position,) in found}
 
 
-def _decided(log: Log, run: RunOutcome, stream: str | None) -> int:
-    """Return where the flow of a run decided on its end; where the run ended, if it is of none."""
-    if stream is None:
-        return run.position
-    return next((position for (position,) in log.query(_BEHIND, (stream, run.position))), run.position)
+def _decided(log: Log, runs: Sequence[RunOutcome], flows: Mapping[str, str]) -> dict[str, int]:
+    """Return where the flow of each run decided on its end; where the run ended, if it is of none."""
+    found = {run.run_id: run.position for run in runs}
+    of_flows = [run for run in runs if run.run_id in flows]
+    rows = log.each([(_BEHIND, (flows[run.run_id], run.position)) for run in of_flows])
+    return found | {
+        run.run_id: position for run, behind in zip(of_flows, rows, strict=True) for (position,) in behind
+    }
 
 
 def _flow_of(run: RunOutcome) -> str | None:

@@ -12,7 +12,6 @@ from intersession_actors.config import load_config
 from intersession_actors.delivery.commands import RetryDue, SendChecked, TooOld
 from intersession_actors.delivery.effects import (
     AskPolicy,
-    AttemptDue,
     AttemptRecorded,
     CallChannel,
     LeaveLine,
@@ -25,6 +24,7 @@ from intersession_actors.delivery.effects import (
 from intersession_actors.delivery.rules import Delivery, fold
 from intersession_actors.policy import Verdict
 from intersession_actors.streams import (
+    AttemptDue,
     DeliveryEnded,
     DropStopwatch,
     Effect,

@@ -9,7 +9,6 @@ from intersession_actors.chains import CausedBy
 from intersession_actors.session import Enqueue, Session, evolve
 from intersession_actors.session.commands import DeadlinePassed
 from intersession_actors.session.effects import (
-    AttemptDue,
     CallAgent,
     CancelAgent,
     Remember,
@@ -18,6 +17,7 @@ from intersession_actors.session.effects import (
 )
 from intersession_actors.streams import (
     NOT_A_FORK,
+    AttemptDue,
     ChildGone,
     DropStopwatch,
     Effect,
