@@ -13,6 +13,8 @@ from intersession_events.errors import LogError
 from intersession_events.facts import MessageRecorded, text_of
 from intersession_events.log import TOUCHED, Draft, Recorded, Row, Sql, marks_of, schema_problems
 from intersession_events.stores import SqliteLog, views_proven
+from intersession_events.stores.folding import PlainSql
+from intersession_events.stores.sqlite.views import SqliteViews
 from support.log_drafts import anywhere, said
 from support.rows import edited
 
@@ -167,3 +169,16 @@ def test_whatever_is_appended_leaves_no_mark(texts: list[list[str]]) -> None:
             with suppress(LogError):
                 log.append_now([anywhere("s", *map(spoken, batch))])
         assert not marked(log)
+
+
+def test_a_writer_notes_how_far_views_are_without_running_a_trigger(tmp_path: Path) -> None:
+    path, run = tmp_path / "log.db", list[str]()
+    a_log(path)
+    with edited(path) as rows:
+        rows.execute("BEGIN")
+        rows.set_trace_callback(run.append)  # it is told of a trigger, too
+
+        SqliteViews().remember(PlainSql(rows), {Texts.name: Texts.shape}, 3)
+
+        assert len(run) == 1
+        assert rows.execute("SELECT position FROM inline_views").fetchall() == [(3,)]

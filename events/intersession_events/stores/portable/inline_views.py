@@ -44,8 +44,6 @@ class ViewTables(Protocol):
 
     failures: Failures
     """What its errors mean."""
-    unless_touched: str
-    """What keeps the mark of somebody else's change, where a view's position is noted, if that can be told there."""
 
     def sql(self, cursor: Cursor) -> Sql:
         """Return a cursor as views have it."""
@@ -57,6 +55,10 @@ class ViewTables(Protocol):
 
     def mark(self, sql: Sql, layout: Layout) -> None:
         """Have everybody who writes into the tables of a view leave a mark, inside the transaction that makes them."""
+        ...
+
+    def remember(self, cursor: Cursor, shapes: Mapping[str, int], position: int) -> None:
+        """Note how far views are, of these shapes. It keeps the mark of somebody else's change, if that can be told there."""
         ...
 
     def together(self, cursor: Cursor) -> Together:
@@ -87,7 +89,8 @@ class InlineViews:
         self._asking = {view.name: view for view in views if isinstance(view, AskingView)}
         self._memories = {name: Memory() for name in self._asking}
         self._topics = {view.name: frozenset(view.topics) for view in views if isinstance(view, PickingView)}
-        self._live: set[str] = set()
+        self._live: Sequence[str] = ()
+        """Those that get each event with its append, in the order given."""
         self._touched: set[str] = set()
         """Those that somebody else has written into since they joined; they stay marked until they are built anew."""
 
@@ -101,11 +104,12 @@ class InlineViews:
         if not coming:
             return {}
         sql = self._tables.sql(cursor)
-        return {
-            name: [sql.later(*question) for question in view.questions(coming, self._memories[name])]
-            for name, view in self._asking.items()
-            if name in self._live
-        }
+        answers: dict[str, Sequence[Callable[[], list[Row]]]] = {}
+        for name in self._live:
+            if (view := self._asking.get(name)) is not None:
+                questions = view.questions(coming, self._memories[name])
+                answers[name] = [sql.later(*question) for question in questions] if questions else ()
+        return answers
 
     def apply(
         self, cursor: Cursor, recorded: Sequence[Recorded], answers: Answers, *, carefully: bool
@@ -118,7 +122,7 @@ class InlineViews:
         PostgreSQL is asked twice more. So a poison event is set aside only when that is done `carefully`; else its error is
         raised, and the transaction is lost.
         """
-        live = [name for name in self._views if name in self._live]
+        live = self._live
         if not recorded or not live:
             return
         if carefully:
@@ -129,13 +133,15 @@ class InlineViews:
             sql = self._tables.sql(cursor)
             topics = {one.topic for one in recorded}
             for name in live:
-                if name in answers:
-                    known = Known([answer() for answer in answers[name]], self._memories[name])
+                if (asked := answers.get(name)) is not None:
+                    known = Known([answer() for answer in asked] if asked else (), self._memories[name])
                     self._asking[name].apply_answered(sql, recorded, known)
                 elif name not in self._topics or not topics.isdisjoint(self._topics[name]):
                     take_in(self._views[name], sql, recorded)
         crash_point("B1")
-        self._remember(cursor, [name for name in live if name not in self._touched], recorded[-1].position)
+        if self._touched:
+            live = [name for name in live if name not in self._touched]
+        self._remember(cursor, live, recorded[-1].position)
 
     def forget(self) -> None:
         """Have views remember nothing of their rows: some may have been undone, or are another's."""
@@ -214,13 +220,12 @@ class InlineViews:
     def join(self, name: str) -> None:
         """Say that a view has all events so far and gets every further one with its append."""
         self.forget()
-        self._live.add(name)
+        self._live = [one for one in self._views if one == name or one in self._live]
         self._touched.discard(name)
 
     def _remember(self, cursor: Cursor, names: Sequence[str], position: int) -> None:
         if names:
-            which = f"WHERE name IN ({', '.join('?' * len(names))}){self._tables.unless_touched}"
-            cursor.execute(f"UPDATE inline_views SET position=? {which}", (position, *names))  # noqa: S608 - question marks
+            self._tables.remember(cursor, {name: self._views[name].shape for name in names}, position)
 
     def _take_in(self, cursor: Cursor, name: str, events: Sequence[Recorded]) -> None:
         view, sql, failures = self._views[name], self._tables.sql(cursor), self._tables.failures

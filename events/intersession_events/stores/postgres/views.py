@@ -78,10 +78,13 @@ _OF_ALL: Final = ("inline_views", "set_aside")
 class PostgresViews:
     """What PostgreSQL does in its own way for the tables of views."""
 
-    unless_touched = " AND position >= 0"
-
     def __init__(self, failures: Failures) -> None:
         self.failures = failures
+
+    def remember(self, cursor: Cursor, shapes: Mapping[str, int], position: int) -> None:
+        """Note how far views are, but for those that somebody else has written into meanwhile."""
+        which = f"WHERE name IN ({', '.join('?' * len(shapes))}) AND position >= 0"
+        cursor.execute(f"UPDATE inline_views SET position=? {which}", (position, *shapes))  # noqa: S608 - question marks
 
     def sql(self, cursor: Cursor) -> Sql:
         """Return a cursor as views have it."""

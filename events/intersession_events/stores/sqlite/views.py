@@ -1,6 +1,7 @@
 """The tables of views in an SQLite file: how they are marked, filled, and looked at."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 
 from intersession_events.log import Row, Sql, Together, missing_tables, unreadable_tables, view_marked_by
 from intersession_events.stores.database import Cursor, Failures
@@ -13,7 +14,6 @@ class SqliteViews:
     """What SQLite does in its own way for the tables of views."""
 
     failures: Failures = FAILURES
-    unless_touched = ""  # the writer's own rows leave the mark, too
 
     def sql(self, cursor: Cursor) -> Sql:
         """Return a cursor as views have it."""
@@ -53,6 +53,14 @@ class SqliteViews:
                 sql.execute(f"DROP TRIGGER {trigger}")
             sql.execute(str(statement))
 
+    def remember(self, cursor: Cursor, shapes: Mapping[str, int], position: int) -> None:
+        """Note how far views are, over the mark that the writer's own rows have left, too.
+
+        An update would look for each row, and run the trigger that marks a position which is set back: half as fast.
+        """
+        named = [value for one in shapes.items() for value in one]
+        cursor.execute(_reached(len(shapes)), (position, *named))
+
     def together(self, cursor: Cursor) -> Together:
         """Return a way to ask several questions, inside a transaction: one after the other."""
         sql = self.sql(cursor)
@@ -91,6 +99,12 @@ class SqliteViews:
             )
         for statement in layout.indexes.values():
             sql.execute(statement)
+
+
+@cache
+def _reached(views: int) -> str:
+    rows = ", ".join(["(?1, ?, ?)"] * views)
+    return f"REPLACE INTO inline_views (position, name, shape) VALUES {rows}"  # noqa: S608 - question marks
 
 
 def _forget(sql: Sql, table: str) -> None:
