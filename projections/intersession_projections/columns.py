@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import compress
-from operator import is_not, itemgetter
+from itertools import compress, count
+from operator import is_not
 from types import MappingProxyType
 from typing import Any, Final, Generic, TypeVar
 
@@ -122,10 +122,8 @@ class Packing(Generic[S]):
         self._kind = kind
         self._fields = fields
         self._nested = {fields.index(name): inner for name, inner in nested.items()}
-        names = [name for name in fields if name not in apart]
-        self._numbers = [fields.index(name) for name in names]
-        self._defaults = [defaults.get(name, msgspec.NODEFAULT) for name in names]
-        self._kept = itemgetter(*self._numbers)
+        self._apart = frozenset(map(fields.index, apart))
+        self._defaults = [defaults.get(name, msgspec.NODEFAULT) for name in fields]
         self._made_small: dict[type[object], Callable[[Any], Any]] = {  # of each the values of its kind
             str: _small_text,
             tuple: _small_items,
@@ -134,14 +132,13 @@ class Packing(Generic[S]):
 
     def small(self, value: S, since: S | None = None) -> Small:
         """Return what is to be stored of a struct: all of it, or what has to be known to make it of another one."""
-        kept, made_small = self._kept(_values(value)), self._made_small
-        others = self._defaults if since is None else self._kept(_values(since))
+        values, made_small = _values(value), self._made_small
+        others = self._defaults if since is None else _values(since)
         small: Small = {}
         # Most fields are what they were, and the same object: they are passed over without a line of Python each.
-        for number, one, other in compress(
-            zip(self._numbers, kept, others, strict=True), map(is_not, kept, others)
-        ):
-            if one != other:
+        for number in compress(count(), map(is_not, values, others)):
+            one = values[number]
+            if one != others[number] and number not in self._apart:
                 make = made_small.get(one.__class__)
                 small[number] = one if make is None else make(one)
         return small

@@ -7,16 +7,23 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import time_ns
 from types import FrameType, ModuleType
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from intersession import MemoryChannel, SessionSystem
-from intersession_events.facts import ExchangeClosed
+from intersession_events.facts import Event, ExchangeClosed, Message, MessageRecorded, SessionOpened
+from intersession_events.ids import session_stream
+from intersession_events.log import ANY_VERSION, Draft, StreamAppend
+from intersession_events.stores import SqliteLog
+from intersession_projections.inline_views import inline_views
 from support.running import WAIT, wait_for_number
 
 pytestmark = pytest.mark.sqlite("a server is asked otherwise: there round trips are counted")
+KEY = "agent:a:main"
 TURNS = 7
 """Of an exchange: the run that answers the message, five turns of the loop, and the announce."""
 TIMES = 10
@@ -102,6 +109,23 @@ def send(system: SessionSystem, times: int) -> None:
     thread.join(WAIT)
 
 
+def appends(path: Path, counted: Counted) -> dict[str, float]:
+    """Append one message after the other, each when the one before is durable, and return what came to each."""
+    with SqliteLog(path / "log.db", inline=inline_views()) as log:
+
+        def append(event: Event) -> None:
+            draft = Draft(event=event, id=str(uuid4()), time=time_ns() // 1_000_000)
+            log.append_now((StreamAppend(stream=session_stream(KEY), expected=ANY_VERSION, drafts=(draft,)),))
+
+        append(SessionOpened(key=KEY, session_id="one", agent_id="a", opened_by="operator"))
+        for number in range(2 * TIMES):
+            if number == TIMES:
+                counted.found.clear()
+            message = Message(id=str(number), role="user", content="Is it done?", timestamp=1)
+            append(MessageRecorded(session_id="one", message=message))
+    return {kind: number / TIMES for kind, number in counted.found.items()}
+
+
 def above(found: dict[str, float], most: dict[str, float]) -> dict[str, float]:
     """Return what is above its bound."""
     assert found.keys() == most.keys()
@@ -136,5 +160,20 @@ def test_what_a_waited_send_comes_to(tmp_path: Path, counted: Counted) -> None:
         "statements": 30,
         "commits": 2.4,
         "wakes": 8,
+    }
+    assert above(found, most) == {}
+
+
+def test_what_an_append_comes_to(tmp_path: Path, counted: Counted) -> None:
+    found = appends(tmp_path, counted)
+
+    most = {
+        "calls": 144,
+        "encodes": 3.3,
+        "decodes": 1.1,
+        "hashes": 2.2,
+        "statements": 9,
+        "commits": 1.1,
+        "wakes": 1.3,
     }
     assert above(found, most) == {}

@@ -82,19 +82,22 @@ class OpenFlowsView:
 
     def questions(self, coming: Sequence[Coming], memory: Memory) -> Sequence[Question]:
         """Ask for the flows whose streams get events, but for those that are known to be open."""
-        flows = ((stream, stream.partition(":")) for stream, _ in coming if stream not in memory)
-        ids = (packed(name) for _, (kind, _, name) in flows if kind in STORED)
-        return among(f"SELECT {COLUMNS} FROM flows WHERE id IN ({{}})", ids)  # noqa: S608 - our own words
+        ids: list[SqlValue] = []
+        for stream, _ in coming:
+            kind, _, name = stream.partition(":")
+            if kind in STORED and stream not in memory:
+                ids.append(packed(name))
+        return among(f"SELECT {COLUMNS} FROM flows WHERE id IN ({{}})", ids) if ids else []  # noqa: S608 - our own words
 
     def apply_answered(self, sql: Sql, events: Sequence[Recorded], known: Known) -> None:
         """Take events in: a flow is read once for all of them, and written once."""
         memory = known.memory
-        memory.update(
-            (f"{row[0]}:{unpacked(row[1])}", restored(row)) for rows in known.answers for row in rows
-        )
+        for rows in known.answers:
+            memory.update((f"{row[0]}:{unpacked(row[1])}", restored(row)) for row in rows)
         taking = _Taking(sql, memory)
         for recorded in events:
-            taking.take(recorded)
+            if recorded.stream.partition(":")[0] in STORED:
+                taking.take(recorded)
         taking.store()
         memory.bounded(_REMEMBERED)
 
@@ -123,8 +126,6 @@ class _Taking:
 
     def take(self, recorded: Recorded) -> None:
         stream = recorded.stream
-        if stream.partition(":")[0] not in STORED:
-            return
         kept = self._kept.get(stream)
         if kept is None:
             known: Summary | None = self._memory.get(stream)

@@ -71,20 +71,26 @@ class RunOutcomesView:
 
     def questions(self, coming: Sequence[Coming], memory: Memory) -> Sequence[Question]:
         """Ask for the runs that events are about, but for those that are known to be open."""
-        named = {event.run_id for _, event in coming if isinstance(event, _OF_RUNS)}
-        runs = sorted(run_id for run_id in named if run_id not in memory)
+        runs: set[str] = set()
+        for _, event in coming:
+            if isinstance(event, _OF_RUNS) and event.run_id not in memory:
+                runs.add(event.run_id)
+        if not runs:
+            return []
         return among(
             f"SELECT {COLUMNS} FROM run_outcomes WHERE run_id IN ({{}})",  # noqa: S608 - our own words
-            map(packed, runs),
+            map(packed, sorted(runs)),
         )
 
     def apply_answered(self, sql: Sql, events: Sequence[Recorded], known: Known) -> None:
         """Take events in: a run is read once for all of them, and written once."""
         memory = known.memory
-        memory.update((run.run_id, run) for rows in known.answers for run in map(restored, rows))
+        for rows in known.answers:
+            memory.update((run.run_id, run) for run in map(restored, rows))
         taking = _Taking(sql, memory)
         for recorded in events:
-            taking.take(recorded)
+            if isinstance(recorded.event, _TAKEN):
+                taking.take(recorded)
         taking.store()
         memory.bounded(_REMEMBERED)
 
@@ -94,6 +100,7 @@ _REMEMBERED: Final = 4_096
 
 
 _OF_RUNS: Final = (RunQueued, RunStarted, RunInterrupted, RunCompleted, RunFailed, RunAborted)
+_TAKEN: Final = (*_OF_RUNS, ExchangeAccepted, SpawnAccepted)
 
 
 _CARRIED_RUN: Final = "INSERT INTO run_outcomes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"

@@ -121,8 +121,8 @@ def evolve_row(row: SessionRow | None, key: str, recorded: Recorded) -> SessionR
     if row is None:
         return None
     changed = _changed(row, recorded)
-    if changed is row:
-        return row
+    if changed.position == recorded.position or changed is row:
+        return changed
     return msgspec.structs.replace(changed, position=recorded.position, version=recorded.version)
 
 
@@ -163,7 +163,7 @@ def _changed(row: SessionRow, recorded: Recorded) -> SessionRow:
     touched = max(row.updated_at, recorded.time)
     if message_in(event) is not None:
         # A new row even where the clock stood still: its version is the index of the last message.
-        row = replace(row, updated_at=touched)
+        row = replace(row, updated_at=touched, position=recorded.position, version=recorded.version)
     match event:
         case SessionPatched():
             return _patched(replace(row, updated_at=touched), event)

@@ -8,10 +8,12 @@ import msgspec
 
 from intersession_events.facts import (
     LineImported,
+    MessageRecorded,
+    RunCompleted,
+    RunQueued,
     SessionImported,
     SessionOpened,
     SessionReset,
-    generation_of,
     message_in,
 )
 from intersession_events.ids import CLOCK
@@ -120,10 +122,13 @@ class SessionListView:
 
     def questions(self, coming: Sequence[Coming], memory: Memory) -> Sequence[Question]:
         """Ask for the sessions whose streams get events, and for the numbers of the agents that their keys name."""
-        named = {stream.removeprefix(_STREAM) for stream, _ in coming if stream.startswith(_STREAM)}
-        keys = sorted(key for key in named if key not in memory)
-        if not keys:
+        named: set[str] = set()
+        for stream, _ in coming:
+            if stream.startswith(_STREAM) and (key := stream.removeprefix(_STREAM)) not in memory:
+                named.add(key)
+        if not named:
             return []
+        keys = sorted(named)
         agents = {key.split(":", 2)[1] for key in keys if key.startswith("agent:")}
         # Of more agents than one question takes, the others are asked for when they are wanted.
         return [
@@ -133,17 +138,18 @@ class SessionListView:
 
     def apply_answered(self, sql: Sql, events: Sequence[Recorded], known: Known) -> None:
         """Take events in: a session's own events change its row, and the clock that was set back all rows with later times."""
-        taken = [one for one in events if one.stream.startswith(_STREAM) or one.stream == CLOCK]
-        if not taken:
-            return
-        agents, *sessions = known.answers or ((),)
-        taking = _Taking(sql, agents, chain.from_iterable(sessions), known.memory)
-        for recorded in taken:
-            if recorded.stream == CLOCK:
+        taking: _Taking | None = None
+        for recorded in events:
+            stream = recorded.stream
+            if not stream.startswith(_STREAM) and stream != CLOCK:
+                continue
+            taking = taking or _Taking(sql, known)
+            if stream == CLOCK:
                 taking.step(recorded)
             else:
-                taking.take(recorded.stream.removeprefix(_STREAM), recorded)
-        taking.store()
+                taking.take(stream.removeprefix(_STREAM), recorded)
+        if taking is not None:
+            taking.store()
 
 
 class _Taking:
@@ -152,15 +158,17 @@ class _Taking:
     All that are there of the sessions whose events it takes are given or remembered, by key and by number; others are read.
     """
 
-    def __init__(self, sql: Sql, agents: Iterable[Row], sessions: Iterable[Row], memory: Memory) -> None:
+    def __init__(self, sql: Sql, known: Known) -> None:
         self._sql = sql
-        self._memory = memory
+        self._memory = known.memory
         self._changed: dict[int, _Kept] = {}
         self._moves = Moves(sql)
         self._numbers = Numbers(sql)
-        self._numbers.learn(agents)
         self._has_index: bool | None = None
-        self._take_rows(sessions)
+        if known.answers:
+            agents, *sessions = known.answers
+            self._numbers.learn(agents)
+            self._take_rows(chain.from_iterable(sessions))
 
     def take(self, key: str, recorded: Recorded) -> None:
         kept: _Kept | None = self._memory.get(key)
@@ -177,9 +185,9 @@ class _Taking:
                 self._begin(kept, event.session_id, recorded)
             case LineImported(entry_id=str(entry)):
                 self._keep_messages(kept, [(hashed(entry), recorded.version)])
-            case _ if message is not None:
-                generation = generation_of(event)
-                if generation is not None and generation != after.session_id:
+            case MessageRecorded() | RunQueued() | RunCompleted() if message is not None:
+                generation = event.session_id
+                if generation != after.session_id:
                     # A run that outlived a reset, or imported generations merged by time.
                     self._begin(kept, generation, recorded)
                     self._reach(kept, generation, recorded.version)

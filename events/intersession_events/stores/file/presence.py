@@ -93,38 +93,36 @@ class Presence:
         Raises:
             StoreUnavailable: one was deleted, moved, replaced, cut or overwritten.
         """
-        for index in range(len(self._known)):
-            self._check(index)
+        self._check(0, len(self._known))
 
     def check_written(self) -> None:
         """As `check`, where the write-ahead log was just written by us."""
-        self._check(0)
-        self._check(_WAL, ours=True)
-        for index in range(_WAL + 1, len(self._known)):
-            self._check(index)
+        self._check(0, len(self._known), ours=True)
 
     def check_contents(self) -> None:
         """As `check`, of those that hold what was written: the database and its write-ahead log."""
-        self._check(0)
-        self._check(_WAL)
+        self._check(0, _WAL + 1)
 
-    def _check(self, index: int, *, ours: bool = False) -> None:
-        path, known = self._known[index]
-        found = _look(path)
-        if (found.st_dev, found.st_ino) != known:
-            raise _another(path)
-        if index > _WAL or (index == _WAL and self._emptying):
-            return
-        if found.st_size < self._sizes[index] and not self._is_folded(index):
-            raise StoreUnavailable(
-                f"{path} is shorter than it was: somebody cut it from {self._sizes[index]} to {found.st_size} bytes"
-            )
-        self._sizes[index] = found.st_size
-        if found.st_mtime_ns != self._written[index]:
-            if self._content is not None and not ours:
-                look = self._content.check if index == 0 else self._content.check_ahead
-                look()
-            self._written[index] = found.st_mtime_ns
+    def _check(self, first: int, end: int, *, ours: bool = False) -> None:
+        """Check some of them, twice with each commit; `ours` says that we have just written the write-ahead log."""
+        for index in range(first, end):
+            path, known = self._known[index]
+            found = _look(path)
+            if (found.st_dev, found.st_ino) != known:
+                raise _another(path)
+            if index > _WAL or (index == _WAL and self._emptying):
+                continue
+            size, written = found.st_size, found.st_mtime_ns
+            if size < self._sizes[index] and not self._is_folded(index):
+                raise StoreUnavailable(
+                    f"{path} is shorter than it was: somebody cut it from {self._sizes[index]} to {size} bytes"
+                )
+            self._sizes[index] = size
+            if written != self._written[index]:
+                if self._content is not None and not (ours and index == _WAL):
+                    look = self._content.check if index == 0 else self._content.check_ahead
+                    look()
+                self._written[index] = written
 
     def _is_folded(self, index: int) -> bool:
         return index == _WAL and self._content is not None and self._content.is_all_folded()

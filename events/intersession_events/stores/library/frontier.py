@@ -32,6 +32,8 @@ class _Listeners:
 
 def _tell(listeners: _Listeners, recorded: Sequence[Recorded]) -> None:
     """Give events to listeners, each of a kind to those who asked for it; what goes wrong in one stays there."""
+    if not listeners.known:
+        return
     asking, asked = listeners.asking, dict[_Listener, list[Recorded]]()
     for item in recorded:
         for kind in kinds_of(item.event):

@@ -5,7 +5,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from enum import Enum, auto
 from queue import Empty, SimpleQueue
 from typing import Final, Protocol
@@ -173,8 +172,10 @@ class GroupCommit:
                     return self._take()
                 was_patient = bool(self._waiting)
                 self._asleep = _Asleep.FOR_COMPANY if was_patient else _Asleep.FOR_WORK
-            with suppress(Empty):
+            try:
                 self._called.get(timeout=PATIENCE_S if was_patient else None)
+            except Empty:
+                continue
 
     def _take(self) -> Sequence[Work]:
         batch: list[Work] = []

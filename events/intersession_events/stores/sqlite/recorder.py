@@ -59,6 +59,8 @@ class ReadingRecorder(ReadsLog, SQLiteApplicationRecorder):
 class GroupCommitRecorder(Committing, ReadingRecorder):
     """Writes the work of many callers in one transaction with one sync; an error fails only the work it comes from."""
 
+    datastore: LogDatastore
+
     def __init__(self, datastore: SQLiteDatastore, events_table_name: str = "stored_events") -> None:
         super().__init__(datastore, events_table_name)
         self.insert_events_statement = f"INSERT INTO {events_table_name} (rowid, originator_id, originator_version, topic, state) VALUES (?, ?, ?, ?, ?)"  # noqa: S608 - the name is ours
@@ -83,12 +85,12 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
 
     def transaction(self) -> AbstractContextManager[Cursor]:
         """Run a writing transaction round a block."""
-        return cast("LogDatastore", self.datastore).writing()
+        return self.datastore.writing()
 
     def close(self) -> None:
         """Finish what waits, and take nothing more."""
         super().close()
-        cast("LogDatastore", self.datastore).close_writing()
+        self.datastore.close_writing()
 
     @contextmanager
     def looking_back(self) -> Generator[Cursor]:
