@@ -226,7 +226,7 @@ class Committing(ReadsLog):
             if self._broken is None and self.failures.is_final(error):
                 self._broken = _without_frames(StoreUnavailable(f"the device failed ({error})"), error)
             self._read_back(batch, failed, error)
-        written = [work for work in batch if work not in failed]
+        written = [work for work in batch if work not in failed] if failed else batch
         if written:
             self.observer.committed(written)
         for work in batch:
@@ -279,7 +279,7 @@ class Committing(ReadsLog):
                         work.undo()
             try:
                 self.flush(cursor)
-                written = [work for work in batch if work not in failed]
+                written = [work for work in batch if work not in failed] if failed else batch
                 self.observer.finish(cursor, written, carefully=isolated)
             except Exception as error:
                 if isolated or self.failures.is_of_the_store(error):

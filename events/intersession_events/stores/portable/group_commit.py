@@ -80,7 +80,8 @@ class GroupCommit:
             ForkedStoreError: the process was forked since.
             StoreUnavailable: it is closed.
         """
-        self.check_process()
+        if os.getpid() != self._process:
+            self.check_process()
         with self._lock:
             if self._closed:
                 raise StoreUnavailable("the log is closed")
@@ -91,7 +92,7 @@ class GroupCommit:
             if self._thread is None and not self.by_hand:
                 self._thread = threading.Thread(target=self._run, name="intersession-writer", daemon=True)
                 self._thread.start()
-            called = self._wakes()
+            called = self._asleep is not None and self._wakes()
         if called:
             self._called.put(None)
 

@@ -11,7 +11,6 @@ from eventsourcing.persistence import IntegrityError, StoredEvent
 from intersession_events.crash_points import crash_point, is_armed
 from intersession_events.errors import AppendConflict, LogError, NotStorable, StoreUnavailable
 from intersession_events.facts import (
-    Erased,
     ExchangeAccepted,
     ExchangeHeld,
     ExchangeReleased,
@@ -271,24 +270,28 @@ class Writer:
 
         Refuses the transaction if what was acknowledged is not there (`LogRewound`), and sees what was touched.
         """
-        appends = [work for work in batch if isinstance(work, Append)]
-        parts = [part for append in appends for part in append.parts]
-        self._answers = self._views.ask(
-            cursor, [(part.stream, event.draft.event) for part in parts for event in part.events]
-        )
+        # Loops, not comprehensions: of a batch of one append each would be a call of its own.
+        streams: set[str] = set()
+        coming: list[Coming] = []
+        for work in batch:
+            for part in work.parts if isinstance(work, Append) else ():
+                streams.add(part.stream)
+                for event in part.events:
+                    coming.append((part.stream, event.draft.event))  # noqa: PERF401
+        self._answers = self._views.ask(cursor, coming)
         if self._unsure or self._recorder.is_elsewhere():
             self._known.read(cursor, end=self._end)
-        self._heads.foresee(cursor, {part.stream for part in parts})
+        self._heads.foresee(cursor, streams)
         if self._opened.check(cursor):
             self._views.look(cursor)
 
     def finish(self, cursor: Cursor, written: Sequence[Work], *, carefully: bool) -> None:
         """Write the views, and note which topics a reader of this log must know."""
         recorded = self._finished = _recorded(written)
-        if fresh := {event.topic for event in recorded} - self._topics:
-            for topic in sorted(fresh):
-                cursor.execute("INSERT INTO log_topics VALUES (?) ON CONFLICT DO NOTHING", (topic,))
-            self._topics |= fresh
+        for event in recorded:
+            if event.topic not in self._topics:
+                cursor.execute("INSERT INTO log_topics VALUES (?) ON CONFLICT DO NOTHING", (event.topic,))
+                self._topics.add(event.topic)
         self._views.apply(cursor, recorded, self._answers, carefully=carefully)
         self._under_way = self._under_way or bool(recorded)
         _pass(_STORING, recorded)
@@ -301,9 +304,11 @@ class Writer:
         self._known.committed()
         self._sealing.clock.committed()
         _pass(_STORED, recorded)
-        if Erased in {type(one.event) for one in recorded}:
-            crash_point("E2")
-            self._opened.erased()
+        for work in written:
+            if isinstance(work, Append) and work.erases:
+                crash_point("E2")
+                self._opened.erased()
+                break
         if self._unsure:
             self._unsure = False
             self._tell_unheard(recorded[0].position - 1 if recorded else None)
@@ -365,7 +370,11 @@ class Writer:
 
 
 def _recorded(written: Sequence[Work]) -> list[Recorded]:
-    return [event for work in written if isinstance(work, Append) for event in work.written]
+    recorded: list[Recorded] = []
+    for work in written:
+        if isinstance(work, Append):
+            recorded += work.written
+    return recorded
 
 
 _STORING: Final[Mapping[type[object], str]] = {
