@@ -1,6 +1,7 @@
 """The index of words finds what a look at every event finds, whoever asks, and forgets what was erased."""
 
 import sqlite3
+import tracemalloc
 import zlib
 from collections.abc import Sequence
 from contextlib import closing
@@ -244,6 +245,18 @@ def test_who_reads_everything_waits_for_no_index_and_finds_the_same(log_url: str
         assert {indexed for indexed, _ in through} == {False}
         assert {indexed for indexed, _ in by_index} == {True}
         assert asked("ferry", for_all=True) == by_index[0]
+
+
+def test_few_words_are_packed_in_little_memory() -> None:
+    """To get and clear what long texts can use took longer than all else that is done for a message."""
+    tracemalloc.start()
+    try:
+        packed = packing._stored({"ferry", "noon"})
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert restored(packed) == ["ferry", "noon"]
+    assert most < 100_000
 
 
 @pytest.mark.clause("J1")
