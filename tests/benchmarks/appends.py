@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.bare import PAYLOAD_BYTES, Bare
 from benchmarks.figures import Figure, per_second
-from benchmarks.logs import START_MS, draft, open_sessions, saying, session_key
+from benchmarks.logs import draft, open_sessions, saying, session_key
 from intersession_events import ids
 from intersession_events.log import Committed, Outcome, StreamAppend
 from intersession_events.stores import SqliteLog
@@ -22,8 +22,6 @@ ROUNDS = 5
 ONE = "bare rows, 1 a sync"
 MANY = f"bare rows, {BATCH} a sync"
 _DRIVERS = 4
-_LATER = START_MS + 1000 * max(SESSIONS)
-"""When all that is measured is said: once the sessions are open, so that the log's clock has nothing to look at."""
 
 
 class Sessions:
@@ -68,7 +66,7 @@ class Sessions:
             append = StreamAppend(
                 stream=ids.session_stream(key),
                 expected=version,
-                drafts=(draft(event, f"said-{key}-{number}", _LATER),),
+                drafts=(draft(event, f"said-{key}-{number}"),),
             )
             self._log.append((append,), partial(self._told, key, version))
 

@@ -4,14 +4,13 @@ The first ones are what was wrong in version 0.1.0 (A1 to A12 are the findings' 
 like this one now and then.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from typing import Any, Final
 from unittest.mock import patch
 
 import msgspec
-from eventsourcing.sqlite import SQLiteCursor
 
 from intersession_actors.chains import ChainLedger
 from intersession_actors.channels import Asked as InProcess
@@ -47,9 +46,9 @@ from intersession_actors.streams import (
 from intersession_actors.tools import sessions_send, sessions_spawn
 from intersession_events.facts import LateReplyDropped
 from intersession_events.stores.database import Cursor
-from intersession_events.stores.portable import InlineViews
 from intersession_events.stores.portable.appends import Append
 from intersession_events.stores.sqlite import identity
+from intersession_events.stores.sqlite.views import SqliteViews
 from intersession_projections.flows import Flows
 from intersession_projections.sessions import Sessions
 
@@ -186,15 +185,15 @@ def reads_nothing_back() -> Generator[None]:
 
 def forgets_where_a_view_is() -> AbstractContextManager[object]:
     """A view's position is written with the next commit, and not with its rows."""
-    remember = InlineViews._remember
-    behind: list[tuple[list[str], int]] = []
+    remember = SqliteViews.remember
+    behind: list[tuple[Mapping[str, int], int]] = []
 
-    def late(self: InlineViews, cursor: SQLiteCursor, names: Sequence[str], position: int) -> None:
+    def late(self: SqliteViews, cursor: Cursor, shapes: Mapping[str, int], position: int) -> None:
         if behind:
             remember(self, cursor, *behind.pop())
-        behind.append((list(names), position))
+        behind.append((shapes, position))
 
-    return patch.object(InlineViews, "_remember", late)
+    return patch.object(SqliteViews, "remember", late)
 
 
 def skips_by_substring() -> AbstractContextManager[object]:

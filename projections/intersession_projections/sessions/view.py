@@ -179,18 +179,18 @@ class _Taking:
         kept = kept or self._begun(key)
         message = message_in(event)
         match event:
-            case SessionOpened() | SessionReset() | SessionImported():
-                if before is not None and before.session_id != event.session_id:
-                    self._reach(kept, before.session_id, recorded.version)
-                self._begin(kept, event.session_id, recorded)
-            case LineImported(entry_id=str(entry)):
-                self._keep_messages(kept, [(hashed(entry), recorded.version)])
             case MessageRecorded() | RunQueued() | RunCompleted() if message is not None:
                 generation = event.session_id
                 if generation != after.session_id:
                     # A run that outlived a reset, or imported generations merged by time.
                     self._begin(kept, generation, recorded)
                     self._reach(kept, generation, recorded.version)
+            case SessionOpened() | SessionReset() | SessionImported():
+                if before is not None and before.session_id != event.session_id:
+                    self._reach(kept, before.session_id, recorded.version)
+                self._begin(kept, event.session_id, recorded)
+            case LineImported(entry_id=str(entry)):
+                self._keep_messages(kept, [(hashed(entry), recorded.version)])
             case _:
                 pass
         if after is not before:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import chain
 
 from intersession_events.log import Row, Sql, Together, missing_tables, unreadable_tables, view_marked_by
 from intersession_events.stores.database import Cursor, Failures
@@ -58,8 +59,7 @@ class SqliteViews:
 
         An update would look for each row, and run the trigger that marks a position which is set back: half as fast.
         """
-        named = [value for one in shapes.items() for value in one]
-        cursor.execute(_reached(len(shapes)), (position, *named))
+        cursor.execute(_reached(len(shapes)), (position, *chain.from_iterable(shapes.items())))
 
     def together(self, cursor: Cursor) -> Together:
         """Return a way to ask several questions, inside a transaction: one after the other."""
