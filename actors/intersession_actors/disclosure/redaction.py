@@ -103,6 +103,10 @@ def redact_raw(message: JsonMapping) -> tuple[JsonObject, bool]:
     """
     said = {name: value for name, value in message.items() if name not in STRUCTURE}
     content = said.get("content")
+    if isinstance(content, str) and len(said) == 1:
+        # As most are. To go through it as a value of JSON takes half as long again as to look for secrets.
+        shown, found = redact_text(content)
+        return {**message, "content": shown}, found
     blocks: JsonList = content if is_list(content) else []
     pictures = {at: block for at, block in enumerate(blocks) if _is_picture(block)}
     if pictures:

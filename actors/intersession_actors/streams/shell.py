@@ -65,11 +65,9 @@ class Shell(Handler, Generic[S, C]):
         except pykka.ActorDeadError:
             return  # stopped or started again; the log has what matters
 
-    def do(  # noqa: C901, PLR0912, PLR0915 - one case an effect
-        self, owner: Owner[S, C]
-    ) -> None:
+    def do(self, owner: Owner[S, C]) -> None:  # noqa: C901, PLR0912 - one case an effect
         """Do what an owner gives back, one effect after the other, until it waits for an answer or has nothing left to do."""
-        world, stream, effects = self.world, owner.stream, owner.effects
+        world, effects = self.world, owner.effects
         while True:
             if not effects:
                 if owner.is_busy or not owner.waiting:
@@ -78,42 +76,25 @@ class Shell(Handler, Generic[S, C]):
                 continue
             effect = effects.pop(0)
             try:
-                match effect:
-                    case Answer(command, outcome):
-                        self.answered(command, outcome)
+                match effect:  # those first that are most
                     case Append():
                         self._append(owner, effect)
                     case TellFlow(command):
                         world.mail.tell_flow(command.stream, command)
-                    case TellSession(key, command):
-                        world.mail.tell_session(key, command)
-                    case Load(ask):
-                        self.load(stream, ask)
-                    case Loaded():
-                        self.loaded(owner)
-                    case ReadBack():
-                        self.read_back(owner)
-                    case GivenUp(command):
-                        self.give_up(owner, command)
-                    case Failed(error, told):
-                        self.cannot_go_on(owner, error, told)
-                    case Read(unread, ask):
-                        self._read(stream, unread, ask)
-                    case AskStoreAgain(number):
-                        due = partial(self.tell_self, StoreDue(stream=stream, number=number))
-                        world.time.timers.after(STORE_RETRY_MS, ("store", stream, str(number)), due)
-                    case Pass(point):
-                        crash_point(point)
-                    case StartStopwatch(watch):
-                        world.time.stopwatch.begin(*watch, at=owner.decided_at)
                     case DropStopwatch(watch):
                         world.time.stopwatch.forget(*watch)
-                    case Sleep():
-                        self.set_timer(effect)
+                    case StartStopwatch(watch):
+                        world.time.stopwatch.begin(*watch, at=owner.decided_at)
                     case StopTimer(timer):
                         world.time.timers.cancel(timer)
-                    case Report(kind, fields, caused):
-                        world.reports.tell(kind, inside=world.inside(caused), **fields)
+                    case Sleep():
+                        self.set_timer(effect)
+                    case TellSession(key, command):
+                        world.mail.tell_session(key, command)
+                    case Pass(point):
+                        crash_point(point)
+                    case Answer(command, outcome):
+                        self.answered(command, outcome)
                     case _:
                         self.act(owner, effect)
             except Exception as error:
@@ -170,8 +151,28 @@ class Shell(Handler, Generic[S, C]):
     # --- what each kind of actor does in its own way
 
     def act(self, owner: Owner[S, C], effect: Effect) -> None:
-        """Do an effect of a kind that this actor alone has."""
-        raise NotImplementedError
+        """Do an effect of a kind that this actor alone has; here, those of all actors that are seldom."""
+        world, stream = self.world, owner.stream
+        match effect:
+            case Load(ask):
+                self.load(stream, ask)
+            case Loaded():
+                self.loaded(owner)
+            case ReadBack():
+                self.read_back(owner)
+            case GivenUp(command):
+                self.give_up(owner, command)
+            case Failed(error, told):
+                self.cannot_go_on(owner, error, told)
+            case Read(unread, ask):
+                self._read(stream, unread, ask)
+            case AskStoreAgain(number):
+                due = partial(self.tell_self, StoreDue(stream=stream, number=number))
+                world.time.timers.after(STORE_RETRY_MS, ("store", stream, str(number)), due)
+            case Report(kind, fields, caused):
+                world.reports.tell(kind, inside=world.inside(caused), **fields)
+            case _:
+                raise NotImplementedError(type(effect).__name__)
 
     def answered(self, command: C, outcome: Accepted | Refused) -> None:
         """Tell whoever waits for a command what came of it."""

@@ -61,8 +61,10 @@ class Counter(ProcessManager[int, GoCommand, None]):
         return Plan(events=(ExchangeClosed(reason="silent"),))
 
     def act(self, owner: Owner[int, GoCommand], effect: Effect) -> None:
-        assert isinstance(effect, Counted)
-        self._acted.put((owner.stream, effect.events))
+        if isinstance(effect, Counted):
+            self._acted.put((owner.stream, effect.events))
+        else:
+            super().act(owner, effect)
 
     def is_over(self, state: int) -> bool:
         return state > 2
