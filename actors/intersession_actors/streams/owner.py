@@ -458,8 +458,13 @@ class Owner(Generic[S, C]):
         self._ask_store_later(replace(told, away_since=since))
 
     def _ask_store_later(self, told: Told[C] | None) -> None:
-        if told is not None and any(told.command == other.command for other in self.put_off.values()):
-            return  # each reading of the stream may take the same once more, and that many would all ask at once
+        if told is not None:
+            same = next((number for number, one in self.put_off.items() if one.command == told.command), None)
+            if same is not None:
+                # Each reading of the stream may take the same once more, and that many would all ask at once. What was decided
+                # last holds: the log may have what was decided before, and have gone on.
+                self.put_off[same] = replace(told, away_since=self.put_off[same].away_since)
+                return
         number = next(self._numbers)
         if told is not None:
             self.put_off[number] = told

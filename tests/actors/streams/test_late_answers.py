@@ -5,6 +5,7 @@ from queue import Queue
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from intersession_actors.config import Config
 from intersession_actors.flows import Flow, ProcessManager
@@ -209,6 +210,21 @@ def test_what_is_told_again_and_again_while_the_store_is_away_is_asked_of_it_onc
 
     assert flow.commands() == (OWN, THROUGH)
     assert [*flow.effects] == [AskStoreAgain(1), AskStoreAgain(2)]
+
+
+@pytest.mark.clause("O5")
+def test_what_is_asked_of_the_store_again_is_what_was_decided_last(bench: Bench) -> None:
+    """A session's look at its log was asked for again as it had been for a run before: the run of now stayed open."""
+    (append,) = bench.told(OWN)
+    (before,), away = append.asked.appends, StoreUnavailable("it is away")
+    later = StreamAppend(stream=STREAM, expected=before.expected + 1, drafts=before.drafts)
+    last = replace(append.asked, appends=(later,))
+    flow = bench._flow(STREAM)
+
+    flow.store_away(Told(OWN, 1.0, append.asked), away)
+    flow.store_away(Told(OWN, 5.0, last), away)
+
+    assert [*flow.put_off.values()] == [Told(OWN, 1.0, last)], "it has waited since it was first refused"
 
 
 def test_each_asking_is_another() -> None:
