@@ -108,12 +108,13 @@ def test_programs_that_are_older_than_the_server_are_passed_over(
     postgres: Server, postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """pg_dump refuses a server that is newer than itself: what a distribution has first on the PATH often is older."""
-    old = tmp_path / "old"
-    old.mkdir()
-    for name in ("pg_dump", "pg_restore"):
-        (old / name).write_text(f"#!/bin/sh\necho '{name} (PostgreSQL) 13.2 (Debian 13.2-1)'\n")
-        (old / name).chmod(0o755)
-    monkeypatch.setenv("PATH", str(old))
+    old, same = tmp_path / "old", tmp_path / "same"
+    for folder in (old, same):  # a distribution has a wrapper beside its programs
+        folder.mkdir()
+        for name in ("pg_dump", "pg_restore"):
+            (folder / name).write_text(f"#!/bin/sh\necho '{name} (PostgreSQL) 13.2 (Debian 13.2-1)'\n")
+            (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{old}:{same}")
     monkeypatch.setattr(dumping, "_packaged", lambda: ())
     with psycopg.connect(postgres.url) as connection:
         version = connection.info.server_version // 10_000
@@ -121,8 +122,9 @@ def test_programs_that_are_older_than_the_server_are_passed_over(
         log.append_now([to("s", 0, said("a"))])
         with pytest.raises(
             BackupFailed, match=rf"pg_dump is of version 13: that is older .* install .* version {version} "
-        ):
+        ) as failed:
             back_up(log, tmp_path / "log.dump")
+        assert str(failed.value).count("is of version 13") == 1, "each version is named once"
         monkeypatch.setattr(dumping, "_packaged", lambda: (postgres.binaries,))
         assert back_up(log, tmp_path / "packaged.dump").events == 1
         monkeypatch.setattr(dumping, "_packaged", lambda: ())

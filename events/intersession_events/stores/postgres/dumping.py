@@ -121,16 +121,16 @@ def rows_in(
 def _folder(server: int) -> Path:
     """Return the folder of programs that are not older than a server."""
     on_path = [Path(folder) for folder in os.get_exec_path() if (Path(folder) / _DUMP).is_file()]
-    older: list[str] = []
+    older: dict[str, str] = {}  # by version: a package puts the same one into two folders
     for folder in dict.fromkeys(folder.resolve() for folder in (*on_path, *_packaged())):
         found = _VERSION.search(_said_by(folder / _DUMP, "--version"))
         if found is None or not (folder / _RESTORE).is_file():
             continue
         if int(found[1]) >= server:
             return folder
-        older.append(f"{folder / _DUMP} is of version {found[1]}")
+        older.setdefault(found[1], f"{folder / _DUMP} is of version {found[1]}")
     raise BackupFailed(
-        f"{'; '.join(older)}: that is older than the server, which is of version {server}, so it can't be dumped; install "
+        f"{'; '.join(older.values())}: that is older than the server, which is of version {server}, so it can't be dumped; install "
         f"PostgreSQL's own client programs of version {server} or later, and put them on the PATH"
         if older
         else f"{_DUMP} is not on the PATH: install PostgreSQL's own client programs of version {server} or later"
