@@ -168,6 +168,11 @@ def not_recorded(flow: Flow, field: str) -> UnknownPlace:
 
 def _unknown(name: str, field: str) -> UnknownPlace:
     few = f", of an id give {FEWEST} characters at least" if 0 < len(name.strip()) < FEWEST else ""
+    mark = (
+        "; a place of a run is RUN@start, RUN@reply, RUN@turn:3, RUN@announce or RUN@end"
+        if "@" in name
+        else ""
+    )
     return UnknownPlace(
-        f"{field}: no exchange, spawn or run is called {name[:64]!a}; `intersession runs` shows what there is{few}"
+        f"{field}: no exchange, spawn or run is called {name[:64]!a}; `intersession runs` shows what there is{few}{mark}"
     )

@@ -45,13 +45,14 @@ def test_it_is_written_as_svg_and_as_mermaid(demo_log: DemoLog, tmp_path: Path) 
     ("given", "code", "said"),
     [
         (["nothing"], 1, "no exchange, spawn or run is called 'nothing'"),
+        (["nothing@2"], 1, "a place of a run is RUN@start, RUN@reply, RUN@turn:3"),
         (["--width", "7"], 2, "--width: 7 is not between 40 and 1000"),
         (["--at", "noon"], 1, "at: 'noon'"),
         (["--svg", "/no/such/place.svg"], 2, "can't be written: No such file or directory"),
     ],
 )
 def test_what_it_can_not_do_is_said(demo_log: DemoLog, given: list[str], code: int, said: str) -> None:
-    run = [] if given == ["nothing"] else [demo_log.exchange]
+    run = [] if given[0].startswith("nothing") else [demo_log.exchange]
     shown = ran("show", *run, *given, "--store", demo_log.path)
     assert (shown.exit_code, shown.out) == (code, "")
     assert said in shown.err
