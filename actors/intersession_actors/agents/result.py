@@ -65,18 +65,11 @@ def result_of(outcome: Outcome, turn: Turn, *, most_bytes: int = DEFAULT_REPLY_B
         case Came(None):
             return Answered(text=None)
         case Came(str() as text):
-            return _said(gate.plain_text(text), turn, most_bytes)
+            return _checked(Reply(gate.plain_text(text)), turn, most_bytes)
         case Came(Reply() as reply):
             return _checked(reply, turn, most_bytes)
         case Came(value):
             return _bad(turn, f"returned {type(value).__name__}; an agent returns str, None or Reply")
-
-
-def _said(text: str, turn: Turn, most_bytes: int) -> AgentResult:
-    """Return the answer of a text alone. Where it is short and plain, which most are, a reply has nothing more to be checked."""
-    if text.isascii() and len(text) <= most_bytes and _COROUTINE.fullmatch(text.strip()) is None:
-        return Answered(text=text)
-    return _checked(Reply(text), turn, most_bytes)
 
 
 def _checked(reply: Reply, turn: Turn, most_bytes: int) -> AgentResult:

@@ -76,7 +76,7 @@ class Shell(Handler, Generic[S, C]):
                 continue
             effect = effects.pop(0)
             try:
-                match effect:  # those first that are most
+                match effect:  # the most frequent first
                     case Append():
                         self._append(owner, effect)
                     case TellFlow(command):
@@ -151,7 +151,7 @@ class Shell(Handler, Generic[S, C]):
     # --- what each kind of actor does in its own way
 
     def act(self, owner: Owner[S, C], effect: Effect) -> None:
-        """Do an effect of a kind that this actor alone has; here, those of all actors that are seldom."""
+        """Do an effect of a kind that this actor alone has; here, the rare ones that all actors have."""
         world, stream = self.world, owner.stream
         match effect:
             case Load(ask):

@@ -6,7 +6,7 @@ from typing import Final
 from intersession_events.ids import exchange_stream, spawn_stream
 from intersession_events.log import Log
 from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, SpawnSummary
-from intersession_projections.places.grammar import UnknownPlace
+from intersession_projections.places.grammar import UnknownPlace, no_place
 from intersession_projections.run_outcomes import RunOutcome, Runs
 
 FEWEST: Final = 4
@@ -168,11 +168,5 @@ def not_recorded(flow: Flow, field: str) -> UnknownPlace:
 
 def _unknown(name: str, field: str) -> UnknownPlace:
     few = f", of an id give {FEWEST} characters at least" if 0 < len(name.strip()) < FEWEST else ""
-    mark = (
-        "; a place of a run is RUN@start, RUN@reply, RUN@turn:3, RUN@announce or RUN@end"
-        if "@" in name
-        else ""
-    )
-    return UnknownPlace(
-        f"{field}: no exchange, spawn or run is called {name[:64]!a}; `intersession runs` shows what there is{few}{mark}"
-    )
+    error = f"{field}: no exchange, spawn or run is called {name[:64]!a}; `intersession runs` shows what there is{few}"
+    return no_place(error) if "@" in name else UnknownPlace(error)

@@ -7,7 +7,6 @@ import msgspec
 from intersession_events.facts import (
     ArchiveReason,
     ChatType,
-    MessageRecorded,
     OpenedBy,
     Route,
     RouteChanged,
@@ -121,8 +120,6 @@ def evolve_row(row: SessionRow | None, key: str, recorded: Recorded) -> SessionR
         return _opened(row, key, recorded, event)
     if row is None:
         return None
-    if isinstance(event, MessageRecorded):
-        return _said(row, recorded)
     changed = _changed(row, recorded)
     if changed.position == recorded.position or changed is row:
         return changed
@@ -159,25 +156,15 @@ def _opened(row: SessionRow | None, key: str, recorded: Recorded, event: Session
     )
 
 
-def _said(row: SessionRow, recorded: Recorded) -> SessionRow:
-    """Return the row after a message: a new one even where the clock stood still, for its version is the message's index."""
-    return msgspec.structs.replace(
-        row, updated_at=_touched(row, recorded), position=recorded.position, version=recorded.version
-    )
-
-
-def _touched(row: SessionRow, recorded: Recorded) -> int:
-    """Return when a session was updated last: what is imported may be older, and must not move it down the list (LIST-3)."""
-    return max(row.updated_at, recorded.time)
-
-
 def _changed(row: SessionRow, recorded: Recorded) -> SessionRow:
     event = recorded.event
     replace = msgspec.structs.replace
-    touched = _touched(row, recorded)
+    # What is imported may be older than what is here; a session must not move down the list for that (LIST-3).
+    touched = max(row.updated_at, recorded.time)
     if message_in(event) is not None:
-        row = _said(row, recorded)
-    match event:  # what comes most often first: each kind is asked for in turn
+        # A new row even where the clock stood still: its version is the index of the last message.
+        row = replace(row, updated_at=touched, position=recorded.position, version=recorded.version)
+    match event:  # the most frequent first: each kind is asked for in turn
         case RunQueued() | RunStarted() | RunInterrupted() | RunCompleted() | RunFailed() | RunAborted():
             return _after_run_event(row, event)
         case SessionPatched():

@@ -8,12 +8,10 @@ import msgspec
 
 from intersession_events.facts import (
     LineImported,
-    MessageRecorded,
-    RunCompleted,
-    RunQueued,
     SessionImported,
     SessionOpened,
     SessionReset,
+    generation_of,
     message_in,
 )
 from intersession_events.ids import CLOCK
@@ -179,9 +177,9 @@ class _Taking:
         kept = kept or self._begun(key)
         message = message_in(event)
         match event:
-            case MessageRecorded() | RunQueued() | RunCompleted() if message is not None:
-                generation = event.session_id
-                if generation != after.session_id:
+            case _ if message is not None:
+                generation = generation_of(event)
+                if generation is not None and generation != after.session_id:
                     # A run that outlived a reset, or imported generations merged by time.
                     self._begin(kept, generation, recorded)
                     self._reach(kept, generation, recorded.version)

@@ -244,6 +244,13 @@ def test_a_text_that_a_model_gave_as_arguments_is_gone_through() -> None:
     assert (redacted, shown["content"][0]["arguments"]) == (True, f"not json --token {MASKED}")
 
 
+@given(hostile_texts)
+@pytest.mark.clause("HIST-5")
+def test_in_a_message_of_text_alone_the_same_is_hidden_as_in_any_value(text: str) -> None:
+    message = {"role": "user", "content": text}
+    assert redact_raw(message) == redact_value(message)
+
+
 @pytest.mark.clause("HIST-5")
 def test_a_tool_result_as_a_string_is_gone_through() -> None:
     shown, redacted = redact_raw(

@@ -45,7 +45,7 @@ def test_it_is_written_as_svg_and_as_mermaid(demo_log: DemoLog, tmp_path: Path) 
     ("given", "code", "said"),
     [
         (["nothing"], 1, "no exchange, spawn or run is called 'nothing'"),
-        (["nothing@2"], 1, "a place of a run is RUN@start, RUN@reply, RUN@turn:3"),
+        (["nothing@2"], 1, "RUN@start, RUN@reply, RUN@turn:3"),
         (["--width", "7"], 2, "--width: 7 is not between 40 and 1000"),
         (["--at", "noon"], 1, "at: 'noon'"),
         (["--svg", "/no/such/place.svg"], 2, "can't be written: No such file or directory"),

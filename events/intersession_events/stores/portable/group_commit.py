@@ -80,8 +80,7 @@ class GroupCommit:
             ForkedStoreError: the process was forked since.
             StoreUnavailable: it is closed.
         """
-        if os.getpid() != self._process:
-            self.check_process()
+        self.check_process()
         with self._lock:
             if self._closed:
                 raise StoreUnavailable("the log is closed")
@@ -92,7 +91,7 @@ class GroupCommit:
             if self._thread is None and not self.by_hand:
                 self._thread = threading.Thread(target=self._run, name="intersession-writer", daemon=True)
                 self._thread.start()
-            called = self._asleep is not None and self._wakes()
+            called = self._wakes()
         if called:
             self._called.put(None)
 
