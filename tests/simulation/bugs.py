@@ -4,7 +4,7 @@ The first ones are what was wrong in version 0.1.0 (A1 to A12 are the findings' 
 like this one now and then.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from typing import Any, Final
@@ -166,7 +166,7 @@ def has_no_fence() -> AbstractContextManager[object]:
     """A writer whose epoch is over goes on to write."""
     begun = identity.begun
 
-    def whoever_writes(cursor: Cursor, _mine: int) -> tuple[int, bool]:
+    def whoever_writes(cursor: Cursor, _mine: int) -> tuple[int, str]:
         cursor.execute("SELECT epoch FROM log_identity")
         return begun(cursor, cursor.fetchone()[0])
 
@@ -186,12 +186,12 @@ def reads_nothing_back() -> Generator[None]:
 def forgets_where_a_view_is() -> AbstractContextManager[object]:
     """A view's position is written with the next commit, and not with its rows."""
     remember = SqliteViews.remember
-    behind: list[tuple[Sequence[str], int]] = []
+    behind: list[tuple[Mapping[str, int], int]] = []
 
-    def late(self: SqliteViews, cursor: Cursor, names: Sequence[str], position: int) -> None:
+    def late(self: SqliteViews, cursor: Cursor, shapes: Mapping[str, int], position: int) -> None:
         if behind:
             remember(self, cursor, *behind.pop())
-        behind.append((names, position))
+        behind.append((shapes, position))
 
     return patch.object(SqliteViews, "remember", late)
 

@@ -123,7 +123,9 @@ def test_a_writer_sees_at_its_next_commit_that_a_view_was_touched_and_says_so_on
 
 
 @pytest.mark.parametrize("gone", ["DELETE FROM inline_views", "UPDATE inline_views SET name='mine'"])
-def test_a_view_whose_row_was_taken_away_beside_its_writer_is_built_anew(tmp_path: Path, gone: str) -> None:
+def test_a_view_whose_row_was_taken_away_beside_its_writer_is_built_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, gone: str
+) -> None:
     """The writer gave it its row again, and what had been written into the view without a mark was believed."""
     path = tmp_path / "log.db"
     a_log(path)
@@ -131,9 +133,11 @@ def test_a_view_whose_row_was_taken_away_beside_its_writer_is_built_anew(tmp_pat
         with edited(path) as rows:
             rows.execute(gone)
             rows.execute("UPDATE texts SET said='mine' WHERE position=1")
-        log.append_now([anywhere("s", spoken("four"))])
+        for text in ("four", "five"):
+            log.append_now([anywhere("s", spoken(text))])
+        assert caplog.text.count("somebody else has written into the view it's texts") == 1
     with SqliteLog(path, inline=[Texts()]) as log:
-        assert held(log) == ([*TRUE[0], (4, "four")], [(1, 3)])
+        assert held(log) == ([*TRUE[0], (4, "four"), (5, "five")], [(1, 4)])
         assert views_proven(log, [Texts()])[0] == []
 
 
@@ -193,7 +197,7 @@ def test_a_writer_notes_how_far_views_are_without_running_a_trigger(tmp_path: Pa
         rows.execute("BEGIN")
         rows.set_trace_callback(run.append)  # it is told of a trigger, too
 
-        SqliteViews().remember(PlainSql(rows), [Texts.name], 3)
+        SqliteViews().remember(PlainSql(rows), {Texts.name: Texts.shape}, 3)
 
         assert len(run) == 1
         assert rows.execute("SELECT position FROM inline_views").fetchall() == [(3,)]

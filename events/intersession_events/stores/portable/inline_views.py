@@ -57,11 +57,8 @@ class ViewTables(Protocol):
         """Have everybody who writes into the tables of a view leave a mark, inside the transaction that makes them."""
         ...
 
-    def remember(self, cursor: Cursor, names: Sequence[str], position: int) -> None:
-        """Note how far views are, but for one whose row is gone: it is built anew when the log is next opened to write.
-
-        It keeps the mark of somebody else's change, if that can be told there.
-        """
+    def remember(self, cursor: Cursor, shapes: Mapping[str, int], position: int) -> None:
+        """Note how far views are, of these shapes. It keeps the mark of somebody else's change, if that can be told there."""
         ...
 
     def together(self, cursor: Cursor) -> Together:
@@ -92,10 +89,12 @@ class InlineViews:
         self._asking = {view.name: view for view in views if isinstance(view, AskingView)}
         self._memories = {name: Memory() for name in self._asking}
         self._topics = {view.name: frozenset(view.topics) for view in views if isinstance(view, PickingView)}
-        self._live: tuple[str, ...] = ()
-        """Those that get each event with its append, in the order given."""
+        self._live: Mapping[str, int] = {}
+        """The shapes of those that get each event with its append, in the order given."""
         self._touched: set[str] = set()
         """Those that somebody else has written into since they joined; they stay marked until they are built anew."""
+        self.whole = ""
+        """The names of the others that are live, in order, with commas between them."""
 
     @property
     def names(self) -> Sequence[str]:
@@ -143,7 +142,7 @@ class InlineViews:
                     take_in(self._views[name], sql, recorded)
         crash_point("B1")
         if self._touched:
-            live = tuple(name for name in live if name not in self._touched)
+            live = {name: shape for name, shape in live.items() if name not in self._touched}
         if live:
             self._tables.remember(cursor, live, recorded[-1].position)
 
@@ -154,10 +153,14 @@ class InlineViews:
 
     def look(self, cursor: Cursor) -> None:
         """Look, at the beginning of a transaction, which views somebody else has written into."""
-        cursor.execute("SELECT name FROM inline_views WHERE position<0")
-        for (name,) in cursor.fetchall():
-            if name in self._live and name not in self._touched:
+        cursor.execute("SELECT name FROM inline_views WHERE position>=0")
+        whole = {name for (name,) in cursor.fetchall()}
+        for (
+            name
+        ) in self._live:  # one whose row is gone has lost its mark with it, and must not get a row again
+            if name not in whole and name not in self._touched:
                 self._touched.add(name)
+                self._tell_whole()
                 _LOGGER.warning(
                     "somebody else has written into the view %s: what it answers may be wrong. It is built anew by "
                     "`intersession rebuild %s`, or when the log is next opened to write",
@@ -206,7 +209,7 @@ class InlineViews:
         self._take_in(cursor, name, page.events)
         for row, error in page.unread:
             _set_aside(cursor, lost(name, row, error))
-        self._tables.remember(cursor, [name], page.position)
+        self._tables.remember(cursor, {name: self._views[name].shape}, page.position)
 
     def fold(self, name: str) -> Fold:
         """Return a view to be folded anew beside the one that is there."""
@@ -219,13 +222,19 @@ class InlineViews:
         for one in fold.set_aside:
             _set_aside(cursor, one)
         self.mark(cursor, fold.name)
-        self._tables.remember(cursor, [fold.name], fold.position)
+        self._tables.remember(cursor, {fold.name: self._views[fold.name].shape}, fold.position)
 
     def join(self, name: str) -> None:
         """Say that a view has all events so far and gets every further one with its append."""
         self.forget()
-        self._live = tuple(one for one in self._views if one == name or one in self._live)
+        self._live = {
+            one: view.shape for one, view in self._views.items() if one == name or one in self._live
+        }
         self._touched.discard(name)
+        self._tell_whole()
+
+    def _tell_whole(self) -> None:
+        self.whole = ",".join(sorted(self._live.keys() - self._touched))
 
     def _take_in(self, cursor: Cursor, name: str, events: Sequence[Recorded]) -> None:
         view, sql, failures = self._views[name], self._tables.sql(cursor), self._tables.failures

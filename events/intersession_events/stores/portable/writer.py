@@ -69,8 +69,8 @@ class Opened(ABC):
         return self.app.chained
 
     @abstractmethod
-    def check(self, cursor: Cursor) -> bool:
-        """Return, as a transaction begins, whether somebody else has written into a view."""
+    def check(self, cursor: Cursor, whole: str) -> bool:
+        """Return, as a transaction begins, whether somebody else may have written into a view: others than these are whole."""
 
     @abstractmethod
     def erased(self) -> None:
@@ -87,6 +87,11 @@ class Opened(ABC):
 
 class Views(Protocol):
     """The views that are written with the events."""
+
+    @property
+    def whole(self) -> str:
+        """The names of those that nobody else has written into, in order, with commas between them."""
+        ...
 
     def look(self, cursor: Cursor) -> None:
         """Look, as a transaction begins, which views somebody else has written into."""
@@ -282,7 +287,7 @@ class Writer:
         if self._unsure or self._recorder.is_elsewhere():
             self._known.read(cursor, end=self._end)
         self._heads.foresee(cursor, streams)
-        if self._opened.check(cursor):
+        if self._opened.check(cursor, self._views.whole):
             self._views.look(cursor)
 
     def finish(self, cursor: Cursor, written: Sequence[Work], *, carefully: bool) -> None:

@@ -59,7 +59,7 @@ class OpenedSchema(Opened):
     lease: Lease
     keeps_views: bool
 
-    def check(self, cursor: Cursor) -> bool:
+    def check(self, cursor: Cursor, whole: str) -> bool:  # noqa: ARG002 - a row that is gone is not written again
         """Return whether somebody else has written into a view. The epoch is looked at by each transaction itself.
 
         A transaction whose statements go out ahead does not wait for that: it tells what the one before has seen.

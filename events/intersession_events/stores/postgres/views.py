@@ -81,10 +81,10 @@ class PostgresViews:
     def __init__(self, failures: Failures) -> None:
         self.failures = failures
 
-    def remember(self, cursor: Cursor, names: Sequence[str], position: int) -> None:
+    def remember(self, cursor: Cursor, shapes: Mapping[str, int], position: int) -> None:
         """Note how far views are, but for those that somebody else has written into meanwhile."""
-        which = f"WHERE name IN ({', '.join('?' * len(names))}) AND position >= 0"
-        cursor.execute(f"UPDATE inline_views SET position=? {which}", (position, *names))  # noqa: S608 - question marks
+        which = f"WHERE name IN ({', '.join('?' * len(shapes))}) AND position >= 0"
+        cursor.execute(f"UPDATE inline_views SET position=? {which}", (position, *shapes))  # noqa: S608 - question marks
 
     def sql(self, cursor: Cursor) -> Sql:
         """Return a cursor as views have it."""

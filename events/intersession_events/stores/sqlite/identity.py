@@ -79,23 +79,23 @@ def take_epoch(cursor: Cursor) -> int:
     return epoch
 
 
-def begun(cursor: Cursor, mine: int) -> tuple[int, bool]:
+def begun(cursor: Cursor, mine: int) -> tuple[int, str]:
     """Check, as a transaction begins, that no other writer has taken over.
 
-    Returned are the last position that was ever given, also to a row that somebody took away since, and whether a view was
-    touched by anybody else.
+    Returned are the last position that was ever given, also to a row that somebody took away since, and the names of the views
+    that nobody else has touched, in order.
 
     Raises:
         WriterSuperseded: somebody did.
     """
     cursor.execute(
         "SELECT epoch, (SELECT seq FROM sqlite_sequence WHERE name='stored_events'), "
-        "EXISTS (SELECT 1 FROM inline_views WHERE position<0) FROM log_identity"
+        "(SELECT group_concat(name) FROM inline_views WHERE position>=0) FROM log_identity"
     )
-    now, given, touched = cursor.fetchone()
+    now, given, whole = cursor.fetchone()
     if now != mine:
         raise WriterSuperseded(mine, now)
-    return int(given or 0), bool(touched)
+    return int(given or 0), whole or ""
 
 
 _COMPARED: Final = 64

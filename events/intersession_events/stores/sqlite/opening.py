@@ -28,9 +28,9 @@ class OpenedFile(Opened):
     held: HeldFile | None
     folded: identity.Folded
 
-    def check(self, cursor: Cursor) -> bool:  # noqa: ARG002 - for others
-        """Return whether somebody else has written into a view. The epoch is looked at as each transaction begins."""
-        return self.app.commits.saw_touch
+    def check(self, cursor: Cursor, whole: str) -> bool:  # noqa: ARG002 - for others
+        """Return whether other views are whole than the writer knows. The epoch is looked at as each transaction begins."""
+        return self.app.commits.whole_views != whole
 
     def erased(self) -> None:
         """Leave nothing of what was just erased in the write-ahead log."""

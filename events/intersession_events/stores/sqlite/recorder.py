@@ -66,8 +66,8 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         self.insert_events_statement = f"INSERT INTO {events_table_name} (rowid, originator_id, originator_version, topic, state) VALUES (?, ?, ?, ?, ?)"  # noqa: S608 - the name is ours
         self.epoch: int | None = None
         """The writer's, set by whoever opens the log; the library has none."""
-        self.saw_touch = False
-        """Whether the last transaction has seen that somebody else wrote into a view."""
+        self.whole_views = ""
+        """The views that nobody else had written into, as the last transaction began: their names in order."""
         self.presence: Presence | None = None
         """The files that must still be there when a commit is acknowledged; None for a log in memory."""
 
@@ -101,7 +101,7 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
     def last_given(self, cursor: Cursor) -> int:
         """Return the last position that was ever given; it fails if another writer has taken over."""
         if self.epoch is not None:
-            given, self.saw_touch = identity.begun(cursor, self.epoch)
+            given, self.whole_views = identity.begun(cursor, self.epoch)
             return given
         cursor.execute("SELECT seq FROM sqlite_sequence WHERE name='stored_events'")
         row = cursor.fetchone()

@@ -1,6 +1,8 @@
 """The tables of views in an SQLite file: how they are marked, filled, and looked at."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import chain
 
 from intersession_events.log import Row, Sql, Together, missing_tables, unreadable_tables, view_marked_by
 from intersession_events.stores.database import Cursor, Failures
@@ -52,17 +54,12 @@ class SqliteViews:
                 sql.execute(f"DROP TRIGGER {trigger}")
             sql.execute(str(statement))
 
-    def remember(self, cursor: Cursor, names: Sequence[str], position: int) -> None:
+    def remember(self, cursor: Cursor, shapes: Mapping[str, int], position: int) -> None:
         """Note how far views are, over the mark that the writer's own rows have left, too.
 
-        An update would ask the trigger that marks a position which is set back of each row: half as fast. Rows are replaced by
-        themselves: one that somebody took away has lost its mark with it, and must not be there again.
+        An update would look for each row, and run the trigger that marks a position which is set back: half as fast.
         """
-        which = f"WHERE name IN ({', '.join('?' * len(names))})"
-        statement = (
-            "REPLACE INTO inline_views (name, shape, position) SELECT name, shape, ? FROM inline_views"
-        )
-        cursor.execute(f"{statement} {which}", (position, *names))
+        cursor.execute(_reached(len(shapes)), (position, *chain.from_iterable(shapes.items())))
 
     def together(self, cursor: Cursor) -> Together:
         """Return a way to ask several questions, inside a transaction: one after the other."""
@@ -102,6 +99,12 @@ class SqliteViews:
             )
         for statement in layout.indexes.values():
             sql.execute(statement)
+
+
+@cache
+def _reached(views: int) -> str:
+    rows = ", ".join(["(?1, ?, ?)"] * views)
+    return f"REPLACE INTO inline_views (position, name, shape) VALUES {rows}"  # noqa: S608 - question marks
 
 
 def _forget(sql: Sql, table: str) -> None:
