@@ -336,7 +336,7 @@ _ALGORITHM: Final = later(
 def announced(text: str) -> Iterator[Span]:
     """Yield where secrets stand that the words before them announce."""
     lower = text.lower()
-    tried = {form for sign, forms in _BY_SIGN.items() if sign in lower for form in forms}
+    tried = {form for sign in filter(lower.__contains__, _BY_SIGN) for form in _BY_SIGN[sign]}
     for form in tried:
         if not all(any(sign in lower for sign in either) for either in form.signs[1:]):
             continue

@@ -103,11 +103,15 @@ def redact_raw(message: JsonMapping) -> tuple[JsonObject, bool]:
     """
     said = {name: value for name, value in message.items() if name not in STRUCTURE}
     content = said.get("content")
-    if isinstance(content, str) and len(said) == 1:
-        # As most are. To go through it as a value of JSON takes half as long again as to look for secrets.
+    blocks: JsonList = content if is_list(content) else []
+    # Most say text alone. To go through that as a value of JSON takes longer than to look for secrets.
+    if len(said) == 1 and isinstance(content, str):
         shown, found = redact_text(content)
         return {**message, "content": shown}, found
-    blocks: JsonList = content if is_list(content) else []
+    if len(said) == 1 and blocks and all(map(_is_text, blocks)):
+        texts = [redact_text(block["text"]) for block in blocks]
+        said["content"] = [{"type": "text", "text": shown} for shown, _ in texts]
+        return {**message, **said}, any(found for _, found in texts)
     pictures = {at: block for at, block in enumerate(blocks) if _is_picture(block)}
     if pictures:
         said["content"] = [None if at in pictures else block for at, block in enumerate(blocks)]
@@ -117,6 +121,15 @@ def redact_raw(message: JsonMapping) -> tuple[JsonObject, bool]:
     for at, block in pictures.items():
         redacted["content"][at] = block
     return {**message, **redacted}, True
+
+
+def _is_text(block: object) -> bool:
+    return (
+        is_object(block)
+        and len(block) == 2  # noqa: PLR2004 - these two
+        and block.get("type") == "text"
+        and isinstance(block.get("text"), str)
+    )
 
 
 def _is_picture(block: object) -> bool:

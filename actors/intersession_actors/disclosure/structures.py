@@ -175,7 +175,7 @@ def structured(text: str) -> Iterator[Span]:
         yield from _cookies(text)
     if ": |" in text or ": >" in text:
         yield from _blocks(text)
-    if "curl" in lower or any(flag in text for flag in _FLAGS):
+    if "curl" in lower or any(map(text.__contains__, _FLAGS)):
         yield from _commands(text)
     for signs, pattern in _FORMS:
         if all(sign in lower for sign in signs):
@@ -190,7 +190,7 @@ def _said_otherwise(text: str, lower: str) -> Iterator[Span]:
         for found in _USER_AND.finditer(text):
             value = VALUES[found["quote"][:1]].match(text, found.end())
             yield from () if value is None else _shown_if_secret(text, value.span())
-    is_other = not lower.isascii() or any(word in lower for word in _OTHER_WORDS)
+    is_other = not lower.isascii() or any(map(lower.__contains__, _OTHER_WORDS))
     for found in _IN_OTHER_LANGUAGES.finditer(text) if is_other else ():
         if not found["value"].isalpha():  # else it is what is said of one
             yield found.span("value")
