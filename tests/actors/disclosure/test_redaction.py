@@ -345,7 +345,9 @@ def test_a_long_text_of_anything_is_gone_through(unit: str, size: int) -> None:
 
 
 @pytest.mark.clause("HIST-5")
-@given(st.lists(st.sampled_from([f"API_KEY={LONG}", "It is done.", f"see ghp_{LONG}", "text", ""]), max_size=3))
+@given(
+    st.lists(st.sampled_from([f"API_KEY={LONG}", "It is done.", f"see ghp_{LONG}", "text", ""]), max_size=3)
+)
 def test_a_message_of_text_alone_is_shown_as_any_value_of_json(texts: list[str]) -> None:
     content = [{"type": "text", "text": text} for text in texts]
     message = {"id": "one", "role": "assistant", "content": content, "timestamp": 1}
