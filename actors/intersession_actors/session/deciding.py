@@ -120,7 +120,7 @@ class Decider:
         plan = rules.decide(state, command, now)
         if isinstance(plan, Refused):
             return plan
-        at_once = beside(command, state)
+        at_once = beside(command, state, leads_to_events=bool(plan.events))
         if not plan.events:
             return Plan(effects=at_once)
         return msgspec.structs.replace(

@@ -107,12 +107,13 @@ def _asked_by(
     return _told(key, before, recorded) if isinstance(event, facts.LateReplyDropped) else ()
 
 
-def beside(command: SessionCommand, state: Session) -> Sequence[Effect]:
-    """Return what a command asks for at once, whatever is decided."""
+def beside(command: SessionCommand, state: Session, *, leads_to_events: bool) -> Sequence[Effect]:
+    """Return what a command asks for at once, beside the events that it leads to, if it does."""
     if isinstance(command, RunReturned):
         return (StopTimer(deadline_of(command.run_id)),)
-    # It may have been said since that it is not time yet.
-    return (WatchThread(state),) if isinstance(command, Unbind) else ()
+    # It may have been said since that it is not time yet. Where it is time, the timer would ring at once, again and again until
+    # the store has taken the event, which may be away.
+    return (WatchThread(state),) if isinstance(command, Unbind) and not leads_to_events else ()
 
 
 def begun(key: str, running: Running, state: Session, fork: ForkOf) -> Sequence[Effect]:

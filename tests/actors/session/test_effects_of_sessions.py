@@ -6,13 +6,14 @@ import msgspec
 import pytest
 
 from intersession_actors.chains import CausedBy
-from intersession_actors.session import Enqueue, Session, evolve
+from intersession_actors.session import Enqueue, Session, Unbind, evolve
 from intersession_actors.session.commands import DeadlinePassed
 from intersession_actors.session.effects import (
     CallAgent,
     CancelAgent,
     Remember,
     WatchThread,
+    beside,
     effects,
 )
 from intersession_actors.streams import (
@@ -139,7 +140,7 @@ def test_a_message_that_waits_for_its_start_passes_a_point_of_the_crash_matrix(
 
 @pytest.mark.clause("LOOP-1", "O4")
 def test_a_flow_hears_of_the_end_of_its_run_once() -> None:
-    heard = word("ok", text="fine")
+    heard = word("ok", text="fine", in_transcript=False)
 
     assert asked_by(OPENED, TURN, STARTED, ENDED)[0] == [DropStopwatch(ATTEMPT), heard]
     assert asked_by(OPENED, TURN, STARTED, ENDED, ahead="e4")[0] == [DropStopwatch(ATTEMPT)]
@@ -211,3 +212,13 @@ def test_a_thread_is_measured_from_when_it_was_bound_and_from_what_was_said_ther
     assert asked == [StartStopwatch(("said", KEY)), WatchThread(after)]
     asked, after = asked_by(OPENED, bound, ThreadUnbound(route=route, reason="idle"))
     assert asked == [DropStopwatch(("bound", KEY)), DropStopwatch(("said", KEY)), WatchThread(after)]
+
+
+@pytest.mark.clause("SPAWN-12", "D4")
+def test_a_thread_that_is_due_is_not_watched_while_the_store_is_asked_to_take_it_away() -> None:
+    """Before: its timer rang at once, and the store that was away was asked again and again, without a pause."""
+    _, state = asked_by(OPENED, ThreadBound(route=Route(channel="chat", to="42"), idle_ms=60_000))
+    is_due = Unbind(only_due=True)
+
+    assert beside(is_due, state, leads_to_events=True) == ()
+    assert beside(is_due, state, leads_to_events=False) == (WatchThread(state),), "it is not time yet"
