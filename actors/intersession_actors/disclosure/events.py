@@ -90,7 +90,8 @@ def _words(said: str | tuple[str, ...] | Instructions | None) -> str | tuple[str
     if said is None:
         return None
     if isinstance(said, Instructions):
-        return _changed(said, **{name: _words(getattr(said, name)) for name in said.TEXTS})
+        texts = {name: text for name in said.TEXTS if isinstance(text := getattr(said, name), str)}
+        return _changed(said, **{name: redact_text(text)[0] for name, text in texts.items()})
     return redact_text(said)[0] if isinstance(said, str) else tuple(redact_text(text)[0] for text in said)
 
 

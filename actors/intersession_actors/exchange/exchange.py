@@ -13,10 +13,18 @@ Phase = Literal["primary", "turn", "announce", "held", "released", "delivery", "
 
 
 class Quoted(msgspec.Struct, frozen=True):
-    """A text that goes on: what a run replied, or else the `text` that somebody wrote anew, or that was imported."""
+    """A text that goes on: what a run replied, or else the `text` that somebody wrote anew, or that was imported.
+
+    `heard` is where the target's transcript has it, which has said or heard it; None where it has not.
+    """
 
     run_id: str
     text: str | None = None
+    heard: facts.Quote | None = None
+
+    def for_target(self, texts: Replies) -> str | facts.Quote:
+        """Return the text as the target is told it beside a message: by where its transcript has it, else in full."""
+        return self.read(texts) if self.heard is None else self.heard
 
     def read(self, texts: Replies) -> str:
         """Return the text."""

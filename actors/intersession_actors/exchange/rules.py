@@ -65,12 +65,14 @@ def evolve(  # noqa: C901, PLR0912 - one case an event
     replace = msgspec.structs.replace
     match event:
         case facts.TurnRequested():
-            return replace(state, phase="turn", turn=event.turn, pending=event.run_id)
+            return replace(
+                state, phase="turn", turn=event.turn, pending=event.run_id, latest=_heard(state, event)
+            )
         case facts.TurnEnded(turn=0):
-            first = Quoted(event.run_id, event.text) if event.said == "text" else None
+            first = _quoted(state, event)
             return replace(state, pending="", round_one=first, latest=first)
         case facts.TurnEnded():
-            latest = Quoted(event.run_id, event.text) if event.said == "text" else state.latest
+            latest = _quoted(state, event) or state.latest
             return replace(state, pending="", latest=latest, previous=state.latest)
         case facts.LoopEnded():
             return replace(state, pending="")
@@ -88,6 +90,23 @@ def evolve(  # noqa: C901, PLR0912 - one case an event
             return evolve_released(state, event)
         case facts.ExchangeClosed():
             return replace(state, phase="closed", pending="")
+
+
+def _quoted(state: Exchange, ended: facts.TurnEnded) -> Quoted | None:
+    """Return the text with which a turn has ended; None where it has ended without one."""
+    if ended.said != "text":
+        return None
+    # An import has no run whose messages the target's transcript could name.
+    is_there = ended.in_transcript and ended.speaker == state.accepted.target and not state.accepted.inferred
+    return Quoted(ended.run_id, ended.text, facts.Quote(run_id=ended.run_id) if is_there else None)
+
+
+def _heard(state: Exchange, asked: facts.TurnRequested) -> Quoted | None:
+    """Return the latest text; where the target is asked for a turn, it is the message that it hears."""
+    latest, accepted = state.latest, state.accepted
+    if latest is None or asked.speaker != accepted.target or accepted.inferred:
+        return latest
+    return msgspec.structs.replace(latest, heard=facts.Quote(message_id=asked.message_id))
 
 
 def fold(state: Exchange | None, recorded: Recorded) -> Exchange:
@@ -142,6 +161,7 @@ def _turn_ended(state: Exchange, outcome: RunEnded, now: Circumstances) -> list[
         run_id=outcome.run_id,
         status=outcome.status,
         said="nothing" if said is None else "skip" if not is_first and is_reply_skip(said) else "text",
+        in_transcript=outcome.in_transcript,
     )
     after = evolve(state, ended)
     if is_ok and ended.said == "text":

@@ -59,9 +59,11 @@ def announce_run(state: Exchange, asked: facts.AnnounceRequested, texts: Replies
         answers=asked.message_id,
         instructions=replace(
             _instructions("announce.1", accepted, of_target=True),
-            asked=texts.asked(accepted.run_id) if accepted.message is None else accepted.message,
-            replied=None if state.round_one is None else state.round_one.read(texts),
-            latest=None if state.latest is None else state.latest.read(texts),
+            asked=facts.Quote(message_id=accepted.message_id)
+            if accepted.message is None
+            else accepted.message,
+            replied=None if state.round_one is None else state.round_one.for_target(texts),
+            latest=None if state.latest is None else state.latest.for_target(texts),
         ),
         timeout_ms=accepted.settings.turn_timeout_ms,
         exchange_id=accepted.exchange_id,

@@ -12,7 +12,7 @@ with on_demand(globals()):
         results_differing,
     )
     from intersession_actors.prompt.fencing import fence, fence_id
-    from intersession_actors.prompt.fitting import context_shown, shown_of, tokens_in, tokens_of
+    from intersession_actors.prompt.fitting import NotAtHand, context_shown, shown_of, tokens_in, tokens_of
     from intersession_actors.prompt.formats import anthropic_messages, openai_messages, responses_items
     from intersession_actors.prompt.instructions import (
         ANNOUNCE_PROMPT,
@@ -49,6 +49,7 @@ __all__ = [
     "Earlier",
     "GivenWords",
     "Meanings",
+    "NotAtHand",
     "Part",
     "RunContext",
     "TranscriptFold",

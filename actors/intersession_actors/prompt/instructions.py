@@ -8,9 +8,11 @@ ever, and other words are another version of it, beside it.
 from collections.abc import Callable, Mapping
 from typing import Final
 
+import msgspec
+
 from intersession_actors.prompt.fencing import fence, fence_id
 from intersession_actors.prompt.silence import ANNOUNCE_SKIP, REPLY_SKIP
-from intersession_events.facts import Form, Instructions
+from intersession_events.facts import Form, Instructions, Quote
 
 FENCES: Final = (
     "What no person typed stands between a line [[message ID …]] or [[quote ID …]] and a line [[end ID]]. The first "
@@ -30,9 +32,19 @@ SPAWN_ANNOUNCE_PROMPT: Final = (
 """The message that a sub-agent's announce turn answers (SPAWN-9)."""
 
 
-def told_by(given: Instructions | None, run_id: str, turn: int | None) -> str:
-    """Return what a run is told beside its message, by instructions of its event; none are an empty text."""
-    return "" if given is None else _FORMS[given.form](given, run_id, turn)
+def told_by(
+    given: Instructions | None, run_id: str, turn: int | None, read: Callable[[Quote], str] | None = None
+) -> str:
+    """Return what a run is told beside its message, by instructions of its event; none are an empty text.
+
+    `read` gives the texts that they quote of the transcript.
+    """
+    if given is None:
+        return ""
+    quotes = {name: quote for name in given.QUOTES if isinstance(quote := getattr(given, name), Quote)}
+    if quotes and read is not None:
+        given = msgspec.structs.replace(given, **{name: read(quote) for name, quote in quotes.items()})
+    return _FORMS[given.form](given, run_id, turn)
 
 
 def _message(given: Instructions, _run_id: str, _turn: int | None) -> str:
@@ -139,9 +151,9 @@ def _requester(requester: str | None, channel: str | None) -> tuple[str, str]:
     )
 
 
-def _quoted(run_id: str, what: str, text: str | None) -> str:
+def _quoted(run_id: str, what: str, text: str | Quote | None) -> str:
     """Return a text of an agent or a person in a fence of this run's own."""
-    if text is None:
+    if not isinstance(text, str):
         return f"The {what}: none."
     return f"The {what}:\n{fence('quote', fence_id(run_id, 'quote', what, text), {'what': what}, text)}"
 

@@ -161,35 +161,50 @@ class TranscriptFold:
         """Whether a run waits here, or is to be tried again."""
         return run_id in self._waiting or (self._started is not None and self._started[0].run_id == run_id)
 
-    def context(self, run_id: str) -> RunContext:
+    def context(self, run_id: str, *, may_read: bool = True) -> RunContext:
         """Return the context of a run that waits, or is to be tried again.
 
         Raises:
-            CorruptEvent: no such run waits in this stream, or its message is not there: each run that is queued has one.
+            CorruptEvent: no such run waits in this stream, or its message is not there: each run that is queued has one. Or a text
+                that it quotes is not in the transcript.
+            NotAtHand: what it quotes has to be read from the log, and may not be.
         """
         self._settle()
         started = self._started
         if run_id in self._waiting:
             if started is not None:
                 self._close()
-            return self._context(self._waiting[run_id], (), self.version)
+            return self._context(self._waiting[run_id], (), self.version, may_read=may_read)
         if started is not None and started[0].run_id == run_id:
             partial = tuple(said for said in started[1] if said.run_id == run_id and said.role != "user")
-            return self._context(started[0], partial, self.version)
+            return self._context(started[0], partial, self.version, may_read=may_read)
         raise CorruptEvent(f"run {run_id} has no message in this stream")
 
-    def context_ahead(self, queued: facts.RunQueued, message: facts.Message, version: int) -> RunContext:
+    def context_ahead(
+        self, queued: facts.RunQueued, message: facts.Message, version: int, *, may_read: bool = True
+    ) -> RunContext:
         """Return the context of a run that is about to be queued behind all there is, while none runs or waits.
 
         `version` is the one that its `RunQueued` will have. Should it come to nothing, the transcript is as it was.
+
+        Raises:
+            CorruptEvent: a text that it quotes is not in the transcript.
+            NotAtHand: what it quotes has to be read from the log, and may not be.
         """
         self._settle()
         self._close()
-        return self._context(_asked(queued, message), (), version)
+        return self._context(_asked(queued, message), (), version, may_read=may_read)
 
-    def _context(self, asked: Asked, partial: tuple[facts.Message, ...], version: int) -> RunContext:
+    def _context(
+        self, asked: Asked, partial: tuple[facts.Message, ...], version: int, *, may_read: bool
+    ) -> RunContext:
         message = asked.message
-        context = asked.system_context or told_by(asked.instructions, asked.run_id, asked.turn)
+        context = asked.system_context or told_by(
+            asked.instructions,
+            asked.run_id,
+            asked.turn,
+            lambda quote: self._text_of(quote, may_read=may_read),
+        )
         return RunContext(
             message=message,
             transcript=self.window.transcript(),
@@ -198,6 +213,19 @@ class TranscriptFold:
             hash=_hash(self._chain, context, message, partial),
             version=version,
             used=tokens_used(context, self.tokens, message, partial),
+        )
+
+    def _text_of(self, quote: facts.Quote, *, may_read: bool) -> str:
+        """Return a text that the transcript has, which is near its end in most cases."""
+        transcript = self.window.transcript()
+        for number in reversed(range(len(transcript))):
+            if not may_read and not transcript.is_at_hand(number):
+                raise NotAtHand
+            said = transcript[number]
+            if quote.message_id == said.id or (quote.run_id is not None and quote.run_id == said.run_id):
+                return facts.text_of(said)
+        raise CorruptEvent(
+            f"the transcript has no {f'message {quote.message_id}' if quote.run_id is None else f'answer of run {quote.run_id}'}, which a run quotes"
         )
 
     def _begin(self, session_id: str) -> None:

@@ -292,6 +292,7 @@ def ended_word(
         run_id=event.run_id,
         status=status_of(event),
         text=facts.reply_of(event),
+        in_transcript=completed is None or completed.text is None,
         error=event.error if isinstance(event, facts.RunFailed) else None,
         usage=completed.usage if completed is not None else None,
         model=completed.model if completed is not None else None,

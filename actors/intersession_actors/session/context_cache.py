@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from intersession_actors.prompt import RunContext, TranscriptFold, Window
+from intersession_actors.prompt import NotAtHand, RunContext, TranscriptFold, Window
 from intersession_actors.session.folding import Awake, EarlierMessages, SessionFolding
 from intersession_events import ids
 from intersession_events.errors import CorruptEvent
@@ -89,7 +89,7 @@ class ContextCache:
     def at(self, key: str, run_id: str, version: int, room: int | None = None) -> RunContext | None:
         """Return a run's context as of a version of its stream, if the transcript that is here is of that version.
 
-        None is returned, too, where it has to be read what of it there is room for.
+        None is returned, too, where it has to be read what of it there is room for, or what it quotes.
 
         Raises:
             CorruptEvent: no such run waits in the stream, or its message is not there.
@@ -100,7 +100,9 @@ class ContextCache:
                 return None
             before = fold.window.size
             try:
-                return fold.context(run_id).fitted(room, may_read=False)
+                return fold.context(run_id, may_read=False).fitted(room, may_read=False)
+            except NotAtHand:
+                return None
             finally:
                 self._bytes += fold.window.size - before
                 self._use(key)
@@ -115,8 +117,8 @@ class ContextCache:
     ) -> RunContext | None:
         """Return the context of a run that is about to be queued as `version` of a stream that stands `at` an earlier one.
 
-        None if the transcript that is here is not of that version, or has to be read to say what of it there is room for: then the
-        context is read once the run is queued.
+        None if the transcript that is here is not of that version, or has to be read to say what of it there is room for, or what
+        it quotes: then the context is read once the run is queued.
         """
         with self._lock:
             fold = self._at(key, at)
@@ -124,7 +126,10 @@ class ContextCache:
                 return None
             before = fold.window.size
             try:
-                return fold.context_ahead(queued, message, version).fitted(room, may_read=False)
+                context = fold.context_ahead(queued, message, version, may_read=False)
+                return context.fitted(room, may_read=False)
+            except NotAtHand:
+                return None
             finally:
                 self._bytes += fold.window.size - before
                 self._use(key)

@@ -419,13 +419,14 @@ def starts_with(state: Session, command: commands.Enqueue) -> int | None:
     """Return with how many events a run is queued that the free session can start in the same append; None where it can't.
 
     A session that opens or changes its settings with it starts the run afterwards, and so does one whose chain may be
-    over what it may use by then (`check_start`).
+    over what it may use by then (`check_start`). A message for another generation is refused.
     """
     if (
         command.queue is None
         or command.patch is not None
         or not state.idle
         or not state.exists
+        or command.session_id not in {None, state.session_id}
         or counts_use(command.budget)
     ):
         return None

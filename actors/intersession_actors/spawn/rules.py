@@ -207,6 +207,7 @@ def _task_ended(state: Spawn, outcome: RunEnded, now: Circumstances) -> list[fac
         run_id=outcome.run_id,
         status=outcome.status,
         said="text" if has_text else "nothing",
+        in_transcript=outcome.in_transcript,
         error=outcome.error,
         last_tool_result=None if has_text else outcome.last_tool_result,
         usage=outcome.usage,
@@ -345,6 +346,14 @@ def replied(state: Spawn, texts: Replies) -> str | None:
     if ended is None or ended.said == "nothing":
         return None
     return texts.reply(ended.run_id) if ended.text is None else ended.text
+
+
+def replied_for_child(state: Spawn, texts: Replies) -> str | facts.Quote | None:
+    """Return what the child replied as it is told that beside a message: by where its transcript has it, else in full."""
+    ended = state.ended
+    if ended is None or ended.said == "nothing" or ended.text is not None or not ended.in_transcript:
+        return replied(state, texts)
+    return facts.Quote(run_id=ended.run_id)
 
 
 _STATUS: Mapping[facts.RunStatus, Literal["success", "error", "timeout", "interrupted"]] = {

@@ -8,7 +8,7 @@ from intersession_actors import prompt
 from intersession_actors.attachments import relative_directory
 from intersession_actors.flows import Appends, step_of
 from intersession_actors.session import Archive
-from intersession_actors.spawn.rules import Spawn, announced_text, replied
+from intersession_actors.spawn.rules import Spawn, announced_text, replied_for_child
 from intersession_actors.streams import Replies, RunEnded, Step, Through
 from intersession_events import facts
 
@@ -97,8 +97,8 @@ def announce_run(state: Spawn, asked: facts.AnnounceRequested, texts: Replies) -
             session=accepted.child,
             other=accepted.requester,
             other_channel=accepted.requester_channel,
-            asked=task_of(accepted, texts),
-            replied=replied(state, texts),
+            asked=facts.Quote(message_id=accepted.message_id) if accepted.task is None else accepted.task,
+            replied=replied_for_child(state, texts),
         ),
         timeout_ms=accepted.announce_timeout_ms,
         spawn_id=accepted.spawn_id,

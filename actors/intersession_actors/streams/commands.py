@@ -132,12 +132,14 @@ class RunEnded(FlowCommand, frozen=True, kw_only=True):
     """A run of a flow ended, as its session's stream says. `cause` is the id of the event that says it.
 
     `thread` is the one that the session is bound to. `gone`: the session was archived, and the run ended with it. `behind`
-    is the append of that event, where the word came before it was durable; if that fails, the word is void.
+    is the append of that event, where the word came before it was durable; if that fails, the word is void. `in_transcript`:
+    the text is that of the last message of the run.
     """
 
     run_id: str
     status: RunStatus
     text: str | None = None
+    in_transcript: bool = True
     error: str | None = None
     usage: Usage | None = None
     model: str | None = None

@@ -94,7 +94,8 @@ class TurnEnded(Deciding, frozen=True, kw_only=True):
     """A run of the exchange ended: turn 0 is the target's first run, the others are of the loop.
 
     `said` is what kind of reply it was: a text, the word that ends the loop, or no text. `text`, `error` and `usage` are the
-    run's. Its session has them: they stand here only in an import, which may show no such run.
+    run's. Its session has them: they stand here only in an import, which may show no such run. `in_transcript`: the text is that of
+    the last message of the run.
     """
 
     turn: Whole
@@ -102,6 +103,7 @@ class TurnEnded(Deciding, frozen=True, kw_only=True):
     run_id: str
     status: RunStatus = "ok"
     said: ReplyKind = "text"
+    in_transcript: bool = True
     text: str | None = None
     error: str | None = None
     usage: Usage | None = None

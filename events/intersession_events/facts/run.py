@@ -27,17 +27,28 @@ FailureCode = Literal[
 Form = Literal["message.1", "turn.1", "announce.1", "task.1", "taskAnnounce.1", "result.1"]
 
 
+class Quote(Fact, frozen=True, kw_only=True):
+    """A text that the transcript of the session has already: that of a message, or else of the last message of a run."""
+
+    message_id: str | None = None
+    run_id: str | None = None
+
+
 class Instructions(Fact, frozen=True, kw_only=True):
     """What an agent is told beside a message, as what that is rendered from: a form and its values (PROV-4).
 
     The words of a form and version never change: another wording is a new version. `session` is the one that is told and `channel`
     its own, `other` the session at the other end, None the operator, and `other_channel` that one's. `is_target` says which of
-    the two was asked, `turns` how many turns there are. `asked`, `replied` and `latest` are texts that are quoted. `label`,
+    the two was asked, `turns` how many turns there are. `asked`, `replied` and `latest` are texts that are quoted, each by where the
+    transcript of the session has it; in full where it has not. `label`,
     `files` of `total_bytes` in `place`, and `mount_path` are what a sub-agent was started with.
     """
 
-    TEXTS: ClassVar[tuple[str, ...]] = ("asked", "replied", "latest", "label", "mount_path")
-    """The fields that hold what somebody said."""
+    QUOTES: ClassVar[tuple[str, ...]] = ("asked", "replied", "latest")
+    """The fields that quote."""
+
+    TEXTS: ClassVar[tuple[str, ...]] = (*QUOTES, "label", "mount_path")
+    """The fields that may hold what somebody said."""
 
     form: Form
     session: str
@@ -46,9 +57,9 @@ class Instructions(Fact, frozen=True, kw_only=True):
     other_channel: str | None = None
     is_target: bool = False
     turns: Whole = 0
-    asked: str | None = None
-    replied: str | None = None
-    latest: str | None = None
+    asked: str | Quote | None = None
+    replied: str | Quote | None = None
+    latest: str | Quote | None = None
     label: str | None = None
     files: Whole = 0
     total_bytes: Whole = 0
@@ -58,7 +69,7 @@ class Instructions(Fact, frozen=True, kw_only=True):
     @property
     def texts(self) -> tuple[str, ...]:
         """What somebody said in it."""
-        return tuple(text for name in self.TEXTS if (text := getattr(self, name)))
+        return tuple(text for name in self.TEXTS if isinstance(text := getattr(self, name), str) and text)
 
 
 class RunQueued(Fact, frozen=True, kw_only=True):

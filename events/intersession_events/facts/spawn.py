@@ -130,12 +130,13 @@ class ChildEnded(Deciding, frozen=True, kw_only=True):
     """The child's task run ended (SPAWN-10).
 
     `said` is whether it replied with a text. `text` is that where somebody tells of it: the run has it, and it stands here only in an
-    import. `last_tool_result` stands in for an empty reply.
+    import. `in_transcript`: it is that of the last message of the run. `last_tool_result` stands in for an empty reply.
     """
 
     run_id: str
     status: RunStatus = "ok"
     said: Literal["text", "nothing"] = "text"
+    in_transcript: bool = True
     text: str | None = None
     error: str | None = None
     last_tool_result: str | None = None

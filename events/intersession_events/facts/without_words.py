@@ -233,7 +233,7 @@ def _of(said: _Said) -> _Said:
     if isinstance(said, str):
         return ERASED if said else said
     if isinstance(said, Instructions):
-        texts = {name: ERASED for name in said.TEXTS if getattr(said, name)}
+        texts = {name: ERASED for name in said.TEXTS if isinstance(text := getattr(said, name), str) and text}
         return msgspec.structs.replace(said, **texts) if texts else said
     return said if said is None else (ERASED,) * len(said)
 

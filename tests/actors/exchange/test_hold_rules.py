@@ -181,9 +181,10 @@ def test_another_text_goes_on_in_the_place_of_the_one_that_was_held() -> None:
         Quoted("r0", "nothing"),
         "ann",
     )
-    said_next = Quoted(state.pending)
+    said_next = state.pending
     state = answered(state, "well")
-    assert (state.latest, state.edited_by) == (said_next, None)
+    assert state.latest is not None
+    assert (state.latest.run_id, state.latest.text, state.edited_by) == (said_next, None, None)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +214,7 @@ def test_what_is_dropped_was_not_said_and_what_is_ended_is_over(
     assert [
         type(event) if isinstance(want, type) else event for event, want in zip(follows, said, strict=True)
     ] == said
-    before = Quoted("r0") if (action, turn) == ("drop", 1) else state.latest
+    before = state.round_one if (action, turn) == ("drop", 1) else state.latest
     assert let_go(state, released(action)).latest == before or turn == 0
 
 

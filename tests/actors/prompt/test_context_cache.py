@@ -12,8 +12,10 @@ from intersession_actors.session import ContextCache
 from intersession_events.errors import CorruptEvent
 from intersession_events.facts import (
     Event,
+    Instructions,
     Message,
     MessageRecorded,
+    Quote,
     RunAborted,
     RunCompleted,
     RunInterrupted,
@@ -222,3 +224,53 @@ def test_a_run_whose_message_the_stream_does_not_have_is_told_as_damage(log: Sql
 
     [error] = found
     assert isinstance(error, CorruptEvent)
+
+
+def quoting(log: SqliteLog, asked: Quote, replied: Quote | None = None) -> tuple[Recorded, ...]:
+    """Record an announce turn that quotes what was said before."""
+    message = Message(id="in-last", role="user", content="Announce?", timestamp=3)
+    told = Instructions(form="announce.1", session=KEY, is_target=True, asked=asked, replied=replied)
+    queued = RunQueued(run_id="last", session_id="s", step="announce", message=message, instructions=told)
+    return log.append_now((anywhere(STREAM, draft(queued, "q-last")),)).recorded
+
+
+@pytest.mark.clause("ANN-1", "PROV-4")
+def test_a_quote_that_is_not_at_hand_is_never_read_in_an_actors_own_thread(
+    log: SqliteLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = ContextCache(log)
+    ask(log, "one")
+    read(cache, "one", 2)
+    log.step()
+    cache.take(KEY, answer(log, "one"))
+    (asking,) = quoting(log, Quote(message_id="in-one"), Quote(run_id="one"))
+    cache.take(KEY, (asking,))
+    assert isinstance(asking.event, RunQueued)
+    message = asking.event.message
+    assert message is not None
+    at_hand = cache.at(KEY, "last", 5)
+    whole = context_of(log.stream(STREAM), "last")
+    assert at_hand == whole
+    assert "What of one?\n" in whole.system_context
+    assert "Well.\n" in whole.system_context
+
+    fold = cache.transcript_at(KEY, 5)
+    assert fold is not None
+    fold.window.shrink(0)
+    monkeypatch.setattr(SqliteLog, "stream", lambda *_, **__: pytest.fail("the log was read"))
+    assert cache.at(KEY, "last", 5) is None
+    assert cache.ahead(KEY, asking.event, message, at=5, version=6) is None
+    monkeypatch.undo()
+    found = read(cache, "last", 5)
+    log.step()
+    assert found == [whole]
+
+
+@pytest.mark.clause("PROV-4", "H4")
+def test_a_quote_of_what_the_transcript_does_not_have_is_told_as_damage(log: SqliteLog) -> None:
+    ask(log, "one")
+    answer(log, "one")
+    quoting(log, Quote(message_id="in-two"))
+
+    with pytest.raises(CorruptEvent, match="no message in-two, which a run quotes"):
+        context_of(log.stream(STREAM), "last")
