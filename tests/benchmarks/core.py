@@ -210,31 +210,12 @@ def _log_and_views() -> tuple[Any, Any]:
         return store.SqliteLog, import_module("intersession_projections.inline").inline_views
 
 
-def _resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-
-
 def awake(sessions: int) -> Rows:
-    """Measure the memory of a session that is awake and has answered once."""
-    with tempfile.TemporaryDirectory() as directory, _system(directory, 2, 0) as system:
+    """Measure the memory of a session that is awake and has nothing to do, by the tree's own benchmark."""
+    from benchmarks.actors import measure  # noqa: PLC0415 - of the tree that is measured
 
-        def say(first: int, last: int) -> None:
-            for number in range(first, last):
-                system.inbound(
-                    channel="x",
-                    chat_id=f"g{number}",
-                    sender="p",
-                    text="hello",
-                    chat_type="group",
-                    agent_id="a0",
-                    deliver=False,
-                )
-            _calm(system)
-
-        say(0, sessions // 2)
-        before = _resident()
-        say(sessions // 2, sessions)
-        yield "memory of a session that is awake", "KiB", (_resident() - before) / (sessions // 2) / 1024
+    with tempfile.TemporaryDirectory() as directory:
+        yield "memory of a session that is awake", "KiB", measure(Path(directory), actors=sessions)[0].value
 
 
 def imported(times: int) -> Rows:
@@ -276,7 +257,7 @@ PARTS: Mapping[str, Callable[[float], Rows]] = {
     "1 sender": lambda scale: sends(1, _some(200 * scale)),
     "appends": lambda scale: appends(_some(8_000 * scale)),
     "calls": lambda scale: calls(_some(8 * scale)),
-    "memory": lambda scale: awake(2 * _some(500 * scale)),
+    "memory": lambda scale: awake(_some(20_000 * scale)),
     "import": lambda scale: imported(_some(3 * scale)),
     "lines": lambda _scale: written_lines(),
 }

@@ -3,9 +3,11 @@
 A bound is a tenth above what was counted, and more where a busy machine counts more. It is raised only with a line in docs/performance.md that says what a user gets for it.
 """
 
+import gc
 import threading
+import tracemalloc
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from time import time_ns
 from types import FrameType, ModuleType
@@ -15,6 +17,7 @@ from uuid import uuid4
 import pytest
 
 from intersession import MemoryChannel, SessionSystem
+from intersession_actors.session import CheckSend
 from intersession_events.facts import Event, ExchangeClosed, Message, MessageRecorded, SessionOpened
 from intersession_events.ids import session_stream
 from intersession_events.log import ANY_VERSION, Draft, StreamAppend
@@ -177,3 +180,37 @@ def test_what_an_append_comes_to(tmp_path: Path, counted: Counted) -> None:
         "wakes": 1.3,
     }
     assert above(found, most) == {}
+
+
+AWAKE = 300
+
+
+def test_what_a_session_that_is_awake_holds(tmp_path: Path) -> None:
+    agents = {"main": lambda _turn: "It is done."}
+    keys = [f"agent:main:x:group:{number}" for number in range(2 * AWAKE)]
+    with SessionSystem(f"{tmp_path}/log.db", agents=agents, config={"runs": {"idleSeconds": 3600}}) as system:
+        for key in keys:
+            opened = SessionOpened(key=key, session_id=key, agent_id="main", opened_by="operator")
+            draft = Draft(event=opened, id=str(uuid4()), time=1)
+            system.log.append_now((StreamAppend(stream=session_stream(key), expected=0, drafts=(draft,)),))
+        wake(system, keys[:AWAKE])
+        gc.collect()
+        tracemalloc.start(1)
+        try:
+            wake(system, keys[AWAKE:])
+            gc.collect()
+            held, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert system.status()["liveSessions"] == 2 * AWAKE
+    assert held / AWAKE <= 4_800, "bytes; 4,331 when it was written"
+
+
+def wake(system: SessionSystem, keys: Sequence[str]) -> None:
+    """Ask each session something that it answers once it has read its stream."""
+    answered = threading.Semaphore(0)
+    for key in keys:
+        asked = CheckSend(channel="x", answer=lambda _verdict: answered.release())
+        system.service.supervisor.tell_session(key, asked)
+    for _ in keys:
+        assert answered.acquire(timeout=WAIT)

@@ -97,6 +97,20 @@ class TranscriptFold:
     JSON (None: all that it has seen); `earlier` reads those before.
     """
 
+    __slots__ = (
+        "_chain",
+        "_earlier",
+        "_last",
+        "_room",
+        "_session_id",
+        "_started",
+        "_waiting",
+        "size",
+        "tokens",
+        "version",
+        "window",
+    )
+
     def __init__(
         self,
         state: TranscriptState | None = None,

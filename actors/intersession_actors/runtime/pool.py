@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from queue import SimpleQueue
-from typing import cast
+from typing import Final, cast
 
 import pykka
 
@@ -58,6 +58,8 @@ class PooledRuntime(Runtime):
         super().__init__(PooledActor)
         self._monotonic = monotonic
         self._ready: SimpleQueue[PooledActor | None] = SimpleQueue()
+        self._put: Final = self._ready.put
+        """Made once, since all actors have it."""
         self._threads = [
             threading.Thread(target=self._dispatch, name=f"actors-{number}", daemon=True)
             for number in range(threads)
@@ -76,7 +78,7 @@ class PooledRuntime(Runtime):
         return left
 
     def _prepare(self, actor: Handler) -> None:
-        actor.actor_inbox.wake = partial(self._ready.put, cast("PooledActor", actor))
+        actor.actor_inbox.wake = partial(self._put, cast("PooledActor", actor))
 
     def _dispatch(self) -> None:
         while (actor := self._ready.get()) is not None:

@@ -6,7 +6,7 @@ times in five seconds; then its session is `degraded`: reading goes on, what is 
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import pykka
 
@@ -54,6 +54,8 @@ class Supervisor:
         self._given_up_on: dict[str, ToolRefused] = {}
         """What is answered for a session that was given up."""
         self._stopping = False
+        self._on_failure: Final = self._failed
+        """Made once, since all actors have it."""
 
     @property
     def degraded(self) -> dict[str, str]:
@@ -82,7 +84,7 @@ class Supervisor:
 
     def _new_manager(self, prefix: str) -> Ref:
         recipe = self._recipes[prefix]
-        return self._runtime.start(recipe.actor, *recipe.parts, name=prefix, on_failure=self._failed)
+        return self._runtime.start(recipe.actor, *recipe.parts, name=prefix, on_failure=self._on_failure)
 
     def tell_flow(self, stream: str, command: Command) -> None:
         """Tell the manager of a stream."""
@@ -180,7 +182,7 @@ class Supervisor:
                 key,
                 name=key,
                 inbox_limit=self._inbox_limit,
-                on_failure=self._failed,
+                on_failure=self._on_failure,
             )
         except RuntimeStopped:
             return None

@@ -253,12 +253,13 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
     def _rest(self) -> None:
         if self._asleep_after == self._owner.version:
             return
-        self._asleep_after = version = self._owner.version
-        self.world.time.timers.after(
-            milliseconds(self.world.limits.runs.idle_seconds),
-            ("idle", self.key),
-            lambda: self.tell_self(commands.IdleFor(version=version)),
-        )
+        self._asleep_after = self._owner.version
+        idle_ms = milliseconds(self.world.limits.runs.idle_seconds)
+        self.world.time.timers.after(idle_ms, ("idle", self.key), self._was_idle)
+
+    def _was_idle(self) -> None:
+        """Say so, from the thread of the timers. Should the timer be set anew just now, the session only sleeps too early."""
+        self.tell_self(commands.IdleFor(version=self._asleep_after))
 
     def _sleeps(self, message: commands.IdleFor) -> bool:
         """Fall asleep, unless there is something to do."""

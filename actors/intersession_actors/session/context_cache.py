@@ -42,7 +42,7 @@ class ContextCache:
 
     def folding(self, key: str) -> SessionFolding:
         """Return how the stream of a session is folded, for an actor that wakes; it offers the transcript here."""
-        return SessionFolding(room=MOST_OF_ONE, earlier=partial(self._earlier, key))
+        return SessionFolding(room=MOST_OF_ONE, earlier=partial(ContextCache._earlier, self, key))
 
     def offer(self, key: str, transcript: TranscriptFold) -> None:
         """Take the transcript of a session that its actor has just read."""

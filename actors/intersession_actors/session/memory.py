@@ -13,18 +13,24 @@ from intersession_events.log import EVERY, Folded, Recorded
 class Memory:
     """The memory of one session, as long as it is awake. Its transcript is with those of all others, in `contexts`."""
 
+    __slots__ = (
+        "_contexts",
+        "_key",
+        "_snapshot_due",
+        "_world",
+    )
+
     def __init__(self, world: World, contexts: ContextCache, key: str) -> None:
         self._world = world
         self._contexts = contexts
         self._key = key
-        self._stream = session_stream(key)
-        self._folding = contexts.folding(key)
         self._snapshot_due = EVERY
         """From which version on there is to be another snapshot."""
 
     def read(self, told: Callable[[Folded[Awake] | Exception], None]) -> None:
         """Have the stream read from its last snapshot on; never blocks."""
-        self._world.log.states.load(self._stream, self._folding, told)
+        # How it is read is made for each time, since that is seldom, and sessions that are awake are many.
+        self._world.log.states.load(session_stream(self._key), self._contexts.folding(self._key), told)
 
     def woken(self, folded: Folded[Awake]) -> None:
         """Take over what was read."""
@@ -39,7 +45,7 @@ class Memory:
         last = fresh[-1]
         transcript = self._contexts.transcript_at(self._key, last.version)
         kept = transcript is not None and self._world.log.states.keep(
-            self._stream, self._folding, Folded(Awake(state, transcript), last, 0)
+            last.stream, self._contexts.folding(self._key), Folded(Awake(state, transcript), last, 0)
         )
         # One that was too large is tried again when the run that made it so has ended.
         self._snapshot_due = last.version + (EVERY if kept else EVERY // 10)

@@ -39,6 +39,19 @@ class TurnMaker(Protocol):
 class RunStarter:
     """Starts runs for one session. `tell_self` puts a command into its actor's inbox, from any thread."""
 
+    __slots__ = (
+        "_contexts",
+        "_key",
+        "_make_turn",
+        "_reading",
+        "_ready",
+        "_resumed",
+        "_room",
+        "_tell_self",
+        "_world",
+        "runner",
+    )
+
     def __init__(
         self,
         world: World,
@@ -56,7 +69,8 @@ class RunStarter:
         self._tell_self = tell_self
         self._reading: str | None = None
         """The run whose context is being read."""
-        self._ready: dict[str, RunContext] = {}
+        self._ready: tuple[str, RunContext] | None = None
+        """The run that is called next, and what it is given."""
         self._room: int | None = None
         """For how many tokens there is room in what is ready, or being read."""
         self._resumed: str | None = None
@@ -75,13 +89,13 @@ class RunStarter:
         Raises:
             CorruptEvent: no such run waits in the stream, or its message is not there.
         """
-        context = self._ready.get(run_id)
+        context = self._ready_for(run_id)
         if context is not None and context.version == version and self._room == room:
             return context
         # What was read may be old: somebody spoke since. The transcript is kept current, so that nobody can outrun it.
         context = self._contexts.at(self._key, run_id, version, room)
         if context is not None:
-            self._ready, self._room = {run_id: context}, room
+            self._ready, self._room = (run_id, context), room
         return context
 
     def context_ahead(
@@ -91,12 +105,15 @@ class RunStarter:
         context = self._contexts.ahead(self._key, queued, message, at=at, version=version, room=room)
         if context is not None:
             self._room = room
-            self._ready = {queued.run_id: context}
+            self._ready = queued.run_id, context
         return context
+
+    def _ready_for(self, run_id: str) -> RunContext | None:
+        return self._ready[1] if self._ready is not None and self._ready[0] == run_id else None
 
     def has_read_beyond(self, run_id: str, version: int) -> bool:
         """Whether the context that was read holds more than the stream up to a version: somebody else wrote to it."""
-        context = self._ready.get(run_id)
+        context = self._ready_for(run_id)
         return context is not None and context.version > version
 
     def read(self, run_id: str, attempt: int, version: int, room: int | None = None) -> None:
@@ -124,12 +141,12 @@ class RunStarter:
         run_id, running = self._resumed, state.running
         if run_id is None or running is None or run_id != running.waiting.queued.run_id:
             return None
-        context = self._ready.get(run_id)
+        context = self._ready_for(run_id)
         if context is None:
             return None
         self._resumed = None
         if context.partial and not resumes:
-            del self._ready[run_id]
+            self._ready = None
             return False
         return True
 
@@ -151,7 +168,7 @@ class RunStarter:
         self._reading = None
         if isinstance(message.context, Exception):
             raise message.context
-        self._ready = {message.run_id: message.context}
+        self._ready = message.run_id, message.context
 
     def read_again(self, due: ContextDue) -> None:
         """Forget that a context is being read, so that it is asked for again."""
@@ -161,9 +178,10 @@ class RunStarter:
     def call(self, running: Running, opened: SessionOpened | None) -> None:
         """Call the agent, with the context that was read for it: the start is durable. Its result comes back as `RunReturned`."""
         queued, attempt = running.waiting.queued, running.attempt
-        context = self._ready.pop(queued.run_id, None)
+        context = self._ready_for(queued.run_id)
         if context is None:
             return
+        self._ready = None
         world, key = self._world, self._key
         before, after = _points(queued)
         crash_point(before)

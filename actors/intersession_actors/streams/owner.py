@@ -12,7 +12,6 @@ Two things can go wrong, and each has one policy, for sessions and flows alike:
 """
 
 from collections.abc import Sequence
-from itertools import count
 from typing import Generic, Protocol, TypeVar
 
 from msgspec.structs import replace
@@ -101,6 +100,31 @@ class Deciding(Protocol[S, C]):
 class Owner(Generic[S, C]):
     """The one writer of a stream. It belongs to one actor and is touched by that actor's handler alone."""
 
+    __slots__ = (
+        "_asked",
+        "_deciding",
+        "_empty",
+        "_last_number",
+        "_loading",
+        "_reading",
+        "_under_way",
+        "_world",
+        "asks_session",
+        "cause",
+        "correlation",
+        "decided_at",
+        "effects",
+        "in_flight",
+        "is_busy",
+        "put_off",
+        "state",
+        "stream",
+        "told",
+        "told_ahead",
+        "version",
+        "waiting",
+    )
+
     def __init__(
         self, stream: str, deciding: Deciding[S, C], world: World, *, empty: S | None = None
     ) -> None:
@@ -140,7 +164,7 @@ class Owner(Generic[S, C]):
         self._reading: Ask | None = None
         """What the answer to the last reading names, while that is under way."""
         self._loading = False
-        self._numbers = count(1)
+        self._last_number = 0
         self.put_off: dict[int, Told[C]] = {}
         """What the store is asked for again, by the number of its timer: nothing new is begun meanwhile."""
 
@@ -465,7 +489,8 @@ class Owner(Generic[S, C]):
                 # last holds: the log may have what was decided before, and have gone on.
                 self.put_off[same] = replace(told, away_since=self.put_off[same].away_since)
                 return
-        number = next(self._numbers)
+        self._last_number += 1
+        number = self._last_number
         if told is not None:
             self.put_off[number] = told
         self.effects.append(AskStoreAgain(number))
