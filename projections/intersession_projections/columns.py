@@ -132,20 +132,15 @@ class Packing(Generic[S]):
 
     def small(self, value: S, since: S | None = None) -> Small:
         """Return what is to be stored of a struct: all of it, or what has to be known to make it of another one."""
-        values, made_small = _values(value), self._made_small
+        values, made_small, apart = _values(value), self._made_small, self._apart
         others = self._defaults if since is None else _values(since)
         small: Small = {}
         # Most fields are what they were, and the same object: they are passed over without a line of Python each.
-        for number in compress(count(), map(is_not, values, others)):
-            one = values[number]
-            if one != others[number] and number not in self._apart:
+        for number, one, other in compress(zip(count(), values, others), map(is_not, values, others)):
+            if number not in apart and one != other:
                 make = made_small.get(one.__class__)
                 small[number] = one if make is None else make(one)
         return small
-
-    def whole(self, value: S) -> bytes:
-        """Return a struct as it is stored."""
-        return pack(self.small(value))
 
     def restored(self, stored: bytes, **apart: Any) -> S:  # each is a value of the column of its name
         """Return the struct that was stored."""

@@ -31,7 +31,7 @@ _ROUTED: Final = replace(
 
 @pytest.mark.parametrize("row", [_ROW, _ROUTED], ids=["plain", "with a route"])
 def test_a_row_is_read_as_it_was_stored(row: SessionRow) -> None:
-    assert STORED.restored(STORED.whole(row), key=row.key, position=row.position) == row
+    assert STORED.restored(pack(STORED.small(row)), key=row.key, position=row.position) == row
 
 
 @pytest.mark.parametrize(("before", "after"), [(_ROW, _ROUTED), (_ROUTED, _ROW)], ids=["set", "taken back"])
@@ -57,7 +57,7 @@ def test_a_struct_and_a_tuple_within_a_row_keep_their_types() -> None:
         usage=Usage(input=3, output=4),
         chain=("agent:main:main", _ID),
     )
-    assert stored.restored(stored.whole(outcome)) == outcome
+    assert stored.restored(pack(stored.small(outcome))) == outcome
 
 
 @pytest.mark.parametrize("text", [_ID, _ID.upper(), _ID[:-1], "", "agent:main:main"])

@@ -261,10 +261,16 @@ def kinds_of(event: msgspec.Struct) -> tuple[type[msgspec.Struct], ...]:
 
 
 def with_parts(event: E, change: Callable[[Part], Part]) -> E:
-    """Return an event with something else for each part that follows in it."""
+    """Return an event with something else for each part that follows in it; the same one, if each is given back as it is."""
     if not isinstance(event, Deciding) or event.then is None:
         return event
-    changed = {name: change(part) for name in PARTS if (part := getattr(event.then, name)) is not None}
+    changed = {
+        name: other
+        for name in PARTS
+        if (part := getattr(event.then, name)) is not None and (other := change(part)) is not part
+    }
+    if not changed:
+        return event
     return msgspec.structs.replace(event, then=msgspec.structs.replace(event.then, **changed))
 
 

@@ -138,6 +138,7 @@ def _of_other(event: Event) -> Event:
             return event
 
 
+_SAYS: Final = frozenset({*WORDS, *get_args(Saying), LineImported, ForkEdited, ForkedFrom})
 _WITH_WORDS: Final = topics_of(*WORDS, *SOURCES, *get_args(Saying), ForkEdited, ForkedFrom)
 """The stored names of events that can have words; no other is ever erased."""
 
@@ -179,7 +180,7 @@ def standing(topic: str, payload: bytes) -> Event:
 
 def may_say(event: Event) -> bool:
     """Return whether events of this kind can have words that are found: this one may have none, or none any more."""
-    return isinstance(event, Saying | LineImported | ForkEdited | ForkedFrom) or type(event) in WORDS
+    return type(event) in _SAYS
 
 
 def fields_of_words(kind: type[Event]) -> tuple[str, ...] | None:

@@ -6,8 +6,19 @@ from typing import Final
 import msgspec
 
 from intersession_events.facts import run_asked_in
-from intersession_events.log import Coming, Known, Memory, Moment, Question, Recorded, Sql, SqlValue, among
-from intersession_projections.columns import hashed, packed, unpacked
+from intersession_events.log import (
+    Coming,
+    Known,
+    Memory,
+    Moment,
+    Question,
+    Recorded,
+    Row,
+    Sql,
+    SqlValue,
+    among,
+)
+from intersession_projections.columns import Small, hashed, pack, packed, unpack, unpacked
 from intersession_projections.flows.rows import (
     DeliverySummary,
     ExchangeSummary,
@@ -31,7 +42,7 @@ class OpenFlowsView:
     """Keeps a row per exchange, spawn and delivery, and which flow each run belongs to."""
 
     name = "open_flows"
-    shape = 4
+    shape = 5
 
     def create(self, sql: Sql) -> None:
         """Create the tables. Sessions, runs and owners are looked up by the numbers that stand for their names."""
@@ -93,7 +104,7 @@ class OpenFlowsView:
         """Take events in: a flow is read once for all of them, and written once."""
         memory = known.memory
         for rows in known.answers:
-            memory.update((f"{row[0]}:{unpacked(row[1])}", restored(row)) for row in rows)
+            memory.update((f"{row[0]}:{unpacked(row[1])}", _Kept.restored(row)) for row in rows)
         taking = _Taking(sql, memory)
         for recorded in events:
             if recorded.stream.partition(":")[0] in STORED:
@@ -103,17 +114,24 @@ class OpenFlowsView:
 
 
 _REMEMBERED: Final = 4_096
-"""So many flows that are open are remembered, four or five megabytes."""
+"""So many flows that are open are remembered, six or seven megabytes."""
 
 
 _CARRIED_FLOW: Final = "INSERT INTO flows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 class _Kept(msgspec.Struct):
-    """A flow while events are taken in: as it is stored, and as it is now."""
+    """A flow as it is now. What is stored of it grows with each event, however many are taken in at once."""
 
-    stored: Summary | None
-    row: Summary | None
+    row: Summary
+    small: Small
+    searched: tuple[SqlValue, ...] | None = None
+    """What it is searched by where it is stored; None: it is not yet."""
+
+    @classmethod
+    def restored(cls, found: Row) -> "_Kept":
+        row = restored(found)
+        return cls(row, unpack(found[-1]), _searched(row))
 
 
 class _Taking:
@@ -122,39 +140,40 @@ class _Taking:
     def __init__(self, sql: Sql, memory: Memory) -> None:
         self._sql = sql
         self._memory = memory
-        self._kept: dict[str, _Kept] = {}
+        self._changed: dict[str, _Kept] = {}
 
     def take(self, recorded: Recorded) -> None:
         stream = recorded.stream
-        kept = self._kept.get(stream)
+        packing = STORED[stream.partition(":")[0]]
+        kept: _Kept | None = self._memory.get(stream)
         if kept is None:
-            known: Summary | None = self._memory.get(stream)
-            kept = self._kept[stream] = _Kept(known, known)
-        row = accept_flow(recorded) if kept.row is None else evolve_flow(kept.row, recorded)
-        if row is None:
-            return
-        kept.row = row
+            row = accept_flow(recorded)
+            if row is None:
+                return
+            kept = self._memory[stream] = _Kept(row, packing.small(row))
+        else:
+            before, kept.row = kept.row, evolve_flow(kept.row, recorded)
+            kept.small.update(packing.small(kept.row, since=before))
+        self._changed[stream] = kept
         if (asked := run_asked_in(recorded.event)) is not None:
             self._sql.execute(
                 "INSERT INTO flow_runs VALUES (?, ?) ON CONFLICT (run_id) DO NOTHING",
-                (packed(asked.run_id), row.accepted),
+                (packed(asked.run_id), kept.row.accepted),
             )
 
     def store(self) -> None:
-        for stream, kept in self._kept.items():
-            if kept.row is not None and kept.row is not kept.stored:
-                _store(self._sql, stream, kept.row, kept.stored)
-            if kept.row is not None and kept.row.is_open:
-                self._memory[stream] = kept.row
-            else:
-                self._memory.pop(stream, None)
+        for stream, kept in self._changed.items():
+            _store(self._sql, stream, kept)
+            if not kept.row.is_open:
+                del self._memory[stream]
 
 
-def _store(sql: Sql, stream: str, row: Summary, before: Summary | None) -> None:
+def _store(sql: Sql, stream: str, kept: _Kept) -> None:
     kind, _, name = stream.partition(":")
-    searched = _searched(row)
-    state = STORED[kind].whole(row)
-    if before is not None and _searched(before) == searched:
+    row, state = kept.row, pack(kept.small)
+    before, searched = kept.searched, _searched(kept.row)
+    kept.searched = searched
+    if before == searched:
         # SQLite writes the entries of an index anew for each column that is set, even to what it was.
         sql.execute(
             "UPDATE flows SET position = ?, state = ? WHERE accepted = ?", (row.position, state, row.accepted)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from typing import Final
 
-from intersession_events.facts import Erased, may_say, message_in, unsaid
+from intersession_events.facts import ERASED, Erased, may_say, message_in, unsaid
 from intersession_events.ids import session_stream
 from intersession_events.log import Recorded, Sql, SqlValue
 from intersession_events.plain_json import JsonObject
@@ -49,6 +49,7 @@ _AT_ONCE: Final = 32
 """So many rows are put into a table by one statement."""
 _MOST: Final = 1_000_000
 """So many bytes of entries are indexed of an event, some 35,000 words that are all different: a `tsvector` holds no more."""
+_GONE: Final = terms((ERASED,))
 _SHOWN: Final = "as"
 _PRIVATE: Final = "qp"
 _EVENTS: Final = "fe"
@@ -150,17 +151,17 @@ class FullTextView:
     def _words(self, recorded: Recorded) -> tuple[set[str], set[str] | None, bool]:
         """Return the words that strangers read, all words if those are others, and whether it is a message."""
         is_message = message_in(recorded.event) is not None
-        if unsaid(recorded.event) == recorded.event:
-            return set(), None, is_message  # it has no words, or none any more
         raw = message_of(recorded)
         if raw is None:
-            return terms(texts_of_event(recorded)), None, is_message
-        redacted, hidden = self._redact(raw)
-        return (
-            terms(texts_of_message(redacted)),
-            terms(texts_of_message(raw)) if hidden else None,
-            True,
-        )
+            shown, private = terms(texts_of_event(recorded)), None
+        else:
+            redacted, hidden = self._redact(raw)
+            shown = terms(texts_of_message(redacted))
+            private = terms(texts_of_message(raw)) if hidden else None
+        # What has no words any more says so, which is a word, too.
+        if not shown.isdisjoint(_GONE) and unsaid(recorded.event) == recorded.event:
+            return set(), None, is_message
+        return shown, private, is_message
 
     def _forget(self, sql: Sql, stream: str, version: int) -> bool:
         row = sql.execute(
@@ -243,7 +244,8 @@ def _entries(
     """Return what the index gets of an event: its words in the groups of its agent and of its session."""
     said = [(_SHOWN if is_message else _EVENTS, words), *([] if private is None else [(_PRIVATE, private)])]
     grouped = [([f"{letters[0]}{agent}", f"{letters[1]}{session}"], some) for letters, some in said]
-    entries = " ".join(entry(group, word) for groups, some in grouped for group in groups for word in some)
+    begun = [(entry(group, ""), some) for groups, some in grouped for group in groups]
+    entries = " ".join([beginning + word for beginning, some in begun for word in some])
     if len(entries.encode()) <= _MOST:
         return entries
     return " ".join(one for groups, some in grouped for one in _cut(groups, some, _MOST // len(grouped)))

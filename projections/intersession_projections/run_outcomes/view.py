@@ -9,14 +9,15 @@ from intersession_events.facts import (
     ExchangeAccepted,
     RunAborted,
     RunCompleted,
+    RunEnd,
     RunFailed,
     RunInterrupted,
     RunQueued,
     RunStarted,
     SpawnAccepted,
 )
-from intersession_events.log import Coming, Known, Memory, Moment, Question, Recorded, Sql, among
-from intersession_projections.columns import hashed, packed, to_text
+from intersession_events.log import Coming, Known, Memory, Moment, Question, Recorded, Row, Sql, among
+from intersession_projections.columns import Small, hashed, pack, packed, to_text, unpack, unpacked
 from intersession_projections.run_outcomes.outcome import RunOutcome, begin_run, evolve_run
 from intersession_projections.run_outcomes.stored import COLUMNS, STORED, restored
 
@@ -25,7 +26,7 @@ class RunOutcomesView:
     """Keeps a row per run, without its words (the log has them), and the idempotency keys."""
 
     name = "run_outcomes"
-    shape = 2
+    shape = 3
 
     def create(self, sql: Sql) -> None:
         """Create the tables.
@@ -86,7 +87,7 @@ class RunOutcomesView:
         """Take events in: a run is read once for all of them, and written once."""
         memory = known.memory
         for rows in known.answers:
-            memory.update((run.run_id, run) for run in map(restored, rows))
+            memory.update((unpacked(row[1]), _Kept.restored(row)) for row in rows)
         taking = _Taking(sql, memory)
         for recorded in events:
             if isinstance(recorded.event, _TAKEN):
@@ -96,7 +97,7 @@ class RunOutcomesView:
 
 
 _REMEMBERED: Final = 4_096
-"""So many runs that are open are remembered, two or three megabytes."""
+"""So many runs that are open are remembered, four or five megabytes."""
 
 
 _OF_RUNS: Final = (RunQueued, RunStarted, RunInterrupted, RunCompleted, RunFailed, RunAborted)
@@ -107,12 +108,17 @@ _CARRIED_RUN: Final = "INSERT INTO run_outcomes VALUES (?, ?, ?, ?, ?, ?, ?, ?, 
 
 
 class _Kept(msgspec.Struct):
-    """A run while events are taken in: as it is stored, and as it is now."""
+    """A run as it is now. What is stored of it grows with each event, however many are taken in at once."""
 
-    stored: RunOutcome | None
-    now: RunOutcome | None
+    row: RunOutcome
+    small: Small
+    is_stored: bool = False
     taken_version: int | None = None
-    """Where in its session's stream its message was taken, if it was so by one of the events."""
+    """Where in its session's stream its message was taken, if it was so since it was stored."""
+
+    @classmethod
+    def restored(cls, row: Row) -> "_Kept":
+        return cls(restored(row), unpack(row[-1]), is_stored=True)
 
 
 class _Taking:
@@ -121,59 +127,65 @@ class _Taking:
     def __init__(self, sql: Sql, memory: Memory) -> None:
         self._sql = sql
         self._memory = memory
-        self._kept: dict[str, _Kept] = {}
+        self._changed: dict[str, _Kept] = {}
 
     def take(self, recorded: Recorded) -> None:
         event = recorded.event
         match event:
             case RunQueued():
-                kept = self._found(event.run_id)
-                kept.now = kept.now or begin_run(recorded, event)
+                if event.run_id not in self._memory:
+                    row = begin_run(recorded, event)
+                    self._memory[event.run_id] = _Kept(row, STORED.small(row))
+                self._changed[event.run_id] = self._memory[event.run_id]
                 _keep_key(self._sql, recorded, event, event.caller)
             case ExchangeAccepted() | SpawnAccepted():
                 _keep_key(self._sql, recorded, event, event.caller)
             case RunStarted() | RunInterrupted() | RunCompleted() | RunFailed() | RunAborted():
-                kept = self._found(event.run_id)
-                if kept.now is None or kept.now.ended:
-                    return
-                kept.now = evolve_run(kept.now, recorded, event)
-                match event:
-                    case RunStarted(attempt=1) | RunAborted(attempt=0) | RunFailed(attempt=0):
-                        kept.taken_version = kept.taken_version or recorded.version
-                    case _:
-                        pass
+                self._go_on(recorded, event)
+            case _:
+                pass
+
+    def _go_on(self, recorded: Recorded, event: RunStarted | RunInterrupted | RunEnd) -> None:
+        kept: _Kept | None = self._memory.get(event.run_id)
+        if kept is None:
+            return
+        self._changed[event.run_id] = kept
+        if kept.row.ended:
+            return
+        before, kept.row = kept.row, evolve_run(kept.row, recorded, event)
+        kept.small.update(STORED.small(kept.row, since=before))
+        match event:
+            case RunStarted(attempt=1) | RunAborted(attempt=0) | RunFailed(attempt=0):
+                kept.taken_version = kept.taken_version or recorded.version
             case _:
                 pass
 
     def store(self) -> None:
-        for run_id, kept in self._kept.items():
-            if kept.now is not None and kept.now is not kept.stored:
-                _store(self._sql, kept.now, kept.taken_version, is_new=kept.stored is None)
-            if kept.now is None or kept.now.ended:
-                self._memory.pop(run_id, None)
-            else:
-                self._memory[run_id] = kept.now
-
-    def _found(self, run_id: str) -> _Kept:
-        kept = self._kept.get(run_id)
-        if kept is None:
-            row: RunOutcome | None = self._memory.get(run_id)
-            kept = self._kept[run_id] = _Kept(row, row)
-        return kept
+        for run_id, kept in self._changed.items():
+            _store(self._sql, kept)
+            kept.is_stored, kept.taken_version = True, None
+            if kept.row.ended:
+                del self._memory[run_id]
 
 
-def _store(sql: Sql, outcome: RunOutcome, taken_version: int | None, *, is_new: bool) -> None:
-    usage = outcome.usage
+def _store(sql: Sql, kept: _Kept) -> None:
+    outcome, usage = kept.row, kept.row.usage
     tokens, cost = (0, 0) if usage is None else (usage.tokens, usage.cost_micros or 0)
-    changing = (int(outcome.ended), outcome.status, outcome.position, tokens, cost, taken_version)
-    state = STORED.whole(outcome)
-    if is_new:
+    changing = (
+        int(outcome.ended),
+        outcome.status,
+        outcome.position,
+        tokens,
+        cost,
+        kept.taken_version,
+        pack(kept.small),
+    )
+    if not kept.is_stored:
         sql.execute(
             "INSERT INTO run_outcomes (ended, status, position, tokens, cost_micros, taken_version, state, accepted, "
             "run_id, session, root) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *changing,
-                state,
                 outcome.accepted,
                 packed(outcome.run_id),
                 hashed(outcome.session_key),
@@ -184,7 +196,7 @@ def _store(sql: Sql, outcome: RunOutcome, taken_version: int | None, *, is_new: 
     sql.execute(
         "UPDATE run_outcomes SET ended = ?, status = ?, position = ?, tokens = ?, cost_micros = ?, "
         "taken_version = COALESCE(taken_version, ?), state = ? WHERE accepted = ?",
-        (*changing, state, outcome.accepted),
+        (*changing, outcome.accepted),
     )
 
 
