@@ -126,6 +126,7 @@ with on_demand(globals()):
         PickingView,
         PlainView,
         View,
+        asks,
         take_in,
     )
 
@@ -201,6 +202,7 @@ __all__ = [
     "among",
     "as_it_is",
     "asked",
+    "asks",
     "checkpoints_of",
     "damage",
     "damaged",

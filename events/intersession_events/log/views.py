@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
 
 from intersession_events.facts import Event
 from intersession_events.log.log import Moment
@@ -61,7 +61,6 @@ class Known(NamedTuple):
     """What it knows of its rows from the batches before. It is emptied where one may have been undone."""
 
 
-@runtime_checkable
 class AskingView(View, Protocol):
     """A view that knows what it will ask its own tables to take events in before these have their positions.
 
@@ -81,17 +80,22 @@ InlineView: TypeAlias = PlainView | AskingView
 """A view that can be written in the transaction of the append itself, so that one's own writes are always read."""
 
 
+def asks(view: InlineView) -> TypeGuard[AskingView]:
+    """Whether a view says what it will ask. Each page is asked for it: `isinstance` goes through all that a protocol has."""
+    return hasattr(view, "questions")
+
+
 def take_in(view: InlineView, sql: Sql, events: Sequence[Recorded]) -> None:
     """Have a view take events in. One that asks is answered here and now, and remembers nothing.
 
     It raises what the view raises; then all of it has to be undone.
     """
-    if isinstance(view, AskingView):
+    if asks(view):
         coming = [(one.stream, one.event) for one in events]
         memory = Memory()
         view.apply_answered(sql, events, Known(asked(sql, view.questions(coming, memory)), memory))
     else:
-        view.apply(sql, events)
+        cast("PlainView", view).apply(sql, events)
 
 
 @runtime_checkable

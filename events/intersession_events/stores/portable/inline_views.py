@@ -9,7 +9,6 @@ import msgspec
 
 from intersession_events.crash_points import crash_point
 from intersession_events.log import (
-    AskingView,
     Coming,
     InlineView,
     Known,
@@ -21,6 +20,7 @@ from intersession_events.log import (
     Sql,
     SqlValue,
     Together,
+    asks,
     take_in,
 )
 from intersession_events.stores.database import Cursor, Failures, attempt
@@ -86,7 +86,7 @@ class InlineViews:
         self._views = {view.name: view for view in views}
         if len(self._views) != len(views):
             raise ValueError(f"two inline views have one name: {sorted(view.name for view in views)}")
-        self._asking = {view.name: view for view in views if isinstance(view, AskingView)}
+        self._asking = {view.name: view for view in views if asks(view)}
         self._memories = {name: Memory() for name in self._asking}
         self._topics = {view.name: frozenset(view.topics) for view in views if isinstance(view, PickingView)}
         self._live: Mapping[str, int] = {}
