@@ -6,7 +6,9 @@ counted half as much again as it has, JSON and code about the same. A server tha
 """
 
 import string
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Final
 
 from intersession_actors.prompt.fencing import shorter_quotes
@@ -86,16 +88,19 @@ def fit(
     context: str,
     *,
     room: int,
-    is_at_hand: Callable[[int], bool],
+    at_hand: tuple[int, Sequence[int]] | None = None,
+    may_read: bool = True,
 ) -> Fit:
     """Return what is left out of a context that has more tokens than there is room for.
+
+    `at_hand` says from which message of the transcript on they need not be read, and how many tokens each of these has; None: all.
 
     The instructions and the message to answer are always in: if that message, or what the instructions quote, is too long by
     itself, it is cut. Then come the newest of what earlier attempts did, and the newest whole turns of the transcript, as many as
     there is room for. In these a text of more than half as many characters as there is room for tokens is cut.
 
     Raises:
-        NotAtHand: messages of the transcript have to be read for that (`is_at_hand`).
+        NotAtHand: messages of the transcript have to be read for that, and may not be (`may_read`).
     """
     left = room - _NOTES
     asked_chars, needed = _cut_to_fit(asked, context, left)
@@ -103,15 +108,14 @@ def fit(
     earlier_chars = max(room // 2, _LEAST_CHARS)
     if partial:
         left -= _NOTES
-    partial_from, left = _newest(partial, left, earlier_chars, begins=_is_no_result)
+    every_tokens = 0, [tokens_of(one) for one in partial]
+    partial_from, left = _newest(partial, every_tokens, left, earlier_chars, begins=_is_no_result)
     left_out = len(transcript)
     if partial_from == 0:
-
-        def look_at(number: int) -> None:
-            if not is_at_hand(number):
-                raise NotAtHand(f"message {number} of {len(transcript)}")
-
-        left_out, left = _newest(transcript, left, earlier_chars, begins=_is_asked, look_at=look_at)
+        start, tokens = at_hand or (0, [tokens_of(one) for one in transcript])
+        left_out, left = _newest(
+            transcript, (start, tokens), left, earlier_chars, begins=_is_asked, may_read=may_read
+        )
     return Fit(
         left_out=left_out,
         partial_left_out=partial_from,
@@ -138,35 +142,49 @@ def _longest(message: Message) -> int:
 
 def _newest(
     messages: Sequence[Message],
+    at_hand: tuple[int, Sequence[int]],
     room: int,
     most_chars: int,
     *,
     begins: Callable[[Message], bool],
-    look_at: Callable[[int], None] = lambda _: None,
+    may_read: bool = True,
 ) -> tuple[int, int]:
     """Return from which message on there is room for all, and how much room is left.
 
-    One that may come first `begins` a turn, and no call before it has its result behind it. A result whose call does not come
-    within two turns before it has none.
+    It `begins` a turn in which each result of a tool has its call before it. Texts of more than so many characters are cut.
     """
-    first, left = len(messages), room
-    results: set[str | None] = set()
-    seen_before: set[str | None] = set()
-    for number in reversed(range(len(messages))):
-        look_at(number)
+    start, tokens = at_hand
+
+    def cost(number: int) -> int:
+        return tokens_of(shortened(messages[number], most_chars))
+
+    # Long transcripts are gone through by their tokens: a text has a third as many as characters, or more.
+    costs = [each if 3 * each <= most_chars else cost(number) for number, each in enumerate(tokens, start)]
+    sums = list(accumulate(reversed(costs)))
+    fitting = bisect_right(sums, room)
+    first, room = len(messages) - fitting, room - (sums[fitting - 1] if fitting else 0)
+    if start and fitting == len(tokens):
+        if not may_read:
+            raise NotAtHand(f"message {start - 1} of {len(messages)}")
+        while first and (needed := cost(first - 1)) <= room:
+            first, room = first - 1, room - needed
+    while first < len(messages) and not (begins(messages[first]) and _is_whole(messages, first, begins)):
+        room += cost(first)
+        first += 1
+    return first, room
+
+
+def _is_whole(messages: Sequence[Message], first: int, begins: Callable[[Message], bool]) -> bool:
+    """Whether each result of the turn that begins with a message has its call before it there."""
+    called: set[str | None] = set(calls_of(messages[first]))
+    for number in range(first + 1, len(messages)):
         message = messages[number]
-        room -= tokens_of(shortened(message, most_chars))
-        if room < 0:
-            break
-        if message.role == "toolResult":
-            results.add(message.tool_call_id)
-        results -= set(calls_of(message))
         if begins(message):
-            results -= seen_before
-            if not results:
-                first, left = number, room
-            seen_before = set(results)
-    return first, left
+            return True
+        if message.role == "toolResult" and message.tool_call_id not in called:
+            return False
+        called.update(calls_of(message))
+    return True
 
 
 def _is_asked(message: Message) -> bool:

@@ -51,9 +51,8 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
                 self.partial,
                 self.system_context,
                 room=room,
-                is_at_hand=lambda number: (
-                    may_read or not isinstance(transcript, Transcript) or transcript.is_at_hand(number)
-                ),
+                at_hand=transcript.tokens_at_hand() if isinstance(transcript, Transcript) else None,
+                may_read=may_read,
             )
         except NotAtHand:
             return None
@@ -306,9 +305,10 @@ class TranscriptFold:
 
     def _add(self, message: facts.Message) -> None:
         encoded = _ENCODER.encode(message)
-        self.window.add(message, len(encoded))
+        tokens = tokens_of(message)
+        self.window.add(message, len(encoded), tokens)
         self.size += len(encoded)
-        self.tokens += tokens_of(message)
+        self.tokens += tokens
         self._chain = hashlib.sha256(self._chain + encoded).digest()
 
 

@@ -9,6 +9,7 @@ from itertools import islice
 from operator import eq
 from typing import Final, NamedTuple, cast, overload
 
+from intersession_actors.prompt.fitting import tokens_of
 from intersession_events.facts import Message
 
 PAGE: Final = 256
@@ -28,11 +29,12 @@ def nothing_earlier(window: "Window", start: int, stop: int) -> Iterator[Message
 
 
 class _Kept(NamedTuple):
-    """Messages from one number on, and the bytes that each has as JSON."""
+    """Messages from one number on, with the bytes that each has as JSON, and the tokens that it has at most."""
 
     start: int
     messages: list[Message]
     sizes: list[int]
+    tokens: list[int]
 
 
 class Window:
@@ -58,7 +60,7 @@ class Window:
         """The bytes of what is at hand, as JSON."""
         self._earlier = earlier
         self._room = room
-        self._kept = _Kept(start, [], [])
+        self._kept = _Kept(start, [], [], [])
 
     @property
     def start(self) -> int:
@@ -71,9 +73,10 @@ class Window:
         kept = self._kept
         return kept.start + len(kept.messages)
 
-    def add(self, message: Message, size: int) -> None:
-        """Take the next message, with its size in bytes as JSON."""
+    def add(self, message: Message, size: int, tokens: int) -> None:
+        """Take the next message, with its size in bytes as JSON, and the tokens that it has at most."""
         kept = self._kept
+        kept.tokens.append(tokens)
         kept.sizes.append(size)
         kept.messages.append(message)
         self.size += size
@@ -82,13 +85,13 @@ class Window:
 
     def shrink(self, room: int) -> None:
         """Let go of the oldest messages, until the rest fits the limit of bytes."""
-        start, messages, sizes = self._kept
+        start, messages, sizes, tokens = self._kept
         gone = 0
         while gone < len(messages) and self.size > room:
             self.size -= sizes[gone]
             gone += 1
         # A reader may be at the old list: it is left as it is.
-        self._kept = _Kept(start + gone, messages[gone:], sizes[gone:])
+        self._kept = _Kept(start + gone, messages[gone:], sizes[gone:], tokens[gone:])
 
     def put_before(self, messages: Sequence[Message], sizes: Sequence[int]) -> bool:
         """Take back the messages that stand right before those at hand, if there is room for them."""
@@ -97,15 +100,20 @@ class Window:
             return False
         kept = self._kept
         self.size += size
-        self._kept = _Kept(kept.start - len(messages), [*messages, *kept.messages], [*sizes, *kept.sizes])
+        self._kept = _Kept(
+            kept.start - len(messages),
+            [*messages, *kept.messages],
+            [*sizes, *kept.sizes],
+            [*map(tokens_of, messages), *kept.tokens],
+        )
         return True
 
     def take_out(self) -> tuple[int, list[Message], list[int]]:
         """Return what is at hand, with the number of the first one and the bytes of each, and let go of it."""
-        kept = self._kept
+        start, messages, sizes, _ = self._kept
         self.size = 0
-        self._kept = _Kept(self.end, [], [])
-        return kept
+        self._kept = _Kept(self.end, [], [], [])
+        return start, messages, sizes
 
     def between(self, first: int, stop: int) -> Iterator[Message]:
         """Yield messages by their numbers, `first <= number < stop`: first what has to be read, then what is at hand."""
@@ -116,12 +124,17 @@ class Window:
 
     def at_hand(self, end: int) -> tuple[int, list[Message]]:
         """Return the number of the first message at hand, and the messages from there up to an end, not to be changed."""
-        start, messages, _ = self._kept
+        start, messages, _, _ = self._kept
         return start, messages[: max(end - start, 0)]
+
+    def tokens_at_hand(self, end: int) -> tuple[int, list[int]]:
+        """Return the number of the first message at hand, and the tokens that each has at most, from there up to an end."""
+        start, _, _, tokens = self._kept
+        return start, tokens[: max(end - start, 0)]
 
     def one(self, number: int) -> Message | None:
         """Return a message by its number, if it is at hand."""
-        start, messages, _ = self._kept
+        start, messages, _, _ = self._kept
         return messages[number - start] if number >= start else None
 
     def transcript(self) -> "Transcript":
@@ -169,6 +182,10 @@ class Transcript(Sequence[Message]):
         first, last = min(wanted[0], wanted[-1]), max(wanted[0], wanted[-1])
         found = tuple(self._window.between(first, last + 1))
         return found if wanted.step == 1 else tuple(found[number - first] for number in wanted)
+
+    def tokens_at_hand(self) -> tuple[int, list[int]]:
+        """Return the number of the first message at hand, and the tokens that each has at most, from there on."""
+        return self._window.tokens_at_hand(self._end)
 
     def is_at_hand(self, number: int) -> bool:
         """Whether a message need not be read from the log."""

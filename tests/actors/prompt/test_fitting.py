@@ -1,13 +1,23 @@
 """What of a context is shown where all of it is more than a model takes: whole turns, calls with their results, the newest."""
 
 import json
+import sys
 from typing import Final
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.prompt import RunContext, context_shown, fence, shown_of, tokens_in, tokens_of
+from intersession_actors.prompt import (
+    NotAtHand,
+    RunContext,
+    context_shown,
+    fence,
+    shown_of,
+    tokens_in,
+    tokens_of,
+)
+from intersession_actors.prompt.fitting import fit
 from intersession_events.facts import ImageBlock, Message, Provenance, ToolCallBlock, text_of
 
 PERSON: Final = Provenance(kind="external_user")
@@ -200,3 +210,42 @@ def test_other_parts_left_out_are_another_context_hash() -> None:
 
     assert len(hashes) == 3
     assert "h" not in hashes
+
+
+@pytest.mark.clause("CTX-2")
+def test_what_fits_of_a_long_transcript_is_found_without_going_through_its_messages() -> None:
+    """Before: each run of a session that is longer than its window counted the tokens of all that there was room for."""
+    transcript = turns(1_000)
+    tokens = [tokens_of(one) for one in transcript]
+    calls = 0
+
+    def count(_frame: object, event: str, _what: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        found = fit(transcript, asked("now?"), (), "", room=sum(tokens) // 2, at_hand=(0, tokens))
+    finally:
+        sys.setprofile(None)
+
+    assert 1_900 < found.left_out < 2_100
+    assert calls < 60
+
+
+@pytest.mark.clause("CTX-2")
+@given(hand=st.integers(0, 48), room=st.integers(300, 4_000))
+def test_what_fits_does_not_depend_on_what_is_at_hand(hand: int, room: int) -> None:
+    transcript, message = turns(12), asked("now?")
+    whole = fit(transcript, message, (), "", room=room)
+    at_hand = (hand, [tokens_of(one) for one in transcript[hand:]])
+
+    assert fit(transcript, message, (), "", room=room, at_hand=at_hand) == whole
+    try:
+        found = fit(transcript, message, (), "", room=room, at_hand=at_hand, may_read=False)
+    except NotAtHand:
+        assert hand > 0
+        assert whole.left_out < hand + 4, "all that is at hand fits, and perhaps more"
+    else:
+        assert found == whole
+        assert hand == 0 or whole.left_out > hand
