@@ -254,7 +254,7 @@ POOLS = re.compile(
 # Commands alone, which end with their main thread; and the pool that stands in for asyncio's.
 POOLED = {
     "intersession.cli.host.beside",
-    "intersession.cli.time_travel.forking",
+    "intersession.cli.time_travel.fork",
     "intersession_actors.host.own_threads",
 }
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem
+from intersession.cli.commands.demo import play_round
 from intersession.cli.commands.demo_agents import AGENTS, CONFIG
-from intersession.cli.commands.demo_play import play_round
 from intersession_actors.channels import Channel
 from support.any_log import Logs
 from support.running import merged

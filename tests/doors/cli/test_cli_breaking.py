@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
-from intersession.cli.shell.breaking import broken
+from intersession.cli.shell.output import broken
 
 CONSOLE = Console(width=200)
 WORDS = st.lists(st.text("ab←…", min_size=1, max_size=30), min_size=1, max_size=12)

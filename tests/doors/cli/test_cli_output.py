@@ -17,9 +17,8 @@ from rich.table import Table
 from rich.text import Text
 
 from intersession.cli import main
-from intersession.cli.shell import Screen, one_line, safe
-from intersession.cli.shell.old_encodings import LEGIBLE
-from intersession.cli.shell.output import NARROW
+from intersession.cli.shell.output import LEGIBLE, NARROW
+from intersession.cli.shell.terminal import Screen, one_line, safe
 from support.every_day import every_day
 from support.hostile import given as given_of
 from support.hostile import rows

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from intersession import DeliveryRefused, MemoryChannel, Outbound, SessionSystem, Turn
-from intersession.cli.questions.endings import CODES, ends_named, in_words
+from intersession.cli.questions.runs import CODES, ends_named, in_words
 from intersession_events import facts
 from support.doors.command_line import ran
 from support.running import Booth, Gate, recorded, wait_for, wait_for_number

@@ -11,8 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from intersession import SessionSystem, echo, open_log
-from intersession.cli.stepping.drawn import DrawnRun
-from intersession.cli.stepping.over import TextScreen
+from intersession.cli.stepping.parts import DrawnRun, TextScreen
 from intersession.cli.stepping.screen import StepScreen
 from intersession.cli.stepping.stepper import Stepper
 from intersession_actors.debugger import Debugger

@@ -12,10 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from intersession.cli import main
-from intersession.cli.host import folding
-from intersession.cli.shell import Screen, one_line, safe
-from intersession.cli.shell.documents import json_text
-from intersession.cli.shell.terminal import shown
+from intersession.cli.host.reading import folding
+from intersession.cli.shell.terminal import Screen, json_text, one_line, safe, shown
 from intersession_events.facts import TextBlock, ToolCallBlock
 from support.doors.command_line import DemoLog, Ran, ran
 from support.hostile import given as given_of

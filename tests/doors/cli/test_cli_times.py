@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from intersession.cli.shell import clock, day
+from intersession.cli.shell.times import clock, day
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

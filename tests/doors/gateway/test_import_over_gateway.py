@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from intersession import ImportFailed, SessionSystem, ToolRefused, echo
-from intersession.cli.host import import_beside
-from intersession.cli.host.beside import METHOD
+from intersession.cli.host.beside import METHOD, import_beside
 from intersession.gateway.admission import is_this_machine
 from intersession.gateway.protocol.client import GatewayClient
 from intersession_actors.errors import RefusalCode

@@ -13,8 +13,9 @@ import pytest
 from playwright.sync_api import expect
 
 from intersession import SessionSystem, Turn
-from intersession.cli.host import forking_beside, reader_of
-from intersession.cli.shell import Reading
+from intersession.cli.host.hosting import forking_beside
+from intersession.cli.host.reading import reader_of
+from intersession.cli.shell.answer import Reading
 from intersession.web import Deed
 from intersession.web.questions.called import with_names
 from intersession.web.questions.of_runs import RunsAsked, runs

@@ -14,8 +14,9 @@ import pytest
 
 import intersession.web
 from intersession import SessionSystem
-from intersession.cli.host import forking_beside, reader_of
-from intersession.cli.shell import Reading
+from intersession.cli.host.hosting import forking_beside
+from intersession.cli.host.reading import reader_of
+from intersession.cli.shell.answer import Reading
 from intersession.web import Alone, Coming, Deed, file_at
 from intersession.web.questions.of_forks import Forks, forks
 from intersession.web.questions.of_the_log import Integrity, integrity

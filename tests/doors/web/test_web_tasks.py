@@ -9,8 +9,9 @@ from typing import Literal, NamedTuple
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from intersession.cli.host import forking_beside, reader_of
-from intersession.cli.shell import Reading
+from intersession.cli.host.hosting import forking_beside
+from intersession.cli.host.reading import reader_of
+from intersession.cli.shell.answer import Reading
 from intersession.web import Deed
 from intersession_actors.service import Reader
 from support.doors.chromium import WAIT_MS, Tab, chromium

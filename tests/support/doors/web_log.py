@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from intersession import SessionSystem
+from intersession.cli.commands.demo import play_round
 from intersession.cli.commands.demo_agents import AGENTS, CONFIG
-from intersession.cli.commands.demo_play import play_round
 from intersession_actors.channels import MemoryChannel
 from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.hostile import given, rows

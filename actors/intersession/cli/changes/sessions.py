@@ -1,16 +1,23 @@
-"""`abort`, `reset`, `label`, `delete` and `erase`: what the operator can do to a session, with a host or without."""
+"""What the operator does to sessions and runs, with a host or without: `abort`, `reset`, `label`, `delete`, `erase`, `retry`, `hold`, `release`."""
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Final
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
-from intersession.cli.host import operator_of
-from intersession.cli.shell import READING, Answer, Reading, Screen, UsageError
+from intersession.cli.host.hosting import Operating, operator_of
+from intersession.cli.shell.answer import OK, READING, REFUSED, Agents, Answer, Reading, UsageError
+from intersession.cli.shell.terminal import Screen, safe
 from intersession_actors.debugger import run_meant, session_named
 from intersession_actors.errors import ToolRefused
+from intersession_actors.gate import WAIT
 from intersession_actors.service import Reader
+from intersession_events.facts import ExchangeClosed, ExchangeHeld, HoldBefore, Release
+from intersession_events.keys import SessionKey
+from intersession_events.log import parts_in
 from intersession_events.plain_json import JsonMapping, JsonObject
+from intersession_projections.wording import HELD_BEFORE
 
 Session = Annotated[str, Parameter(help="The session: its key in any form, its short name, or a session id.")]
 
@@ -146,3 +153,213 @@ def _changed(
         screen.line(told(answer))
 
     return Answer(answer, show)
+
+
+_AT_ONCE_S: Final = 20.0
+"""So long is waited in one call: a gateway that is gone shows no later than that."""
+
+
+def retry(
+    run: Annotated[str, Parameter(help="The run that failed: its id, or how that begins.")],
+    /,
+    *,
+    agents: Agents = None,
+    timeout: Annotated[
+        float,
+        Parameter(
+            help="Seconds to wait for the answer, up to 86400; 0 does not wait. Default: 30.",
+            validator=Number(gte=0, lte=WAIT.most),
+        ),
+    ] = 30.0,
+    reading: Reading = READING,
+) -> Answer:
+    """Have the message of a run that failed answered after all.
+
+    Its words are recorded anew in the same session, and a new run answers them; the text goes where that of
+    the failed one would have gone. Asked for again, it is the same run. Where the log has a host, it
+    does the work; else this command does, with the agents that --agents names, or the configuration. Without
+    the session's agent the run waits for the next host that has it.
+    """
+    with operator_of(reading, agents=agents) as operator:
+        meant = run_meant(operator.reader, run)
+        value = operator.call("runs.retry", {"runId": run if meant is None else meant.run_id})
+        value |= _end(operator, value, timeout)
+    return Answer(value, lambda screen: _show(screen, value), REFUSED if _has_failed(value) else OK)
+
+
+def _end(operator: Operating, accepted: JsonMapping, seconds: float) -> JsonObject:
+    """Wait for the end of a run, where somebody is there who answers; return how it stands."""
+    agent_id = SessionKey.recorded(accepted["sessionKey"]).agent_id
+    left = seconds if agent_id in operator.call("status", {})["agents"] else 0.0
+    while True:
+        asked = {"runId": accepted["runId"], "timeoutMs": round(min(left, _AT_ONCE_S) * 1000)}
+        answer = operator.call("agent.wait", asked)
+        left -= _AT_ONCE_S
+        if left <= 0 or "runState" not in answer:
+            return answer
+
+
+def _has_failed(value: JsonMapping) -> bool:
+    return value["status"] != "ok" and "runState" not in value
+
+
+def _show(screen: Screen, value: JsonMapping) -> None:
+    run_id = value["runId"]
+    if "runState" in value:
+        screen.line(safe("accepted", "bold green"), f"  run {run_id} tries {value['retryOf']} again")
+        screen.line(safe(f"  not over: `intersession replay {run_id}` shows how far it is", "dim"))
+        return
+    failed = _has_failed(value)
+    screen.line(
+        safe(value["status"], "bold red" if failed else "bold green"),
+        f"  run {run_id} tries {value['retryOf']} again",
+    )
+    if value.get("reply"):
+        screen.indented(value["reply"], 4)
+    if "error" in value:
+        screen.line("  ", str(value["error"]))
+    if failed:
+        screen.line(
+            safe(
+                f"  `intersession replay {run_id}` shows why; `intersession retry {run_id}` has that tried again",
+                "dim",
+            )
+        )
+
+
+What = Annotated[
+    str,
+    Parameter(
+        help="The exchange: its id or that of a run of it, or how that begins. Or a session: all of its exchanges, those "
+        "to come as well."
+    ),
+]
+
+
+def hold(
+    what: What,
+    /,
+    *,
+    before: Annotated[
+        HoldBefore,
+        Parameter(
+            help="Stop before the next text that goes on, before the next reply, before every text, or before the announce. "
+            "Default: next."
+        ),
+    ] = "next",
+    reading: Reading = READING,
+) -> Answer:
+    """Have an exchange stop before a text goes on.
+
+    It stays there until it is released, also over a restart. A running attempt is not cut off: what it answers is what is held.
+    """
+    with operator_of(reading) as operator:
+        answer = operator.call("exchanges.hold", _named(operator.reader, what) | {"before": before})
+
+    def show(screen: Screen) -> None:
+        if "sessionKey" in answer:
+            held = answer["sessionKey"]
+            screen.line(f"{held} is held: its exchanges stop before {HELD_BEFORE[before]}")
+        elif "held" in answer:
+            held = answer["runId"]
+            screen.line(f"{held} is held ({answer['held']['step']})")
+        else:
+            held = answer["runId"]
+            screen.line(f"{held} stops before {HELD_BEFORE[before]}")
+        screen.line(
+            safe(
+                f"  `intersession runs --held` shows what has stopped, `intersession release {held}` lets it go on",
+                "dim",
+            )
+        )
+
+    return Answer(answer, show)
+
+
+def release(
+    what: What,
+    /,
+    *,
+    edit: Annotated[
+        str | None, Parameter(help="Have this text go on in the place of the one that is held.")
+    ] = None,
+    drop: Annotated[bool, Parameter(help="Leave the text out: as if the agent had said nothing.")] = False,
+    end: Annotated[bool, Parameter(help="End the exchange: nothing of it goes on.")] = False,
+    for_good: Annotated[bool, Parameter(help="Do not hold this exchange again.")] = False,
+    hold_id: Annotated[
+        str | None,
+        Parameter(
+            name="--hold", help="The hold that is meant, so that saying it twice releases nothing else."
+        ),
+    ] = None,
+    agents: Agents = None,
+    timeout: Annotated[
+        float,
+        Parameter(
+            help="With --agents, seconds without an event after which it is not waited for any longer. Default: 30.",
+            validator=Number(gte=0, lte=WAIT.most),
+        ),
+    ] = 30.0,
+    reading: Reading = READING,
+) -> Answer:
+    """Let a held exchange go on: as it is, edited, or not.
+
+    With --edit another text goes on, with --drop none, with --end the exchange is over.
+
+    Of a session, all that is held of it, and what is to come is not held any more. Where the log has a host, it goes
+    on at once; else the release is recorded, and the next start goes on with it, or this command with --agents.
+    """
+    if (edit is not None) + drop + end > 1:
+        raise UsageError("give one of --edit, --drop and --end")
+    action: Release = "edit" if edit is not None else "drop" if drop else "end" if end else "go_on"
+    with operator_of(reading, agents=agents) as operator:
+        asked: JsonObject = {"action": action, "forGood": for_good}
+        asked |= {} if edit is None else {"text": edit}
+        asked |= {} if hold_id is None else {"holdId": hold_id}
+        after = operator.reader.log.head()
+        answer = operator.call("exchanges.release", _named(operator.reader, what) | asked)
+        if agents is not None:
+            _wait(operator, answer, after, timeout)
+    return Answer(answer, lambda screen: _show_released(screen, answer))
+
+
+def _wait(operator: Operating, answer: JsonMapping, after: int, seconds: float) -> None:
+    """Wait until what was released here is over, or held again, or nothing came for this many seconds."""
+    flows = operator.reader.flows
+    named = (answer["runId"],) if "runId" in answer else answer["released"]
+    under_way = {f"exchange:{flows.exchange_of_run(run_id)}" for run_id in named}
+    for recorded in parts_in(operator.events(after, quiet_s=seconds)) if under_way else ():
+        if isinstance(recorded.event, ExchangeClosed | ExchangeHeld):
+            under_way.discard(recorded.stream)
+        if not under_way:
+            return
+
+
+def _show_released(screen: Screen, answer: JsonMapping) -> None:
+    again = ", as it was before" if answer["again"] else ""
+    if "sessionKey" in answer:
+        released = answer["released"]
+        screen.line(f"{answer['sessionKey']} is not held{again}; {len(released)} exchanges go on")
+        for run_id in released:
+            screen.line(f"  {run_id}")
+    elif answer["status"] == "withdrawn":
+        screen.line(f"{answer['runId']} had not stopped, and does not stop any more")
+    else:
+        screen.line(f"{answer['runId']} is released ({answer['action']}){again}")
+
+
+def _named(reader: Reader, what: str) -> JsonObject:
+    """Return what a method is told of an exchange, or of a session.
+
+    Raises:
+        ToolRefused: it names neither.
+    """
+    run = run_meant(reader, what)
+    if run is not None:
+        return {"runId": run.run_id}
+    try:
+        return {"sessionKey": session_named(reader, what, field="what")}
+    except ToolRefused as refused:
+        raise ToolRefused(
+            refused.code, f"{refused.error}; `intersession runs --held` shows what is held"
+        ) from None

@@ -1,1 +1,1 @@
-"""The commands: one module each, loaded when it is called."""
+"""The commands."""

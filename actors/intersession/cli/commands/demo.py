@@ -1,30 +1,36 @@
 """`intersession demo`: runs a real exchange on a real log, and reads all of it back from there."""
 
 import io
+import resource
 import shlex
 import shutil
 import sys
 import tempfile
+import threading
+import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
 
-from intersession.cli.commands.demo_agents import host
-from intersession.cli.commands.demo_loop import looped
-from intersession.cli.commands.demo_play import play_round
+from intersession.cli.commands.demo_agents import GREETING, ORDER, QUESTION, host
 from intersession.cli.commands.replay import Story
-from intersession.cli.shell import Answer, Json, Screen, UsageError, safe
-from intersession.cli.story import find_subject
-from intersession_actors.channels import console_channel
+from intersession.cli.shell.answer import Answer, Json, UsageError
+from intersession.cli.shell.terminal import Screen, safe
+from intersession.cli.story.subject import find_subject
+from intersession_actors.channels import Channel, console_channel
 from intersession_actors.config import load_config
+from intersession_actors.disclosure import redact_raw
 from intersession_actors.runtime import SystemClock
 from intersession_actors.service import Reader
+from intersession_actors.system import SessionSystem
 from intersession_events.errors import NoSuchStore
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import VARIABLE, Located, located, open_log
 from intersession_projections.flows import Position
 from intersession_projections.inline_views import inline_views
+from intersession_projections.tailed_views import take_in
 
 _MOST: Final = 50
 _INTRO: Final = (
@@ -158,3 +164,94 @@ def _findable() -> tuple[str, ...]:
     if shutil.which(beside.name) is not None or not beside.exists():
         return ()
     return (f'export PATH={shlex.quote(str(beside.parent))}:"$PATH"',)
+
+
+_MIB: Final = 1024 * 1024
+_GROUPS: Final = 50
+"""How many groups the people of a loop speak in, one after the other."""
+
+
+def looped(url: str, rounds: int) -> Answer:
+    """Play it many times, with people in groups that take turns, and measure the process when it has warmed up and after each quarter.
+
+    Sessions sleep and sub-agents are archived soon, so that what is let go of by then is let go of meanwhile.
+    """
+    began = time.monotonic()
+    points = {max(1, rounds // 10), *(rounds * quarter // 4 for quarter in range(1, 5))} - {0}
+    measured: list[JsonObject] = []
+    # A channel that kept what it is given would be measured, too.
+    nowhere = Channel(deliver=lambda _: None)
+    with Screen().progress("Playing") as progress, host(url, channel=nowhere, in_fast_motion=True) as system:
+        for number in range(1, rounds + 1):
+            name = f"ada{number % _GROUPS}"
+            play_round(system, {"chat_id": f"group-{name}", "chat_type": "group", "sender": name})
+            progress(number, rounds)
+            if number in points:
+                measured.append({"round": number, **_of_process()})
+        take_in(system.log, redact_raw)
+        position, log_id = system.log.head(), system.log.log_id
+    store = located(url)
+    value: JsonObject = {
+        "store": store.shown,
+        "logId": log_id,
+        "position": position,
+        "rounds": rounds,
+        "seconds": round(time.monotonic() - began, 3),
+        "storeBytes": Path(store.place).stat().st_size if store.is_file else None,
+        "measured": measured,
+    }
+    return Answer(value, lambda screen: _show_loop(screen, value))
+
+
+def _of_process() -> JsonObject:
+    """Return what this process holds: resident memory, where the system tells, its threads, and its open files."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        files: int | None = len(list(Path("/proc/self/fd").iterdir()))
+    except OSError:
+        return {"memoryBytes": None, "threads": threading.active_count(), "files": None}
+    memory = pages * resource.getpagesize()
+    return {"memoryBytes": memory, "threads": threading.active_count(), "files": files}
+
+
+def _show_loop(screen: Screen, value: JsonObject) -> None:
+    size = "" if value["storeBytes"] is None else f", {value['storeBytes'] / _MIB:.1f} MiB"
+    screen.line(
+        f"{value['rounds']} rounds in {value['seconds']:.1f} s: {value['position']} events{size} in {value['store']}"
+    )
+    for held in value["measured"]:
+        memory = (
+            "memory not known" if held["memoryBytes"] is None else f"{held['memoryBytes'] / _MIB:.1f} MiB"
+        )
+        files = "" if held["files"] is None else f", {held['files']} open files"
+        screen.line(f"  after round {held['round']}: {memory}, {held['threads']} threads{files}")
+
+
+_WAIT_S: Final = 20.0
+_ADA: Final = {"chat_id": "ada", "sender": "ada"}
+
+
+def play_round(system: SessionSystem, chat: Mapping[str, str] = _ADA) -> tuple[str, str]:
+    """Play it once, with one person in her chat; return the ids of the runs that answered her."""
+    _say(system, channel="discord", chat_id="lab", sender="ben", text=GREETING, agent_id="research")
+    asked = _say(system, channel="telegram", text=QUESTION, **chat)
+    _until_over(system)
+    ordered = _say(system, channel="telegram", text=ORDER, **chat)
+    _until_over(system)
+    return asked, ordered
+
+
+def _say(system: SessionSystem, **message: Any) -> str:  # the arguments of `inbound`
+    answer = system.inbound(wait=_WAIT_S, **message)
+    run_id = answer.get("runId")
+    if answer["status"] != "ok" or run_id is None:
+        raise RuntimeError(f"the demo's own agents failed: {answer}")
+    return run_id
+
+
+def _until_over(system: SessionSystem) -> None:
+    """Wait until nothing is open any more."""
+    flows = system.service.flows
+    for _ in system.follow(max(0, system.log.head() - 1), timeout=_WAIT_S):
+        if not (flows.open_exchanges() or flows.open_spawns() or flows.open_deliveries()):
+            return

@@ -15,8 +15,10 @@ from intersession.cli.checks import (
     setting_findings,
     work_findings,
 )
-from intersession.cli.host import host_beside, reader_of, store_url
-from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen, safe
+from intersession.cli.host.beside import host_beside
+from intersession.cli.host.reading import reader_of, store_url
+from intersession.cli.shell.answer import OK, READING, REFUSED, Answer, Reading
+from intersession.cli.shell.terminal import Screen, safe
 from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_actors.failures import Finding, note, process_findings, wrong

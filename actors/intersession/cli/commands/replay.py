@@ -2,57 +2,42 @@
 
 from collections.abc import Iterable
 from functools import cache, partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import msgspec
 from cyclopts import Parameter
 
-from intersession.cli.host import in_fork, reader_of
-from intersession.cli.shell import (
-    READING,
-    Answer,
-    AsOf,
-    Reading,
-    Screen,
-    UsageError,
-    clock,
-    day,
-    duration,
-    moment,
-    one_line,
-    safe,
-)
-from intersession.cli.story import (
-    Beat,
-    BeatPrinter,
-    FlowStory,
+from intersession.cli.host.forks import in_fork
+from intersession.cli.host.reading import reader_of
+from intersession.cli.shell.answer import NOT_VERIFIED, OK, READING, Answer, AsOf, Reading, UsageError
+from intersession.cli.shell.terminal import Screen, one_line, safe
+from intersession.cli.shell.times import clock, day, duration, moment
+from intersession.cli.story.names import Names, names_of
+from intersession.cli.story.printing import BeatPrinter, names_in, show_legend
+from intersession.cli.story.standing import delivery_in_words, standing_in_words
+from intersession.cli.story.subject import (
     FlowSubject,
-    Names,
-    SessionStory,
     SessionSubject,
     Subject,
-    began_ms,
-    delivery_in_words,
     events_of_session,
     find_subject,
-    flow_value,
-    in_words,
-    kind_of,
-    names_in,
-    names_of,
-    show_legend,
-    standing_in_words,
 )
-from intersession_actors.debugger import Stands, View, delivery_value, smells_of_all
+from intersession.cli.story.telling import Beat, FlowStory, SessionStory
+from intersession_actors.debugger import Debugger, Stands, View, delivery_value, smells_of_all
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import has_writer
+from intersession_projections.flow_summary import began_ms, flow_value, in_words, kind_of
 from intersession_projections.flows import held_ms, holds_in
 from intersession_projections.forks import pauses_in, without_pauses
 from intersession_projections.places import Flow, Then, flow_id, read_flow
 from intersession_projections.run_outcomes import RunOutcome, told_in
 from intersession_projections.timeline import Step, steps_of
+
+if TYPE_CHECKING:
+    from intersession_actors.replaying import Replayed  # a story needs no actors
+from intersession_projections.wording import counted
 
 
 def replay(
@@ -93,9 +78,7 @@ def replay(
             raise UsageError("--sealed: name a run (see `intersession runs`), or give --all")
         if steps or tools or as_of is not None:
             raise UsageError("--sealed goes with no option of the story")
-        from intersession.cli.commands.sealed import replay_sealed  # noqa: PLC0415 - a story needs no actors
-
-        return replay_sealed(reading, what)
+        return _sealed(reading, what)
     if what is None:
         raise UsageError("name a run or a session (see `intersession runs`)")
     inside, named = in_fork(reading, what, as_of)
@@ -292,3 +275,32 @@ def _show_steps(screen: Screen, steps: Iterable[Step], names: Names) -> None:
 def _stream(stream: str, names: Names) -> str:
     kind, _, name = stream.partition(":")
     return f"{kind} {names.of(name) if kind == 'session' else name.partition('-')[0]}"
+
+
+def _sealed(reading: Reading, run: str | None) -> Answer:
+    """Replay a run (None: the whole log), and say whether all came out as it was recorded."""
+    with reader_of(reading) as reader, Screen().progress("Replaying") as progress:
+        found = Debugger(View(reader)).replay(run, progress=progress)
+    value = cast("JsonObject", {**found})
+    return Answer(value, lambda screen: _show(screen, found), OK if found["same"] else NOT_VERIFIED)
+
+
+def _show(screen: Screen, found: "Replayed") -> None:
+    what = "the whole log" if found["run"] is None else f"run {found['run']}"
+    differs = found["firstDifference"]
+    style, word = ("bold green", "same") if differs is None else ("bold red", "different")
+    screen.line(
+        safe(f"{word}: ", style),
+        f"{what}, {counted(found['events'], 'event')}: {found['decided']} decided again, {found['given']} given as they were",
+    )
+    if found["walked"]:
+        screen.line("  walked: another system decided some of it, and that can't be decided again")
+    for times in found["notJudged"]:
+        screen.line(f"  not judged: {times}")
+    if differs is None:
+        return
+    screen.line(f"  {differs['text']}")
+    for field in differs["fields"]:
+        screen.line(safe(f"  {field['path']}", "bold"))
+        screen.line(f"    recorded  {field['recorded']!r}")
+        screen.line(f"    now       {field['now']!r}")

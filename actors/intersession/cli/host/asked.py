@@ -13,7 +13,7 @@ from msgspec import inspect as types
 
 from intersession.cli.host.forks import in_fork
 from intersession.cli.host.reading import reader_of
-from intersession.cli.shell import READING, Answer, Cursor, Reading, Since, Until
+from intersession.cli.shell.answer import READING, Answer, Cursor, Reading, Since, Until
 from intersession_actors.debugger import Debugger, Verb, View
 from intersession_events.plain_json import JsonObject
 

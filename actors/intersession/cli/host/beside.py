@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import msgspec
 
 from intersession.cli.host.reading import store_url
-from intersession.cli.shell import Reading
+from intersession.cli.shell.answer import Reading
 from intersession_actors.config import Config, load_config
 from intersession_actors.control import ControlClient
 from intersession_actors.errors import ToolRefused

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import overload
 
 from intersession.cli.host.reading import reader_of, reading_log, store_of
-from intersession.cli.shell import Reading, UsageError
+from intersession.cli.shell.answer import Reading, UsageError
 from intersession_events.errors import IntersessionError
 from intersession_events.forks import forks_called
 from intersession_events.stores import MEMORY

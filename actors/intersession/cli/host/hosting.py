@@ -1,15 +1,26 @@
-"""Makes a command the host of a log for a while, with agents or a system from a module that the user names."""
+"""Makes a command the host of a log, the operator beside its host, or the one that makes forks of it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
-from intersession.cli.host.reading import store_url
-from intersession.cli.shell import Common, UsageError, use_level
-from intersession_actors.agents import Agent
+from intersession.cli.host.beside import host_beside
+from intersession.cli.host.reading import reader_of, store_url
+from intersession.cli.shell.answer import Common, Reading, UsageError
+from intersession.cli.shell.run import use_level
+from intersession_actors.agents import Agent, configured_agents
 from intersession_actors.config import load_config
+from intersession_actors.forking import Cast, ForkDoor, Forker, MadeFork
 from intersession_actors.host import named_object
-from intersession_actors.system import SessionSystem
+from intersession_actors.methods import fork_methods
+from intersession_actors.runtime import MachineThreads
+from intersession_actors.service import Reader
+from intersession_actors.system import SessionSystem, followed
+from intersession_events.log import Recorded
+from intersession_events.machine import random_id
+from intersession_events.plain_json import JsonMapping, JsonObject
+from intersession_events.stores import PortableLog
 
 _EXPECTED: Final = (
     "give module:NAME, where NAME is a dict of agents by id, or a function that takes the store's URL and returns a "
@@ -53,3 +64,74 @@ def _made(factory: Callable[[str | None], object], common: Common, spec: str) ->
     if isinstance(system, SessionSystem):
         return system
     raise UsageError(f"--agents: {spec} returned a {type(system).__name__}; {_EXPECTED}")
+
+
+class Operating(NamedTuple):
+    """A log, and who changes it. `call` calls a method of the system; what it refuses is raised as `ToolRefused`."""
+
+    reader: Reader
+    call: Callable[[str, JsonMapping], JsonObject]
+    here: bool
+    """Whether this command is the log's host, so that what is begun ends with it."""
+
+    def events(self, after: int, *, quiet_s: float) -> Iterator[Recorded]:
+        """Iterate over the events behind a position, until nothing came for this many seconds."""
+        return followed(self.reader.log, after, timeout=quiet_s)
+
+
+@contextmanager
+def operator_of(reading: Reading, *, agents: str | None = None) -> Generator[Operating]:
+    """Be the operator of a log, as `send` is: where it has a host that can be asked, that one does what is asked for.
+
+    `agents` names who answers here; then this command is the host, whatever there is.
+
+    Raises:
+        StoreLocked: its host can't be asked.
+        UsageError: what `agents` names is not there.
+        NoSuchStore: there is no log; none is made.
+    """
+    with reader_of(reading) as reader:
+        beside = host_beside(reading) if agents is None else None
+        if beside is not None:
+            with beside:
+                yield Operating(reader, beside.call, here=False)
+            return
+    with hosted(reading, agents=agents, config=reading.config) as system:
+        yield Operating(system.service.reader, system.gateway.perform, here=True)
+
+
+@contextmanager
+def forking_beside(reader: Reader, reading: Reading) -> Generator[Callable[[str, JsonMapping], JsonObject]]:
+    """Yield what calls the methods of forks of a log that is only read, for a door beside whoever writes it.
+
+    Agents that the configuration has answer in them. What goes on at the end of the block is given up.
+    """
+    named = configured_agents(load_config(reading.config).config).agents
+    threads = MachineThreads()
+
+    def opened(made: MadeFork, cast: Cast) -> SessionSystem:
+        return SessionSystem(made.path, agents=cast.agents, config=cast.config, stopping=cast.stopping)
+
+    def forker(inside: Reader | None) -> Forker:
+        return forker_of(inside or reader, reading, named, afar=True)
+
+    door = ForkDoor(reader.log, threads, forker=forker, opens=opened)
+    try:
+        yield fork_methods(reader, door, threads)
+    finally:
+        door.stop(1.0)
+
+
+def forker_of(reader: Reader, reading: Reading, named: Mapping[str, Agent], *, afar: bool = False) -> Forker:
+    """Return what forks the runs of a log; forks run under what was in force, with the settings that are given on top."""
+    if not isinstance(reader.log, PortableLog):
+        raise UsageError(f"{reader.log.path} is no log that can be forked")
+    return Forker(
+        reader.log,
+        reader,
+        config=None,
+        over=reading.config,
+        new_id=random_id,
+        named=named,
+        afar=afar,
+    )

@@ -5,7 +5,8 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Final
 
-from intersession.cli.shell import Common, Reading, Screen
+from intersession.cli.shell.answer import Common, Reading
+from intersession.cli.shell.terminal import Screen
 from intersession_actors.config import Config, load_config
 from intersession_actors.debugger import as_key
 from intersession_actors.policy import Requester

@@ -1,1 +1,1 @@
-"""Commands of auditors: what is proven of a log, and with which keys. One module each, loaded when it is called."""
+"""Commands of auditors: what is proven of a log, and with which keys."""

@@ -5,8 +5,9 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from intersession.cli.host import reading_log
-from intersession.cli.shell import COMMON, Answer, Common, Json, Screen, UsageError, safe
+from intersession.cli.host.reading import reading_log
+from intersession.cli.shell.answer import COMMON, Answer, Common, Json, UsageError
+from intersession.cli.shell.terminal import Screen, safe
 from intersession_events.errors import BadKey
 from intersession_events.log import checkpoints_of
 from intersession_events.machine import machine_entropy

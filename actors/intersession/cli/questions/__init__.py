@@ -1,1 +1,1 @@
-"""Commands that ask the whole log: one module each, loaded when it is called."""
+"""Commands that ask the whole log."""

@@ -6,10 +6,12 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from intersession.cli.host import reader_of
+from intersession.cli.host.reading import reader_of
 from intersession.cli.questions.paging import PAGE, Page
-from intersession.cli.shell import READING, Answer, Reading, Screen, moment, one_line
-from intersession.cli.story import unknown_names
+from intersession.cli.shell.answer import READING, Answer, Reading
+from intersession.cli.shell.terminal import Screen, one_line
+from intersession.cli.shell.times import moment
+from intersession.cli.story.unknown import unknown_names
 from intersession_actors.debugger import as_key
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader, resolve_target

@@ -6,21 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import App, Parameter
 
-from intersession.cli.host import Asked, asks
+from intersession.cli.host.asked import Asked, asks
 from intersession.cli.questions.paging import PAGE, Page
-from intersession.cli.shell import (
-    OK,
-    READING,
-    REFUSED,
-    Answer,
-    AsOf,
-    Reading,
-    Screen,
-    UsageError,
-    moment,
-    one_line,
-)
-from intersession.cli.story import Names, delivery_in_words, names_of, unknown_names
+from intersession.cli.shell.answer import OK, READING, REFUSED, Answer, AsOf, Reading, UsageError
+from intersession.cli.shell.terminal import Screen, one_line
+from intersession.cli.shell.times import moment
+from intersession.cli.story.names import Names, names_of
+from intersession.cli.story.standing import delivery_in_words
+from intersession.cli.story.unknown import unknown_names
 from intersession_actors.debugger import (
     DELIVERIES,
     LOST,
@@ -45,7 +38,7 @@ from intersession_projections.flows import DeliverySummary
 from intersession_projections.known_names import KnownNames
 
 if TYPE_CHECKING:
-    from intersession.cli.host import Operating
+    from intersession.cli.host.hosting import Operating
 
 deliveries = App(name="deliveries")
 
@@ -109,7 +102,7 @@ def retry(
     takes an idempotency key. Where the log has a host, it does the work; else this command does, with the channels
     that --config names. A text for another channel waits for the next host that has it.
     """
-    from intersession.cli.host import operator_of  # noqa: PLC0415 - a list needs nothing of what writes
+    from intersession.cli.host.hosting import operator_of  # noqa: PLC0415 - a list needs nothing of what writes
 
     if failed:
         if delivery is not None:
@@ -136,7 +129,7 @@ def retry(
 
 def _retry_failed(channel: str | None, reading: Reading) -> Answer:
     """Have all texts that failed tried once more, and wait until nothing happens any more."""
-    from intersession.cli.host import operator_of  # noqa: PLC0415 - as above
+    from intersession.cli.host.hosting import operator_of  # noqa: PLC0415 - as above
 
     with operator_of(reading) as operator:
         flows, after = operator.reader.flows, operator.reader.log.head()

@@ -1,23 +1,34 @@
-"""`intersession messages`: who said what to which session, on whose behalf, and what became of the answers."""
+"""`intersession messages` and `calls`: who said what to which session, on whose behalf, and which tools agents called."""
 
 from collections.abc import Sequence
 from typing import Final
 
-from intersession.cli.host import Asked, asks
+from intersession.cli.host.asked import Asked, asks
 from intersession.cli.questions.paging import PAGE, Page
-from intersession.cli.shell import Answer, Screen, moment, safe
-from intersession.cli.story import Names, delivery_in_words, names_of, unknown_names
+from intersession.cli.shell.answer import Answer
+from intersession.cli.shell.terminal import Screen, one_line, safe
+from intersession.cli.shell.times import moment
+from intersession.cli.story.names import Names, names_of
+from intersession.cli.story.standing import delivery_in_words
+from intersession.cli.story.unknown import unknown_names
 from intersession_actors.debugger import (
+    CALLS,
     MESSAGES,
+    CallsAnswer,
+    CallsOf,
+    Listed,
     MessagesAnswer,
     MessagesOf,
     Texts,
+    call_value,
+    calls_found,
     messages_found,
     said_value,
     speaker,
 )
 from intersession_actors.service import read_arguments
 from intersession_events.facts import Provenance, text_of
+from intersession_events.plain_json import JsonObject, is_object
 from intersession_events.stores import has_writer
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.said import Said
@@ -102,3 +113,39 @@ def _called(person: Provenance) -> str:
     if person.sender is None:
         return f"somebody on {channel} (not recorded who)"
     return f"{person.sender_name or person.sender} on {channel}"
+
+
+_TEXT = 100
+
+
+@asks(CALLS)
+def calls(asked: Asked[CallsAnswer], *, page: Page = PAGE) -> Answer:
+    """List the calls of tools that agents made.
+
+    Newest first: which session called what with which arguments, and what the tool gave. Calls of an import are among them.
+    """
+    with asked.view() as view:
+        rows, cursor = calls_found(view, read_arguments(CallsOf, asked.given | page.given), page.most)
+        values = [call_value(row) for row in rows]
+        names = names_of(view.log, [row.session_key for row in rows])
+    return page.listing(Listed(values, cursor)).answer(
+        "calls", lambda value: value, lambda screen, found: _show_calls(screen, found, names), what="call"
+    )
+
+
+def _show_calls(screen: Screen, found: Sequence[JsonObject], names: Names) -> None:
+    for call in found:
+        run = f"  run {call['runId']}" if "runId" in call else ""
+        screen.one_line(
+            safe(f"#{call['position']}  {moment(call['timeMs'])}  ", "dim"),
+            safe(f"{names.of(call['sessionKey'])} calls {call['tool']}", "bold"),
+            safe(run, "dim"),
+        )
+        screen.one_line("    ", one_line(call["arguments"], _TEXT))
+        result = call.get("result")
+        if is_object(result):
+            gave = safe(f"    #{result['position']} ", "dim")
+            style = "red" if call["failed"] else ""
+            screen.one_line(gave, safe("gave ", style), one_line(result["text"], _TEXT))
+        else:
+            screen.line(safe("    nothing was given back", "dim"))

@@ -8,8 +8,9 @@ from typing import Annotated, Final, Generic, TypeVar
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from intersession.cli.shell import Answer, Cursor, Screen, Since, Until, UsageError, safe
-from intersession.cli.story import Unknown, tell_unknown
+from intersession.cli.shell.answer import Answer, Cursor, Since, Until, UsageError
+from intersession.cli.shell.terminal import Screen, safe
+from intersession.cli.story.unknown import Unknown, tell_unknown
 from intersession_actors.debugger import Listed, paged
 from intersession_actors.gate import LISTED
 from intersession_actors.service import Reader

@@ -1,29 +1,66 @@
 """`intersession runs`: the exchanges, spawns and runs of a log, with the ids that `replay` takes."""
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Final, cast, get_args
 
 from cyclopts import Parameter
 
-from intersession.cli.host import Asked, asks
-from intersession.cli.questions.endings import ends_named
+from intersession.cli.host.asked import Asked, asks
 from intersession.cli.questions.paging import PAGE, Page
-from intersession.cli.shell import Answer, AsOf, Screen, moment
-from intersession.cli.story import (
-    Names,
-    began_ms,
-    can_be_retried,
-    kind_of,
-    names_of,
-    standing_in_words,
-    unknown_names,
-)
+from intersession.cli.shell.answer import Answer, AsOf, UsageError
+from intersession.cli.shell.terminal import Screen
+from intersession.cli.shell.times import moment
+from intersession.cli.story.names import Names, names_of
+from intersession.cli.story.standing import can_be_retried, standing_in_words
+from intersession.cli.story.unknown import unknown_names
 from intersession_actors.debugger import RUNS, Runs, RunsAnswer, Stands, runs_found
 from intersession_actors.service import read_arguments
 from intersession_events.stores import has_writer
+from intersession_projections.flow_summary import began_ms, kind_of
 from intersession_projections.flows import ExchangeSummary, SpawnSummary
+from intersession_projections.known_names import near
 from intersession_projections.places import Flow, flow_id, flow_sessions
 from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.wording import CLOSES, FAILURES, LOOP_ENDS, STATUSES
+from intersession_projections.work import WorkEnd
+
+CODES: Final[tuple[WorkEnd, ...]] = get_args(WorkEnd)
+_SHOWN: Final[tuple[Mapping[str, str], ...]] = (
+    cast("Mapping[str, str]", STATUSES),
+    cast("Mapping[str, str]", FAILURES),
+    cast("Mapping[str, str]", LOOP_ENDS),
+    cast("Mapping[str, str]", CLOSES),
+    {"ok": "answered", "error": "task failed", "timeout": "task took too long"},
+    {"ok": "task done"},
+)
+
+
+def ends_named(typed: Iterable[str]) -> tuple[WorkEnd, ...]:
+    """Return the codes of the ends that were typed.
+
+    Raises:
+        UsageError: one is neither a code nor the words of one.
+    """
+    return tuple(code for text in typed for code in _codes(text))
+
+
+def _codes(text: str) -> list[WorkEnd]:
+    wanted = " ".join(text.casefold().split())
+    found: list[WorkEnd] = [
+        code for code in CODES if wanted == code or wanted in map(str.casefold, in_words(code))
+    ]
+    if found:
+        return found
+    alike = near(wanted, CODES)
+    meant = f"; did you mean {' or '.join(alike)}?" if alike else "."
+    known = ", ".join(f"{code} ({in_words(code)[0]})" for code in CODES)
+    raise UsageError(f"--end: {text[:64]!r} is no end{meant} The ends are: {known}")
+
+
+def in_words(code: str) -> list[str]:
+    """Return the words that an end is shown with; those of a code that ends several things are all of theirs."""
+    return [words[code] for words in _SHOWN if code in words]
+
 
 _ENDS = Annotated[
     tuple[str, ...],

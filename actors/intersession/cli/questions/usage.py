@@ -6,8 +6,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from intersession.cli.host import reading_log
-from intersession.cli.shell import COMMON, Answer, Common, Screen, UsageError, safe
+from intersession.cli.host.reading import reading_log
+from intersession.cli.shell.answer import COMMON, Answer, Common, UsageError
+from intersession.cli.shell.terminal import Screen, safe
 from intersession_events.errors import StoreUnavailable
 from intersession_events.log import Log
 from intersession_events.plain_json import JsonObject

@@ -1,11 +1,73 @@
-"""The answer of a command: one value for programs, and how people are shown it; or what it failed with."""
+"""What a command takes and answers: options that several share, its answer, its failure, and what was typed where an error names a field."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple
 
+from cyclopts import CycloptsError, Parameter
+
+from intersession.cli.app import app
 from intersession.cli.shell.terminal import Screen
 from intersession_events.plain_json import JsonObject, JsonValue
+
+Store = Annotated[
+    str | None,
+    Parameter(
+        help="The log: FILE, sqlite:///FILE or postgresql://…. Default: $INTERSESSION_STORE, else ./intersession.db."
+    ),
+]
+Json = Annotated[bool, Parameter(help="Print one JSON document on standard output, and nothing else.")]
+ConfigFile = Annotated[
+    Path | None,
+    Parameter(
+        name="--config", help="The configuration file (JSON5) whose rules hold. Default: all defaults."
+    ),
+]
+Agents = Annotated[
+    str | None,
+    Parameter(
+        help="Who answers: module:NAME of a dict of agents, or of a function that takes the store's URL and "
+        "returns a SessionSystem."
+    ),
+]
+ActingAs = Annotated[
+    str | None, Parameter(name="--as", help="Act as this session: see and reach what it may, and no more.")
+]
+AsOf = Annotated[
+    str | None,
+    Parameter(
+        name=("--at", "--as-of"),
+        help="As it stood at a place: a position, event:ID, an ISO time, head, RUN@start, RUN@reply, RUN@turn:3, "
+        "RUN@announce or RUN@end; +N or -N behind it for steps on or back, -N alone from the head.",
+    ),
+]
+Since = Annotated[str | None, Parameter(help="Only after a place: a position, an ISO time, RUN@start, …")]
+Until = Annotated[str | None, Parameter(help="Only up to a place: a position, an ISO time, RUN@end, …")]
+Cursor = Annotated[str | None, Parameter(help="The page after the one that ended with this cursor.")]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Common:
+    """What every command takes."""
+
+    store: Store = None
+    json: Json = False
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Reading(Common):
+    """What every command takes that reads sessions by the rules of a configuration."""
+
+    config: ConfigFile = None
+
+
+COMMON = Common()
+READING = Reading()
+
 
 OK: Final = 0
 REFUSED: Final = 1
@@ -41,3 +103,46 @@ class Failure(NamedTuple):
     def value(self) -> JsonObject:
         """What `--json` prints."""
         return {"status": self.status, "code": self.code, "error": self.error}
+
+
+_FIELD: Final = re.compile(r"[a-z][A-Za-z]*")
+_CAPITAL: Final = re.compile(r"(?=[A-Z])")
+
+_CALLED: Final[Mapping[str, Sequence[str]]] = {
+    "agentId": ("--agent",),
+    "asOf": ("--at",),
+    "holdId": ("--hold",),
+    "key": ("SESSION", "WHAT"),
+    "kinds": ("--kind",),
+    "label": ("TEXT",),
+    "messageIds": ("--message",),
+    "messageLimit": ("--messages",),
+    "run": ("RUN", "WHAT"),
+    "runId": ("RUN", "WHAT"),
+    "session": ("SESSION", "WHAT"),
+    "sessionKey": ("--to", "--session", "SESSION", "WHAT"),
+    "task": ("MESSAGE",),
+    "text": ("--edit",),
+    "timeoutSeconds": ("--timeout",),
+    "of": ("EVENT|PLACE", "KEY|RUN"),
+}
+"""What fields are called on the command line, where that is not their own name: the first of these that the command has."""
+
+
+def as_typed(words: str, tokens: Sequence[str]) -> str:
+    """Return the words of an error with the name of what was typed in the place of a field; `tokens` are the command's."""
+    field, colon, rest = words.partition(": ")
+    if not colon or not _FIELD.fullmatch(field):
+        return words
+    try:
+        _, apps, _ = app.parse_commands([*tokens])
+        arguments = [argument for argument in apps[-1].assemble_argument_collection() if argument.parse]
+    except (CycloptsError, ValueError):  # what was typed is no command
+        return words
+    names = {name: argument.names for argument in arguments for name in argument.names}
+    option = f"--{_CAPITAL.sub('-', field).lower()}"
+    meant = next((name for name in (option, field.upper(), *_CALLED.get(field, ())) if name in names), None)
+    if meant is None:
+        return words
+    typed = {token.partition("=")[0] for token in tokens}
+    return f"{next((name for name in names[meant] if name in typed), meant)}: {rest}"

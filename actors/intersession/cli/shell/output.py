@@ -1,9 +1,10 @@
 """Standard output and standard error as commands print to them: many lines in one write, and laid out by rich only where they need it."""
 
+import codecs
 import os
 import re
 import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from threading import RLock
@@ -12,9 +13,6 @@ from typing import IO, Final, TextIO
 from rich.cells import cell_len
 from rich.console import COLOR_SYSTEMS, Console
 from rich.text import Text
-
-from intersession.cli.shell.breaking import broken
-from intersession.cli.shell.old_encodings import LEGIBLE
 
 _WIDE: Final = 10_000
 """The width of a pipe or a file: long lines are left to whoever reads it."""
@@ -275,3 +273,44 @@ def _plain_console(file: TextIO, width: int | None = None) -> Console:
         width=width,
         color_system=None if os.environ.get("NO_COLOR") else "auto",
     )
+
+
+def broken(line: str, room: int) -> list[str]:
+    """Return the parts of a line that is broken to fit into the columns, between words if it can be.
+
+    Spaces at its ends, and where it is broken, are left out. A word that is longer than a line begins one, and is cut.
+    """
+    parts: list[str] = []
+    left = line.strip(" ")
+    while len(left) > room:
+        # The last space that ends a word which still fits; there is none where one word fills the line.
+        stop = left.rfind(" ", 1, room + 1)
+        if stop < 0:
+            stop = room
+        parts.append(left[:stop].rstrip(" "))
+        left = left[stop:].lstrip(" ")
+    parts.append(left)
+    return parts
+
+
+LEGIBLE: Final = "intersession.legible"
+"""The name of this error handler, for `errors` of a file."""
+
+_SIGNS: Final[Mapping[str, str]] = {
+    "…": "~", "→": ">", "←": "<", "⏎": "/", "≠": "!", "·": ".", "•": "*", "✗": "x", "✓": "v", "⚙": "%", "■": "#",
+    "╭": "+", "╮": "+", "╰": "+", "╯": "+", "▔": "-", "▁": "_", "▂": "_", "▃": "_", "▄": "_", "▅": "#", "▆": "#",
+    "▇": "#", "█": "#", "▊": "|", "▌": "|", "▍": "|", "▎": "|",
+    "─": "-", "│": "|", "├": "+", "┤": "+", "┊": ":", "⋮": ":", "▶": ">", "◀": "<",
+}  # fmt: skip
+"""Each is as wide as what stands for it, so that columns and lanes stay where they are."""
+
+
+def _legible(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    letters = error.object[error.start : error.end]
+    told = (_SIGNS.get(letter) or letter.encode("ascii", "backslashreplace").decode() for letter in letters)
+    return "".join(told), error.end
+
+
+codecs.register_error(LEGIBLE, _legible)

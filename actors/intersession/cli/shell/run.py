@@ -2,20 +2,19 @@
 
 import gc
 import logging
+import re
 import sys
+import threading
+import time
 import traceback
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from intersession.cli.app import app, overview
-from intersession.cli.shell.answer import BROKEN_PIPE, INTERRUPTED, OK, REFUSED, Answer, Failure
-from intersession.cli.shell.documents import json_text
-from intersession.cli.shell.log_lines import ROOT
+from intersession.cli.shell.answer import BROKEN_PIPE, INTERRUPTED, OK, REFUSED, Answer, Failure, as_typed
 from intersession.cli.shell.output import help_console
-from intersession.cli.shell.said_once import is_new
-from intersession.cli.shell.terminal import Screen, give_up_output, have_streams, safe
-from intersession.cli.shell.typed import as_typed
+from intersession.cli.shell.terminal import Screen, give_up_output, have_streams, json_text, safe, shown
 
 _OBJECTS: Final = 50_000
 """After so many new objects cycles are looked for.
@@ -133,3 +132,72 @@ class _Warnings(logging.Handler):
                 self._screen.note(safe(f"{record.levelname.lower()}: ", "yellow"), said)
         except Exception:  # noqa: BLE001 - the way of all handlers: logging never ends a program
             self.handleError(record)
+
+
+_ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_lock = threading.Lock()
+_said: list[set[str]] = []
+
+
+@contextmanager
+def saying_once() -> Generator[None]:
+    """Have warnings that differ in ids alone be shown once, while the block lasts."""
+    _said.append(set())
+    try:
+        yield
+    finally:
+        _said.pop()
+
+
+def is_new(said: str) -> bool:
+    """Whether a warning is to be shown: none like it was shown since the block began."""
+    with _lock:
+        if not _said:
+            return True
+        alike = _ID.sub("", said)
+        if alike in _said[-1]:
+            return False
+        _said[-1].add(alike)
+        return True
+
+
+if TYPE_CHECKING:
+    from intersession_actors.config import Logging
+
+ROOT: Final = "intersession"
+
+
+class _Lines(logging.Formatter):
+    """Times in UTC, and nothing that steers a terminal."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
+        self.default_msec_format = "%s.%03dZ"
+        self.converter = time.gmtime
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a record as it is printed."""
+        return shown(super().format(record))
+
+
+@contextmanager
+def console_log(settings: "Logging") -> Generator[None]:
+    """Print what our loggers say to standard error while the block lasts, from the level of the configuration on."""
+    logger = logging.getLogger(ROOT)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Lines())
+    before = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.propagate = False
+    use_level(settings)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.level, logger.propagate = before
+        logger.setLevel(before[0])
+
+
+def use_level(settings: "Logging") -> None:
+    """Say no more than `logging.level` asks for."""
+    logging.getLogger(ROOT).setLevel(settings.threshold)

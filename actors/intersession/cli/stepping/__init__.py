@@ -1,3 +1,1 @@
 """Stepping through a run in the terminal: forwards and back, with what everybody saw (extra `tui`)."""
-
-__all__ = []

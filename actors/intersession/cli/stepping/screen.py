@@ -15,11 +15,12 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.events import Resize
 from textual.widgets import Footer, Input, Static
 
-from intersession.cli.shell import Screen, one_line, safe
-from intersession.cli.stepping.drawn import DrawnRun
-from intersession.cli.stepping.over import TextScreen, keys_table
+from intersession.cli.shell.terminal import Screen, one_line, safe
+from intersession.cli.stepping.parts import DrawnRun, TextScreen, keys_table
 from intersession.cli.stepping.stepper import Stepper
-from intersession.cli.story import change_in_words, difference_lines, parts, show_why, speaker
+from intersession.cli.story.differing import change_in_words, difference_lines
+from intersession.cli.story.printing import parts, speaker
+from intersession.cli.story.reasons import show_why
 from intersession_actors.debugger import Debugger, SmellAnswer
 from intersession_actors.errors import ToolRefused
 from intersession_events.errors import LogError

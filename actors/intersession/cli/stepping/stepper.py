@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
-from intersession.cli.story import live_names
+from intersession.cli.story.names import live_names
 from intersession_actors.debugger import Debugger
 from intersession_events.facts import run_named
 from intersession_projections.places import flow_id, flow_sessions, steps_of_flow

@@ -7,9 +7,10 @@ from typing import Final
 
 from rich.text import Text
 
-from intersession.cli.shell import clock, duration, one_line, safe
+from intersession.cli.shell.terminal import one_line, safe
+from intersession.cli.shell.times import clock, duration
 from intersession.cli.story.names import Names
-from intersession.cli.story.raw_messages import parts, speaker
+from intersession.cli.story.printing import parts, speaker
 from intersession_actors.debugger import Change, DiffAnswer, TurnAnswer
 from intersession_events.plain_json import JsonObject, JsonValue, is_object
 

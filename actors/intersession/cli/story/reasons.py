@@ -5,7 +5,8 @@ from typing import get_args
 
 import msgspec
 
-from intersession.cli.shell import Screen, clock, day, duration, moment, one_line, safe
+from intersession.cli.shell.terminal import Screen, one_line, safe
+from intersession.cli.shell.times import clock, day, duration, moment
 from intersession.cli.story.names import Names
 from intersession_actors.debugger import EffectAnswer, EffectsAnswer, RootAnswer, ToldAnswer, WhyAnswer
 from intersession_actors.explaining import Waiting

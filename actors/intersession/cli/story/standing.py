@@ -1,6 +1,6 @@
 """How a flow stands with its deliveries, and whether anybody works on it: what `runs` and `replay` say of it."""
 
-from intersession.cli.shell import clock, moment
+from intersession.cli.shell.times import clock, moment
 from intersession_actors.debugger import Stands
 from intersession_projections.flow_summary import in_words
 from intersession_projections.flows import DeliveryNote, DeliverySummary

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
-from intersession.cli.shell import Screen, safe
+from intersession.cli.shell.terminal import Screen, safe
 from intersession_actors.debugger import near_sessions
 from intersession_actors.service import Reader
 from intersession_events.ids import access_stream, session_stream

@@ -1,1 +1,1 @@
-"""Commands that look at a log at a place of it, and say why it is as it is: one module each, loaded when it is called."""
+"""Commands that look at a log at a place of it, and say why it is as it is."""

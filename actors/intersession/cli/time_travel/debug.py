@@ -13,8 +13,10 @@ from urllib.parse import quote
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from intersession.cli.host import forking_beside, reader_of
-from intersession.cli.shell import READING, Answer, Reading, Screen
+from intersession.cli.host.hosting import forking_beside
+from intersession.cli.host.reading import reader_of
+from intersession.cli.shell.answer import READING, Answer, Reading
+from intersession.cli.shell.terminal import Screen
 from intersession_actors.debugger import run_named
 from intersession_actors.host import imported
 from intersession_actors.runtime import SystemClock

@@ -5,8 +5,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from intersession.cli.shell import READING, Answer, Reading, Screen, UsageError, safe
-from intersession.cli.time_travel.seeing import debugger_of
+from intersession.cli.shell.answer import READING, Answer, Reading, UsageError
+from intersession.cli.shell.terminal import Screen, safe
+from intersession.cli.time_travel.show import debugger_of
 from intersession_actors.debugger import ForkViews
 from intersession_actors.replaying import Recordings, name_of_test, text_of_test
 from intersession_events.machine import private_file

@@ -1,24 +1,283 @@
 """`intersession fork`: a run as it stood at a place, as a log of its own. And `forks`: what was made, and how it came out."""
 
+import shlex
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
 from typing import Annotated, Final
 
 from cyclopts import App, Parameter
+from cyclopts.validators import Number
 
-from intersession.cli.host import fork_file, in_fork, reader_of, reading_log, store_of
-from intersession.cli.shell import OK, READING, REFUSED, Answer, Reading, Screen, clock, safe
-from intersession.cli.time_travel.forking import (
-    OTHERWISE,
-    Otherwise,
-    forked,
-    show,
-    show_outcomes,
-)
-from intersession.cli.time_travel.seeing import At
+from intersession.cli.host.forks import fork_file, in_fork
+from intersession.cli.host.hosting import forker_of
+from intersession.cli.host.reading import reader_of, reading_log, store_of
+from intersession.cli.shell.answer import OK, READING, REFUSED, Answer, Reading, UsageError
+from intersession.cli.shell.run import saying_once
+from intersession.cli.shell.terminal import Screen, safe
+from intersession.cli.shell.times import clock, duration
+from intersession.cli.time_travel.show import At
+from intersession_actors.agents import Agent, configured_agents
+from intersession_actors.channels import configured_channels
+from intersession_actors.config import Config, load_config
 from intersession_actors.debugger import View
-from intersession_actors.forking import Listed, Wanted, came_told, forks_of, outcomes_told
+from intersession_actors.forking import (
+    Came,
+    Carried,
+    Cast,
+    Listed,
+    MadeFork,
+    Playing,
+    Wanted,
+    came_told,
+    forks_of,
+    outcomes_told,
+)
+from intersession_actors.gate import PARALLEL, TIMES
+from intersession_actors.service import Reader
+from intersession_actors.system import SessionSystem
+from intersession_events.facts import ForkEdit
 from intersession_events.forks import remove_fork
+from intersession_events.plain_json import JsonObject
+from intersession_projections.forks import parts_of
 from intersession_projections.places import flow_id
 from intersession_projections.wording import counted
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Otherwise:
+    """How a fork is edited, and which agents answer in it."""
+
+    reply: Annotated[str | None, Parameter(help="Another answer in this place.")] = None
+    message: Annotated[str | None, Parameter(help="Another message in this place, such as RUN@start.")] = None
+    skip: Annotated[
+        bool, Parameter(negative="", help="Say nothing in this place, as an agent that skips.")
+    ] = False
+    drop: Annotated[bool, Parameter(negative="", help="Leave the answer of this place out.")] = False
+    agent: Annotated[
+        tuple[str, ...],
+        Parameter(
+            negative="",
+            help="ID=SPEC: who answers. SPEC is recorded, script:FILE, module:name, a model (provider/model) or a "
+            "configured agent's id; ID may be * for all others. Can be given several times.",
+        ),
+    ] = ()
+    set: Annotated[
+        tuple[str, ...],
+        Parameter(
+            negative="", help="PATH=VALUE: another setting, such as session.agentToAgent.maxPingPongTurns=2."
+        ),
+    ] = ()
+    inject: Annotated[
+        tuple[str, ...], Parameter(negative="", help="KEY=TEXT: a further message in a session.")
+    ] = ()
+    on_divergence: Annotated[
+        str,
+        Parameter(
+            help="Where a recorded agent is given something else than then: stop, live, or script:FILE."
+        ),
+    ] = "stop"
+    loose: Annotated[
+        bool,
+        Parameter(negative="", help="Recorded answers by their place alone, whatever the agent is given."),
+    ] = False
+    deliver: Annotated[
+        tuple[str, ...], Parameter(negative="", help="A channel that is not sealed: texts really go out.")
+    ] = ()
+    times: Annotated[
+        int,
+        Parameter(
+            help="Fork and carry on so many times, and compare how they come out.",
+            validator=Number(gte=1, lte=TIMES.most),
+        ),
+    ] = 1
+    parallel: Annotated[
+        int, Parameter(help="So many of them at once.", validator=Number(gte=1, lte=PARALLEL.most))
+    ] = 1
+    jsonl: Annotated[
+        bool,
+        Parameter(negative="", help="Print JSON, a fork a line: for tools that evaluate how they came out."),
+    ] = False
+
+    def edits(self) -> tuple[ForkEdit, ...]:
+        """Return the edits, in the order in which they are written."""
+        found: list[ForkEdit] = []
+        if self.reply is not None:
+            found.append(ForkEdit(kind="reply", value=self.reply))
+        if self.message is not None:
+            found.append(ForkEdit(kind="message", value=self.message))
+        if self.skip:
+            found.append(ForkEdit(kind="skip"))
+        if self.drop:
+            found.append(ForkEdit(kind="drop"))
+        found += [ForkEdit(kind="set", key=key, value=value) for key, value in _pairs("--set", self.set)]
+        found += [
+            ForkEdit(kind="inject", key=key, value=value) for key, value in _pairs("--inject", self.inject)
+        ]
+        return tuple(found)
+
+    def agents(self) -> dict[str, str]:
+        """Return who answers, by agent id."""
+        pairs = _pairs("--agent", self.agent)
+        given = dict(pairs)
+        if len(given) < len(pairs):
+            twice = next(name for number, (name, _) in enumerate(pairs) if name in dict(pairs[:number]))
+            raise UsageError(f"--agent: {twice[:64]!r} is given twice, give it once")
+        return given
+
+
+OTHERWISE = Otherwise()
+
+
+def _pairs(option: str, given: Iterable[str]) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
+    for one in given:
+        name, found, value = one.partition("=")
+        if not found or not name:
+            raise UsageError(f"{option}: {one[:64]!r} is no pair, give NAME=VALUE")
+        pairs.append((name, value))
+    return pairs
+
+
+def forked(
+    reader: Reader, reading: Reading, wanted: Wanted, otherwise: Otherwise, *, run: bool
+) -> list[Came]:
+    """Make forks, and carry them on, with a bar that says how many have come out."""
+    agents, edits = otherwise.agents(), otherwise.edits()
+    playing = Playing(agents, otherwise.on_divergence, otherwise.loose)
+    config = load_config(reading.config).config
+    channels = _deliverable(config, otherwise.deliver)
+    named = _named(config, {*agents.values()}, live=otherwise.on_divergence == "live")
+    forker = forker_of(reader, reading, named)
+    asked = wanted._replace(edits=edits, exact=not run and not edits and not agents)
+
+    def opened(made: MadeFork, cast: Cast) -> SessionSystem:
+        return SessionSystem(
+            made.path,
+            agents=cast.agents,
+            config=cast.config,
+            deliver=channels,
+            stopping=cast.stopping,
+        )
+
+    def play(_: int) -> Came:
+        made = forker.make(asked, agents)
+        return forker.carry(made, playing, opened) if run else Came(made)
+
+    with (
+        saying_once(),
+        Screen().progress("Forking") as move,
+        ThreadPoolExecutor(otherwise.parallel, thread_name_prefix="forks") as threads,
+    ):
+        coming = [threads.submit(play, number) for number in range(otherwise.times)]
+        try:
+            for done, one in enumerate(as_completed(coming), 1):
+                one.result()
+                if otherwise.times > 1:
+                    move(done, otherwise.times)
+        finally:
+            threads.shutdown(cancel_futures=True)
+        came = [one.result() for one in coming]
+    if run and reading.config is not None:
+        changed = forker.configured(came[0].made.position).changed
+        Screen().note(f"--config: set otherwise than it was then: {', '.join(changed) or 'nothing'}")
+    return came
+
+
+def _deliverable(config: Config, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the channels that are not sealed, as far as somebody can deliver for them here."""
+    known = configured_channels(config)
+    for name in names:
+        if name not in known:
+            there = f"; there are {', '.join(sorted(known))}" if known else ""
+            raise UsageError(f"--deliver: channels.{name[:64]}.deliver is not configured (--config){there}")
+    return tuple(names)
+
+
+def _named(config: Config, specs: Collection[str], *, live: bool) -> dict[str, Agent]:
+    """Return the configured agents, if one of them is asked for: they may need a library."""
+    if not live and not {*specs} & {*config.agent_ids}:
+        return {}
+    return dict(configured_agents(config).agents)
+
+
+_SAID: Final[Mapping[str, tuple[str, str]]] = {
+    "context": ("answered then", "is asked now"),
+    "missing": ("answered then", "is asked now"),
+    "open": ("was asked then", "is asked now"),
+    "tool": ("its tool gave then", "its tool gives now"),
+}
+"""What a divergence of each kind holds against each other."""
+
+
+def show(screen: Screen, came: Came) -> None:
+    """Say what was made, how it came out, and what to try with it."""
+    made, carried = came.made, came.carried
+    screen.line(safe("forked: ", "bold green"), f"at position {made.position}, in {made.path}")
+    for note in made.notes:
+        screen.line(safe(f"  note: {note}", "yellow"))
+    if carried is not None:
+        _show_end(screen, came, carried)
+    screen.to_copy(f"  intersession replay {made.id}")
+
+
+def _show_end(screen: Screen, came: Came, carried: Carried) -> None:
+    out, left = carried.outcome, carried.divergence
+    if left is not None and came.diverged is not None:
+        how = "went on past a difference" if left.goes_on else "left the recording"
+        screen.line(safe(f"{how}: {came.diverged['text']}", "yellow"))
+        then, now = _SAID[left.kind]
+        if left.recorded is not None:
+            screen.line(f"  {then}: {left.recorded}")
+        screen.line(f"  {now}: {left.now}")
+        for part in parts_of(left):
+            screen.line(safe(f"  differs: {part.part}", "bold"))
+            screen.one_line(safe("    then  ", "dim"), part.then or "nothing")
+            screen.one_line(safe("    now   ", "dim"), part.now or "nothing")
+    if carried.missing:
+        screen.line(safe(f"waits for {', '.join(carried.missing)}: give --agent ID=SPEC", "yellow"))
+    for held in carried.held:
+        where = f"turn {held.turn}" if held.step == "reply" else "its announce"
+        screen.line(safe(f"held at {where}: nothing goes on there until it is released", "yellow"))
+        screen.to_copy(f"  intersession release {held.run} --store {shlex.quote(came.made.path)}")
+    for name in carried.set_aside:
+        screen.line(safe(f"{name} went wrong, and does not go on", "red"))
+    for stream in carried.imported:
+        screen.line(
+            safe(
+                f"{stream} was imported: what was under way there can only be read, not carried on", "yellow"
+            )
+        )
+    if carried.imported:
+        screen.to_copy(
+            f"  intersession send TEXT --to KEY --agents module:NAME --store {shlex.quote(came.made.path)}"
+        )
+    if carried.state == "ended":
+        does = {"handed_over": "hands over", "ok": "answers"}.get(out.end or "", "would announce")
+        announced = "" if out.announced is None else f", {does}: {out.announced}"
+        turns = f"{counted(out.turns, 'turn')}, " if out.turns else ""
+        screen.line(f"ended: {out.end}, {turns}{out.tokens} tokens{announced}")
+
+
+def show_outcomes(screen: Screen, rows: Sequence[JsonObject]) -> None:
+    """Say how often forks came out how, with one of each kind to look at."""
+    screen.table(
+        ["times", "end", "turns", "tokens", "cost", "time", "one of them", "announced"],
+        [
+            (
+                str(row["count"]),
+                row["end"] or row["state"],
+                str(row["turns"]),
+                str(row["tokens"]),
+                str(row["costMicros"]),
+                duration(row["durationMs"]),
+                row["forks"][0][:8],
+                row["announced"] or row["left"] or "",
+            )
+            for row in rows
+        ],
+    )
 
 
 def fork(

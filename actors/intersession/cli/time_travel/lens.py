@@ -2,10 +2,12 @@
 
 import json
 
-from intersession.cli.host import Asked, asks
-from intersession.cli.shell import NOT_VERIFIED, OK, Answer, Screen, clock, safe
-from intersession.cli.story import show_message
-from intersession.cli.time_travel.seeing import show_place
+from intersession.cli.host.asked import Asked, asks
+from intersession.cli.shell.answer import NOT_VERIFIED, OK, Answer
+from intersession.cli.shell.terminal import Screen, safe
+from intersession.cli.shell.times import clock
+from intersession.cli.story.printing import show_message
+from intersession.cli.time_travel.show import show_place
 from intersession_actors.debugger import LENS, LensAnswer
 from intersession_projections.wording import counted
 
@@ -20,10 +22,10 @@ def lens(asked: Asked[LensAnswer]) -> Answer:
     """
     with asked.answered() as (found, _):
         code = OK if found["asRecorded"] else NOT_VERIFIED
-        return Answer(dict(found), lambda screen: _show(screen, found), code)
+        return Answer(dict(found), lambda screen: _show_lens(screen, found), code)
 
 
-def _show(screen: Screen, found: LensAnswer) -> None:
+def _show_lens(screen: Screen, found: LensAnswer) -> None:
     show_place(screen, found["place"])
     screen.line(safe(f"run {found['run']}, attempt {found['attempt']}, in {found['sessionKey']}", "dim"))
     if found["asRecorded"]:

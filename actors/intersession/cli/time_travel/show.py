@@ -1,16 +1,67 @@
-"""`intersession show`: an exchange, a spawn or a run as a sequence diagram."""
+"""`intersession show` and `smells`: a run as a sequence diagram, and what is seldom meant; and how the other commands show a place."""
 
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, cast
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
-from intersession.cli.host import Asked, asks
-from intersession.cli.shell import Answer, Screen, UsageError, safe
-from intersession.cli.time_travel.seeing import At, show_place, show_smells
-from intersession_actors.debugger import SHOW, Debugger, ShowAnswer
+from intersession.cli.host.asked import Asked, asks
+from intersession.cli.host.reading import reader_of
+from intersession.cli.shell.answer import Answer, Reading, UsageError
+from intersession.cli.shell.terminal import Screen, safe
+from intersession.cli.shell.times import clock
+from intersession_actors.debugger import (
+    SHOW,
+    SMELLS,
+    Debugger,
+    PlaceAnswer,
+    ShowAnswer,
+    SmellAnswer,
+    SmellingAnswer,
+    SmellsAnswer,
+    View,
+)
 from intersession_events.machine import private_file
+from intersession_events.plain_json import JsonObject
 from intersession_projections.diagram import Diagram
+from intersession_projections.wording import counted
+
+At = Annotated[
+    str | None,
+    Parameter(
+        help="A place: a position, event:ID, an ISO time, head, RUN@start, RUN@reply, RUN@turn:3, RUN@announce or RUN@end; "
+        "+N or -N behind it for steps on or back, -N alone from the head. Default: head."
+    ),
+]
+
+
+@contextmanager
+def debugger_of(reading: Reading) -> Generator[Debugger]:
+    """Open the log for reading, and give the debugger on it, as the operator has it."""
+    with reader_of(reading) as reader:
+        yield Debugger(View(reader))
+
+
+def show_smells(screen: Screen, smells: Sequence[SmellAnswer], indent: str = "") -> None:
+    """Say what is seldom meant, one smell a line."""
+    for smell in smells:
+        screen.one_line(
+            safe(f"{indent}{smell['code']}", "yellow"),
+            f"  {smell['text']}",
+            safe(f"  #{smell['place']['position']}", "dim"),
+        )
+
+
+def show_place(screen: Screen, place: PlaceAnswer, following: PlaceAnswer | None = None) -> None:
+    """Say where the place is, and what comes next."""
+    time = "" if place["timeMs"] is None else f"  {clock(place['timeMs'])}"
+    screen.line(safe(place["text"], "bold"), safe(f"  #{place['position']}{time}", "dim"))
+    if following is not None:
+        screen.line(safe(f"next: #{following['position']}  {following['text']}", "dim"))
+
 
 _STYLES: Final = {"head": "bold", "tool": "dim", "gap": "dim", "failed": "red", "end": "bold"}
 
@@ -40,15 +91,19 @@ def show(
                 file.write(drawn.svg().encode())
         except OSError as error:
             raise UsageError(f"--svg: {svg} can't be written: {error.strerror}") from None
-    return Answer(dict(found), lambda screen: _show(screen, found, drawn, mermaid=mermaid, width=width))
+    return Answer(dict(found), lambda screen: _show_run(screen, found, drawn, mermaid=mermaid, width=width))
 
 
 NARROWEST: Final = 40
+
+
 WIDEST: Final = 1000
+
+
 _PIPE: Final = 100
 
 
-def _show(screen: Screen, found: ShowAnswer, drawn: Diagram, *, mermaid: bool, width: int | None) -> None:
+def _show_run(screen: Screen, found: ShowAnswer, drawn: Diagram, *, mermaid: bool, width: int | None) -> None:
     if mermaid:
         for written in drawn.mermaid().splitlines():
             screen.to_copy(written)
@@ -60,3 +115,42 @@ def _show(screen: Screen, found: ShowAnswer, drawn: Diagram, *, mermaid: bool, w
         is_later = line.position is not None and line.position > at
         screen.to_copy(safe(line.text, "dim" if is_later else _STYLES.get(line.kind, "")))
     show_smells(screen, found["smells"])
+
+
+_LIMIT = Annotated[
+    int | None,
+    Parameter(
+        help="At most this many that smell, the newest. Default: 50.", validator=Number(gte=1, lte=1000)
+    ),
+]
+
+
+@asks(SMELLS, run="RUN", forks=["run", "at"], options={"at": At, "limit": _LIMIT})
+def smells(asked: Asked[SmellsAnswer | SmellingAnswer]) -> Answer:
+    """Say what is seldom meant in a run, or in all runs.
+
+    Turns that repeat each other, a reply that came late, a message that came twice, a loop that a limit cut, a guard that
+    refused, a retry that changed the answer, an announce that nobody got, tokens that grow turn by turn. Without RUN it is all
+    that smell, newest first. `runs --smell` marks all that is listed, `why` explains one.
+    """
+    with asked.answered() as (found, _):
+        value: JsonObject = {**found}
+    if "runs" in value:
+        return Answer(value, lambda screen: _show_smelling(screen, cast("SmellingAnswer", value)))
+    return Answer(value, lambda screen: _show_smells(screen, cast("SmellsAnswer", value)))
+
+
+def _show_smells(screen: Screen, found: SmellsAnswer) -> None:
+    if not found["smells"]:
+        screen.line(safe(f"{found['run']}: nothing that is seldom meant", "dim"))
+    show_smells(screen, found["smells"])
+
+
+def _show_smelling(screen: Screen, found: SmellingAnswer) -> None:
+    for run in found["runs"]:
+        screen.line(safe(run["run"], "bold"))
+        show_smells(screen, run["smells"], indent="  ")
+    smelling = counted(len(found["runs"]), "run") if found["runs"] else "nothing that is seldom meant"
+    screen.line(safe(f"{smelling}; {counted(found['looked'], 'run')} looked at", "dim"))
+    if found["cursor"] is not None:
+        screen.to_copy(safe(f"more: --cursor {found['cursor']}", "dim"))

@@ -6,9 +6,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from intersession.cli.host import in_fork, store_of
-from intersession.cli.shell import READING, Answer, Reading, UsageError
-from intersession.cli.time_travel.seeing import At, debugger_of
+from intersession.cli.host.forks import in_fork
+from intersession.cli.host.reading import store_of
+from intersession.cli.shell.answer import READING, Answer, Reading, UsageError
+from intersession.cli.time_travel.show import At, debugger_of
 from intersession_actors.host import imported
 from intersession_events.stores import VARIABLE
 

@@ -4,9 +4,10 @@ from typing import Annotated, cast
 
 from cyclopts import Parameter
 
-from intersession.cli.host import Asked, asks
-from intersession.cli.shell import Answer
-from intersession.cli.story import names_of, show_effects, show_why
+from intersession.cli.host.asked import Asked, asks
+from intersession.cli.shell.answer import Answer
+from intersession.cli.story.names import names_of
+from intersession.cli.story.reasons import show_effects, show_why
 from intersession_actors.debugger import WHY, EffectsAnswer, WhyAnswer
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import has_writer

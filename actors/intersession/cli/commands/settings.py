@@ -1,18 +1,64 @@
-"""`intersession policy`: says whether a session's texts may go out, and which rule decides (POL-4)."""
+"""`intersession config`, `policy` and `completion`: what a configuration says, whether a text may go out, and scripts for shells."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from intersession.cli.host import reading_log
-from intersession.cli.shell import OK, REFUSED, Answer, Common, ConfigFile, Json, Screen, safe
+from intersession.cli.app import app
+from intersession.cli.host.reading import reading_log
+from intersession.cli.shell.answer import OK, REFUSED, Answer, Common, ConfigFile, Json
+from intersession.cli.shell.terminal import Screen, safe
 from intersession_actors.config import Config, load_config
-from intersession_actors.errors import ToolRefused
+from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_actors.policy import Speak, Speech, judge_send
+from intersession_actors.system import prepared
 from intersession_events.errors import InvalidKey
 from intersession_events.keys import KeyReference, SessionKey
 from intersession_projections.inline_views import inline_views
 from intersession_projections.sessions import SessionRow, Sessions
+
+config = App(name="config", help="Look at configurations.")
+
+
+@config.command
+def check(
+    file: Annotated[Path, Parameter(help="The configuration file (JSON5).")], /, *, json: Json = False
+) -> Answer:
+    """Check a configuration file as a start would: every unknown key and bad value with its path.
+
+    Exit code 1 if it would be refused.
+    """
+    del json
+    try:
+        loaded = prepared(file)
+    except ConfigError as error:
+        problems = [{"path": problem.path, "what": problem.what} for problem in error.problems]
+        value = {"ok": False, "file": str(file), "problems": problems, "notices": []}
+        lines = [str(problem) for problem in error.problems]
+        return Answer(value, lambda screen: _show(screen, file, lines, ()), REFUSED)
+    value = {
+        "ok": True,
+        "file": str(file),
+        "problems": [],
+        "notices": list(loaded.notices),
+        "digest": loaded.config.digest(),
+    }
+    return Answer(value, lambda screen: _show(screen, file, (), loaded.notices))
+
+
+def _show(
+    screen: Screen, file: Path, problems: list[str] | tuple[str, ...], notices: tuple[str, ...]
+) -> None:
+    if problems:
+        screen.line(safe("refused: ", "bold red"), str(file))
+    else:
+        screen.line(safe("good: ", "bold green"), str(file))
+    for problem in problems:
+        screen.indented(problem, 2)
+    for notice in notices:
+        screen.line(safe("  notice: ", "yellow"), notice)
+
 
 policy = App(name="policy", help="Look at the send policy.")
 
@@ -86,3 +132,23 @@ def _row(store: str, key: SessionKey) -> SessionRow:
     if row is None:
         raise ToolRefused("not_visible", f"session not visible: {key}")
     return row
+
+
+def completion(
+    shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(help="The shell: bash, zsh or fish.")],
+    /,
+    *,
+    json: Json = False,
+) -> Answer:
+    """Print the script by which a shell completes commands.
+
+    For bash: `intersession completion bash > ~/.local/share/bash-completion/completions/intersession`.
+    """
+    del json
+    script = app.generate_completion(shell=shell)
+
+    def show(screen: Screen) -> None:
+        for line in script.splitlines():
+            screen.to_copy(line)
+
+    return Answer({"shell": shell, "script": script}, show)

@@ -1,0 +1,208 @@
+"""`intersession backup`, `migrate`, `rebuild` and `checkpoint`: copies of a log, another store, its views anew, and a proof of it."""
+
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from intersession.cli.host.hosting import operator_of
+from intersession.cli.host.reading import folding, reading_log, store_url
+from intersession.cli.shell.answer import COMMON, OK, READING, Answer, Common, Json, Reading, UsageError
+from intersession.cli.shell.terminal import Screen, safe
+from intersession_actors.disclosure import redact_raw
+from intersession_actors.session import long_sessions, take_snapshots
+from intersession_events.migrating import migrate as moved
+from intersession_events.plain_json import JsonObject
+from intersession_events.stores import Tail, back_up, kept, kept_inside, open_log
+from intersession_projections.inline_views import inline_views
+from intersession_projections.tailed_views import tailed_views
+from intersession_projections.wording import counted
+
+_MIB = 1024 * 1024
+
+
+def backup(
+    file: Annotated[Path, Parameter(help="Where to: a file that is not there yet.")],
+    /,
+    *,
+    common: Common = COMMON,
+) -> Answer:
+    """Copy a log to a file, also while it is in use.
+
+    The copy holds all events up to a moment, as they are. It is verified, and has its name only when it is whole; nothing is
+    overwritten. It can be put in the place of the log, and then goes on from there.
+    """
+    with reading_log(common) as log:
+        screen = Screen()
+        with screen.progress("Copying") as copying, screen.progress("Verifying") as verifying:
+            report = back_up(log, file, copying=copying, verifying=verifying)
+        size = file.stat().st_size
+        value: JsonObject = {
+            "ok": True,
+            "store": log.path,
+            "file": str(file),
+            "logId": log.log_id,
+            "position": report.head.position,
+            "events": report.events,
+            "bytes": size,
+        }
+
+    def show(on: Screen) -> None:
+        events = f"{counted(report.events, 'event')} up to position {report.head.position}"
+        on.line(safe("backed up: ", "bold green"), f"{events}, {size / _MIB:.1f} MiB, verified, in {file}")
+
+    return Answer(value, show)
+
+
+_PLACE = "sqlite:///FILE, FILE or postgresql://USER@HOST/DATABASE?schema=NAME."
+
+
+def migrate(
+    source: Annotated[str, Parameter(name="FROM", help=f"The log: {_PLACE}")],
+    target: Annotated[str, Parameter(name="TO", help=f"Where to, with nothing there yet: {_PLACE}")],
+    /,
+    *,
+    json: Json = False,
+) -> Answer:
+    """Move a log to another store: SQLite to PostgreSQL, or back.
+
+    All events go over as they are, with their positions, hashes, ids, epochs, checkpoints and proofs, and both logs are compared
+    and verified before the new one can be opened; its forks are copied then. While a host writes to the log this is refused. A
+    move that was killed goes on when it is run again. The old log stays as it was: from then on write to one of them.
+    """
+    del json
+    with ExitStack() as shown:
+        bars: dict[str, Callable[[int, int | None], None]] = {}
+
+        def tell(what: str, done: int, of: int) -> None:
+            if what not in bars:
+                bars[what] = shown.enter_context(Screen().progress(what.capitalize()))
+            bars[what](done, of)
+
+        done = moved(source, target, progress=tell)
+    with folding() as on_folding, open_log(target, inline=inline_views(), on_folding=on_folding) as log:
+        views = log.built
+    value: JsonObject = {
+        "ok": True,
+        "from": done.source,
+        "to": done.target,
+        "logId": done.head.log_id,
+        "position": done.head.position,
+        "events": done.events,
+        "resumedAt": done.resumed_at,
+        "head": done.head.hash,
+        "views": [*views],
+        "forks": done.taken.forks,
+        "forksLeft": dict(done.taken.left),
+    }
+
+    def show(on: Screen) -> None:
+        events = f"{counted(done.events, 'event')} up to position {done.head.position}"
+        on.line(safe("moved: ", "bold green"), f"{events}, compared and verified, to {done.target}")
+        if done.resumed_at:
+            on.line(f"  {done.resumed_at} of these positions were there from an earlier attempt")
+        if done.taken.forks:
+            on.line(f"  {counted(done.taken.forks, 'fork')} copied along")
+        for file, why in done.taken.left.items():
+            on.line(safe("  not copied: ", "bold yellow"), f"{file}: {why}")
+        on.line(f"  {done.source} is as it was. Write to one of the two from now on: they have one id")
+
+    return Answer(value, show)
+
+
+SNAPSHOTS = "snapshots"
+"""What `verify` calls the snapshots of sessions."""
+
+
+def rebuild(
+    view: Annotated[
+        str | None,
+        Parameter(
+            help="Its name, as `verify` prints it; `search` or `usage`; `snapshots` are dropped and taken anew. Default: all "
+            "but those that lie beside the log, in `<store>.views`."
+        ),
+    ] = None,
+    /,
+    *,
+    common: Common = COMMON,
+) -> Answer:
+    """Build the views of a log anew.
+
+    A view is what lists and searches read; it is made of the events, and can be lost without harm. Readers see the old view
+    until the new one is whole. While a host writes to the log this is refused. Snapshots of sessions are dropped, and those
+    of long sessions are taken anew: nobody has to wait for that when one wakes. What search and usage look at is emptied,
+    and filled again.
+    """
+    views, tailed = inline_views(), tailed_views(redact_raw)
+    names = [one.name for one in (*views, *tailed)]
+    if view is not None and view not in {*names, SNAPSHOTS}:
+        raise UsageError(f"no view {view!r}: there are {', '.join((*names, SNAPSHOTS))}")
+    url = store_url(common)
+    open_log(url, read_only=True).close()  # a log that is not there is not made
+    with folding() as on_folding:
+        log = open_log(url, inline=views, on_folding=on_folding)
+    with log:
+        inline, inside = {one.name for one in views}, kept_inside(log)
+        built = [name for name in names if (name in inline | inside if view is None else name == view)]
+        if left := [name for name in built if name in inline and name not in log.built]:
+            with Screen().progress(f"Building {', '.join(left)}") as progress:
+                log.rebuild(*left, progress=progress)
+        for one in tailed:
+            if one.name in built:
+                with Screen().progress(f"Building {one.name}") as progress, closing(kept(one, log)) as opened:
+                    opened.begin_anew()
+                    Tail(log, opened).catch_up(progress)
+        dropped = taken = 0
+        if view in {None, SNAPSHOTS}:
+            dropped = log.states.drop()
+            with Screen().progress("Folding long sessions") as progress:
+                taken = take_snapshots(log, long_sessions(log), progress)
+        position = log.head()
+        aside = [lost for lost in log.set_aside() if lost.view in built]
+    value: JsonObject = {
+        "ok": True,
+        "store": log.path,
+        "views": [*built],
+        "position": position,
+        "setAside": len(aside),
+        "snapshotsDropped": dropped,
+        "sessionsFolded": taken,
+    }
+
+    def show(screen: Screen) -> None:
+        if built:
+            screen.line(safe("rebuilt: ", "bold green"), f"{', '.join(built)} up to position {position}")
+        if view in {None, SNAPSHOTS}:
+            screen.line(
+                safe("dropped: ", "bold green"),
+                f"{counted(dropped, 'snapshot')}; {counted(taken, 'long session')} folded anew",
+            )
+        if aside:
+            screen.line(
+                f"  {len(aside)} events could not be taken in; `intersession verify` looks at each event"
+            )
+
+    return Answer(value, show, OK)
+
+
+def checkpoint(*, reading: Reading = READING) -> Answer:
+    """Take a checkpoint: a proof of all that is in the log by now.
+
+    What is in it up to here can't be reordered or cut without a trace. Where the log has a host, that one takes
+    it. If nothing is new, the last one is shown again. It is signed and published as the
+    configuration says.
+    """
+    with operator_of(reading) as operator:
+        answer = operator.call("checkpoints.take", {})
+
+    def show(screen: Screen) -> None:
+        signed = f", signed by {answer['keyId']}" if answer.get("keyId") else ""
+        screen.line(
+            safe("checkpoint: ", "bold green"),
+            f"{answer['count']} events up to position {answer['position']}{signed}",
+        )
+        screen.line(safe(f"  {answer['hash']}", "dim"))
+
+    return Answer(answer, show)
