@@ -100,28 +100,25 @@ def delete(session: Session, /, *, reading: Reading = READING) -> Answer:
 
 
 def erase(
-    session: Annotated[
-        str, Parameter(help="The session, also an archived one: its key, its short name, or a session id.")
-    ],
+    session: str,
     /,
     *,
-    message: Annotated[
-        list[str] | None,
-        Parameter(help="The id of a message, to erase that alone; may be given several times."),
-    ] = None,
-    reason: Annotated[str, Parameter(help="Why; it is recorded with the erasure.")] = "",
-    give_up_unsent: Annotated[
-        bool,
-        Parameter(
-            help="Give up texts of it that are still to be delivered; else they keep it from being erased."
-        ),
-    ] = False,
-    yes: Annotated[bool, Parameter(help="Really do it: what is erased can't be had back.")] = False,
+    message: list[str] | None = None,
+    reason: str = "",
+    give_up_unsent: bool = False,
+    yes: bool = False,
     reading: Reading = READING,
 ) -> Answer:
     """Erase what was said in a session from the log, for good.
 
     The copies of it in other sessions, too. That it was erased stays provable.
+
+    Args:
+        session: The session, also an archived one: its key, its short name, or a session id.
+        message: The id of a message, to erase that alone; may be given several times.
+        reason: Why; it is recorded with the erasure.
+        give_up_unsent: Give up texts of it that are still to be delivered; else they keep it from being erased.
+        yes: Really do it: what is erased can't be had back.
     """
     if not yes:
         raise UsageError("what is erased can't be had back: say --yes if you mean it")
@@ -280,26 +277,13 @@ def release(
     what: What,
     /,
     *,
-    edit: Annotated[
-        str | None, Parameter(help="Have this text go on in the place of the one that is held.")
-    ] = None,
-    drop: Annotated[bool, Parameter(help="Leave the text out: as if the agent had said nothing.")] = False,
-    end: Annotated[bool, Parameter(help="End the exchange: nothing of it goes on.")] = False,
-    for_good: Annotated[bool, Parameter(help="Do not hold this exchange again.")] = False,
-    hold_id: Annotated[
-        str | None,
-        Parameter(
-            name="--hold", help="The hold that is meant, so that saying it twice releases nothing else."
-        ),
-    ] = None,
+    edit: str | None = None,
+    drop: bool = False,
+    end: bool = False,
+    for_good: bool = False,
+    hold_id: Annotated[str | None, Parameter(name="--hold")] = None,
     agents: Agents = None,
-    timeout: Annotated[
-        float,
-        Parameter(
-            help="With --agents, seconds without an event after which it is not waited for any longer. Default: 30.",
-            validator=Number(gte=0, lte=WAIT.most),
-        ),
-    ] = 30.0,
+    timeout: Annotated[float, Parameter(validator=Number(gte=0, lte=WAIT.most))] = 30.0,
     reading: Reading = READING,
 ) -> Answer:
     """Let a held exchange go on: as it is, edited, or not.
@@ -308,6 +292,14 @@ def release(
 
     Of a session, all that is held of it, and what is to come is not held any more. Where the log has a host, it goes
     on at once; else the release is recorded, and the next start goes on with it, or this command with --agents.
+
+    Args:
+        edit: Have this text go on in the place of the one that is held.
+        drop: Leave the text out: as if the agent had said nothing.
+        end: End the exchange: nothing of it goes on.
+        for_good: Do not hold this exchange again.
+        hold_id: The hold that is meant, so that saying it twice releases nothing else.
+        timeout: With --agents, seconds without an event after which it is not waited for any longer. Default: 30.
     """
     if (edit is not None) + drop + end > 1:
         raise UsageError("give one of --edit, --drop and --end")
@@ -349,11 +341,7 @@ def _show_released(screen: Screen, answer: JsonMapping) -> None:
 
 
 def _named(reader: Reader, what: str) -> JsonObject:
-    """Return what a method is told of an exchange, or of a session.
-
-    Raises:
-        ToolRefused: it names neither.
-    """
+    """Return what a method is told of an exchange, or of a session."""
     run = run_meant(reader, what)
     if run is not None:
         return {"runId": run.run_id}

@@ -10,9 +10,7 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final
-
-from cyclopts import Parameter
+from typing import Any, Final
 
 from intersession.cli.commands.demo_agents import GREETING, ORDER, QUESTION, host
 from intersession.cli.commands.replay import Story
@@ -48,22 +46,18 @@ _CHAPTERS: Final = (
 
 def demo(
     *,
-    store: Annotated[
-        str | None,
-        Parameter(help="Where the demo's log is made; it must not be there yet. Default: a temporary file."),
-    ] = None,
-    loop: Annotated[
-        int,
-        Parameter(
-            help="Play it this many times, as fast as it goes, and say what memory, threads and files came to."
-        ),
-    ] = 0,
+    store: str | None = None,
+    loop: int = 0,
     json: Json = False,
 ) -> Answer:
     """Let two agents talk, and read it back from the log.
 
     From a person's message to announces on channels. No key and no network is needed. The log stays where it
     is, and the last lines say what to try with it.
+
+    Args:
+        store: Where the demo's log is made; it must not be there yet. Default: a temporary file.
+        loop: Play it this many times, as fast as it goes, and say what memory, threads and files came to.
     """
     del json
     if loop < 0:

@@ -6,15 +6,7 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from intersession.cli.checks import (
-    checkpoint_findings,
-    damage_findings,
-    disk_findings,
-    endpoint_findings,
-    lock_findings,
-    setting_findings,
-    work_findings,
-)
+from intersession.cli import checks
 from intersession.cli.host.beside import host_beside
 from intersession.cli.host.reading import reader_of, store_url
 from intersession.cli.shell.answer import OK, READING, REFUSED, Answer, Reading
@@ -64,9 +56,9 @@ def _found(reading: Reading, *, probe: bool) -> Iterator[Finding]:
             "mend it: `intersession config check FILE` names every problem",
         )
         return
-    yield from setting_findings(loaded.config, loaded.notices)
+    yield from checks.setting_findings(loaded.config, loaded.notices)
     if probe:
-        yield from endpoint_findings(loaded.config)
+        yield from checks.endpoint_findings(loaded.config)
     # The log last: one that goes while its process is looked for is found to be gone.
     of_the_process = list(_of_the_process(reading))
     of_the_log = list(_of_the_log(reading, loaded.config))
@@ -79,13 +71,13 @@ def _of_the_log(reading: Reading, config: Config) -> Iterator[Finding]:
     store = located(store_url(reading, config))
     try:
         with reader_of(reading) as reader:
-            yield from lock_findings(reader.log, store)
+            yield from checks.lock_findings(reader.log, store)
             if store.is_file:
-                yield from disk_findings(store.place)
-                yield from damage_findings(reader.log)
+                yield from checks.disk_findings(store.place)
+                yield from checks.damage_findings(reader.log)
             yield from clock_findings(reader.log, reader.clock.now_ms())
-            yield from work_findings(reader, at_work=has_writer(reader.log))
-            yield from checkpoint_findings(reader.log, config)
+            yield from checks.work_findings(reader, at_work=has_writer(reader.log))
+            yield from checks.checkpoint_findings(reader.log, config)
     except IntersessionError as error:
         if isinstance(error, LogTooNew):
             right = "install the version that wrote it, or a later one"

@@ -41,25 +41,13 @@ from intersession_projections.wording import counted
 
 
 def replay(
-    what: Annotated[
-        str | None,
-        Parameter(
-            help="The id of an exchange, a spawn or a run (see `intersession runs`), a session's key, or a session id."
-        ),
-    ] = None,
+    what: str | None = None,
     /,
     *,
-    sealed: Annotated[
-        bool,
-        Parameter(
-            help="Decide it again by today's rules, with the recorded inputs and nothing else, and compare every event."
-        ),
-    ] = False,
-    all_of_it: Annotated[bool, Parameter(name="--all", help="The whole log, with --sealed.")] = False,
-    steps: Annotated[
-        bool, Parameter(help="Every event instead of the conversation: stream, name, cause.")
-    ] = False,
-    tools: Annotated[bool, Parameter(help="All that tools were given and gave, uncut.")] = False,
+    sealed: bool = False,
+    all_of_it: Annotated[bool, Parameter(name="--all")] = False,
+    steps: bool = False,
+    tools: bool = False,
     as_of: AsOf = None,
     reading: Reading = READING,
 ) -> Answer:
@@ -70,6 +58,13 @@ def replay(
     With --sealed a run, or with --all the whole log, is decided again by today's rules and actors: messages of people, answers of
     agents, receipts of channels, times and ids are as they were recorded, and nothing else can be reached. Exit code 4 at the
     first event that comes out differently.
+
+    Args:
+        what: The id of an exchange, a spawn or a run (see `intersession runs`), a session's key, or a session id.
+        sealed: Decide it again by today's rules, with the recorded inputs and nothing else, and compare every event.
+        all_of_it: The whole log, with --sealed.
+        steps: Every event instead of the conversation: stream, name, cause.
+        tools: All that tools were given and gave, uncut.
     """
     if all_of_it and (what is not None or not sealed):
         raise UsageError("--all goes with --sealed, and in place of a run")
@@ -120,11 +115,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
         with_beats: bool = True,
         with_steps: bool = False,
     ) -> "Story":
-        """Read a subject's story from the log, as far as it had come at a position. Of a flow there are always beats and steps.
-
-        Raises:
-            ToolRefused: it had not begun there.
-        """
+        """Read a subject's story from the log, as far as it had come at a position. Of a flow there are always beats and steps."""
         # Who is at work now says nothing of what stood then.
         at_work = at is not None or has_writer(reader.log)
         match subject:

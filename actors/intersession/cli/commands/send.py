@@ -2,7 +2,8 @@
 
 import threading
 from collections.abc import Callable, Collection, Iterator
-from typing import Annotated, Final, Literal, NamedTuple, Protocol
+from functools import partial
+from typing import Annotated, Final, Literal, NamedTuple
 
 import msgspec
 from cyclopts import Parameter
@@ -22,7 +23,7 @@ from intersession.cli.shell.answer import (
     as_typed,
 )
 from intersession.cli.shell.terminal import Screen, safe
-from intersession.cli.story.names import Names
+from intersession.cli.story.names import live_names
 from intersession.cli.story.printing import BeatPrinter
 from intersession.cli.story.telling import Beat, FlowStory
 from intersession_actors.config import load_config
@@ -30,132 +31,16 @@ from intersession_actors.debugger import as_key
 from intersession_actors.errors import ToolRefused
 from intersession_actors.runtime import SystemClock
 from intersession_actors.service import Reader
-from intersession_actors.system import SessionSystem, followed
-from intersession_events.facts import (
-    DeliveryDecided,
-    DeliveryFailed,
-    ExchangeAccepted,
-    ExchangeClosed,
-    RunQueued,
-    message_in,
-    parts_of,
-    run_asked_in,
-    run_named,
-)
+from intersession_actors.system import followed
+from intersession_events import facts
 from intersession_events.ids import exchange_stream
 from intersession_events.keys import SessionKey
-from intersession_events.log import Log, Recorded
+from intersession_events.log import Recorded
 from intersession_events.machine import random_id
-from intersession_events.plain_json import JsonMapping, JsonObject, present
+from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flow_summary import flow_value, in_words
-from intersession_projections.flows import ExchangeSummary, Flows
+from intersession_projections.flows import ExchangeSummary
 from intersession_projections.inline_views import inline_views
-from intersession_projections.run_outcomes import Runs
-from intersession_projections.sessions import SessionNames
-
-
-class LogHost(Protocol):
-    """The one that does the work of a log. `flows` and `runs` say where everything stands, `names` how sessions are called."""
-
-    flows: Flows
-    runs: Runs
-    names: SessionNames
-
-    def head(self) -> int:
-        """Return the position of the last committed event."""
-        ...
-
-    def call(self, tool: str, arguments: JsonMapping) -> JsonObject:
-        """Call a tool and return its answer, a refusal too. May be called from a thread of its own."""
-        ...
-
-    def follow(self, after: int, *, timeout: float) -> Iterator[Recorded]:
-        """Iterate over the events behind a position, until nothing came for `timeout` seconds."""
-        ...
-
-    def agents(self) -> Collection[str] | None:
-        """Return the ids of the agents that answer; None once there is no host any more."""
-        ...
-
-
-class HostedHere:
-    """The system that this command hosts, with its tools as a session has them; without a key as the operator's."""
-
-    def __init__(self, system: SessionSystem, session_key: str | None) -> None:
-        self._system = system
-        self._tools = system.tools(session_key)
-        self.flows: Flows = system.service.flows
-        self.runs: Runs = system.service.runs
-        self.names = SessionNames(system.log)
-
-    def head(self) -> int:
-        """Return the position of the last committed event."""
-        return self._system.log.head()
-
-    def call(self, tool: str, arguments: JsonMapping) -> JsonObject:
-        """Call a tool and return its answer, a refusal too."""
-        answer: JsonObject = self._tools.call(tool, arguments)
-        return answer
-
-    def follow(self, after: int, *, timeout: float) -> Iterator[Recorded]:
-        """Iterate over the events behind a position, until nothing came for `timeout` seconds."""
-        return self._system.follow(after, timeout=timeout)
-
-    def agents(self) -> Collection[str] | None:
-        """Return the ids of the agents that answer."""
-        agents: list[str] = self._system.status()["agents"]
-        return agents
-
-
-class GatewayBeside:
-    """The gateway of the process that hosts a log, which is open here to be read, with its views.
-
-    `client` makes the one call. `another` gives a client for a question meanwhile, or None where there is no gateway any
-    more. None is kept open without being read: what the gateway tells everybody would fill it.
-    """
-
-    def __init__(
-        self, log: Log, client: Client, session_key: str | None, another: Callable[[], Client | None]
-    ) -> None:
-        self._log = log
-        self._client = client
-        self._session_key = session_key
-        self._another = another
-        self.flows = Flows(log)
-        self.runs = Runs(log)
-        self.names = SessionNames(log)
-
-    def head(self) -> int:
-        """Return the position of the last committed event."""
-        return self._log.head()
-
-    def call(self, tool: str, arguments: JsonMapping) -> JsonObject:
-        """Call a tool through the gateway and return its answer, a refusal too: the tool's, or the gateway's own."""
-        try:
-            with self._client:
-                answer: JsonObject = self._client.call_tool(tool, arguments, session_key=self._session_key)
-        except ToolRefused as refused:
-            return dict(refused.as_result())
-        return answer
-
-    def follow(self, after: int, *, timeout: float) -> Iterator[Recorded]:
-        """Iterate over the events behind a position, until nothing came for `timeout` seconds."""
-        return followed(self._log, after, timeout=timeout)
-
-    def agents(self) -> Collection[str] | None:
-        """Return the ids of the agents that answer; None once the gateway is gone."""
-        try:
-            asking = self._another()
-            if asking is None:
-                return None
-            with asking:
-                agents: list[str] = asking.call("status")["agents"]
-        except ToolRefused as refused:
-            if refused.code == "unavailable":
-                return None
-            raise
-        return agents
-
 
 _POLL_S: Final = 0.5
 
@@ -168,24 +53,35 @@ class Pending(NamedTuple):
 
 
 class Sending:
-    """Calls the tool in a thread of its own, so that what happens can be watched meanwhile."""
+    """Calls the tool in a thread of its own, so that what happens can be watched meanwhile.
 
-    def __init__(self, host: LogHost, arguments: JsonObject) -> None:
-        self._host = host
-        self._after = host.head()
+    `call` returns its answer, a refusal too; `agents` the ids of those that answer, None once there is no host any more.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        arguments: JsonObject,
+        *,
+        call: Callable[[JsonObject], JsonObject],
+        agents: Callable[[], Collection[str] | None],
+    ) -> None:
+        self._reader = reader
+        self._agents = agents
+        self._after = reader.log.head()
+        self.names: Final = live_names(reader.log)
         self._idempotency_key: str = arguments["idempotencyKey"]
         self._answer: JsonObject = {}
         self._beats: list[Beat] = []
         self._exchange_id: str | None = None
         self._pending: Pending | None = None
         self._parked: JsonObject | None = None
-        self._thread = threading.Thread(target=self._call, args=(arguments,), daemon=True)
-        self._thread.start()
 
-    @property
-    def names(self) -> Names:
-        """The names of those who take part."""
-        return Names(called=self._host.names.one)
+        def answer() -> None:
+            self._answer = call(arguments)
+
+        self._thread = threading.Thread(target=answer, daemon=True)
+        self._thread.start()
 
     def follow(self, printer: BeatPrinter | None) -> None:
         """Watch the exchange until it is over, or waits for what is not here."""
@@ -197,11 +93,7 @@ class Sending:
                     printer.print(beat)
 
     def result(self) -> JsonObject:
-        """Return what the tool answered, once it has.
-
-        Raises:
-            ToolRefused: nothing was accepted.
-        """
+        """Return what the tool answered, once it has."""
         while self._thread.is_alive() and self._parked is None:
             self._thread.join(_POLL_S)
         if self._parked is not None:
@@ -212,7 +104,7 @@ class Sending:
 
     def outcome(self) -> tuple[JsonObject, str]:
         """Return what is known of the exchange by now, as plain JSON and in words."""
-        flows = self._host.flows
+        flows = self._reader.flows
         exchange_id = self._exchange_id or flows.exchange_of_run(self.result()["runId"])
         exchange = None if exchange_id is None else flows.exchange(exchange_id)
         if exchange is None:
@@ -226,16 +118,13 @@ class Sending:
         value["pending"] = pending.code
         return value, pending.words
 
-    def _call(self, arguments: JsonObject) -> None:
-        self._answer = self._host.call("sessions_send", arguments)
-
     def _events(self) -> Iterator[Recorded]:
         """Yield the events of the exchange as they come, until it is over."""
         mine: set[str] = set()
         before: list[Recorded] = []
         after = self._after
         while self._pending is None:
-            for recorded in self._host.follow(after, timeout=_POLL_S):
+            for recorded in followed(self._reader.log, after, timeout=_POLL_S):
                 after = recorded.position
                 if self._exchange_id is None:
                     before.append(recorded)
@@ -257,29 +146,29 @@ class Sending:
 
     def _is_mine(self, recorded: Recorded) -> bool:
         event = recorded.event
-        if isinstance(event, ExchangeAccepted) and event.idempotency_key == self._idempotency_key:
+        if isinstance(event, facts.ExchangeAccepted) and event.idempotency_key == self._idempotency_key:
             self._exchange_id = event.exchange_id
             return True
         return False
 
     def _take(self, recorded: Recorded, mine: set[str]) -> None:
         """Note which runs and deliveries belong to the exchange, and what can't go on here."""
-        if recorded.stream in mine and (asked := run_asked_in(recorded.event)) is not None:
+        if recorded.stream in mine and (asked := facts.run_asked_in(recorded.event)) is not None:
             mine.add(asked.run_id)
         match recorded.event:
-            case RunQueued(exchange_id=str() as exchange_id, run_id=run_id):
+            case facts.RunQueued(exchange_id=str() as exchange_id, run_id=run_id):
                 if exchange_stream(exchange_id) in mine:
                     mine.add(run_id)
-            case DeliveryDecided(owner=owner) if owner in mine:
+            case facts.DeliveryDecided(owner=owner) if owner in mine:
                 mine.add(recorded.stream)
-            case DeliveryFailed(retry_at_ms=int()) if recorded.stream in mine:
+            case facts.DeliveryFailed(retry_at_ms=int()) if recorded.stream in mine:
                 self._pending = Pending("no_channel", "the announce waits for a host that has the channel")
             case _:
                 pass
 
     def _look_who_is_missing(self) -> None:
         """Stop waiting where it is held, where no host has the agent, or where there is no host: the runs are parked (KEY-9)."""
-        flows, exchange_id = self._host.flows, self._exchange_id
+        flows, exchange_id = self._reader.flows, self._exchange_id
         exchange = None if exchange_id is None else flows.exchange(exchange_id)
         if exchange is None:
             return
@@ -288,12 +177,12 @@ class Sending:
                 "held", f"it is held; `intersession release {exchange.run_id}` lets it go on"
             )
             return
-        agents = self._host.agents()
+        agents = self._agents()
         if agents is None:
             self._pending = Pending("no_host", "it waits for a host of the log")
             self._stop_waiting(exchange)
             return
-        run = None if exchange.awaits is None else self._host.runs.get(exchange.awaits)
+        run = None if exchange.awaits is None else self._reader.runs.get(exchange.awaits)
         if run is None or run.status != "queued":
             return
         agent_id = SessionKey.recorded(run.session_key).agent_id
@@ -312,18 +201,19 @@ class Sending:
 def _belongs(recorded: Recorded, mine: set[str]) -> bool:
     if recorded.stream in mine:
         return True
-    message = message_in(recorded.event)
+    message = facts.message_in(recorded.event)
     origin = None if message is None else message.provenance
     if origin is not None and origin.exchange_id is not None and exchange_stream(origin.exchange_id) in mine:
         return True
-    return run_named(recorded.event) in mine
+    return facts.run_named(recorded.event) in mine
 
 
 def _closes(recorded: Recorded) -> bool:
-    return any(isinstance(part, ExchangeClosed) for part in parts_of(recorded.event))
+    return any(isinstance(part, facts.ExchangeClosed) for part in facts.parts_of(recorded.event))
 
 
 _HURRIED_S: Final = 0.5
+_TOOL: Final = "sessions_send"
 
 
 def send(
@@ -370,19 +260,18 @@ def send(
         # Whatever ends the block, the gateway goes on.
         config = load_config(reading.config).config
         with beside, reading_log(reading, config=config, views=inline_views()) as log:
-            names = Reader(log, config=lambda: config, clock=SystemClock())
-            if to is not None:
-                given["sessionKey"] = as_key(names, to)
-            host = GatewayBeside(log, beside, _acting(names, acting), another=lambda: host_beside(reading))
-            return _sent(Sending(host, given), no_follow=no_follow, json=reading.json)
+            reader = Reader(log, config=lambda: config, clock=SystemClock())
+            call = partial(_through, beside, _named(reader, given, acting))
+            sending = Sending(reader, given, call=call, agents=partial(_agents_beside, reading))
+            return _sent(sending, no_follow=no_follow, json=reading.json)
     if agents is None and timeout > 0:
         raise UsageError(
             "--agents: nobody would answer; name who does, or give --timeout 0 to leave it to the next host"
         )
     with hosted(reading, agents=agents, config=reading.config) as system:
-        if to is not None:
-            given["sessionKey"] = as_key(system.service.reader, to)
-        sending = Sending(HostedHere(system, _acting(system.service.reader, acting)), given)
+        reader = system.service.reader
+        call = partial(system.tools(_named(reader, given, acting)).call, _TOOL)
+        sending = Sending(reader, given, call=call, agents=lambda: system.status()["agents"])
         try:
             return _sent(sending, no_follow=no_follow, json=reading.json)
         except (KeyboardInterrupt, BrokenPipeError):
@@ -390,9 +279,40 @@ def send(
             raise
 
 
-def _acting(reader: Reader, acting: str | None) -> str | None:
+def _named(reader: Reader, given: JsonObject, acting: str | None) -> str | None:
+    """Return the key of the session that the command acts as; the one that it speaks to is named by its key, too."""
+    if "sessionKey" in given:
+        given["sessionKey"] = as_key(reader, given["sessionKey"])
     key = acting_as(reader, acting).key
     return None if key is None else str(key)
+
+
+def _through(client: Client, session_key: str | None, arguments: JsonObject) -> JsonObject:
+    """Send it through the gateway, and return the tool's answer, or what the gateway itself refused."""
+    try:
+        with client:
+            answer: JsonObject = client.call_tool(_TOOL, arguments, session_key=session_key)
+    except ToolRefused as refused:
+        return dict(refused.as_result())
+    return answer
+
+
+def _agents_beside(reading: Reading) -> Collection[str] | None:
+    """Return the ids of the agents that answer; None once the gateway is gone.
+
+    Each time by a client of its own: what the gateway tells everybody would fill one that is kept open without being read.
+    """
+    try:
+        asking = host_beside(reading)
+        if asking is None:
+            return None
+        with asking:
+            agents: list[str] = asking.call("status")["agents"]
+    except ToolRefused as refused:
+        if refused.code == "unavailable":
+            return None
+        raise
+    return agents
 
 
 def _sent(sending: Sending, *, no_follow: bool, json: bool) -> Answer:

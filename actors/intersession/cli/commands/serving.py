@@ -101,12 +101,7 @@ def serve(
 
 def mcp(
     *,
-    as_session: Annotated[
-        str | None,
-        Parameter(
-            help="The session that the client is: its key in any form, or its session id. Required without --debug."
-        ),
-    ] = None,
+    as_session: str | None = None,
     debug: Annotated[
         bool,
         Parameter(
@@ -114,12 +109,7 @@ def mcp(
             "nothing. What they show is what --as-session may see, everything without it."
         ),
     ] = False,
-    allow_hold: Annotated[
-        bool,
-        Parameter(
-            help="With --debug, give the operator's tools hold and release as well, which change what goes on."
-        ),
-    ] = False,
+    allow_hold: bool = False,
     allow_fork: Annotated[
         bool,
         Parameter(
@@ -136,6 +126,10 @@ def mcp(
     The client sees and reaches what its session may, and no more. The command is the log's writer until the client
     closes its end; messages to agents that are not here wait for a host that has them. Where the log has a host, its tools
     are served: with the token in $INTERSESSION_GATEWAY_TOKEN, else the configuration's, if it has a gateway.
+
+    Args:
+        as_session: The session that the client is: its key in any form, or its session id. Required without --debug.
+        allow_hold: With --debug, give the operator's tools hold and release as well, which change what goes on.
     """
     if debug:
         if agents is not None:
@@ -171,11 +165,7 @@ def mcp(
 
 
 def _key_of(reader: Reader, session: str) -> str:
-    """Return the key of the session that the client is.
-
-    Raises:
-        ToolRefused: there is no such session.
-    """
+    """Return the key of the session that the client is."""
     named = as_key(reader, session)
     return str(resolve_target(reader, reader.requester(None), named, "send", field="--as-session").key)
 
@@ -202,12 +192,7 @@ def _debugging(as_session: str | None, reading: Reading, *, holds: bool, forks: 
 def _host(
     common: Common, agents: str | None, config: Path | None
 ) -> SessionSystem | WayBeside | ControlClient:
-    """Become the log's host, or return the way to the one that it has.
-
-    Raises:
-        StoreLocked: it has a host that can't be asked.
-        StoreUnavailable: there is no token for its gateway, or its lock can't be trusted.
-    """
+    """Become the log's host, or return the way to the one that it has."""
     try:
         return hosted(common, agents=agents, config=config)
     except StoreLocked as locked:

@@ -65,29 +65,26 @@ policy = App(name="policy", help="Look at the send policy.")
 
 @policy.command(name="test")
 def verdict(
-    session: Annotated[str, Parameter(help="The session's key, in any form.")],
+    session: str,
     /,
     *,
-    channel: Annotated[
-        str | None, Parameter(help="Where the words would go. Default: what is known of the session.")
-    ] = None,
-    chat_type: Annotated[
-        Literal["direct", "group", "channel"] | None,
-        Parameter(help="The kind of chat. Default: what is known of the session."),
-    ] = None,
-    override: Annotated[
-        Literal["allow", "deny"] | None,
-        Parameter(help="The session's own setting. Default: what is known of it."),
-    ] = None,
+    channel: str | None = None,
+    chat_type: Literal["direct", "group", "channel"] | None = None,
+    override: Literal["allow", "deny"] | None = None,
     config: ConfigFile = None,
-    store: Annotated[
-        str | None, Parameter(help="A log that knows the session. Default: none, its key alone counts.")
-    ] = None,
+    store: str | None = None,
     json: Json = False,
 ) -> Answer:
     """Say whether the send policy lets a session's words out, and by which rule. Exit code 1 if it does not.
 
     The policy is that of --config. With --store, what the log knows of the session counts too.
+
+    Args:
+        session: The session's key, in any form.
+        channel: Where the words would go. Default: what is known of the session.
+        chat_type: The kind of chat. Default: what is known of the session.
+        override: The session's own setting. Default: what is known of it.
+        store: A log that knows the session. Default: none, its key alone counts.
     """
     del json
     settings = load_config(config).config

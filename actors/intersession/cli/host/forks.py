@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import overload
+from typing import NamedTuple, TypeVar
 
 from intersession.cli.host.reading import reader_of, reading_log, store_of
 from intersession.cli.shell.answer import Reading, UsageError
@@ -13,35 +13,27 @@ from intersession_events.stores import MEMORY
 from intersession_projections.forks import fork_told
 from intersession_projections.places import RunNames, UnknownPlace
 
+N = TypeVar("N", str, str | None)
 
-class Names:
+
+class Names(NamedTuple):
     """Says what a name means in the log that was opened. The id of a fork stands for the run that the fork was made for."""
 
-    def __init__(self, fork: Collection[str] = (), run: str = "") -> None:
-        self._fork = fork
-        self._run = run
+    fork: Collection[str] = ()
+    run: str = ""
 
-    @overload
-    def __call__(self, name: str) -> str: ...
-
-    @overload
-    def __call__(self, name: None) -> None: ...
-
-    def __call__(self, name: str | None) -> str | None:
+    def __call__(self, name: N) -> N:
         """Return what something is called there: itself, if it is no name of the fork."""
         if name is None:
             return name
         base, mark, place = name.partition("@")
-        return f"{self._run}{mark}{place}" if base in self._fork else name
+        return f"{self.run}{mark}{place}" if base in self.fork else name
 
 
 def in_fork(reading: Reading, *names: str | None) -> tuple[Reading, Names]:
     """Return which log is meant by names of runs, or of places of them, and what they are called there.
 
     A fork is named by its id or the beginning of it. Names that are of no fork stay as they are.
-
-    Raises:
-        UsageError: several forks are called that, or a run as well; or the names are of different forks.
     """
     path = store_of(reading).place
     bases = dict.fromkeys(name.partition("@")[0] for name in names if name is not None)
@@ -58,11 +50,7 @@ def in_fork(reading: Reading, *names: str | None) -> tuple[Reading, Names]:
 
 
 def fork_file(reading: Reading, name: str) -> Path:
-    """Return the file of the one fork that a name means.
-
-    Raises:
-        UsageError: there is none, or there are several.
-    """
+    """Return the file of the one fork that a name means."""
     store = store_of(reading)
     found = forks_called(store.place, name) if store.place != MEMORY else []
     if not found:

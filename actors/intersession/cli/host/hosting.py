@@ -84,11 +84,6 @@ def operator_of(reading: Reading, *, agents: str | None = None) -> Generator[Ope
     """Be the operator of a log, as `send` is: where it has a host that can be asked, that one does what is asked for.
 
     `agents` names who answers here; then this command is the host, whatever there is.
-
-    Raises:
-        StoreLocked: its host can't be asked.
-        UsageError: what `agents` names is not there.
-        NoSuchStore: there is no log; none is made.
     """
     with reader_of(reading) as reader:
         beside = host_beside(reading) if agents is None else None

@@ -108,11 +108,7 @@ def store_of(reading: Reading) -> Located:
 
 
 def acting_as(reader: Reader, key: str | None) -> Requester:
-    """Return the caller: the operator, or the session it acts as (VIS-6).
-
-    Raises:
-        ToolRefused: there is no such session.
-    """
+    """Return the caller: the operator, or the session it acts as (VIS-6)."""
     operator = reader.requester(None)
     if key is None:
         return operator

@@ -61,55 +61,15 @@ def verify(
             "cut or rewritten.",
         ),
     ] = None,
-    trust: Annotated[
-        list[str] | None,
-        Parameter(
-            help="A public key whose signatures prove checkpoints, or a file of such keys; may be given several times."
-        ),
-    ] = None,
-    export_head: Annotated[
-        Path | None,
-        Parameter(help="Write the verified head to this file, which must not exist. Keep it elsewhere."),
-    ] = None,
-    key: Annotated[
-        Path | None,
-        Parameter(help="A file whose bytes sign the head that is exported, and prove the one that is given."),
-    ] = None,
-    prove: Annotated[
-        str | None,
-        Parameter(
-            help="Print a proof that this stream (or session) is part of the last checkpoint, as JSON; nothing else is done."
-        ),
-    ] = None,
-    prove_since: Annotated[
-        int | None,
-        Parameter(
-            help="Print a proof that the checkpoint of this position, or the last before it, is the beginning of the last one."
-        ),
-    ] = None,
-    at: Annotated[
-        int | None,
-        Parameter(
-            help="Prove by the checkpoint of this position, or the last before it, instead of the last one."
-        ),
-    ] = None,
-    check_proof: Annotated[
-        Path | None,
-        Parameter(help="Check a proof that --prove or --prove-since has printed. No log is looked at."),
-    ] = None,
-    views: Annotated[
-        bool,
-        Parameter(
-            negative="--events-only",
-            help="Fold the log anew and compare every row of every view, and every snapshot. --events-only leaves that out.",
-        ),
-    ] = True,
-    source: Annotated[
-        str | None,
-        Parameter(
-            help="The log that a fork was made of: proves that what the fork began as is as it stands there."
-        ),
-    ] = None,
+    trust: list[str] | None = None,
+    export_head: Path | None = None,
+    key: Path | None = None,
+    prove: str | None = None,
+    prove_since: int | None = None,
+    at: int | None = None,
+    check_proof: Path | None = None,
+    views: Annotated[bool, Parameter(negative="--events-only")] = True,
+    source: str | None = None,
     common: Common = COMMON,
 ) -> Answer:
     """Prove that a log was not changed.
@@ -119,6 +79,17 @@ def verify(
     log, to be given to somebody who does not have it. Exit code 4 if anything is wrong. A log that is damaged or of a newer
     version is verified too; nothing is written
     to it.
+
+    Args:
+        trust: A public key whose signatures prove checkpoints, or a file of such keys; may be given several times.
+        export_head: Write the verified head to this file, which must not exist. Keep it elsewhere.
+        key: A file whose bytes sign the head that is exported, and prove the one that is given.
+        prove: Print a proof that this stream (or session) is part of the last checkpoint, as JSON; nothing else is done.
+        prove_since: Print a proof that the checkpoint of this position, or the last before it, is the beginning of the last one.
+        at: Prove by the checkpoint of this position, or the last before it, instead of the last one.
+        check_proof: Check a proof that --prove or --prove-since has printed. No log is looked at.
+        views: Fold the log anew and compare every row of every view, and every snapshot. --events-only leaves that out.
+        source: The log that a fork was made of: proves that what the fork began as is as it stands there.
     """
     secret = None if key is None else _read(key, "--key")
     known, published = _kept_elsewhere(head or ())
@@ -304,13 +275,7 @@ def _show(screen: Screen, report: VerifyReport, *, path: str, exported: str | No
 
 
 def stream_proven(common: Common, stream: str, *, at: int | None) -> Answer:
-    """Return the proof of a stream, which is named as in the log, or by any name of its session, exchange, spawn or run.
-
-    Raises:
-        ToolRefused: several are called so.
-        BadCheckpoint: there is no such checkpoint, or no such stream before it.
-        CorruptEvent: the log is not what the checkpoint was taken of.
-    """
+    """Return the proof of a stream, which is named as in the log, or by any name of its session, exchange, spawn or run."""
     with reading_log(common) as log, Screen().progress("Proving") as progress:
         return _proof(prove_stream(log, _stream_named(log, common, stream), at=at, progress=progress))
 
@@ -332,22 +297,13 @@ def _stream_named(log: Log, common: Common, typed: str) -> str:
 
 
 def growth_proven(common: Common, since: int, *, at: int | None) -> Answer:
-    """Return the proof that one checkpoint is the beginning of another.
-
-    Raises:
-        BadCheckpoint: there is no such checkpoint.
-        CorruptEvent: the log is not what the later one was taken of.
-    """
+    """Return the proof that one checkpoint is the beginning of another."""
     with reading_log(common) as log, Screen().progress("Proving") as progress:
         return _proof(prove_growth(log, since, at=at, progress=progress))
 
 
 def proof_checked(text: bytes, *, trusted: Trusted, published: Sequence[Checkpoint]) -> Answer:
-    """Return what a proof shows.
-
-    Raises:
-        BadCheckpoint: it is none.
-    """
+    """Return what a proof shows."""
     report = check_proof(read_proof(text), trusted=trusted, published=published)
 
     def show(screen: Screen) -> None:

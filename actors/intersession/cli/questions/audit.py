@@ -74,11 +74,9 @@ def _who(reader: Reader, typed: str) -> str:
                 reader, reader.requester(None), as_key(reader, typed), "history", field="--who"
             ).key
         )
-    except ToolRefused as refused:
-        kept = reader.log.stream(f"access:{typed}", limit=1)
-        if not kept:
+    except ToolRefused:
+        if not reader.log.stream(f"access:{typed}", limit=1):
             raise
-        del refused
         return typed
 
 

@@ -25,16 +25,9 @@ from intersession_actors.debugger import (
     text_value,
 )
 from intersession_actors.service import read_arguments
-from intersession_events.facts import (
-    DeliveryDenied,
-    DeliveryDone,
-    DeliveryFailed,
-    DeliveryUnknown,
-    DeliveryWithheld,
-)
+from intersession_events import facts
 from intersession_events.ids import delivery_stream
 from intersession_events.stores import has_writer
-from intersession_projections.flows import DeliverySummary
 from intersession_projections.known_names import KnownNames
 
 if TYPE_CHECKING:
@@ -42,11 +35,17 @@ if TYPE_CHECKING:
 
 deliveries = App(name="deliveries")
 
-_OUTCOMES: Final = (DeliveryDone, DeliveryFailed, DeliveryUnknown, DeliveryDenied, DeliveryWithheld)
+_OUTCOMES: Final = (
+    facts.DeliveryDone,
+    facts.DeliveryFailed,
+    facts.DeliveryUnknown,
+    facts.DeliveryDenied,
+    facts.DeliveryWithheld,
+)
 _TEXT_CHARS: Final = 60
 _QUIET_S: Final = 2.0
 _MOST_EVENTS: Final = 1000
-"""How much is read of what else happens in the log while one delivery is waited for."""
+"""How much is read, for each delivery that is waited for, of what else happens in the log."""
 
 
 @deliveries.default
@@ -91,7 +90,7 @@ def retry(
     /,
     *,
     failed: Annotated[
-        bool, Parameter(negative="", help="All texts that failed, the oldest first, instead of one.")
+        bool, Parameter(help="All texts that failed, the oldest first, instead of one.")
     ] = False,
     channel: Annotated[str | None, Parameter(help="With --failed: only those to this channel.")] = None,
     reading: Reading = READING,
@@ -104,46 +103,25 @@ def retry(
     """
     from intersession.cli.host.hosting import operator_of  # noqa: PLC0415 - a list needs nothing of what writes
 
-    if failed:
-        if delivery is not None:
-            raise UsageError("give an ID or --failed, not both")
-        return _retry_failed(channel, reading)
-    if delivery is None:
-        raise UsageError("give the ID of a text, or --failed for all that failed")
-    if channel is not None:
+    if failed == (delivery is not None):
+        raise UsageError(
+            "give an ID or --failed, not both"
+            if failed
+            else "give the ID of a text, or --failed for all that failed"
+        )
+    if delivery is not None and channel is not None:
         raise UsageError("--channel says which of those that failed: give it with --failed")
     with operator_of(reading) as operator:
-        delivery_id = delivery_named(operator.reader, delivery)
-        after = operator.reader.log.head()
-        operator.call("deliveries.retry", {"deliveryId": delivery_id})
-        row = _outcome(operator, delivery_id, after)
-        found = (row, operator.reader.flows.note_of(row))
-        at_work = not operator.here
-    arrived = row.state == "done" or row.is_open
-    return Answer(
-        text_value(*found),
-        lambda screen: _show_one(screen, found, at_work=at_work),
-        OK if arrived else REFUSED,
-    )
-
-
-def _retry_failed(channel: str | None, reading: Reading) -> Answer:
-    """Have all texts that failed tried once more, and wait until nothing happens any more."""
-    from intersession.cli.host.hosting import operator_of  # noqa: PLC0415 - as above
-
-    with operator_of(reading) as operator:
         flows, after = operator.reader.flows, operator.reader.log.head()
-        wanted = {"failed": True} | ({} if channel is None else {"channel": channel})
-        retried: list[str] = []
-        more = True
-        while more:
-            answer = operator.call("deliveries.retry", wanted)
-            some = {str(name) for name in answer["retried"]}
-            # One that has failed again meanwhile is not tried for ever.
-            more = bool(answer["more"]) and not some <= {*retried}
-            retried += [name for name in map(str, answer["retried"]) if name not in retried]
+        if delivery is None:
+            retried = _all_retried(operator, channel)
+        else:
+            retried = [delivery_named(operator.reader, delivery)]
+            operator.call("deliveries.retry", {"deliveryId": retried[0]})
         left = {delivery_stream(name) for name in retried}
-        for recorded in operator.events(after, quiet_s=_QUIET_S) if left else ():
+        # Until each has an outcome, or nothing happens any more: its channel is not here.
+        events = islice(operator.events(after, quiet_s=_QUIET_S), _MOST_EVENTS * len(left))
+        for recorded in events if left else ():
             if isinstance(recorded.event, _OUTCOMES):
                 left.discard(recorded.stream)
             if not left:
@@ -151,28 +129,31 @@ def _retry_failed(channel: str | None, reading: Reading) -> Answer:
         rows = [row for row in map(flows.delivery, retried) if row is not None]
         found = list(zip(rows, flows.notes_of(rows), strict=True))
         at_work = not operator.here
-    arrived = all(row.state == "done" or row.is_open for row in rows)
 
     def show(screen: Screen) -> None:
         if not found:
             screen.line("no text failed that nobody gave up")
-        for each in found:
-            _show_one(screen, each, at_work=at_work)
+        for row, note in found:
+            screen.line(f"{row.delivery_id}  ", delivery_in_words(row, note, at_work=at_work))
 
-    shown = {"count": len(found), "deliveries": [text_value(*each) for each in found]}
-    return Answer(shown, show, OK if arrived else REFUSED)
+    values = [text_value(*each) for each in found]
+    arrived = all(row.state == "done" or row.is_open for row in rows)
+    value = values[0] if delivery is not None else {"count": len(found), "deliveries": values}
+    return Answer(value, show, OK if arrived else REFUSED)
 
 
-def _outcome(operator: "Operating", delivery_id: str, after: int) -> DeliverySummary:
-    """Return how a delivery stands once the attempt has an outcome, or nothing happens any more: its channel is not here."""
-    flows, stream = operator.reader.flows, delivery_stream(delivery_id)
-    for recorded in islice(operator.events(after, quiet_s=_QUIET_S), _MOST_EVENTS):
-        if recorded.stream == stream and isinstance(recorded.event, _OUTCOMES):
-            break
-    row = flows.delivery(delivery_id)
-    if row is None:
-        raise LookupError(f"{stream} is not in the view any more")
-    return row
+def _all_retried(operator: "Operating", channel: str | None) -> list[str]:
+    """Have all texts that failed tried once more; return their ids."""
+    wanted = {"failed": True} | ({} if channel is None else {"channel": channel})
+    retried: list[str] = []
+    more = True
+    while more:
+        answer = operator.call("deliveries.retry", wanted)
+        some = {str(name) for name in answer["retried"]}
+        # One that has failed again meanwhile is not tried for ever.
+        more = bool(answer["more"]) and not some <= {*retried}
+        retried += [name for name in map(str, answer["retried"]) if name not in retried]
+    return retried
 
 
 def _show(screen: Screen, found: Sequence[Delivered], names: Names, *, at_work: bool) -> None:
@@ -189,8 +170,3 @@ def _show(screen: Screen, found: Sequence[Delivered], names: Names, *, at_work: 
             for row, note in found
         ],
     )
-
-
-def _show_one(screen: Screen, found: Delivered, *, at_work: bool) -> None:
-    row, note = found
-    screen.line(f"{row.delivery_id}  ", delivery_in_words(row, note, at_work=at_work))

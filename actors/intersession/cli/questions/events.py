@@ -43,12 +43,7 @@ Session = Annotated[str | None, Parameter(help="Only of this session's own strea
 
 
 def chosen(reader: Reader, kinds: tuple[str, ...], stream: str | None, session: str | None) -> EventsWanted:
-    """Return which events were asked for.
-
-    Raises:
-        UsageError: there is no such kind of event or stream; the known ones are named. Or both options name streams.
-        ToolRefused: there is no such session.
-    """
+    """Return which events were asked for."""
     for kind in kinds:
         if kind not in EVENT_KINDS:
             known = ", ".join(sorted(EVENT_KINDS))
@@ -143,14 +138,7 @@ _LOOK_S: Final = 0.5
 
 def tail(
     *,
-    last: Annotated[
-        int,
-        Parameter(
-            name=["--last", "-n"],
-            help="Begin with this many that are there already. Default: 10.",
-            validator=Number(gte=0, lte=100_000),
-        ),
-    ] = 10,
+    last: Annotated[int, Parameter(name=["--last", "-n"], validator=Number(gte=0, lte=100_000))] = 10,
     kind: Kinds = (),
     stream: Stream = None,
     session: Session = None,
@@ -160,6 +148,9 @@ def tail(
 
     Oldest first, until Ctrl-C. It works on a log that another process writes, takes no lock and changes nothing. With
     --json each event is a document on a line of its own.
+
+    Args:
+        last: Begin with this many that are there already. Default: 10.
     """
     screen = Screen()
 

@@ -81,21 +81,18 @@ class Listing(Generic[T]):
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """The part of a list that is asked for: what every list over the whole log takes."""
+    """The part of a list that is asked for: what every list over the whole log takes.
+
+    Args:
+        limit: At most this many, the newest. Default: 50; with --jsonl, all.
+        jsonl: Print JSON, one row a line, all of them unless --limit says less.
+    """
 
     since: Since = None
     until: Until = None
     cursor: Cursor = None
-    limit: Annotated[
-        int | None,
-        Parameter(
-            help="At most this many, the newest. Default: 50; with --jsonl, all.",
-            validator=Number(gte=1, lte=LISTED.most),
-        ),
-    ] = None
-    jsonl: Annotated[
-        bool, Parameter(negative="", help="Print JSON, one row a line, all of them unless --limit says less.")
-    ] = False
+    limit: Annotated[int | None, Parameter(validator=Number(gte=1, lte=LISTED.most))] = None
+    jsonl: bool = False
 
     @property
     def most(self) -> int:
@@ -104,11 +101,7 @@ class Page:
 
     @property
     def given(self) -> JsonObject:
-        """What is asked of a verb.
-
-        Raises:
-            UsageError: the cursor is none that a list has given.
-        """
+        """What is asked of a verb."""
         if self.cursor is not None and not _CURSOR.fullmatch(self.cursor):
             raise UsageError(
                 f"--cursor: {self.cursor[:64]!r} is none, give the one that the page before ended with"
@@ -116,12 +109,7 @@ class Page:
         return present({"since": self.since, "until": self.until, "cursor": self.cursor})
 
     def span(self, reader: Reader) -> Span:
-        """Return which part of the log that is.
-
-        Raises:
-            UsageError: the cursor is none that a list has given.
-            ToolRefused: a place is none (`invalid_request`).
-        """
+        """Return which part of the log that is."""
         before = int(self.given["cursor"]) if "cursor" in self.given else None
         since = _position(reader, self.since, "--since")
         return Span(after=since or 0, to=_position(reader, self.until, "--until", is_end=True), before=before)

@@ -36,11 +36,7 @@ _SHOWN: Final[tuple[Mapping[str, str], ...]] = (
 
 
 def ends_named(typed: Iterable[str]) -> tuple[WorkEnd, ...]:
-    """Return the codes of the ends that were typed.
-
-    Raises:
-        UsageError: one is neither a code nor the words of one.
-    """
+    """Return the codes of the ends that were typed."""
     return tuple(code for text in typed for code in _codes(text))
 
 

@@ -9,25 +9,7 @@ from intersession.cli.shell.answer import NOT_VERIFIED, REFUSED, UNAVAILABLE, US
 from intersession_actors.control import ControlClient
 from intersession_actors.errors import ConfigError, ToolRefused
 from intersession_actors.gate import is_storable
-from intersession_events.errors import (
-    BackupFailed,
-    BadCheckpoint,
-    BadKey,
-    CorruptEvent,
-    ExportFailed,
-    ForkFailed,
-    ImportFailed,
-    IntersessionError,
-    InvalidKey,
-    LogTooNew,
-    MigrationFailed,
-    MissingExtra,
-    NoSuchStore,
-    NotALog,
-    StoreLocked,
-    StoreUnavailable,
-    UnknownTopic,
-)
+from intersession_events import errors
 from intersession_events.stores import holder_of
 from intersession_projections.places import UnknownPlace
 
@@ -35,24 +17,24 @@ _CODES: Final[tuple[tuple[type[Exception], int, str], ...]] = (
     (UsageError, USAGE, "usage"),
     (CycloptsError, USAGE, "usage"),
     (ConfigError, REFUSED, "invalid_config"),
-    (MissingExtra, REFUSED, "missing_extra"),
-    (BadKey, REFUSED, "bad_key"),
-    (BadCheckpoint, REFUSED, "bad_checkpoint"),
-    (ImportFailed, REFUSED, "import_failed"),
-    (BackupFailed, REFUSED, "backup_failed"),
-    (MigrationFailed, REFUSED, "migration_failed"),
-    (ExportFailed, REFUSED, "export_failed"),
-    (ForkFailed, REFUSED, "fork_failed"),
-    (InvalidKey, REFUSED, "invalid_key"),
+    (errors.MissingExtra, REFUSED, "missing_extra"),
+    (errors.BadKey, REFUSED, "bad_key"),
+    (errors.BadCheckpoint, REFUSED, "bad_checkpoint"),
+    (errors.ImportFailed, REFUSED, "import_failed"),
+    (errors.BackupFailed, REFUSED, "backup_failed"),
+    (errors.MigrationFailed, REFUSED, "migration_failed"),
+    (errors.ExportFailed, REFUSED, "export_failed"),
+    (errors.ForkFailed, REFUSED, "fork_failed"),
+    (errors.InvalidKey, REFUSED, "invalid_key"),
     (UnknownPlace, REFUSED, "invalid_request"),
-    (StoreLocked, UNAVAILABLE, "store_locked"),
-    (NoSuchStore, UNAVAILABLE, "no_store"),
-    (StoreUnavailable, UNAVAILABLE, "unavailable"),
-    (NotALog, UNAVAILABLE, "not_a_log"),
-    (LogTooNew, UNAVAILABLE, "log_too_new"),
-    (CorruptEvent, NOT_VERIFIED, "corrupt"),
-    (UnknownTopic, UNAVAILABLE, "unknown_topic"),
-    (IntersessionError, REFUSED, "error"),
+    (errors.StoreLocked, UNAVAILABLE, "store_locked"),
+    (errors.NoSuchStore, UNAVAILABLE, "no_store"),
+    (errors.StoreUnavailable, UNAVAILABLE, "unavailable"),
+    (errors.NotALog, UNAVAILABLE, "not_a_log"),
+    (errors.LogTooNew, UNAVAILABLE, "log_too_new"),
+    (errors.CorruptEvent, NOT_VERIFIED, "corrupt"),
+    (errors.UnknownTopic, UNAVAILABLE, "unknown_topic"),
+    (errors.IntersessionError, REFUSED, "error"),
     (OSError, UNAVAILABLE, "unavailable"),
 )
 """The first that fits counts, so the special ones come first."""
@@ -76,15 +58,15 @@ def failure_of(error: Exception, tokens: Sequence[str] = ()) -> Failure | None:
 
 def _said(error: Exception, tokens: Sequence[str]) -> str:
     match error:
-        case StoreLocked():
+        case errors.StoreLocked():
             return _locked(error, tokens)
-        case CorruptEvent():
+        case errors.CorruptEvent():
             return f"{error}; `intersession verify` shows all that is wrong"
         case _:
             return str(error).strip()
 
 
-def _locked(error: StoreLocked, tokens: Sequence[str]) -> str:
+def _locked(error: errors.StoreLocked, tokens: Sequence[str]) -> str:
     holder, there = holder_of(error.path), f"{error.path} has a writer already ({error.holder})"
     try:
         ControlClient(error.path)

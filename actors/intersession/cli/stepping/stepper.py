@@ -23,9 +23,6 @@ class Stepper:
     """One run, and a place in it: always after one of its events, or before the first.
 
     A move returns False where there is nothing to move to, and stays.
-
-    Raises:
-        ToolRefused: there is no such run.
     """
 
     def __init__(self, debugger: Debugger, run: str) -> None:
@@ -141,11 +138,7 @@ class Stepper:
         return found is not None and self._to_position(found.position)
 
     def go(self, place: str) -> bool:
-        """Move to a place in any of its forms, of this run also `@turn:2` alone: after the run's last event up to there.
-
-        Raises:
-            ToolRefused: it is no place.
-        """
+        """Move to a place in any of its forms, of this run also `@turn:2` alone: after the run's last event up to there."""
         whole = f"{self.run}{place}" if place.startswith("@") else place
         position = self._debugger.view.place(whole).position
         return self._to(sum(step.position <= position for step in self.steps))

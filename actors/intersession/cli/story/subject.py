@@ -43,9 +43,6 @@ def find_subject(reader: Reader, name: str) -> Subject:
     """Return what a name means: an id of an exchange, a spawn or a run, a session's key in any form, or a session id.
 
     The operator asks, who sees what is archived too.
-
-    Raises:
-        ToolRefused: nothing is called that (`not_visible`), or it is no key (`invalid_key`).
     """
     return (
         _flow(reader, name.strip())

@@ -32,24 +32,11 @@ Deed: TypeAlias = Callable[[str, JsonMapping], JsonObject]
 
 
 def debug(
-    what: Annotated[
-        str | None,
-        Parameter(
-            help="What to open: a store's file or URL, an OpenClaw state directory, or a run of the store. Default: the store."
-        ),
-    ] = None,
+    what: str | None = None,
     /,
     *,
-    port: Annotated[
-        int,
-        Parameter(
-            help="Listen on this port of the loopback. Default: any free one.",
-            validator=Number(gte=0, lte=65_535),
-        ),
-    ] = 0,
-    no_browser: Annotated[
-        bool, Parameter(name="--no-browser", negative="", help="Print the address, and open no browser.")
-    ] = False,
+    port: Annotated[int, Parameter(validator=Number(gte=0, lte=65_535))] = 0,
+    no_browser: Annotated[bool, Parameter(name="--no-browser")] = False,
     reading: Reading = READING,
 ) -> Answer:
     """Open a log in the browser: who said what, and why it ended so.
@@ -58,6 +45,11 @@ def debug(
     is made here is a file beside it, in which agents of the configuration answer. An OpenClaw state directory
     is imported to a temporary log first; the page and the terminal show how far it is. It listens on this
     machine alone, and the address that it prints lets in once: keep it to yourself. Ctrl-C ends it.
+
+    Args:
+        what: What to open: a store's file or URL, an OpenClaw state directory, or a run of the store. Default: the store.
+        port: Listen on this port of the loopback. Default: any free one.
+        no_browser: Print the address, and open no browser.
     """
     screen = Screen()
     server = imported(

@@ -17,25 +17,20 @@ from intersession_projections.wording import counted
 
 
 def export_test(
-    run: Annotated[
-        str,
-        Parameter(name="RUN", help="An exchange, a spawn or a run, by any name that is shown; or a fork."),
-    ],
+    run: Annotated[str, Parameter(name="RUN")],
     /,
     *,
-    output: Annotated[
-        Path | None,
-        Parameter(
-            name=("--output", "-o"),
-            help="The test's file, which must not exist; its recording lies beside it. Default: test_run_ID.py, here.",
-        ),
-    ] = None,
+    output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
     reading: Reading = READING,
 ) -> Answer:
     """Write a test that replays a run sealed.
 
     It is a module for pytest, and beside it the recording: the events of all streams that the run touches, as lines of JSON, whole
     texts among them. Both run anywhere, offline, with no more than this package; they fail when today's rules decide differently.
+
+    Args:
+        run: An exchange, a spawn or a run, by any name that is shown; or a fork.
+        output: The test's file, which must not exist; its recording lies beside it. Default: test_run_ID.py, here.
     """
     with debugger_of(reading) as debugger, ForkViews(debugger.view) as forks:
         view, name = forks.meant(run, field="run")

@@ -47,58 +47,42 @@ from intersession_projections.wording import counted
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Otherwise:
-    """How a fork is edited, and which agents answer in it."""
+    """How a fork is edited, and which agents answer in it.
 
-    reply: Annotated[str | None, Parameter(help="Another answer in this place.")] = None
-    message: Annotated[str | None, Parameter(help="Another message in this place, such as RUN@start.")] = None
-    skip: Annotated[
-        bool, Parameter(negative="", help="Say nothing in this place, as an agent that skips.")
-    ] = False
-    drop: Annotated[bool, Parameter(negative="", help="Leave the answer of this place out.")] = False
+    Args:
+        reply: Another answer in this place.
+        message: Another message in this place, such as RUN@start.
+        skip: Say nothing in this place, as an agent that skips.
+        drop: Leave the answer of this place out.
+        set: PATH=VALUE: another setting, such as session.agentToAgent.maxPingPongTurns=2.
+        inject: KEY=TEXT: a further message in a session.
+        on_divergence: Where a recorded agent is given something else than then: stop, live, or script:FILE.
+        loose: Recorded answers by their place alone, whatever the agent is given.
+        deliver: A channel that is not sealed: texts really go out.
+        times: Fork and carry on so many times, and compare how they come out.
+        parallel: So many of them at once.
+        jsonl: Print JSON, a fork a line: for tools that evaluate how they came out.
+    """
+
+    reply: str | None = None
+    message: str | None = None
+    skip: bool = False
+    drop: bool = False
     agent: Annotated[
         tuple[str, ...],
         Parameter(
-            negative="",
             help="ID=SPEC: who answers. SPEC is recorded, script:FILE, module:name, a model (provider/model) or a "
             "configured agent's id; ID may be * for all others. Can be given several times.",
         ),
     ] = ()
-    set: Annotated[
-        tuple[str, ...],
-        Parameter(
-            negative="", help="PATH=VALUE: another setting, such as session.agentToAgent.maxPingPongTurns=2."
-        ),
-    ] = ()
-    inject: Annotated[
-        tuple[str, ...], Parameter(negative="", help="KEY=TEXT: a further message in a session.")
-    ] = ()
-    on_divergence: Annotated[
-        str,
-        Parameter(
-            help="Where a recorded agent is given something else than then: stop, live, or script:FILE."
-        ),
-    ] = "stop"
-    loose: Annotated[
-        bool,
-        Parameter(negative="", help="Recorded answers by their place alone, whatever the agent is given."),
-    ] = False
-    deliver: Annotated[
-        tuple[str, ...], Parameter(negative="", help="A channel that is not sealed: texts really go out.")
-    ] = ()
-    times: Annotated[
-        int,
-        Parameter(
-            help="Fork and carry on so many times, and compare how they come out.",
-            validator=Number(gte=1, lte=TIMES.most),
-        ),
-    ] = 1
-    parallel: Annotated[
-        int, Parameter(help="So many of them at once.", validator=Number(gte=1, lte=PARALLEL.most))
-    ] = 1
-    jsonl: Annotated[
-        bool,
-        Parameter(negative="", help="Print JSON, a fork a line: for tools that evaluate how they came out."),
-    ] = False
+    set: tuple[str, ...] = ()
+    inject: tuple[str, ...] = ()
+    on_divergence: str = "stop"
+    loose: bool = False
+    deliver: tuple[str, ...] = ()
+    times: Annotated[int, Parameter(validator=Number(gte=1, lte=TIMES.most))] = 1
+    parallel: Annotated[int, Parameter(validator=Number(gte=1, lte=PARALLEL.most))] = 1
+    jsonl: bool = False
 
     def edits(self) -> tuple[ForkEdit, ...]:
         """Return the edits, in the order in which they are written."""
@@ -291,7 +275,7 @@ def fork(
     /,
     *,
     at: At = None,
-    no_run: Annotated[bool, Parameter(name="--no-run", negative="", help="Only make it.")] = False,
+    no_run: Annotated[bool, Parameter(name="--no-run", help="Only make it.")] = False,
     otherwise: Otherwise = OTHERWISE,
     reading: Reading = READING,
 ) -> Answer:

@@ -71,7 +71,7 @@ def show(
     asked: Asked[ShowAnswer],
     *,
     svg: Annotated[Path | None, Parameter(help="Write it as SVG into this file.")] = None,
-    mermaid: Annotated[bool, Parameter(negative="", help="Print it in Mermaid's language.")] = False,
+    mermaid: Annotated[bool, Parameter(help="Print it in Mermaid's language.")] = False,
     width: Annotated[
         int | None, Parameter(help="So many columns, 40 to 1000. Default: the terminal's, 100 in a pipe.")
     ] = None,

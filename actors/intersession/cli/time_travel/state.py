@@ -126,10 +126,8 @@ def diff(
     other: Annotated[
         str | None, Parameter(help="The log that B is in, a file or a URL. Default: the same one.")
     ] = None,
-    exact: Annotated[
-        bool, Parameter(negative="", help="Ids, times, positions and hashes count, too.")
-    ] = False,
-    every: Annotated[bool, Parameter(name="--all", negative="", help="Show what is the same, too.")] = False,
+    exact: Annotated[bool, Parameter(help="Ids, times, positions and hashes count, too.")] = False,
+    every: Annotated[bool, Parameter(name="--all", help="Show what is the same, too.")] = False,
     reading: Reading = READING,
 ) -> Answer:
     """Say what differs between two runs, or two places of one.

@@ -21,7 +21,7 @@ def step(
     /,
     *,
     at: At = None,
-    follow: Annotated[bool, Parameter(negative="", help="Keep up with what comes.")] = False,
+    follow: Annotated[bool, Parameter(help="Keep up with what comes.")] = False,
     reading: Reading = READING,
 ) -> Answer:
     """Step through a run on a screen: forwards, back, by causes.

@@ -17,7 +17,7 @@ from intersession_actors.debugger import ORIGIN, SEARCH, HopAnswer, OriginAnswer
 from intersession_actors.gate import LISTED
 from intersession_projections.wording import counted
 
-_WORDS = Annotated[tuple[str, ...], Parameter(name="WORDS", help="What to search for.", negative="")]
+_WORDS = Annotated[tuple[str, ...], Parameter(name="WORDS", help="What to search for.")]
 _LIMIT = Annotated[
     int | None,
     Parameter(help="At most this many, the newest. Default: 50.", validator=Number(gte=1, lte=1000)),
