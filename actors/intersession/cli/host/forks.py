@@ -27,7 +27,8 @@ class Names(NamedTuple):
         if name is None:
             return name
         base, mark, place = name.partition("@")
-        return f"{self.run}{mark}{place}" if base in self.fork else name
+        # It is a str here, whichever of the two is asked for.
+        return f"{self.run}{mark}{place}" if base in self.fork else name  # pyright: ignore[reportReturnType]
 
 
 def in_fork(reading: Reading, *names: str | None) -> tuple[Reading, Names]:
