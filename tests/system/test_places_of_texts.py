@@ -1,5 +1,6 @@
 """In how many events a text stands: where it was said and where it was heard. All others name the run that has it."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Any
@@ -201,3 +202,19 @@ def test_a_quote_that_is_not_at_hand_any_more_is_read_from_the_log(booth: Booth)
     assert quoted == ["Ask.", "first.", "turn 1."]
     assert (type(given.asked), type(given.replied), given.latest) == (Quote, Quote, "turn 1.")
     assert check_sealed(system.log.log_id, list(system.log.all())) == []
+
+
+def test_an_exchange_of_five_turns_with_an_announce_is_thirty_four_events(booth: Booth) -> None:
+    """Four a turn; as docs/explanation/path-of-a-message.md tells them."""
+    system = started(booth, lambda _turn: "It is done.", maxPingPongTurns=5)
+    first = system.log.head()
+    system.tools(MAIN).call("sessions_send", {"sessionKey": OPS, "message": "Is it?", "timeoutSeconds": 30})
+    wait_for(system, ExchangeClosed)
+
+    told = Counter(type(one.event).__name__ for one in system.log.all() if one.position > first)
+    turns = {"RunQueued": 7, "RunStarted": 7, "RunCompleted": 7, "TurnEnded": 6}
+    once = ("ExchangeAccepted", "AccessRecorded", "AnnounceDecided", "DeliveryDecided", "DeliveryStarted")
+    assert told - Counter({"CheckpointTaken": 1}) == turns | dict.fromkeys(
+        (*once, "DeliveryDone", "ExchangeClosed"), 1
+    )
+    assert sum(turns.values()) + 7 == 34
