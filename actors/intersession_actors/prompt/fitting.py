@@ -158,8 +158,10 @@ def _newest(
     def cost(number: int) -> int:
         return tokens_of(shortened(messages[number], most_chars))
 
-    # Long transcripts are gone through by their tokens: a text has a third as many as characters, or more.
-    costs = [each if 3 * each <= most_chars else cost(number) for number, each in enumerate(tokens, start)]
+    # Long transcripts are gone through by their tokens: a text has a third as many as characters, or more. Most have none to cut.
+    costs = tokens
+    if 3 * max(tokens, default=0) > most_chars:
+        costs = [cost(at) if 3 * each > most_chars else each for at, each in enumerate(tokens, start)]
     sums = list(accumulate(reversed(costs)))
     fitting = bisect_right(sums, room)
     first, room = len(messages) - fitting, room - (sums[fitting - 1] if fitting else 0)
