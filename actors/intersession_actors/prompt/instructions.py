@@ -32,9 +32,7 @@ SPAWN_ANNOUNCE_PROMPT: Final = (
 """The message that a sub-agent's announce turn answers (SPAWN-9)."""
 
 
-def told_by(
-    given: Instructions | None, run_id: str, turn: int | None, read: Callable[[Quote], str] | None = None
-) -> str:
+def told_by(given: Instructions | None, run_id: str, turn: int | None, read: Callable[[Quote], str]) -> str:
     """Return what a run is told beside its message, by instructions of its event; none are an empty text.
 
     `read` gives the texts that they quote of the transcript.
@@ -42,7 +40,7 @@ def told_by(
     if given is None:
         return ""
     quotes = {name: quote for name in given.QUOTES if isinstance(quote := getattr(given, name), Quote)}
-    if quotes and read is not None:
+    if quotes:
         given = msgspec.structs.replace(given, **{name: read(quote) for name, quote in quotes.items()})
     return _FORMS[given.form](given, run_id, turn)
 
@@ -152,7 +150,7 @@ def _requester(requester: str | None, channel: str | None) -> tuple[str, str]:
 
 
 def _quoted(run_id: str, what: str, text: str | Quote | None) -> str:
-    """Return a text of an agent or a person in a fence of this run's own."""
+    """Return a text of an agent or a person in a fence of this run's own; what is quoted by its place was read before."""
     if not isinstance(text, str):
         return f"The {what}: none."
     return f"The {what}:\n{fence('quote', fence_id(run_id, 'quote', what, text), {'what': what}, text)}"

@@ -43,13 +43,7 @@ class Window:
     One thread at a time changes it; any thread reads it.
     """
 
-    __slots__ = (
-        "_earlier",
-        "_kept",
-        "_room",
-        "began",
-        "size",
-    )
+    __slots__ = ("_earlier", "_kept", "_room", "began", "size")
 
     def __init__(
         self, began: int, *, start: int = 0, room: int | None = None, earlier: Earlier = nothing_earlier

@@ -9,10 +9,7 @@ from intersession_actors.streams import World
 class BoundThread:
     """Watches the thread of one session. Times are of the monotonic clock, as far as this process has seen them."""
 
-    __slots__ = (
-        "_key",
-        "_world",
-    )
+    __slots__ = ("_key", "_world")
 
     def __init__(self, world: World, key: str) -> None:
         self._world = world

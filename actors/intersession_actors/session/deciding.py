@@ -35,14 +35,7 @@ SessionOwner = Owner[Session, commands.SessionCommand]
 class Decider:
     """What the owner of one session's stream asks. What it decides is recorded by others, and only then done."""
 
-    __slots__ = (
-        "_left_behind",
-        "_next_run",
-        "_starter",
-        "_thread",
-        "key",
-        "world",
-    )
+    __slots__ = ("_left_behind", "_next_run", "_starter", "_thread", "key", "world")
 
     def __init__(
         self, world: World, key: str, starter: RunStarter, next_run: NextRun, thread: BoundThread

@@ -13,12 +13,7 @@ from intersession_events.log import EVERY, Folded, Recorded
 class Memory:
     """The memory of one session, as long as it is awake. Its transcript is with those of all others, in `contexts`."""
 
-    __slots__ = (
-        "_contexts",
-        "_key",
-        "_snapshot_due",
-        "_world",
-    )
+    __slots__ = ("_contexts", "_key", "_snapshot_due", "_world")
 
     def __init__(self, world: World, contexts: ContextCache, key: str) -> None:
         self._world = world

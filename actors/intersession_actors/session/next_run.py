@@ -13,12 +13,7 @@ from intersession_events import facts
 class NextRun:
     """Begins the runs of one session, one at a time."""
 
-    __slots__ = (
-        "_key",
-        "_starter",
-        "_told_parked",
-        "_world",
-    )
+    __slots__ = ("_key", "_starter", "_told_parked", "_world")
 
     def __init__(self, world: World, key: str, starter: RunStarter) -> None:
         self._world = world

@@ -100,6 +100,7 @@ class Deciding(Protocol[S, C]):
 class Owner(Generic[S, C]):
     """The one writer of a stream. It belongs to one actor and is touched by that actor's handler alone."""
 
+    # Each session that is awake has one: without a dictionary it takes a third less.
     __slots__ = (
         "_asked",
         "_deciding",

@@ -70,7 +70,7 @@ EACH_FORM = [
 
 
 def told(given: Instructions, turn: int | None = None) -> str:
-    return told_by(given, "run", turn)
+    return told_by(given, "run", turn, str)  # none of these quotes by its place
 
 
 def announce(asked: str, replied: str | None, latest: str | None) -> str:

@@ -130,7 +130,7 @@ def test_the_child_is_told_of_them_and_that_they_are_untrusted(booth: Booth) -> 
 
     queued = next(event for event in recorded(system, RunQueued) if event.run_id == answer["runId"])
     for told in ("1 files", f"{len(CONTENT)} bytes", answer["attachments"]["relDir"], "/mnt/in", "untrusted"):
-        assert told in told_by(queued.instructions, queued.run_id, None)
+        assert told in told_by(queued.instructions, queued.run_id, None, str)
     (accepted,) = recorded(system, SpawnAccepted)
     assert accepted.mount_path == "/mnt/in"
 

@@ -48,6 +48,18 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     writer: str | None = None
 
 
+_OfAText = (
+    facts.DeliveryPartDone
+    | facts.DeliveryDone
+    | facts.DeliveryFailed
+    | facts.DeliveryUnknown
+    | facts.DeliveryDenied
+    | facts.DeliveryWithheld
+    | facts.DeliveryRetried
+)
+"""What becomes of a text that is on its way outside."""
+
+
 def beat_of(words: Words, recorded: Recorded, cause: int | None) -> Beat:
     """Return what is told of an event in its place."""
     message = message_in(recorded.event)
@@ -183,15 +195,7 @@ class FlowStory:
                 self._routes[event.delivery_id] = route_text(event.route)
                 if event.text != self._last_said:
                     yield words
-            case (
-                facts.DeliveryPartDone()
-                | facts.DeliveryDone()
-                | facts.DeliveryFailed()
-                | facts.DeliveryUnknown()
-                | facts.DeliveryDenied()
-                | facts.DeliveryWithheld()
-                | facts.DeliveryRetried() as event
-            ):
+            case event if isinstance(event, _OfAText):
                 yield words_of(event, None, place=self._routes.get(event.delivery_id))
             case _:
                 yield from self._of_session(recorded)
@@ -336,15 +340,7 @@ class SessionStory:
                     yield words_of(event, self._key)
             case facts.DeliveryStarted():
                 return
-            case (
-                facts.DeliveryPartDone()
-                | facts.DeliveryDone()
-                | facts.DeliveryFailed()
-                | facts.DeliveryUnknown()
-                | facts.DeliveryDenied()
-                | facts.DeliveryWithheld()
-                | facts.DeliveryRetried()
-            ):
+            case _:
                 yield words_of(event, None, place=self._routes.get(event.delivery_id))
 
     def _of_flow(
