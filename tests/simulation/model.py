@@ -169,7 +169,9 @@ class Model:
 
     def _next(self, name: str, exchange: Exchange) -> None:
         speaker = exchange.target if exchange.turn % 2 else exchange.requester
-        if exchange.turn >= MOST_TURNS or not self._is_there(exchange, speaker):
+        # What a turn says has to have somebody who hears it, too.
+        are_there = all(self._is_there(exchange, key) for key in (exchange.requester, exchange.target))
+        if exchange.turn >= MOST_TURNS or not are_there:
             self._announces(name, exchange)
             return
         exchange.turn += 1

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 
 from intersession_events.facts import (
+    ConfigLoaded,
     DeliveryDecided,
     LateReplyDropped,
     RunCompleted,
@@ -39,6 +40,12 @@ def people_hear(evidence: Evidence) -> Iterator[str]:
             skips = is_word(text, "REPLY_SKIP") or is_word(text, "ANNOUNCE_SKIP")
             if text is not None and not skips and (run_id, "auto_reply") not in told:
                 yield f"run {run_id} answered {text!r}, and nobody was told"
+    # A host can have it told to nobody (INB-2).
+    texts = [
+        json.loads(one.config).get("runs", {}).get("failureText", "-") for _, one in evidence.of(ConfigLoaded)
+    ]
+    if not all(text.strip() for text in texts):
+        return
     for item, failed in evidence.of(RunFailed):
         began = failed.attempt > 0 and failed.code not in {"target_gone", "limit"}
         is_due = began and failed.run_id in of_people
