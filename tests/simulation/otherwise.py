@@ -67,7 +67,7 @@ RULES: Final[dict[str, tuple[ModuleType, str, str]]] = {
 RECORDS: Final = (
     *("DeliveryReturned knew nowMs", "DeliveryReturned with attempt", "DeliveryReturned with error"),
     *("DeliveryReturned with inDoubt", "DeliveryReturned with receipt", "DeliveryReturned with retry"),
-    *("Enqueue knew nowMs", "Enqueue knew threadLeft"),
+    "Enqueue knew threadLeft",
     *("HoldExchange with before", "HoldExchange with by", "OpenExchange knew spent"),
     *("Prepared with manifestSha256", "ReleaseExchange knew hasRoute", "ReleaseExchange knew heldMs"),
     *("ReleaseExchange with action", "ReleaseExchange with by"),

@@ -1,11 +1,14 @@
 """Steps that follow at once share a commit, and each is recorded only with what it follows from (docs/reliability.md, rule 9)."""
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 import pytest
 
 from intersession import SessionSystem, Turn
+from intersession_actors.streams import Owner, record_in
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import (
     ExchangeClosed,
@@ -33,7 +36,18 @@ from intersession_projections.inline_views import inline_views
 from support.any_log import log_at
 from support.fakes import ManualClock
 from support.run_context import context_of
-from support.running import QUIET, SEES_ALL, Gate, exchange_of, merged, one, pass_time, wait_for
+from support.running import (
+    QUIET,
+    SEES_ALL,
+    WAIT,
+    Gate,
+    exchange_of,
+    merged,
+    one,
+    pass_time,
+    wait_for,
+    wait_for_number,
+)
 
 MAIN, DESK = "agent:main:main", "agent:desk:main"
 LISTED = {"agents": {"list": [{"id": "main", "default": True}, {"id": "desk"}]}}
@@ -49,10 +63,14 @@ class Noted(NamedTuple):
 
 
 class NotingLog(PortableLog):
-    """A log that notes what is appended behind what; `before` may do something instead of a patient append, or before it."""
+    """A log that notes what is appended behind what; `before` may do something instead of a patient append, or before it.
+
+    `held` gets the word on the next append, and keeps it back.
+    """
 
     noted: list[Noted]
     before: Callable[[OnOutcome], bool] | None = None
+    held: SimpleQueue[Callable[[], None]] | None = None
 
     def append(
         self,
@@ -67,6 +85,9 @@ class NotingLog(PortableLog):
             before, self.before = self.before, None
             if before(on_outcome):
                 return super().append([to_nowhere()], lambda _: None)
+        if (held := self.held) is not None:
+            self.held, tell = None, on_outcome
+            on_outcome = lambda outcome: held.put(lambda: tell(outcome))  # noqa: E731
         itself = super().append(batch, on_outcome, patient=patient, behind=behind)
         self.noted.append(Noted(topics, behind, itself))
         return itself
@@ -150,7 +171,7 @@ def test_where_tokens_are_limited_what_a_run_has_used_is_recorded_before_the_nex
     assert [noted for noted in by_topic(log, "run_queued") if "run_started" in noted.topics] == []
 
 
-def test_a_run_waits_for_the_one_under_way_and_starts_after_it(log: NotingLog) -> None:
+def test_a_run_waits_for_the_one_under_way_and_starts_in_the_append_that_ends_it(log: NotingLog) -> None:
     gate = Gate()
     slow = gate.saying("done")
 
@@ -158,10 +179,76 @@ def test_a_run_waits_for_the_one_under_way_and_starts_after_it(log: NotingLog) -
         for text in ("one", "two"):
             running.inbound(channel="x", chat_id="1", sender="1", text=text)
         gate.reached()
-        assert [noted for noted in by_topic(log, "run_queued") if "run_started" in noted.topics] == []
+        first, second = by_topic(log, "run_queued")
+        assert first.topics == ("session_opened", "route_changed", "run_queued", "run_started")
+        assert second.topics == ("run_queued",)
         gate.open()
         gate.reached()
-        wait_for(running, RunCompleted, lambda event: event.attempt == 1)
+        wait_for_number(running, RunCompleted, 2)
+        stored = list(log.all())
+
+    ends = by_topic(log, "run_completed")
+    answered = ("run_completed", "delivery_decided")
+    assert [noted.topics for noted in ends] == [(*answered, "run_started"), answered]
+    # They are two decisions: each has its record, its cause and its chain.
+    _, queued = [item for item in stored if isinstance(item.event, RunQueued)]
+    _, started = [item for item in stored if isinstance(item.event, RunStarted)]
+    ended = next(item for item in stored if isinstance(item.event, RunCompleted))
+    assert (started.position, started.version) == (ended.position + 2, ended.version + 1)
+    assert (started.causation, started.correlation) == (queued.id, queued.correlation)
+    assert ended.correlation != queued.correlation
+    assert [record_in(item.decision).asked for item in (ended, started)] == ["RunReturned", "StartNext"]
+
+
+@pytest.mark.clause("GATE-2")
+def test_what_waits_is_decided_before_the_next_run_begins(
+    log: NotingLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, models, taken = Gate(), list[str | None](), SimpleQueue[str]()
+    take = Owner.take
+
+    def noted(owner: Any, command: Any) -> None:
+        take(owner, command)
+        taken.put(type(command).__name__)
+
+    def slow(turn: Turn) -> str:
+        models.append(turn.model)
+        gate.stop(turn)
+        return "done"
+
+    with system(log, slow, QUIET) as running, ThreadPoolExecutor(2) as doors:
+        for text in ("one", "two"):
+            running.inbound(channel="x", chat_id="1", sender="1", text=text)
+        gate.reached()
+        held = log.held = SimpleQueue()
+        doors.submit(running.inbound, channel="x", chat_id="1", sender="1", text="three")
+        tell = held.get(timeout=WAIT)
+        # While the session waits for the word on that, the run ends, and then its model is changed.
+        monkeypatch.setattr(Owner, "take", noted)
+        gate.open()
+        assert taken.get(timeout=WAIT) == "RunReturned"
+        patching = doors.submit(running.gateway.call, "sessions.patch", {"key": MAIN, "model": "a/b"})
+        assert taken.get(timeout=WAIT) == "Patch"
+        tell()
+        patching.result(WAIT)
+        wait_for_number(running, RunCompleted, 3)
+
+    assert models == [None, "a/b", "a/b"]
+
+
+@pytest.mark.clause("LOOP-5")
+def test_a_run_whose_chain_is_limited_starts_once_what_the_one_before_has_used_is_recorded(
+    log: NotingLog,
+) -> None:
+    gate = Gate()
+    with system(log, gate.saying("done"), QUIET, COUNTED) as running:
+        for text in ("one", "two"):
+            running.inbound(channel="x", chat_id="1", sender="1", text=text)
+        gate.reached()
+        gate.open()
+        wait_for_number(running, RunCompleted, 2)
+
+    assert [noted.topics for noted in by_topic(log, "run_started")] == [("run_started",)] * 2
 
 
 @pytest.mark.clause("O2", "O5")

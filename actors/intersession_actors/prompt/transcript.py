@@ -193,20 +193,28 @@ class TranscriptFold:
             return self._context(started[0], partial, self.version, may_read=may_read)
         raise CorruptEvent(f"run {run_id} has no message in this stream")
 
-    def context_ahead(
-        self, queued: facts.RunQueued, message: facts.Message, version: int, *, may_read: bool = True
-    ) -> RunContext:
-        """Return the context of a run that is about to be queued behind all there is, while none runs or waits.
+    def context_behind(self, fresh: Sequence[Recorded], run_id: str, room: int | None) -> RunContext | None:
+        """Return the context of a run as it is behind events that come next, fitted into a room in tokens; nothing is read.
 
-        `version` is the one that its `RunQueued` will have. Should it come to nothing, the transcript is as it was.
+        The events may come to nothing: so the transcript is afterwards as it was. Only what there is no room for at hand is
+        let go of for good. Without events it is as of now. None is returned where messages have to be read to fit it.
 
         Raises:
-            CorruptEvent: a text that it quotes is not in the transcript.
-            NotAtHand: what it quotes has to be read from the log, and may not be.
+            CorruptEvent: as `context` does.
+            NotAtHand: what it quotes has to be read from the log.
         """
-        self._settle()
-        self._close()
-        return self._context(_asked(queued, message), (), version, may_read=may_read)
+        kept = (self.version, self.size, self.tokens, self._chain, self._session_id, self.window, self._last)
+        end, started, waiting = self.window.end, self._started, self._waiting
+        said = None if started is None else (started[0], list(started[1]))
+        self._waiting = dict(waiting)
+        try:
+            for one in fresh:
+                self.apply(one)
+            return self.context(run_id, may_read=False).fitted(room, may_read=False)
+        finally:
+            version, self.size, self.tokens, self._chain, self._session_id, self.window, self._last = kept
+            self.version, self._waiting, self._started = version, waiting, said
+            self.window.end_at(end)
 
     def _context(
         self, asked: Asked, partial: tuple[facts.Message, ...], version: int, *, may_read: bool

@@ -87,6 +87,14 @@ class Window:
         # A reader may be at the old list: it is left as it is.
         self._kept = _Kept(start + gone, messages[gone:], sizes[gone:], tokens[gone:])
 
+    def end_at(self, end: int) -> None:
+        """Take back the messages that were added last, so that there are as many as there were before."""
+        start, messages, sizes, tokens = self._kept
+        left = max(end - start, 0)
+        self.size -= sum(sizes[left:])
+        # As in `shrink`. Of a transcript that was given out meanwhile, what is taken back is not there until it is added again.
+        self._kept = _Kept(min(start, end), messages[:left], sizes[:left], tokens[:left])
+
     def put_before(self, messages: Sequence[Message], sizes: Sequence[int]) -> bool:
         """Take back the messages that stand right before those at hand, if there is room for them."""
         size = sum(sizes)

@@ -241,11 +241,11 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
             return
         if not state.queue:
             self._rest()
-        elif (begins := self._next_run.begins(state)) is not None:
-            if isinstance(begins, Effect):
-                owner.effects.append(begins)
-            else:
-                owner.take(begins)
+        elif self._next_run.is_due(state):
+            owner.take(commands.StartNext())
+            self.do(owner)
+        elif (told := self._next_run.parked(state)) is not None:
+            owner.effects.append(told)
             self.do(owner)
 
     # --- falling asleep

@@ -14,7 +14,7 @@ from intersession_actors.prompt import NotAtHand, RunContext, TranscriptFold, Wi
 from intersession_actors.session.folding import Awake, EarlierMessages, SessionFolding
 from intersession_events import ids
 from intersession_events.errors import CorruptEvent
-from intersession_events.facts import Message, RunQueued
+from intersession_events.facts import Message
 from intersession_events.log import Folded, ReadsEvents, Recorded
 
 MOST_OF_ONE: Final = 1024 * 1024
@@ -86,10 +86,18 @@ class ContextCache:
 
         self._log.states.load(ids.session_stream(key), self.folding(key), loaded)
 
-    def at(self, key: str, run_id: str, version: int, room: int | None = None) -> RunContext | None:
+    def at(
+        self,
+        key: str,
+        run_id: str,
+        version: int,
+        room: int | None = None,
+        fresh: Sequence[Recorded] = (),
+    ) -> RunContext | None:
         """Return a run's context as of a version of its stream, if the transcript that is here is of that version.
 
-        None is returned, too, where it has to be read what of it there is room for, or what it quotes.
+        It is as it is behind `fresh`, events that come next but may come to nothing. None is returned, too, where it has to be
+        read what of it there is room for, or what it quotes.
 
         Raises:
             CorruptEvent: no such run waits in the stream, or its message is not there.
@@ -100,7 +108,7 @@ class ContextCache:
                 return None
             before = fold.window.size
             try:
-                return fold.context(run_id, may_read=False).fitted(room, may_read=False)
+                return fold.context_behind(fresh, run_id, room)
             except NotAtHand:
                 return None
             finally:
@@ -111,28 +119,6 @@ class ContextCache:
         """Return a session's transcript, if the one that is here is of that version: for its actor, in its own thread."""
         with self._lock:
             return self._at(key, version)
-
-    def ahead(
-        self, key: str, queued: RunQueued, message: Message, *, at: int, version: int, room: int | None = None
-    ) -> RunContext | None:
-        """Return the context of a run that is about to be queued as `version` of a stream that stands `at` an earlier one.
-
-        None if the transcript that is here is not of that version, or has to be read to say what of it there is room for, or what
-        it quotes: then the context is read once the run is queued.
-        """
-        with self._lock:
-            fold = self._at(key, at)
-            if fold is None:
-                return None
-            before = fold.window.size
-            try:
-                context = fold.context_ahead(queued, message, version, may_read=False)
-                return context.fitted(room, may_read=False)
-            except NotAtHand:
-                return None
-            finally:
-                self._bytes += fold.window.size - before
-                self._use(key)
 
     def take(self, key: str, recorded: Sequence[Recorded]) -> None:
         """Take in what a session's actor has just recorded, if it follows on what is here."""

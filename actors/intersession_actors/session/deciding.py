@@ -1,6 +1,7 @@
 """Decides what each command to a session leads to: gathers what the rules look at, and has them asked."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
@@ -24,12 +25,17 @@ from intersession_actors.streams import (
     Step,
     World,
     record_of,
+    recorded_as,
 )
+from intersession_events import facts
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import NotStorable
 from intersession_events.log import Recorded, StreamAppend
 
 SessionOwner = Owner[Session, commands.SessionCommand]
+
+_ENDS: Final = facts.RunEnd | facts.RunInterrupted
+"""What sets a session free."""
 
 
 class Decider:
@@ -68,6 +74,31 @@ class Decider:
     def ahead(self, owner: SessionOwner, append: StreamAppend) -> RunEnded | None:
         """Return the word to the flow whose run ends, before that is durable, so that its next step shares the commit."""
         return ended_of(self._going_on(owner.state or EMPTY), append.drafts[-1])
+
+    def goes_on(
+        self, owner: SessionOwner, append: StreamAppend
+    ) -> tuple[commands.SessionCommand, Plan] | None:
+        """Return the start of the run at the head of the queue, where it can begin once the append is durable.
+
+        None where its context has to be read, or where what its chain has used can keep it from starting: what the append adds
+        to that counts once it is recorded (LOOP-5).
+        """
+        state, events = owner.state or EMPTY, [draft.event for draft in append.drafts]
+        is_free = self._going_on(state).running is None or any(isinstance(one, _ENDS) for one in events)
+        if not is_free or not (state.queue or isinstance(events[-1], facts.RunQueued)):
+            return None
+        fresh = recorded_as(append)
+        for one in fresh:
+            state = evolve(state, one)
+        state = self._going_on(state)
+        if not self._next_run.is_due(state) or counts_use(state.queue[0].budget):
+            return None
+        command = commands.StartNext()
+        now = self._circumstances(owner, state, command, fresh)
+        plan = rules.decide(state, command, now)
+        if isinstance(plan, Refused) or not plan.events:
+            return None
+        return command, msgspec.structs.replace(plan, knew=knew_of(now))
 
     def _going_on(self, state: Session) -> Session:
         """Return where a session stands without those of its runs that are not to go on in a fork."""
@@ -160,14 +191,21 @@ class Decider:
         return True
 
     def _circumstances(
-        self, owner: SessionOwner, state: Session, command: commands.Decidable
+        self,
+        owner: SessionOwner,
+        state: Session,
+        command: commands.Decidable,
+        fresh: Sequence[Recorded] = (),
     ) -> Circumstances:
-        """Return what the rules look at: what no event that can follow depends on is not asked."""
+        """Return what the rules look at: what no event that can follow depends on is not asked.
+
+        `fresh` are events that are recorded together with those, behind which the session is in that state.
+        """
         world = self.world
         known = Circumstances(log_id=world.log.log_id, key=self.key)
         match command:
             case commands.Enqueue():
-                return self._of_message(known, state, command, owner.version)
+                return self._of_message(known, state, command)
             case commands.AddMessage(check_policy=True):
                 return msgspec.structs.replace(known, verdict=self._policy(state, None))
             case commands.RunReturned(result=Answered()):
@@ -179,7 +217,7 @@ class Decider:
                 return self._of_end(known, state)
             case commands.Wake():
                 return self._of_wake(self._of_end(known, state), state)
-            case commands.StartNext() if (start := self._next_run.of_queue(owner, state)) is not None:
+            case commands.StartNext() if (start := self._next_run.of_queue(owner, state, fresh)) is not None:
                 head = state.queue[0]
                 # What its chain has used is read only where that can keep it from starting (LOOP-5).
                 spent = world.chains.spent(head.budget.root) if counts_use(head.budget) else Spent()
@@ -190,19 +228,13 @@ class Decider:
             case _:
                 return known
 
-    def _of_message(
-        self, known: Circumstances, state: Session, command: commands.Enqueue, version: int
-    ) -> Circumstances:
+    def _of_message(self, known: Circumstances, state: Session, command: commands.Enqueue) -> Circumstances:
         if rules.is_known(state, command):
             return known
-        start = self._next_run.with_its_message(state, command, version)
-        has_deadline = start is not None and command.queue is not None and command.queue.timeout_ms
         return msgspec.structs.replace(
             known,
             verdict=self._policy(state, None) if command.check_policy else None,
             thread_left=None if command.only_bound is None else self._thread.left(state),
-            start=start,
-            now_ms=self.world.time.clock.now_ms() if has_deadline else 0,
         )
 
     def _of_end(self, known: Circumstances, state: Session) -> Circumstances:

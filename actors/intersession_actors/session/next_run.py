@@ -1,5 +1,7 @@
 """Which run a session begins next, and when: in the append that queues it where that can be, else once its context is read."""
 
+from collections.abc import Sequence
+
 from intersession_actors.policy import Reckoned
 from intersession_actors.session import commands, rules
 from intersession_actors.session.effects import parked
@@ -8,6 +10,7 @@ from intersession_actors.session.runs import RunStarter
 from intersession_actors.session.state import Session
 from intersession_actors.streams import Effect, Owner, World
 from intersession_events import facts
+from intersession_events.log import Recorded
 
 
 class NextRun:
@@ -21,41 +24,43 @@ class NextRun:
         self._starter = starter
         self._told_parked: str | None = None
 
-    def with_its_message(self, state: Session, command: commands.Enqueue, version: int) -> Start | None:
-        """Return how the run begins that is about to be queued, where the session is free and its transcript is at hand."""
-        queued, events = command.queue, rules.starts_with(state, command)
-        if queued is None or events is None or self._world.agents.closing or not self._has_agent():
-            return None
-        beginning = self._beginning(state, queued)
-        context = self._starter.context_ahead(
-            queued, command.message, at=version, version=version + events, room=beginning.words
-        )
-        return None if context is None else Start(beginning, context)
+    def is_due(self, state: Session) -> bool:
+        """Whether the run at the head of the queue can begin: the session is free, its agent is here, and nothing is read for it."""
+        agents = self._world.agents
+        if state.running is not None or not state.queue or not state.exists or self._starter.is_reading:
+            return False
+        return not agents.closing and self._has_agent()  # else it begins after a restart, as a first attempt
 
-    def begins(self, state: Session) -> commands.StartNext | Effect | None:
-        """Return the command that starts the run at the head of the queue, or what is told once of one that is parked (KEY-9)."""
-        if not state.exists or self._world.agents.closing:
-            return None  # where the process ends it begins after the restart, as a first attempt
-        if self._has_agent():
-            return None if self._starter.is_reading else commands.StartNext()
+    def parked(self, state: Session) -> Effect | None:
+        """Return what is told once of the run at the head of the queue, if it waits for an agent that is not here (KEY-9)."""
+        if not state.exists or self._world.agents.closing or self._has_agent():
+            return None
         waiting = state.queue[0]
         if self._told_parked == waiting.queued.run_id:
             return None
         self._told_parked = waiting.queued.run_id
         return parked(self._key, waiting)
 
-    def of_queue(self, owner: Owner[Session, commands.SessionCommand], state: Session) -> Start | None:
+    def of_queue(
+        self,
+        owner: Owner[Session, commands.SessionCommand],
+        state: Session,
+        fresh: Sequence[Recorded] = (),
+    ) -> Start | None:
         """Return how the run at the head of the queue begins. None: there is none, or its context is read first.
 
+        `fresh` are events that are recorded with the start, behind which the session is in that state; then nothing is read.
         Where what was read holds more than the stream up to where it is known, the stream is read again.
         """
         head = next(iter(state.queue), None)
         if head is None or state.running is not None or not state.exists:
             return None
         run_id, version, beginning = head.queued.run_id, owner.version, self._beginning(state, head.queued)
-        context = self._starter.context_at(run_id, version, beginning.words)
+        context = self._starter.context_at(run_id, version, beginning.words, fresh)
         if context is not None:
             return Start(beginning, context)
+        if fresh:
+            return None
         if self._starter.has_read_beyond(run_id, version):
             owner.load()
         else:

@@ -9,7 +9,7 @@ from typing import Final
 from intersession_actors.agents import Answered, Broke
 from intersession_actors.errors import Judgement
 from intersession_actors.policy import Reckoned, Spent, budget_of
-from intersession_actors.prompt import RunContext, TranscriptFold
+from intersession_actors.prompt import TranscriptFold
 from intersession_actors.session import commands
 from intersession_actors.session.answers import reply_id
 from intersession_actors.session.rules import Beginning, Circumstances, Start, ThreadLeft, beginning_of
@@ -189,22 +189,14 @@ def _start(
     match record.asked, last.event:
         case "StartNext", facts.RunFailed() as failed:
             return Start(Beginning(None, None, None, None), transcript.context(failed.run_id))
-        case "StartNext" | "Enqueue", facts.RunStarted() as begun:
+        case "StartNext", facts.RunStarted() as begun:
             withheld: int = record.knew.get("withheld", 0)
             tools = ("",) * withheld if withheld else tools_of(state.opened, begun)
             beginning = beginning_of(state, tools, Reckoned(begun.context_tokens, begun.room))
-            context = _context(append, transcript, begun.run_id)
+            context = transcript.context(begun.run_id)
             return Start(beginning, context.fitted(beginning.words, may_read=True) or context)
         case _:
             return None
-
-
-def _context(append: Sequence[Recorded], transcript: TranscriptFold, run_id: str) -> RunContext:
-    match [one.event for one in append]:
-        case [*_, facts.RunQueued(message=facts.Message() as message) as queued, _]:
-            return transcript.context_ahead(queued, message, append[-2].version)
-        case _:
-            return transcript.context(run_id)
 
 
 def _enqueued(  # noqa: C901 - one case an event

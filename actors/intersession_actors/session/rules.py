@@ -13,7 +13,6 @@ from intersession_actors.policy import (
     Spent,
     Verdict,
     check_start,
-    counts_use,
     has_room_for_tools,
     room_for_words,
 )
@@ -176,9 +175,6 @@ def _enqueued(state: Session, command: commands.Enqueue, now: Circumstances) -> 
     decided = decide_enqueue(state, command, thread_left=now.thread_left)
     if isinstance(decided, Refused):
         return decided
-    queued = decided[-1]
-    if now.start is not None and isinstance(queued, facts.RunQueued):
-        decided.append(started(state, queued, now.start, now.now_ms))
     return Plan(
         events=tuple(decided),
         carried=command.carried,
@@ -413,24 +409,6 @@ def decide_start(state: Session, now: Circumstances) -> list[facts.Event]:
             )
         ]
     return [started(state, queued, now.start, now.now_ms)]
-
-
-def starts_with(state: Session, command: commands.Enqueue) -> int | None:
-    """Return with how many events a run is queued that the free session can start in the same append; None where it can't.
-
-    A session that opens or changes its settings with it starts the run afterwards, and so does one whose chain may be
-    over what it may use by then (`check_start`). A message for another generation is refused.
-    """
-    if (
-        command.queue is None
-        or command.patch is not None
-        or not state.idle
-        or not state.exists
-        or command.session_id not in {None, state.session_id}
-        or counts_use(command.budget)
-    ):
-        return None
-    return 2 if command.route is not None and _route_differs(state, command.route) else 1
 
 
 def started(state: Session, queued: facts.RunQueued, start: Start, now_ms: int) -> facts.RunStarted:

@@ -3,7 +3,7 @@
 Everything here happens outside of the session's actor or returns at once; what comes of it comes back as a command.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from intersession_actors.agents import AgentResult, Turn, runner_of
@@ -17,7 +17,8 @@ from intersession_actors.session.state import Running, Session
 from intersession_actors.streams import STORE_RETRY_MS, Command, World
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import StoreUnavailable
-from intersession_events.facts import Message, RunQueued, SessionOpened, Step
+from intersession_events.facts import RunQueued, SessionOpened, Step
+from intersession_events.log import Recorded
 
 
 class TurnMaker(Protocol):
@@ -48,6 +49,7 @@ class RunStarter:
         "_resumed",
         "_room",
         "_tell_self",
+        "_was_read",
         "_world",
         "runner",
     )
@@ -71,6 +73,8 @@ class RunStarter:
         """The run whose context is being read."""
         self._ready: tuple[str, RunContext] | None = None
         """The run that is called next, and what it is given."""
+        self._was_read = False
+        """Whether that was read from the log. Else it may rest on events that came to nothing, and is not used again."""
         self._room: int | None = None
         """For how many tokens there is room in what is ready, or being read."""
         self._resumed: str | None = None
@@ -81,31 +85,23 @@ class RunStarter:
         """Whether a context is being read."""
         return self._reading is not None
 
-    def context_at(self, run_id: str, version: int, room: int | None) -> RunContext | None:
+    def context_at(
+        self, run_id: str, version: int, room: int | None, fresh: Sequence[Recorded] = ()
+    ) -> RunContext | None:
         """Return a run's context as of this very version of the stream (PROV-4), if it was read or the transcript is at hand.
 
-        There is room for so many tokens of it.
+        It is as it is behind `fresh`, events of the append that starts the run. There is room for so many tokens of it.
 
         Raises:
             CorruptEvent: no such run waits in the stream, or its message is not there.
         """
-        context = self._ready_for(run_id)
-        if context is not None and context.version == version and self._room == room:
+        context = self._ready_for(run_id) if self._was_read else None
+        if context is not None and context.version == version and self._room == room and not fresh:
             return context
         # What was read may be old: somebody spoke since. The transcript is kept current, so that nobody can outrun it.
-        context = self._contexts.at(self._key, run_id, version, room)
+        context = self._contexts.at(self._key, run_id, version, room, fresh)
         if context is not None:
-            self._ready, self._room = (run_id, context), room
-        return context
-
-    def context_ahead(
-        self, queued: RunQueued, message: Message, *, at: int, version: int, room: int | None
-    ) -> RunContext | None:
-        """Return the context of a run that is queued by the very append that starts it, if the transcript is at hand."""
-        context = self._contexts.ahead(self._key, queued, message, at=at, version=version, room=room)
-        if context is not None:
-            self._room = room
-            self._ready = queued.run_id, context
+            self._ready, self._room, self._was_read = (run_id, context), room, False
         return context
 
     def _ready_for(self, run_id: str) -> RunContext | None:
@@ -168,7 +164,7 @@ class RunStarter:
         self._reading = None
         if isinstance(message.context, Exception):
             raise message.context
-        self._ready = message.run_id, message.context
+        self._ready, self._was_read = (message.run_id, message.context), True
 
     def read_again(self, due: ContextDue) -> None:
         """Forget that a context is being read, so that it is asked for again."""

@@ -26,7 +26,7 @@ with on_demand(globals()):
         WasRead,
         refusal_of,
     )
-    from intersession_actors.streams.drafting import append_of, caused_by, into_outbox
+    from intersession_actors.streams.drafting import append_of, caused_by, into_outbox, recorded_as
     from intersession_actors.streams.effects import (
         Answer,
         Append,
@@ -170,6 +170,7 @@ __all__ = [
     "record_in",
     "record_of",
     "record_within",
+    "recorded_as",
     "refusal_of",
     "refused_in",
     "refused_of",

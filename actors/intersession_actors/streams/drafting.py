@@ -7,7 +7,7 @@ import msgspec
 from intersession_events import ids
 from intersession_events.errors import NotStorable
 from intersession_events.facts import Budget, DeliveryDecided, Event, encode, topic_of
-from intersession_events.log import Draft, StreamAppend
+from intersession_events.log import Draft, Recorded, StreamAppend
 
 
 def append_of(
@@ -49,6 +49,29 @@ def append_of(
         )
         drafts.append(draft)
     return StreamAppend(stream=stream, expected=expected, drafts=tuple(drafts))
+
+
+def recorded_as(append: StreamAppend) -> Sequence[Recorded]:
+    """Return the events of an append as a fold takes them, before the log has them: their places and hashes are not known."""
+    return [
+        Recorded(
+            position=0,
+            stream=append.stream,
+            version=version,
+            topic=topic_of(draft.event),
+            event=draft.event,
+            id=draft.id,
+            time=draft.time,
+            causation=draft.causation,
+            correlation=draft.correlation,
+            epoch=0,
+            prev="",
+            digest="",
+            hash="",
+            decision=draft.decision,
+        )
+        for version, draft in enumerate(append.drafts, start=append.expected + 1)
+    ]
 
 
 def caused_by(event_id: str, append: StreamAppend) -> StreamAppend:

@@ -92,6 +92,10 @@ class Deciding(Protocol[S, C]):
         """Return what a flow is told of an append that is not durable yet, so that its next step shares the commit."""
         ...
 
+    def goes_on(self, owner: "Owner[S, C]", append: StreamAppend) -> tuple[C, Plan] | None:
+        """Return what is decided next of the owner's own accord once an append is durable, if that can be said before."""
+        ...
+
     def unstorable(self, command: C, error: NotStorable) -> C | Refused | None:
         """Return what takes the place of a command that can't be recorded. None: there is nothing, the owner can't go on."""
         ...
@@ -316,7 +320,8 @@ class Owner(Generic[S, C]):
             self.effects.append(TellSession(self.told, step))
         else:
             ahead = self._deciding.ahead(self, appends[0]) if plan.leads_on else None
-            self._ask(told, AskedAppend(appends, ahead), behind=plan.behind)
+            asked = AskedAppend((*appends, *self._goes_on(appends[0])), ahead)
+            self._ask(told, asked, behind=plan.behind)
 
     def was_read(self, message: WasRead) -> None:
         """Decide what looks at something that had to be read first, now that it is."""
@@ -358,6 +363,33 @@ class Owner(Generic[S, C]):
         if not plan.carried_by_last:
             return (own, *plan.carried)
         return (own, *(caused_by(own.drafts[-1].id, carried) for carried in plan.carried))
+
+    def _goes_on(self, own: StreamAppend) -> tuple[StreamAppend, ...]:
+        """Return what is decided next of our own accord behind an append, so that both share the commit; each has its record.
+
+        Nothing where commands wait: those come first.
+        """
+        if self.waiting or self.put_off:
+            return ()
+        try:
+            following = self._deciding.goes_on(self, own)
+            if following is None:
+                return ()
+            command, plan = following
+            return (
+                append_of(
+                    self._world.log.log_id,
+                    self.stream,
+                    own.expected + len(own.drafts),
+                    plan.events,
+                    time=own.drafts[-1].time,
+                    causation=plan.cause,
+                    correlation=plan.correlation,
+                    decision=self._deciding.record(command, plan),
+                ),
+            )
+        except Exception:  # noqa: BLE001 - what it fails on must not keep the append from the log: it is met again, decided by itself
+            return ()
 
     def appended(self, message: Appended) -> None:
         """Take the log's word on the append that is under way."""

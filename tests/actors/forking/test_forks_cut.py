@@ -13,22 +13,26 @@ from support.random_runs import random_runs
 
 
 @pytest.mark.clause("FORK-4")
-def test_an_append_in_which_a_run_began_is_on_one_side_of_every_cut(tmp_path: Path) -> None:
-    """The step that asks for a run stands behind its start: cut there, the fork asked for it a second time."""
+def test_a_step_that_asks_for_a_run_is_in_the_fork_wherever_its_message_is(tmp_path: Path) -> None:
+    """It stands before the start of the run, so a fork that is cut at the start does not ask for the run again."""
     path = random_runs(tmp_path / "log.db", 6_000, asked=3, at_once=False)
     with open_log(str(path), read_only=True) as log:
-        begun = {
-            one.event.run_id: one.position for one in log.all() if isinstance(one.event, facts.RunStarted)
+        at = {
+            (type(one.event), one.event.run_id): one.position
+            for one in parts_in(log.all())
+            if isinstance(one.event, facts.RunQueued | facts.RunStarted)
         }
-        requested = {
+        asked = {
             one.event.run_id: one.position
             for one in parts_in(log.all())
             if isinstance(one.event, facts.TurnRequested | facts.AnnounceRequested | facts.ResultHanded)
         }
         cuts = {consistent(log, at) for at in range(1, log.head() + 1)}
-        halves = [(run, cut) for run, at in requested.items() for cut in cuts if begun[run] <= cut < at]
-    assert any(begun[run] < at for run, at in requested.items())
-    assert halves == []
+    assert asked
+    for run, step in asked.items():
+        queued, begun = at[facts.RunQueued, run], at[facts.RunStarted, run]
+        assert queued < step < begun
+        assert [cut for cut in cuts if queued <= cut < step] == []
 
 
 @pytest.mark.clause("FORK-4")
