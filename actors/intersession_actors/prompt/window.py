@@ -91,9 +91,14 @@ class Window:
         """Take back the messages that were added last, so that there are as many as there were before."""
         start, messages, sizes, tokens = self._kept
         left = max(end - start, 0)
+        if left == len(messages):
+            return
         self.size -= sum(sizes[left:])
-        # As in `shrink`. Of a transcript that was given out meanwhile, what is taken back is not there until it is added again.
-        self._kept = _Kept(min(start, end), messages[:left], sizes[:left], tokens[:left])
+        # In place, since no reader goes that far: a transcript that was given out meanwhile is read once they are there again.
+        for one in (messages, sizes, tokens):
+            del one[left:]
+        if start > end:
+            self._kept = _Kept(end, messages, sizes, tokens)
 
     def put_before(self, messages: Sequence[Message], sizes: Sequence[int]) -> bool:
         """Take back the messages that stand right before those at hand, if there is room for them."""

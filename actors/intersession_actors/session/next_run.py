@@ -1,4 +1,4 @@
-"""Which run a session begins next, and when: in the append that queues it where that can be, else once its context is read."""
+"""Which run a session begins next, and when: in the append that lets it begin where that can be, else once its context is read."""
 
 from collections.abc import Sequence
 

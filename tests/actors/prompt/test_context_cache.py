@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
-from intersession_actors.prompt import RunContext, TranscriptFold
+from intersession_actors.prompt import RunContext, TranscriptFold, Window
 from intersession_actors.session import ContextCache
 from intersession_events.errors import CorruptEvent
 from intersession_events.facts import (
@@ -278,3 +278,27 @@ def test_a_quote_of_what_the_transcript_does_not_have_is_told_as_damage(log: Sql
 
     with pytest.raises(CorruptEvent, match="no message in-two, which a run quotes"):
         context_of(log.stream(STREAM), "last")
+
+
+@pytest.mark.clause("PROV-4")
+@for_all(
+    st.lists(st.integers(1, 40), max_size=8), st.lists(st.integers(1, 40), max_size=8), st.integers(10, 200)
+)
+def test_messages_that_came_to_nothing_are_taken_back_whatever_there_was_no_room_for(
+    sizes: list[int], more: list[int], room: int
+) -> None:
+    window = Window(0, room=room)
+    for number, size in enumerate(sizes):
+        window.add(Message(id=f"{number}", role="user", content="", timestamp=0), size, size)
+    start, before = window.at_hand(len(sizes))
+
+    for size in more:
+        window.add(Message(id="nothing", role="user", content="", timestamp=0), size, size)
+    window.end_at(len(sizes))
+
+    assert window.end == len(sizes)
+    first, at_hand = window.at_hand(window.end)
+    assert first >= start
+    assert at_hand == before[first - start :]
+    assert window.size == sum(sizes[first:])
+    assert window.tokens_at_hand(window.end) == (first, sizes[first:])
