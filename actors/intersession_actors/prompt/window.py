@@ -90,9 +90,9 @@ class Window:
     def end_at(self, end: int) -> None:
         """Take back the messages that were added last, so that there are as many as there were before."""
         start, messages, sizes, tokens = self._kept
-        left = max(end - start, 0)
-        if left == len(messages):
+        if start + len(messages) == end:
             return
+        left = max(end - start, 0)
         self.size -= sum(sizes[left:])
         # In place, since no reader goes that far: a transcript that was given out meanwhile is read once they are there again.
         for one in (messages, sizes, tokens):
