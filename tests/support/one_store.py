@@ -14,6 +14,7 @@ ONE_STORE: Final[Mapping[str, tuple[str, ...]]] = {
         "actors/channels",
         "actors/debugger/test_debugger_doors.py",
         "actors/debugger/test_diff_of_runs.py",
+        "actors/debugger/test_lens_of_a_long_session.py",
         "actors/debugger/test_lens_of_a_run.py",
         "actors/debugger/test_seek_equals_fold.py",
         "actors/exchange",

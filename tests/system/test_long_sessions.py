@@ -57,7 +57,7 @@ def test_each_of_sixty_messages_is_answered_by_a_model_that_takes_a_thousand_tok
         assert lens.get("rendered") == endpoint.taken[-1]["messages"]
         assert lens["leftOut"] is not None
         assert lens["leftOut"]["messages"] > 100
-        assert len(lens["messages"]) == 118
+        assert lens.get("total") == 118
 
 
 @pytest.mark.clause("CTX-1", "LIST-5")

@@ -1,7 +1,8 @@
 """The verb `lens`: exactly what an agent was given in an attempt, rebuilt from the log and held against its hash (LENS-1)."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal, NotRequired, TypedDict
+from itertools import chain
+from typing import Annotated, Final, Literal, NamedTuple, NotRequired, TypedDict
 
 import msgspec
 
@@ -11,7 +12,8 @@ from intersession_actors.debugger.view import View
 from intersession_actors.disclosure import hidden_message
 from intersession_actors.errors import ToolRefused
 from intersession_actors.gate import KeyText, invalid
-from intersession_actors.prompt import RunContext, context_shown, fitted_hash
+from intersession_actors.prompt import RunContext, Transcript, context_shown, fitted_hash
+from intersession_actors.service import bounded
 from intersession_actors.session import past_context
 from intersession_events import ids
 from intersession_events.facts import (
@@ -44,6 +46,9 @@ from intersession_projections.wording import counted
 
 LensDialect = Literal["prompt", "openai", "responses", "anthropic", "json"]
 
+USUAL: Final = 50
+MOST: Final = 1000
+
 
 @ready
 class Lens(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -66,6 +71,19 @@ class Lens(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     than: Annotated[
         KeyText | None,
         msgspec.Meta(description="Another run: only what this one saw that that one did not."),
+    ] = None
+    before: Annotated[
+        Annotated[int, msgspec.Meta(ge=1)] | None,
+        msgspec.Meta(
+            description="Only this many messages from the beginning on: the `before` of an answer is for the page before."
+        ),
+    ] = None
+    all: Annotated[
+        bool | None, msgspec.Meta(description="All messages of the transcript, whatever the limit.")
+    ] = None
+    limit: Annotated[
+        float | None,
+        msgspec.Meta(description="At most this many messages, the newest, 1 to 1000; 50 if not given."),
     ] = None
 
 
@@ -97,9 +115,11 @@ class LensAnswer(TypedDict):
 
     `asRecorded` says whether all of it has the hash that was recorded when the attempt began (`contextHash`); `rebuiltHash` is
     what it has now. `madeBefore` are the calls in `partial`, which are not made again. `tools` are as they were described to models
-    then; None was not recorded. `prompt` or `rendered` is there where a dialect was asked for, and leaves out what `leftOut` says;
-    `messages`, `message` and `partial` are whole. `contextTokens` is the window of the model, `usedTokens` how many tokens all of it
-    has at most; None in logs written before. `fresh` is there where another run was asked for: the messages that that one had not seen.
+    then; None was not recorded. `messages` are a page of the transcript. Where it has more of them, `total` says how many, and
+    `before` how many stand before the page: given back, it gives the page before. `prompt` or `rendered` is there where a dialect was
+    asked for: of the whole, whatever the page, but for what `leftOut` says. `contextTokens` is the window of the model, `usedTokens`
+    how many tokens all of it has at most; None in logs written before. `fresh` is there where another run was asked for: of
+    `messages`, `message` and `partial` those that that one had not seen.
     """
 
     run: str
@@ -110,6 +130,8 @@ class LensAnswer(TypedDict):
     contextHash: str
     rebuiltHash: str | None
     systemContext: str
+    total: NotRequired[int]
+    before: NotRequired[int]
     messages: list[JsonValue]
     message: JsonValue
     partial: list[JsonValue]
@@ -135,15 +157,59 @@ def lens(view: View, given: Lens) -> LensAnswer:
         ToolRefused: there is no such run within reach, it did not start, or not so often.
     """
     seen = _seen(view, given.run, given.attempt, field="run")
-    answer = _answer(view, seen)
+    page = _page(seen, given)
+    answer = _answer(view, seen, page)
     if given.dialect == "prompt":
-        answer["prompt"] = _readable(view, seen.key, seen.turn.prompt())
+        answer["prompt"] = _readable(view, seen.key, seen.turn(page.whole).prompt())
     elif given.dialect is not None and given.dialect != "json":
-        answer["rendered"] = _rendered(view, seen, given.dialect)
+        answer["rendered"] = _rendered(view, seen.turn(page.whole), given.dialect)
     if given.than is not None:
-        known = {one.id for one in _all_of(_seen(view, given.than, None, field="than"))}
-        answer["fresh"] = _messages(view, seen, [one for one in _all_of(seen) if one.id not in known])
+        other = _seen(view, given.than, None, field="than")
+        answer["fresh"] = _messages(view, seen, _fresh(seen, other, page))
     return answer
+
+
+class _Page(NamedTuple):
+    """The messages of a transcript that are shown, and the number of the first; `whole` is all of it, read once where it is rendered."""
+
+    first: int
+    messages: Sequence[Message]
+    whole: Sequence[Message]
+
+
+def _page(seen: "_Attempt", given: Lens) -> _Page:
+    """Return what is shown of the transcript: of a long one, nothing else is read, unless it is rendered."""
+    is_rendered = given.dialect is not None and given.dialect != "json"
+    whole = tuple(seen.transcript) if is_rendered else seen.transcript
+    limit = bounded(given.limit, "limit", 1, MOST, default=USUAL).value
+    stop = len(seen.transcript) if given.before is None else min(given.before, len(seen.transcript))
+    first = 0 if given.all else max(stop - limit, 0)
+    return _Page(first, whole[first:stop], whole)
+
+
+def _fresh(seen: "_Attempt", other: "_Attempt", page: _Page) -> list[Message]:
+    """Return what of all that is shown the other attempt had not been given.
+
+    Of one session id, the transcript of one run is the beginning of that of a later one: there the other's is read from where
+    this one ends, as long as something of what is shown may stand there yet.
+    """
+    known = _alike(seen, other)
+    shown = [*page.messages[max(known - page.first, 0) :], *seen.behind]
+    unseen = {one.id for one in shown}
+    there = map(other.transcript.__getitem__, range(known, len(other.transcript)))
+    for one in chain(other.behind, there if known else other.transcript):
+        unseen.discard(one.id)
+        if not unseen:
+            break
+    return [one for one in shown if one.id in unseen]
+
+
+def _alike(seen: "_Attempt", other: "_Attempt") -> int:
+    """Return how many messages both transcripts begin with, as far as that is known without a look at them."""
+    one, two = seen.transcript, other.transcript
+    if seen.key != other.key or not (isinstance(one, Transcript) and isinstance(two, Transcript)):
+        return 0
+    return min(len(one), len(two)) if one.began == two.began else 0
 
 
 class _Attempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,7 +222,7 @@ class _Attempt(msgspec.Struct, frozen=True, kw_only=True):
     refused: int
     """How many attempts of the run were refused before as too long."""
     transcript: Sequence[Message]
-    """Read once: what the context has reads a long session from the log each time that it is gone through."""
+    """A long one is read from the log each time that it is gone through, or a part of it is taken."""
     problem: str | None
     hides: bool
     """Whether the caller reads it without its secrets."""
@@ -167,8 +233,12 @@ class _Attempt(msgspec.Struct, frozen=True, kw_only=True):
         return self.run.session_key
 
     @property
-    def turn(self) -> Turn:
-        """What the agent got, without hands: it has no tools and no recorder."""
+    def behind(self) -> Sequence[Message]:
+        """The message to answer, and what earlier attempts did."""
+        return () if self.context is None else (self.context.message, *self.context.partial)
+
+    def turn(self, transcript: Sequence[Message]) -> Turn:
+        """Return what the agent got, without hands: it has no tools and no recorder."""
         context = self.context
         if context is None:
             raise ToolRefused("invalid_request", f"run: {self.problem}")
@@ -179,7 +249,7 @@ class _Attempt(msgspec.Struct, frozen=True, kw_only=True):
             step=self.run.step,
             asked=read(context.message),
             run_id=self.run.run_id,
-            transcript=tuple(map(read, self.transcript)),
+            transcript=tuple(map(read, transcript)),
             context=context_shown(context.system_context, self.started.fit),
             whole_context=context.system_context,
             context_tokens=self.started.context_tokens,
@@ -223,7 +293,7 @@ def _seen(view: View, name: str, attempt: int | None, *, field: str) -> _Attempt
             and recorded.version < found[0].version
             for recorded in own
         ),
-        transcript=() if context is None else tuple(context.transcript),
+        transcript=() if context is None else context.transcript,
         problem=problem,
         hides=view.is_stranger(run.session_key),
     )
@@ -301,7 +371,7 @@ def _asked_at(view: View, stream: str, base: InRun) -> str | None:
     return asked
 
 
-def _answer(view: View, seen: _Attempt) -> LensAnswer:
+def _answer(view: View, seen: _Attempt, page: _Page) -> LensAnswer:
     context, started = seen.context, seen.started
     rebuilt = None if context is None else fitted_hash(context.hash, started.fit)
     answer: LensAnswer = {
@@ -315,7 +385,7 @@ def _answer(view: View, seen: _Attempt) -> LensAnswer:
         "systemContext": ""
         if context is None
         else _readable(view, seen.key, context_shown(context.system_context, started.fit)),
-        "messages": _messages(view, seen, seen.transcript),
+        "messages": _messages(view, seen, page.messages),
         "message": None if context is None else _messages(view, seen, [context.message])[0],
         "partial": [] if context is None else _messages(view, seen, context.partial),
         "madeBefore": [] if context is None else _made_before(seen),
@@ -328,6 +398,8 @@ def _answer(view: View, seen: _Attempt) -> LensAnswer:
         "usedTokens": started.used,
         "leftOut": None if started.fit is None else _left_out(started.fit),
     }
+    if len(page.messages) < len(seen.transcript):
+        answer["total"], answer["before"] = len(seen.transcript), page.first
     if seen.problem is not None:
         answer["problem"] = seen.problem
     return answer
@@ -336,7 +408,7 @@ def _answer(view: View, seen: _Attempt) -> LensAnswer:
 def _made_before(seen: _Attempt) -> list[MadeBefore]:
     return [
         {"callId": made.call_id, "name": made.name, "ordinal": made.ordinal, "hasEnded": made.has_ended}
-        for made in seen.turn.made_before.values()
+        for made in seen.turn(()).made_before.values()
     ]
 
 
@@ -374,11 +446,6 @@ def _tools(view: View, seen: _Attempt) -> list[JsonObject] | None:
     return [by_name.get(name, {"title": name}) for name in names]
 
 
-def _all_of(seen: _Attempt) -> Sequence[Message]:
-    context = seen.context
-    return () if context is None else (*seen.transcript, context.message, *context.partial)
-
-
 def _messages(view: View, seen: _Attempt, messages: Sequence[Message]) -> list[JsonValue]:
     return [view.shown_value(_json(seen.read(message)), seen.key) for message in messages]
 
@@ -390,9 +457,9 @@ def _json(message: Message) -> JsonValue:
 
 
 def _rendered(
-    view: View, seen: _Attempt, dialect: Literal["openai", "responses", "anthropic"]
+    view: View, turn: Turn, dialect: Literal["openai", "responses", "anthropic"]
 ) -> list[JsonValue]:
-    return [view.shown_value(message, seen.key) for message in seen.turn.messages(dialect)]
+    return [view.shown_value(message, turn.session_key) for message in turn.messages(dialect)]
 
 
 def _readable(view: View, key: str, text: str) -> str:

@@ -38,7 +38,7 @@ with on_demand(globals()):
         context_hash,
         fitted_hash,
     )
-    from intersession_actors.prompt.window import Earlier, Window, nothing_earlier
+    from intersession_actors.prompt.window import Earlier, Transcript, Window, nothing_earlier
 
 __all__ = [
     "ANNOUNCE_PROMPT",
@@ -52,6 +52,7 @@ __all__ = [
     "NotAtHand",
     "Part",
     "RunContext",
+    "Transcript",
     "TranscriptFold",
     "TranscriptState",
     "Window",

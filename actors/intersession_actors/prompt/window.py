@@ -198,6 +198,11 @@ class Transcript(Sequence[Message]):
         """Whether a message need not be read from the log."""
         return number >= self._window.start
 
+    @property
+    def began(self) -> int:
+        """The version of the event with which the session id began: of two transcripts of one, the shorter begins the longer."""
+        return self._window.began
+
     def __eq__(self, other: object) -> bool:
         """Return whether another sequence has the same messages."""
         if not isinstance(other, Sequence):

@@ -76,6 +76,7 @@ def test_every_run_is_seen_as_its_agent_saw_it(told: tuple[SessionSystem, Seen, 
         assert lens["rebuiltHash"] == lens["contextHash"]
         for name in ("prompt", "messages", "message", "systemContext", "tools", "deadlineMs"):
             assert lens[name] == got[name], name
+        assert not {"total", "before"} & lens.keys()
         for dialect in ("openai", "anthropic"):
             assert system.debug.lens(run, dialect=dialect)["rendered"] == got[dialect]
 

@@ -39,6 +39,40 @@ def test_it_gives_the_prompt_and_what_another_run_had_not_seen(demo_log: DemoLog
     )
 
 
+@pytest.mark.clause("LENS-2")
+def test_it_shows_the_end_of_the_transcript_and_says_how_to_get_at_what_stands_before(
+    demo_log: DemoLog,
+) -> None:
+    def lens(*more: str) -> str:
+        shown = ran("lens", f"{demo_log.exchange}@turn:2", *more, "--store", demo_log.path)
+        assert shown.exit_code == 0, shown.err
+        return shown.out
+
+    whole = lens()
+    end = lens("--limit", "1")
+    first = lens("--limit", "3", "--before", "3")
+
+    assert "before: --before" not in whole
+    assert "transcript: 1 message, 4 to 4 of 4\n  3 messages before: --before 3; whole: --all\n" in end
+    assert "transcript: 3 messages, 1 to 3 of 4\n" in first
+    assert "before: --before" not in first
+    said = whole.partition("transcript: 4 messages\n")[2].partition("\nmessage to answer")[0]
+    there = [
+        part.partition("\nmessage to answer")[0].partition(" of 4\n")[2].rpartition("--all\n")[2]
+        for part in (first, end)
+    ]
+    assert said == "".join(part.removesuffix("\n") + "\n" for part in there)
+    assert lens("--limit", "1", "--all") == whole
+
+
+@pytest.mark.clause("LENS-2")
+def test_what_another_run_had_not_seen_may_stand_before_what_is_shown(demo_log: DemoLog) -> None:
+    run = f"{demo_log.exchange}@turn:5"
+    than = (run, "--than", f"{demo_log.exchange}@turn:3", "--store", demo_log.path)
+    assert " before: --before" not in ran("lens", *than).out
+    assert " before: --before" in ran("lens", *than, "--limit", "1").out
+
+
 @pytest.mark.clause("LENS-1", "ERASE-1")
 def test_a_context_that_is_not_as_recorded_is_told_by_exit_code_4(tmp_path: Path) -> None:
     path = tmp_path / "log.db"

@@ -55,7 +55,11 @@ ASKED: Final[dict[str, list[dict[str, Any]]]] = {
     "forks": [{}, {"run": "RUN"}],
     "imports": [{}, {"what": "skipped", "cursor": "1", "limit": 1}],
     "integrity": [{}, {"verify": "true"}],
-    "lens": [{"run": "RUN", "attempt": 1, "dialect": "prompt", "than": "RUN@turn:2"}],
+    "lens": [
+        {"run": "RUN", "attempt": 1, "dialect": "prompt", "than": "RUN@turn:2"},
+        {"run": "RUN", "before": 2, "limit": 1, "than": "RUN@turn:2"},
+        {"run": "RUN", "all": "true"},
+    ],
     "messages": [
         {},
         {"limit": 1, "cursor": "1000", "since": 5, "until": "head"},

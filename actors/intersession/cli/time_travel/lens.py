@@ -16,9 +16,9 @@ from intersession_projections.wording import counted
 def lens(asked: Asked[LensAnswer]) -> Answer:
     """Show exactly what an agent was given in a run.
 
-    System context, transcript, message, tools, model, deadline. It is rebuilt from the log and held against
-    the hash that was recorded when the attempt began. Exit code 4 says that the log no longer gives what was
-    recorded.
+    System context, the end of the transcript, message, tools, model, deadline. It is rebuilt from the log and
+    held against the hash that was recorded when the attempt began. Exit code 4 says that the log no longer
+    gives what was recorded.
     """
     with asked.answered() as (found, _):
         code = OK if found["asRecorded"] else NOT_VERIFIED
@@ -51,12 +51,15 @@ def _show_lens(screen: Screen, found: LensAnswer) -> None:
 def _show_parts(screen: Screen, found: LensAnswer) -> None:
     if "fresh" in found:
         _head(screen, f"what the other run had not seen: {counted(len(found['fresh']), 'message')}")
+        if found["fresh"][:1] == found["messages"][:1]:  # more of it may stand before
+            _show_more(screen, found)
         for message in found["fresh"]:
             show_message(screen, message, indent=2)
         return
     _head(screen, "system context")
     screen.indented(found["systemContext"] or "(none)", 2)
-    _head(screen, f"transcript: {counted(len(found['messages']), 'message')}")
+    _head(screen, f"transcript: {counted(len(found['messages']), 'message')}{_of_all(found)}")
+    _show_more(screen, found)
     for message in found["messages"]:
         show_message(screen, message, indent=2)
     _head(screen, "message to answer")
@@ -74,6 +77,19 @@ def _show_parts(screen: Screen, found: LensAnswer) -> None:
     screen.line(safe(f"asked for: {asked or 'nothing, the agent has its own model'}", "dim"))
     until = "no deadline" if found["deadlineMs"] is None else f"deadline {clock(found['deadlineMs'])} UTC"
     screen.line(safe(until, "dim"))
+
+
+def _of_all(found: LensAnswer) -> str:
+    if "before" not in found or "total" not in found:
+        return ""
+    return f", {found['before'] + 1} to {found['before'] + len(found['messages'])} of {found['total']}"
+
+
+def _show_more(screen: Screen, found: LensAnswer) -> None:
+    before = found.get("before")
+    if before:
+        words = f"{counted(before, 'message')} before: --before {before}; whole: --all"
+        screen.line(safe(f"  {words}", "dim"))
 
 
 def _head(screen: Screen, words: str) -> None:

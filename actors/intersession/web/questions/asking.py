@@ -99,7 +99,7 @@ def with_unknown(request: Request[object, object, State], known: Collection[str]
     return failed(400, "invalid_request_error", f"{unknown[0][:64]!a} means nothing here, {there}")
 
 
-_PAGING: Final = frozenset({"cursor", "limit", "verify"})
+_PAGING: Final = frozenset({"all", "before", "cursor", "limit", "verify"})
 
 
 def _view(question: Question, given: JsonObject) -> str:

@@ -71,6 +71,15 @@ const WHICH = [
   ['given', 'What was given for this answer'],
 ];
 const whatOf = message => `${message.role} ${textOf(message.content)} ${JSON.stringify(message.content)}`;
+// What both were given is looked at from here on; before it, a long transcript is not read.
+const shownFrom = (...lenses) => Math.max(...lenses.map(lens => lens?.before ?? 0));
+const givenBehind = (lens, from) =>
+  lens ? [...lens.messages, ...(lens.message ? [lens.message] : [])].slice(from - (lens.before ?? 0)) : [];
+// The very same message in the same place has the same before it. Where there is none such, all is looked at.
+const showWhereTheyPart = (a, b) => {
+  const from = shownFrom(a, b);
+  return !from || (a && b && givenBehind(a, from)[0]?.id === givenBehind(b, from)[0]?.id);
+};
 const alike = (which, same, a, b) => {
   const context = a.systemContext !== b.systemContext ? ', the system context is another one' : '';
   const what = which === 'next' ? 'The next prompt behind the first difference' : 'The prompt of the first difference';
@@ -84,8 +93,10 @@ export const PromptOfBoth = view(({ found, both, other }, self) => {
     ? ['a', 'b'].map(side => first?.[side] && ASKED[which](both[side], first[side].place.position))
     : [];
   const lenses = loaded(self, 'lens', `${runs.join('/')}/${other}`, async stop => {
-    const of = (run, fork) => (run ? ask('lens', { run, fork }, { signal: stop }) : null);
-    return { both: await Promise.all([of(runs[0], ''), of(runs[1], other)]) };
+    const of = (run, fork, all) => (run ? ask('lens', { run, fork, all }, { signal: stop }) : null);
+    const both = all => Promise.all([of(runs[0], '', all), of(runs[1], other, all)]);
+    const ends = await both(false);
+    return { both: showWhereTheyPart(...ends) ? ends : await both(true) };
   });
   if (!first) return html`<p class="loading">Nothing differs: every agent was given the same.</p>`;
   if (!both || !lenses) return html`<${Loading}/>`;
@@ -113,8 +124,7 @@ export const PromptOfBoth = view(({ found, both, other }, self) => {
             : 'The first difference is no answer of an agent.'}
       </p>
     `;
-  const given = lens => (lens ? [...lens.messages, ...(lens.message ? [lens.message] : [])] : []);
-  const [one, two] = [given(a), given(b)];
+  const [one, two] = [givenBehind(a, shownFrom(a, b)), givenBehind(b, shownFrom(a, b))];
   let same = 0;
   while (same < one.length && same < two.length && whatOf(one[same]) === whatOf(two[same])) same++;
   const side = (name, lens, rest) => html`
@@ -133,7 +143,7 @@ export const PromptOfBoth = view(({ found, both, other }, self) => {
   return html`
     <div>
       ${choice}
-      ${a && b ? html`<p class="as"><span>${alike(which, same, a, b)}</span></p>` : null}
+      ${a && b ? html`<p class="as"><span>${alike(which, shownFrom(a, b) + same, a, b)}</span></p>` : null}
       ${side('a', a, one.slice(same))} ${side('b', b, two.slice(same))}
     </div>
   `;

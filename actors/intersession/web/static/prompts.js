@@ -1,5 +1,5 @@
 // What agents were given: whoever has answered at the place, and whoever is asked next.
-import { html, view } from './lib.js';
+import { batch, html, signal, view } from './lib.js';
 import { ask } from './api.js';
 import { loaded } from './loaded.js';
 import { Message } from './message.js';
@@ -66,12 +66,49 @@ export const Lens = view(({ place }, self) => {
         ? html`<${Loading}/>`
         : found.error
           ? html`<${Failed} error=${found.error} retry=${found.again} />`
-          : html`<${Prompt} found=${found} place=${place} ahead=${which === 'next'} />`}
+          : html`<${Prompt} found=${found} asked=${asked} place=${place} ahead=${which === 'next'} />`}
     </div>
   `;
 });
 
-const Prompt = ({ found, place, ahead }) => {
+// It begins at its end, and is read back page by page.
+const Transcript = view(({ found, asked }, self) => {
+  const state = self.once(() => ({ earlier: signal([]), before: signal(found.before ?? 0), error: signal(null) }));
+  const readBack = async () => {
+    const before = state.before.peek();
+    try {
+      const page = await ask('lens', { ...asked, before });
+      if (self.gone || before !== state.before.peek()) return;
+      batch(() => {
+        state.earlier.value = [...page.messages, ...state.earlier.peek()];
+        state.before.value = page.before ?? 0;
+        state.error.value = null;
+      });
+    } catch (error) {
+      state.error.value = error;
+    }
+  };
+  const before = state.before.value;
+  return html`
+    <div class="sec">
+      <h2>Transcript, ${counted(found.total ?? found.messages.length, 'message')}</h2>
+      ${state.error.value
+        ? html`<${Failed} error=${state.error.value} retry=${readBack} />`
+        : before
+          ? html`
+              <p>
+                <button type="button" class="chip" onClick=${readBack}>${counted(before, 'earlier message')}</button>
+              </p>
+            `
+          : null}
+      ${[...state.earlier.value, ...found.messages].map(
+        message => html`<${Message} key=${message.id} message=${message} owner=${found.sessionKey} />`,
+      )}
+    </div>
+  `;
+});
+
+const Prompt = ({ found, asked, place, ahead }) => {
   const who = short(found.sessionKey);
   return html`
     <div>
@@ -95,12 +132,7 @@ const Prompt = ({ found, place, ahead }) => {
         ${found.leftOut ? html`<p class="why bad">${found.leftOut.told}</p>` : null}
       </div>
       <div class="sec"><h2>System context</h2><pre tabindex="0">${found.systemContext || '(none)'}</pre></div>
-      <div class="sec">
-        <h2>Transcript, ${counted(found.messages.length, 'message')}</h2>
-        ${found.messages.map(
-          message => html`<${Message} key=${message.id} message=${message} owner=${found.sessionKey} />`,
-        )}
-      </div>
+      <${Transcript} key=${`${found.run}/${found.attempt}`} found=${found} asked=${asked} />
       <div class="sec">
         <h2>The message to answer</h2>
         ${found.message

@@ -183,7 +183,8 @@ LENS: Final = Verb(
     description=(
         "Exactly what an agent was given in an attempt of a run: system context, transcript, message, tools with "
         "schemas, model, deadline; rebuilt from the log and held against the hash recorded then (`asRecorded`). "
-        "`dialect` also gives it as a model got it."
+        "`messages` are the newest of the transcript; `before` is for more. `dialect` also gives all of it as a model "
+        "got it."
     ),
     loads=lambda: (on_call.Lens, naming_forks(on_call.lens, "run", "than")),
 )
