@@ -204,7 +204,7 @@ def _show(screen: Screen, value: JsonMapping) -> None:
     run_id = value["runId"]
     if "runState" in value:
         screen.line(safe("accepted", "bold green"), f"  run {run_id} tries {value['retryOf']} again")
-        screen.line(safe(f"  not over: `intersession replay {run_id}` shows how far it is", "dim"))
+        screen.dim(f"  not over: `intersession replay {run_id}` shows how far it is")
         return
     failed = _has_failed(value)
     screen.line(
@@ -216,11 +216,8 @@ def _show(screen: Screen, value: JsonMapping) -> None:
     if "error" in value:
         screen.line("  ", str(value["error"]))
     if failed:
-        screen.line(
-            safe(
-                f"  `intersession replay {run_id}` shows why; `intersession retry {run_id}` has that tried again",
-                "dim",
-            )
+        screen.dim(
+            f"  `intersession replay {run_id}` shows why; `intersession retry {run_id}` has that tried again"
         )
 
 
@@ -263,11 +260,8 @@ def hold(
         else:
             held = answer["runId"]
             screen.line(f"{held} stops before {HELD_BEFORE[before]}")
-        screen.line(
-            safe(
-                f"  `intersession runs --held` shows what has stopped, `intersession release {held}` lets it go on",
-                "dim",
-            )
+        screen.dim(
+            f"  `intersession runs --held` shows what has stopped, `intersession release {held}` lets it go on"
         )
 
     return Answer(answer, show)

@@ -203,6 +203,6 @@ def checkpoint(*, reading: Reading = READING) -> Answer:
             safe("checkpoint: ", "bold green"),
             f"{answer['count']} events up to position {answer['position']}{signed}",
         )
-        screen.line(safe(f"  {answer['hash']}", "dim"))
+        screen.dim(f"  {answer['hash']}")
 
     return Answer(answer, show)

@@ -141,7 +141,7 @@ def _show(screen: Screen, value: JsonObject, stories: list[Story]) -> None:
         safe("All of it, read back from the log", "bold"),
         safe(f"  {value['position']} events in {value['store']}", "dim"),
     )
-    screen.line(safe("#12 is a place in the log, ← #12 what led to it.", "dim"))
+    screen.dim("#12 is a place in the log, ← #12 what led to it.")
     for number, (title, story) in enumerate(zip(_CHAPTERS, stories, strict=True), 1):
         screen.line()
         screen.line(safe(f"{number}. {title}", "bold underline"))

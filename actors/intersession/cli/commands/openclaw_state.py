@@ -111,7 +111,7 @@ def openclaw_out(
 def _show_import(screen: Screen, report: ImportReport, path: str) -> None:
     screen.line(safe(f"Imported {report.source}", "bold"), safe(f"  into {path}", "dim"))
     if report.first_ms is not None and report.last_ms is not None:
-        screen.line(safe(f"  from {moment(report.first_ms)} to {moment(report.last_ms)} UTC", "dim"))
+        screen.dim(f"  from {moment(report.first_ms)} to {moment(report.last_ms)} UTC")
     rows = [
         (
             "sessions",
@@ -175,7 +175,7 @@ def _list(screen: Screen, title: str, lines: list[str]) -> None:
     for line in lines[:_MOST_LINES]:
         screen.indented(line, 2)
     if len(lines) > _MOST_LINES:
-        screen.line(safe(f"  and {len(lines) - _MOST_LINES} more; --json has all of them", "dim"))
+        screen.dim(f"  and {len(lines) - _MOST_LINES} more; --json has all of them")
 
 
 def _show_export(screen: Screen, report: ExportReport) -> None:
@@ -186,7 +186,7 @@ def _show_export(screen: Screen, report: ExportReport) -> None:
     others = f", {counted(report.lines, 'other line')}" if report.lines else ""
     files = counted(report.transcripts, "transcript")
     screen.line(f"  {counted(report.messages, 'message')}{others} in {files}")
-    screen.line(safe(f"  as of position {report.position}", "dim"))
+    screen.dim(f"  as of position {report.position}")
 
 
 _TEXT = 160
@@ -222,15 +222,14 @@ def _show(screen: Screen, found: ImportsAnswer) -> None:
         screen.one_line(
             safe(f"#{each['position']}  {moment(each['timeMs'])}  ", "dim"), safe(each["source"], "bold")
         )
-        screen.line(safe(f"    {came}; {counted(each['skipped'], 'line')} skipped, {refused}", "dim"))
+        screen.dim(f"    {came}; {counted(each['skipped'], 'line')} skipped, {refused}")
     for row in found["rows"]:
         screen.one_line(safe(f"{row['what']}  ", "bold"), _where(row), ": ", one_line(row["reason"], _TEXT))
     if not found["imports"]:
-        screen.line(safe("nothing was imported into this log", "dim"))
+        screen.dim("nothing was imported into this log")
         return
-    screen.line(safe(counted(found["count"], "row"), "dim"))
-    if found["cursor"] is not None:
-        screen.to_copy(safe(f"more: --cursor {found['cursor']}", "dim"))
+    screen.dim(counted(found["count"], "row"))
+    screen.more(found["cursor"])
 
 
 def _where(row: JsonObject) -> str:

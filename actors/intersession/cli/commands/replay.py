@@ -1,6 +1,6 @@
 """`intersession replay`: a run, an exchange or a whole session, read back from the log as a conversation."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -15,21 +15,15 @@ from intersession.cli.shell.times import clock, day, duration, moment
 from intersession.cli.story.names import Names, names_of
 from intersession.cli.story.printing import BeatPrinter, names_in, show_legend
 from intersession.cli.story.standing import delivery_in_words, standing_in_words
-from intersession.cli.story.subject import (
-    FlowSubject,
-    SessionSubject,
-    Subject,
-    events_of_session,
-    find_subject,
-)
+from intersession.cli.story.subject import SessionSubject, Subject, events_of_session, find_subject
 from intersession.cli.story.telling import Beat, FlowStory, SessionStory
-from intersession_actors.debugger import Debugger, Stands, View, delivery_value, smells_of_all
+from intersession_actors.debugger import Debugger, SmellAnswer, Stands, View, delivery_value, smells_of_all
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
 from intersession_events.plain_json import JsonObject
 from intersession_events.stores import has_writer
-from intersession_projections.flow_summary import began_ms, flow_value, in_words, kind_of
-from intersession_projections.flows import held_ms, holds_in
+from intersession_projections.flow_summary import began_ms, kind_of
+from intersession_projections.flows import Hold, held_ms, holds_in
 from intersession_projections.forks import pauses_in, without_pauses
 from intersession_projections.places import Flow, Then, flow_id, read_flow
 from intersession_projections.run_outcomes import RunOutcome, told_in
@@ -90,20 +84,22 @@ def replay(
 
 
 class Story(msgspec.Struct, frozen=True, kw_only=True):
-    """A subject with all there is to tell of it."""
+    """A run, an exchange, a spawn or a session, with all there is to tell of it."""
 
-    subject: Subject
+    about: JsonObject
+    """What it is, and how it stands."""
+    head: Callable[[Screen], None]
+    """Prints the same."""
     beats: tuple[Beat, ...]
     names: Names
     """How those who take part are called."""
     steps: tuple[Step, ...] = ()
     """Every event."""
-    standing: Stands | None = None
-    took_ms: int | None = None
-    held_ms: int = 0
-    undelivered: tuple[JsonObject, ...] = ()
-    waiting: tuple[str, ...] = ()
-    """What did not reach people outside, of a session: as plain JSON, and in words."""
+    today: str = ""
+    """The day that the head says."""
+    smells: Sequence[SmellAnswer] = ()
+    waiting: Sequence[str] = ()
+    """What did not reach people outside, of a session, in words."""
 
     @classmethod
     def of(
@@ -118,94 +114,78 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
         """Read a subject's story from the log, as far as it had come at a position. Of a flow there are always beats and steps."""
         # Who is at work now says nothing of what stood then.
         at_work = at is not None or has_writer(reader.log)
-        match subject:
-            case FlowSubject():
-                return cls._of_flow(reader, subject, at_work=at_work, at=at)
-            case SessionSubject():
-                stood = Then(reader.log, reader.log.head() if at is None else at)
-                sent = reader.flows.deliveries_of_session(subject.row.key)
-                rows = [
-                    (row, reader.flows.note_of(row))
-                    for row in map(stood.delivery_of, sent)
-                    if row is not None and row.is_open
-                ]
-                found = events_of_session(reader, subject, to=stood.position, sent=sent)
-                events = told_in(reader.log, found)
-                session = SessionStory(subject.row.key)
-                told = events if with_beats else ()
-                beats = tuple(beat for recorded in told for beat in session.tell(recorded))
-                steps = tuple(steps_of(events)) if with_steps else ()
-                return cls(
-                    subject=subject,
-                    beats=beats,
-                    names=_names(reader, beats, steps),
-                    steps=steps,
-                    undelivered=tuple(delivery_value(row, note) for row, note in rows),
-                    waiting=tuple(delivery_in_words(row, note, at_work=at_work) for row, note in rows),
-                )
+        if not isinstance(subject, SessionSubject):
+            return cls._of_flow(reader, subject, at_work=at_work, at=at)
+        row, generation = subject
+        stood = Then(reader.log, reader.log.head() if at is None else at)
+        sent = reader.flows.deliveries_of_session(row.key)
+        waiting = [
+            (text, reader.flows.note_of(text))
+            for text in map(stood.delivery_of, sent)
+            if text is not None and text.is_open
+        ]
+        events = told_in(reader.log, events_of_session(reader, subject, to=stood.position, sent=sent))
+        session = SessionStory(row.key)
+        beats = tuple(beat for recorded in (events if with_beats else ()) for beat in session.tell(recorded))
+        steps = tuple(steps_of(events)) if with_steps else ()
+        session_id = generation or row.session_id
+        about: JsonObject = {"id": row.key, "kind": "session", "sessionId": session_id}
+        if waiting:
+            about["undelivered"] = [delivery_value(*each) for each in waiting]
+        return cls(
+            about=about,
+            head=lambda screen: screen.line(
+                safe(f"session {row.key}", "bold"), safe(f"  {session_id}", "dim")
+            ),
+            beats=beats,
+            names=_names(reader, beats, steps),
+            steps=steps,
+            waiting=[delivery_in_words(*each, at_work=at_work) for each in waiting],
+        )
 
     @classmethod
-    def _of_flow(cls, reader: Reader, subject: FlowSubject, *, at_work: bool, at: int | None) -> "Story":
+    def _of_flow(cls, reader: Reader, flow: Flow, *, at_work: bool, at: int | None) -> "Story":
+        whole = read_flow(reader.log, flow)
+        found, steps = whole.events, tuple(steps_of(whole.events))
         if at is not None:
-            stood = Then(reader.log, at).flow(subject.flow)
+            stood = Then(reader.log, at).flow(flow)
             if stood is None:
-                raise ToolRefused("invalid_request", f"--at: {flow_id(subject.flow)} had not begun there")
-            steps = tuple(step for step in subject.steps if step.position <= at)
-            subject = FlowSubject(flow=stood, steps=steps)
-        flow = FlowStory(alone=isinstance(subject.flow, RunOutcome))
-        events = told_in(reader.log, reader.log.at(step.position for step in subject.steps))
-        beats = tuple(beat for recorded in events for beat in flow.tell(recorded))
-        (smells,) = smells_of_all(View(reader), [read_flow(reader.log, subject.flow)], at)
-        standing = Stands.of(reader, subject.flow, at_work=at_work, at=at)._replace(smells=tuple(smells))
-        held = held_ms(holds_in(events), without_pauses(pauses_in(reader.log)))
-        took_ms = _took_ms(reader, subject.flow)
+                raise ToolRefused("invalid_request", f"--at: {flow_id(flow)} had not begun there")
+            flow, whole = stood, whole._replace(flow=stood)
+            found = [recorded for recorded in found if recorded.position <= at]
+            steps = tuple(step for step in steps if step.position <= at)
+        story, events = FlowStory(alone=isinstance(flow, RunOutcome)), told_in(reader.log, found)
+        beats = tuple(beat for recorded in events for beat in story.tell(recorded))
+        (smells,) = smells_of_all(View(reader), [whole], at)
+        standing = Stands.of(reader, flow, at_work=at_work, at=at)._replace(smells=tuple(smells))
+        pauses = without_pauses(pauses_in(reader.log))
         return cls(
-            subject=subject,
+            about=standing.value(),
+            head=lambda screen: _show_flow_head(screen, standing, _took(flow, pauses, holds_in(events))),
             beats=beats,
-            names=_names(reader, beats, subject.steps),
-            steps=subject.steps,
-            standing=standing,
-            took_ms=None if took_ms is None else took_ms - held,
-            held_ms=held,
+            names=_names(reader, beats, steps),
+            steps=steps,
+            today=day(began_ms(flow)),
+            smells=smells,
         )
 
     def value(self, *, steps: bool) -> JsonObject:
         """Return what `--json` prints."""
-        value: JsonObject
-        match self.subject:
-            case FlowSubject(flow=flow):
-                value = flow_value(flow) if self.standing is None else self.standing.value()
-            case SessionSubject(row=row, generation=generation):
-                value = {"id": row.key, "kind": "session", "sessionId": generation or row.session_id}
-                if self.undelivered:
-                    value["undelivered"] = list(self.undelivered)
-        value["beats"] = self.beats
-        if steps:
-            value["steps"] = self.steps
-        return value
+        return self.about | {"beats": self.beats} | ({"steps": self.steps} if steps else {})
 
     def show(self, screen: Screen, *, steps: bool = False, whole: bool = False) -> None:
         """Print the story, or its steps."""
-        names, today = names_in(self.steps if steps else self.beats, self.names), ""
-        match self.subject:
-            case FlowSubject(flow=flow):
-                today = day(began_ms(flow))
-                how = None if self.standing is None else standing_in_words(self.standing)
-                show_flow_head(screen, flow, self.took_ms, how, held_ms=self.held_ms)
-            case SessionSubject(row=row, generation=generation):
-                screen.line(
-                    safe(f"session {row.key}", "bold"), safe(f"  {generation or row.session_id}", "dim")
-                )
+        names = names_in(self.steps if steps else self.beats, self.names)
+        self.head(screen)
         show_legend(screen, names)
         if steps:
             _show_steps(screen, self.steps, names)
         else:
-            BeatPrinter(screen, names, whole=whole, today=today).print_all(self.beats)
-        smells = () if self.standing is None else self.standing.smells or ()
-        if smells:
+            BeatPrinter(screen, names, whole=whole, today=self.today).print_all(self.beats)
+        if self.smells:
             screen.line()
             screen.line(safe("seldom meant", "bold"))
-        for smell in smells:
+        for smell in self.smells:
             where = f"  #{smell['place']['position']}"
             screen.one_line(safe(f"  {smell['code']}: ", "yellow"), smell["text"], safe(where, "dim"))
         if self.waiting:
@@ -220,28 +200,23 @@ def _names(reader: Reader, beats: Iterable[Beat], steps: Iterable[Step]) -> Name
     return names_of(reader.log, [*keys])
 
 
-def _took_ms(reader: Reader, flow: Flow) -> int | None:
-    """Return how long a flow has lasted that is over, in a fork without the time before that was made."""
-    ended = flow.ended_ms if isinstance(flow, RunOutcome) else flow.closed_ms
-    since = without_pauses(pauses_in(reader.log))
-    return None if ended is None else since(ended) - since(began_ms(flow))
-
-
-def show_flow_head(
-    screen: Screen, flow: Flow, took_ms: int | None, how: str | None = None, *, held_ms: int = 0
-) -> None:
-    """Say what it is about: which flow, when, how long it took if it is over, how it stands (`how`, if that is known better).
+def _took(flow: Flow, since: Callable[[int], int], holds: Sequence[Hold]) -> str:
+    """Say how long a flow has lasted that is over, in a fork without the time before that was made (`since`).
 
     What it was held, waiting for a release, is no time that it took, and is said beside.
     """
-    began = began_ms(flow)
-    took = "" if took_ms is None else f", took {duration(took_ms)}"
-    if held_ms:
-        took += f", was held for {duration(held_ms)}"
+    ended, held = flow.ended_ms if isinstance(flow, RunOutcome) else flow.closed_ms, held_ms(holds, since)
+    took = "" if ended is None else f", took {duration(since(ended) - since(began_ms(flow)) - held)}"
+    return f"{took}, was held for {duration(held)}" if held else took
+
+
+def _show_flow_head(screen: Screen, standing: Stands, took: str) -> None:
+    """Say what it is about: which flow, when, how long it took if it is over, how it stands."""
+    flow = standing.flow
     screen.line(safe(f"{kind_of(flow)} {flow_id(flow)}", "bold"))
-    screen.line(safe(f"  {moment(began)} UTC{took}; {how or in_words(flow)}", "dim"))
+    screen.dim(f"  {moment(began_ms(flow))} UTC{took}; {standing_in_words(standing)}")
     if not isinstance(flow, RunOutcome) and flow.inferred:
-        screen.line(safe("  put together from an imported record; it may be incomplete", "dim"))
+        screen.dim("  put together from an imported record; it may be incomplete")
 
 
 def _show_steps(screen: Screen, steps: Iterable[Step], names: Names) -> None:

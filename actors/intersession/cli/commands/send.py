@@ -339,6 +339,6 @@ def _show(screen: Screen, value: JsonObject, words: str) -> None:
         screen.line("  ", as_typed(str(value["error"]), ["send"]))
     if "pending" in value:
         more = f"`intersession replay {value['runId']}` shows how far it is"
-        screen.line(safe(f"  not over: {words}; {more}", "dim"))
+        screen.dim(f"  not over: {words}; {more}")
     elif "exchange" in value:
-        screen.line(safe(f"  exchange {value['exchange']['id']}: {words}", "dim"))
+        screen.dim(f"  exchange {value['exchange']['id']}: {words}")

@@ -92,11 +92,10 @@ def _show(screen: Screen, found: JsonMapping) -> None:
             ],
         )
     count = counted(found["count"], "session") if rows else "no sessions"
-    screen.line(safe(f"{count} as of position {found['asOf']}", "dim"))
+    screen.dim(f"{count} as of position {found['asOf']}")
     screen.tell_limit(found, "limitApplied", "--limit")
     screen.tell_limit(found, "messageLimitApplied", "--messages")
-    if "nextCursor" in found:
-        screen.to_copy(safe(f"more: --cursor {found['nextCursor']}", "dim"))
+    screen.more(found.get("nextCursor"))
 
 
 def _updated(row: JsonMapping) -> str:
@@ -202,7 +201,7 @@ def _show_history(screen: Screen, found: JsonMapping) -> None:
         notes.append("long texts were cut (--raw shows all)")
     if found.get("contentRedacted"):
         notes.append("secrets were hidden")
-    screen.line(safe("; ".join(notes), "dim"))
+    screen.dim("; ".join(notes))
     screen.tell_limit(found, "limitApplied", "--limit (without --raw)")
     if "before" in found:
         screen.to_copy(safe(f"older: --before {found['before']}", "dim"))

@@ -106,7 +106,7 @@ def verdict(
     def show(screen: Screen) -> None:
         style = "bold green" if found.allowed else "bold red"
         screen.line(safe(found.action, style), f"  {key}")
-        screen.line(safe(f"  {found.rule}", "dim"))
+        screen.dim(f"  {found.rule}")
 
     return Answer(value, show, OK if found.allowed else REFUSED)
 

@@ -241,7 +241,7 @@ def _show_erasures(screen: Screen, report: VerifyReport) -> None:
         screen.line(f"  {_erased_by(erasure)}")
     if len(report.erasures) > _MOST_FINDINGS:
         rest = len(report.erasures) - _MOST_FINDINGS
-        screen.line(safe(f"  and {counted(rest, 'erasure')} more; --json has the first thousand", "dim"))
+        screen.dim(f"  and {counted(rest, 'erasure')} more; --json has the first thousand")
 
 
 def _show(screen: Screen, report: VerifyReport, *, path: str, exported: str | None, refused: bool) -> None:
@@ -259,7 +259,7 @@ def _show(screen: Screen, report: VerifyReport, *, path: str, exported: str | No
                 place = "".join(f"{part} " for part in parts if part)
             screen.line(f"  {place}", safe(finding.code, "bold"), f": {finding.problem}{where}")
         if found > _MOST_FINDINGS:
-            screen.line(safe(f"  and {found - _MOST_FINDINGS} more; --json has the first thousand", "dim"))
+            screen.dim(f"  and {found - _MOST_FINDINGS} more; --json has the first thousand")
     for seen in report.prefix:
         screen.line(f"  {_began_as(seen)}")
     if report.checkpoints.taken:

@@ -10,7 +10,7 @@ from cyclopts.validators import Number
 from intersession.cli.host.reading import reader_of
 from intersession.cli.questions.paging import PAGE, Page
 from intersession.cli.shell.answer import READING, Answer, Reading, UsageError
-from intersession.cli.shell.terminal import Screen, safe
+from intersession.cli.shell.terminal import Screen
 from intersession.cli.shell.times import clock, day
 from intersession.cli.story.names import Names, live_names, names_of
 from intersession.cli.story.unknown import tell_unknown, unknown_stream
@@ -75,7 +75,7 @@ class EventPrinter:
         today = day(recorded.time)
         if today != self._day:
             self._day = today
-            self._screen.line(safe(f"{today} (times are UTC)", "dim"))
+            self._screen.dim(f"{today} (times are UTC)")
         words = words_in(recorded)
         between = self._names.between(words.who, words.to)
         self._screen.one_line(

@@ -148,4 +148,4 @@ def _show_calls(screen: Screen, found: Sequence[JsonObject], names: Names) -> No
             style = "red" if call["failed"] else ""
             screen.one_line(gave, safe("gave ", style), one_line(result["text"], _TEXT))
         else:
-            screen.line(safe("    nothing was given back", "dim"))
+            screen.dim("    nothing was given back")

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from intersession.cli.shell.answer import Answer, Cursor, Since, Until, UsageError
-from intersession.cli.shell.terminal import Screen, safe
+from intersession.cli.shell.terminal import Screen
 from intersession.cli.story.unknown import Unknown, tell_unknown
 from intersession_actors.debugger import Listed, paged
 from intersession_actors.gate import LISTED
@@ -73,9 +73,8 @@ class Listing(Generic[T]):
         if self.rows:
             show(screen, self.rows)
         count = counted(len(self.rows), what) if self.rows else f"no {what}s"
-        screen.line(safe("; ".join(filter(None, (count, hint))), "dim"))
-        if self.cursor is not None:
-            screen.to_copy(safe(f"more: --cursor {self.cursor}", "dim"))
+        screen.dim("; ".join(filter(None, (count, hint))))
+        screen.more(self.cursor)
 
 
 @Parameter(name="*")

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from intersession.cli.host.reading import reading_log
 from intersession.cli.shell.answer import COMMON, Answer, Common, UsageError
-from intersession.cli.shell.terminal import Screen, safe
+from intersession.cli.shell.terminal import Screen
 from intersession_events.errors import StoreUnavailable
 from intersession_events.log import Log
 from intersession_events.plain_json import JsonObject
@@ -94,4 +94,4 @@ def _show(screen: Screen, rows: Sequence[Used], by: By) -> None:
                 for row in rows
             ],
         )
-    screen.line(safe(counted(sum(row.runs for row in rows), "run") + " with known usage", "dim"))
+    screen.dim(counted(sum(row.runs for row in rows), "run") + " with known usage")

@@ -89,6 +89,15 @@ class Screen:
         elif not self._out.simple(parts):
             self._out.wrapped(_joined(parts))
 
+    def dim(self, text: str) -> None:
+        """Show one paragraph that is less than a result."""
+        self.line(safe(text, "dim"))
+
+    def more(self, cursor: str | None) -> None:
+        """Say how the next page is asked for, if there is one."""
+        if cursor is not None:
+            self.to_copy(safe(f"more: --cursor {cursor}", "dim"))
+
     def one_line(self, *parts: str | Text) -> None:
         """Show something on one line, whatever is in it; a terminal gets as much as it has room for.
 

@@ -80,7 +80,7 @@ class BeatPrinter:
         if today != self._day:
             self._day = today
             self._screen.line()
-            self._screen.line(safe(f"{today} (times are UTC)", "dim"))
+            self._screen.dim(f"{today} (times are UTC)")
 
 
 def _compact(text: str) -> str:

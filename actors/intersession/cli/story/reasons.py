@@ -54,22 +54,22 @@ def show_why(
     root = found["root"]
     screen.line()
     if root is None:
-        screen.line(safe("What it began with is beyond reach.", "dim"))
+        screen.dim("What it began with is beyond reach.")
         return
     began = f"#{root['position']}  {moment(root['timeMs'])} UTC"
-    screen.line(safe(f"It began with {began}: {_root(names, root)}.", "dim"))
+    screen.dim(f"It began with {began}: {_root(names, root)}.")
     if "begun" in found:
         first = found["begun"]
         kind = found["event"]["stream"].partition(":")[0]
         ended = kind if kind in {"exchange", "spawn"} else "run"
-        screen.line(safe(f"The {ended} itself had begun with:", "dim"))
+        screen.dim(f"The {ended} itself had begun with:")
         _line(screen, names, first, indent=2)
 
 
 def _show_waiting(screen: Screen, last: ToldAnswer, waits: JsonObject, *, at_work: bool) -> None:
     """Print what is waited for, since when, and until when at most, where somebody is at work on it."""
     screen.line(safe(f"{waits.get('text', 'It is not over')}.", "bold"), _times(waits, at_work=at_work))
-    screen.line(safe(f"The last of it is #{last['position']}, {moment(last['timeMs'])} UTC.", "dim"))
+    screen.dim(f"The last of it is #{last['position']}, {moment(last['timeMs'])} UTC.")
 
 
 def _times(waits: JsonObject, *, at_work: bool) -> str:
@@ -127,7 +127,7 @@ def show_effects(screen: Screen, found: EffectsAnswer, names: Names, *, steps: b
     _show_tree(screen, names, found["effects"], 1, steps=steps)
     screen.line()
     opened = ", ".join(f"{one['kind']} {one['id']} (#{one['position']})" for one in found["open"])
-    screen.line(safe(f"still open: {opened or 'nothing'}", "dim"))
+    screen.dim(f"still open: {opened or 'nothing'}")
 
 
 def _show_tree(
@@ -141,7 +141,7 @@ def _show_tree(
             _line(screen, names, effect, indent=2 * level)
         if effect["more"]:
             more = counted(effect["more"], "more event")
-            screen.line(safe(f"{'  ' * (level + 1)}… {more}: why {effect['position']} --forward", "dim"))
+            screen.dim(f"{'  ' * (level + 1)}… {more}: why {effect['position']} --forward")
         below = effect["effects"]
         inner = level + 1 if len(below) > 1 else level
         left.extend((one, inner) for one in reversed(below))

@@ -1,10 +1,9 @@
 """Finds what `replay` is asked to tell: the exchange, the spawn, the run or the session that a text names."""
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-import msgspec
-
-from intersession_actors.debugger import as_key, near_sessions, run_named
+from intersession_actors.debugger import as_key, near_sessions
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader
 from intersession_events import ids
@@ -13,30 +12,22 @@ from intersession_events.facts import SessionReset, generation_of
 from intersession_events.keys import IdReference, KeyReference, LookupMiss
 from intersession_events.log import Recorded
 from intersession_projections.flows import DeliverySummary, Position
-from intersession_projections.places import Flow
+from intersession_projections.places import Flow, RunNames, UnknownPlace
 from intersession_projections.sessions import SessionRow
-from intersession_projections.timeline import Step, Timeline
 
 _MOST_FLOWS = 1_000_000
 _PAGE = 1_000
 """So many events of a stream are read at once."""
 
 
-class FlowSubject(msgspec.Struct, frozen=True, kw_only=True):
-    """An exchange, a spawn, or a run that belongs to neither."""
-
-    flow: Flow
-    steps: tuple[Step, ...]
-
-
-class SessionSubject(msgspec.Struct, frozen=True, kw_only=True):
+class SessionSubject(NamedTuple):
     """A session. `generation` is set where one transcript of it is meant, by its id."""
 
     row: SessionRow
     generation: str | None = None
 
 
-Subject = FlowSubject | SessionSubject
+Subject = Flow | SessionSubject
 
 
 def find_subject(reader: Reader, name: str) -> Subject:
@@ -44,11 +35,12 @@ def find_subject(reader: Reader, name: str) -> Subject:
 
     The operator asks, who sees what is archived too.
     """
-    return (
-        _flow(reader, name.strip())
-        or _flow(reader, run_named(reader, name))
-        or _session(reader, as_key(reader, name))
-    )
+    try:
+        return RunNames(reader.log).flow(name, field="run")
+    except UnknownPlace as error:
+        if error.candidates:
+            raise ToolRefused("invalid_request", str(error)) from None
+    return _session(reader, as_key(reader, name))
 
 
 def events_of_session(
@@ -84,24 +76,6 @@ def _up_to(
             return
         # The last of a page is read again: that the next one follows it is proven then.
         after, known = page[-1].version - 1, 1
-
-
-def _flow(reader: Reader, name: str) -> FlowSubject | None:
-    timeline, flow_id = Timeline(reader.log), name.removeprefix("exchange:").removeprefix("spawn:")
-    exchange = reader.flows.exchange(flow_id)
-    if exchange is not None:
-        return FlowSubject(flow=exchange, steps=tuple(timeline.of_exchange(flow_id)))
-    spawn = reader.flows.spawn(flow_id)
-    if spawn is not None:
-        return FlowSubject(flow=spawn, steps=tuple(timeline.of_spawn(flow_id)))
-    run_id = name if reader.runs.get(name) is not None else reader.runs.by_any_key(name)
-    if run_id is None:
-        return None
-    owner = reader.flows.flow_of_run(run_id)
-    if owner is not None:
-        return _flow(reader, owner)
-    run = reader.runs.get(run_id)
-    return None if run is None else FlowSubject(flow=run, steps=tuple(timeline.of_run(run_id)))
 
 
 def _session(reader: Reader, name: str) -> SessionSubject:

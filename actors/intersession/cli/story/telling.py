@@ -48,18 +48,6 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     writer: str | None = None
 
 
-_OfAText = (
-    facts.DeliveryPartDone
-    | facts.DeliveryDone
-    | facts.DeliveryFailed
-    | facts.DeliveryUnknown
-    | facts.DeliveryDenied
-    | facts.DeliveryWithheld
-    | facts.DeliveryRetried
-)
-"""What becomes of a text that is on its way outside."""
-
-
 def beat_of(words: Words, recorded: Recorded, cause: int | None) -> Beat:
     """Return what is told of an event in its place."""
     message = message_in(recorded.event)
@@ -89,14 +77,21 @@ def message_words(message: Message, key: str) -> Iterator[Words]:
                 yield words._replace(who=recorded_speaker(message))
 
 
-def attempt_words(event: RunInterrupted | RunFailed | RunAborted | LateReplyDropped, key: str) -> Words:
-    """Return what became of an attempt that did not answer."""
-    return words_of(event, key)._replace(who=key, to=None)
+def run_words(event: facts.Event, key: str) -> Iterator[Words]:
+    """Yield what became of an attempt that did not answer, and that a run is tried again."""
+    match event:
+        case RunInterrupted() | RunFailed() | RunAborted() | LateReplyDropped():
+            yield words_of(event, key)._replace(who=key, to=None)
+        case facts.RunQueued(retry_of=str()):
+            yield words_of(event, key)
+        case _:
+            return
 
 
 _OPERATOR = "the operator"
 _NOWHERE = "announces, with nowhere to go: it stays in the log"
 _SESSION = "session:"
+_DELIVERY = "delivery:"
 
 
 class FlowStory:
@@ -152,8 +147,9 @@ class FlowStory:
         if asked is not None and asked.message_id in self._carried:
             self._causes.show_as(self._carried[asked.message_id], self._last)
 
-    def _told(self, recorded: Recorded) -> Iterator[Words]:  # noqa: C901 - one case an event
-        words = words_of(recorded.event, None, max_turns=self._max_turns)
+    def _told(self, recorded: Recorded) -> Iterator[Words]:  # noqa: C901, PLR0912 - one case an event
+        place = self._routes.get(recorded.stream.removeprefix(_DELIVERY))
+        words = words_of(recorded.event, None, max_turns=self._max_turns, place=place)
         match recorded.event:
             case facts.ExchangeAccepted() as event:
                 self._inferred = event.inferred
@@ -168,14 +164,6 @@ class FlowStory:
             case facts.TurnEnded() | facts.ChildEnded() as event:
                 yield self._answer(event, words)
             case (
-                facts.LoopEnded()
-                | facts.HoldRequested()
-                | facts.HoldWithdrawn()
-                | facts.ExchangeHeld()
-                | facts.ExchangeReleased()
-            ):
-                yield words
-            case (
                 facts.ThreadOpened()
                 | facts.AttachmentsReady()
                 | facts.AttachmentsRemoved()
@@ -184,21 +172,26 @@ class FlowStory:
                 yield words._replace(who=self._asked)
             case facts.ChildArchived():
                 yield words._replace(who=words.to, to=None)
-            case (
-                facts.AnnounceDecided()
-                | facts.ResultHanded()
-                | facts.ExchangeClosed()
-                | facts.SpawnClosed() as event
-            ):
-                yield from self._end(event, words)
+            case facts.AnnounceDecided() | facts.ResultHanded() as event:
+                yield from self._announced(event, words)
+            case facts.ExchangeClosed() | facts.SpawnClosed() as event:
+                if self._announce is not None:
+                    yield Words(self._asked, None, "", _NOWHERE, self._announce, "said")
+                kind, failed = (
+                    ("spawn", False) if self._is_spawn else ("exchange", event.reason == "run_failed")
+                )
+                note = f" ({event.note})" if event.note and not failed else ""  # a failed run was told before
+                yield words._replace(how=f"The {kind} is over: {words.how}{note}.")
             case facts.DeliveryDecided() as event:
                 self._routes[event.delivery_id] = route_text(event.route)
                 if event.text != self._last_said:
                     yield words
-            case event if isinstance(event, _OfAText):
-                yield words_of(event, None, place=self._routes.get(event.delivery_id))
+            case event if recorded.stream.startswith(_SESSION):
+                yield from self._of_session(event, recorded.stream.removeprefix(_SESSION))
+            case _ if words.how:
+                yield words
             case _:
-                yield from self._of_session(recorded)
+                return
 
     def _answer(self, event: facts.TurnEnded | facts.ChildEnded, words: Words) -> Words:
         who: str | None = self._asked
@@ -210,11 +203,7 @@ class FlowStory:
                 words = words._replace(how=f"{words.how}, has nothing to add")
         return words._replace(who=who, to=to if words.kind == "said" else None)
 
-    def _end(  # noqa: C901 - one case an event
-        self,
-        event: facts.AnnounceDecided | facts.ResultHanded | facts.ExchangeClosed | facts.SpawnClosed,
-        words: Words,
-    ) -> Iterator[Words]:
+    def _announced(self, event: facts.AnnounceDecided | facts.ResultHanded, words: Words) -> Iterator[Words]:
         match event:
             case facts.AnnounceDecided(silent=True):
                 yield words
@@ -231,42 +220,16 @@ class FlowStory:
                 self._handed_run = event.run_id
                 yield words._replace(who=self._asked, text=self._announce)
                 self._announce = None
-            case facts.ExchangeClosed(reason="run_failed"):
-                yield words._replace(
-                    how=f"The exchange is over: {words.how}."
-                )  # the failed run was told before
-            case facts.ExchangeClosed():
-                yield words._replace(how=f"The exchange is over: {words.how}{_note(event.note)}.")
-            case facts.SpawnClosed():
-                if self._announce is not None:
-                    yield Words(self._asked, None, "", _NOWHERE, self._announce, "said")
-                yield words._replace(how=f"The spawn is over: {words.how}{_note(event.note)}.")
 
-    def _of_session(self, recorded: Recorded) -> Iterator[Words]:
-        key, message = recorded.stream.removeprefix(_SESSION), facts.message_in(recorded.event)
+    def _of_session(self, event: facts.Event, key: str) -> Iterator[Words]:
+        message = facts.message_in(event)
         if message is not None:
             whole = self._alone or (message.run_id is not None and message.run_id == self._handed_run)
-            for words in message_words(message, key):
-                if whole or words.kind == "tool":
-                    yield words
-        match recorded.event:
-            case facts.RunFailed() | facts.RunAborted() if not self._alone:
-                return  # what the flow made of it says so
-            case (
-                facts.RunInterrupted()
-                | facts.RunFailed()
-                | facts.RunAborted()
-                | facts.LateReplyDropped() as event
-            ):
-                yield attempt_words(event, key)
-            case facts.RunQueued(retry_of=str()) as event:
-                yield words_of(event, key)
-            case _:
-                return
-
-
-def _note(note: str | None) -> str:
-    return f" ({note})" if note else ""
+            yield from (words for words in message_words(message, key) if whole or words.kind == "tool")
+        if self._alone or not isinstance(
+            event, RunFailed | RunAborted
+        ):  # else the flow says what it made of it
+            yield from run_words(event, key)
 
 
 class SessionStory:
@@ -291,35 +254,35 @@ class SessionStory:
         return beats
 
     def _told(self, recorded: Recorded) -> Iterator[Words]:
-        message = as_read(recorded.event)
-        yield from () if message is None else message_words(message, self._key)
+        """Yield what an event says. The texts of flows are told by messages, and the text of a run as its answer."""
+        key, message = self._key, as_read(recorded.event)
+        yield from () if message is None else message_words(message, key)
+        yield from run_words(recorded.event, key)
+        flow = recorded.stream.replace(":", " ", 1)
         match recorded.event:
-            case facts.RunCompleted(reply=None) | facts.RunQueued(retry_of=str()) as event:
-                yield words_of(event, self._key)
-            case event if isinstance(event, facts.DeliveryEvent):
-                yield from self._of_delivery(event)
-            case (
-                facts.RunInterrupted()
-                | facts.RunFailed()
-                | facts.RunAborted()
-                | facts.LateReplyDropped() as event
+            case facts.RunCompleted(reply=None) | facts.ExchangeHeld() | facts.ExchangeReleased() as event:
+                yield words_of(event, key)
+            case facts.LoopEnded(turns=turns) as event if turns:
+                yield words_of(event, key)
+            case facts.ExchangeAccepted() | facts.SpawnAccepted() as event:
+                words = words_of(event, key)
+                is_child = isinstance(event, facts.SpawnAccepted) and event.requester != key
+                how = f"{'spawns it' if is_child else words.how}, {flow}"
+                yield words._replace(kind="note", how=how, text=None)
+            case facts.ExchangeClosed() | facts.SpawnClosed() as event:
+                words = words_of(event, key)
+                yield words._replace(how=f"The {flow} is over: {words.how}.")
+            case facts.DeliveryDecided() as event:
+                self._routes[event.delivery_id] = route_text(event.route)
+                if event.purpose in {"failure_notice", "command_reply", "send"}:
+                    yield words_of(event, key)
+            case event if isinstance(event, facts.DeliveryEvent) and not isinstance(
+                event, facts.DeliveryStarted
             ):
-                yield attempt_words(event, self._key)
-            case (
-                facts.ExchangeAccepted()
-                | facts.SpawnAccepted()
-                | facts.LoopEnded()
-                | facts.ExchangeHeld()
-                | facts.ExchangeReleased()
-                | facts.ExchangeClosed()
-                | facts.SpawnClosed() as event
-            ):
-                words = words_of(event, self._key)
-                yield from self._of_flow(event, words, recorded.stream.replace(":", " ", 1))
-            case facts.RouteChanged(route=route) as event:
-                if route != self._route:
-                    self._route = route
-                    yield words_of(event, self._key)._replace(to=None)
+                yield words_of(event, None, place=self._routes.get(event.delivery_id))
+            case facts.RouteChanged(route=route) as event if route != self._route:
+                self._route = route
+                yield words_of(event, key)._replace(to=None)
             case (
                 facts.SessionOpened()
                 | facts.SessionPatched()
@@ -327,47 +290,9 @@ class SessionStory:
                 | facts.SessionArchived()
                 | facts.SessionImported() as event
             ):
-                yield words_of(event, self._key)._replace(who=None, to=None)
+                yield words_of(event, key)._replace(who=None, to=None)
             case _:
                 return
-
-    def _of_delivery(self, event: facts.DeliveryEvent) -> Iterator[Words]:
-        """Yield what became of a text on its way outside; the text of a run was told as its answer."""
-        match event:
-            case facts.DeliveryDecided():
-                self._routes[event.delivery_id] = route_text(event.route)
-                if event.purpose in {"failure_notice", "command_reply", "send"}:
-                    yield words_of(event, self._key)
-            case facts.DeliveryStarted():
-                return
-            case _:
-                yield words_of(event, None, place=self._routes.get(event.delivery_id))
-
-    def _of_flow(
-        self,
-        event: facts.ExchangeAccepted
-        | facts.SpawnAccepted
-        | facts.LoopEnded
-        | facts.ExchangeHeld
-        | facts.ExchangeReleased
-        | facts.ExchangeClosed
-        | facts.SpawnClosed,
-        words: Words,
-        name: str,
-    ) -> Iterator[Words]:
-        """Yield that a flow begins or ends; its texts are told by the messages of the session."""
-        match event:
-            case facts.ExchangeAccepted() | facts.SpawnAccepted():
-                is_child = isinstance(event, facts.SpawnAccepted) and event.requester != self._key
-                how = "spawns it" if is_child else words.how
-                yield words._replace(kind="note", how=f"{how}, {name}", text=None)
-            case facts.ExchangeHeld() | facts.ExchangeReleased():
-                yield words
-            case facts.LoopEnded():
-                if event.turns:
-                    yield words
-            case facts.ExchangeClosed() | facts.SpawnClosed():
-                yield words._replace(how=f"The {name} is over: {words.how}.")
 
 
 def _says_nothing(event: facts.Event) -> bool:

@@ -372,4 +372,4 @@ def _show(screen: Screen, listed: Listed) -> None:
     for file, error in listed.unread:
         screen.one_line(safe(file.stem, "bold"), safe(f"  can't be read: {error}", "red"))
     if not (listed.forks or listed.unread):
-        screen.line(safe("no forks; `intersession fork RUN --at PLACE --no-run` makes one", "dim"))
+        screen.dim("no forks; `intersession fork RUN --at PLACE --no-run` makes one")

@@ -60,7 +60,7 @@ def show_place(screen: Screen, place: PlaceAnswer, following: PlaceAnswer | None
     time = "" if place["timeMs"] is None else f"  {clock(place['timeMs'])}"
     screen.line(safe(place["text"], "bold"), safe(f"  #{place['position']}{time}", "dim"))
     if following is not None:
-        screen.line(safe(f"next: #{following['position']}  {following['text']}", "dim"))
+        screen.dim(f"next: #{following['position']}  {following['text']}")
 
 
 _STYLES: Final = {"head": "bold", "tool": "dim", "gap": "dim", "failed": "red", "end": "bold"}
@@ -142,7 +142,7 @@ def smells(asked: Asked[SmellsAnswer | SmellingAnswer]) -> Answer:
 
 def _show_smells(screen: Screen, found: SmellsAnswer) -> None:
     if not found["smells"]:
-        screen.line(safe(f"{found['run']}: nothing that is seldom meant", "dim"))
+        screen.dim(f"{found['run']}: nothing that is seldom meant")
     show_smells(screen, found["smells"])
 
 
@@ -151,6 +151,5 @@ def _show_smelling(screen: Screen, found: SmellingAnswer) -> None:
         screen.line(safe(run["run"], "bold"))
         show_smells(screen, run["smells"], indent="  ")
     smelling = counted(len(found["runs"]), "run") if found["runs"] else "nothing that is seldom meant"
-    screen.line(safe(f"{smelling}; {counted(found['looked'], 'run')} looked at", "dim"))
-    if found["cursor"] is not None:
-        screen.to_copy(safe(f"more: --cursor {found['cursor']}", "dim"))
+    screen.dim(f"{smelling}; {counted(found['looked'], 'run')} looked at")
+    screen.more(found["cursor"])

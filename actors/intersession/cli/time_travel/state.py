@@ -41,7 +41,7 @@ def _show(screen: Screen, found: StateAnswer, names: Names) -> None:
         screen.line()
         screen.one_line(safe(session["key"], "bold"), "  ", safe(_about(session), "dim"))
         if "earlier" in session:
-            screen.line(safe("  … older messages are left out (--messages)", "dim"))
+            screen.dim("  … older messages are left out (--messages)")
         for message in session["transcript"]:
             show_message(screen, message, indent=2, briefly=True)
     screen.line()
@@ -68,7 +68,7 @@ def _show(screen: Screen, found: StateAnswer, names: Names) -> None:
         "outgoing text": opened["deliveries"],
     }
     parts = ", ".join(counted(len(ids), what) for what, ids in open_.items() if ids)
-    screen.line(safe(f"open: {parts or 'nothing'}", "dim"))
+    screen.dim(f"open: {parts or 'nothing'}")
 
 
 def _about(session: JsonObject) -> str:
@@ -102,9 +102,7 @@ def _show_changes(screen: Screen, found: ChangesAnswer, names: Names) -> None:
     show_place(screen, found["from"])
     show_place(screen, found["to"])
     _show_rows(screen, found["changes"], names)
-    screen.line(
-        safe(counted(len(found["changes"]), "difference") if found["changes"] else "no difference", "dim")
-    )
+    screen.dim(counted(len(found["changes"]), "difference") if found["changes"] else "no difference")
 
 
 def _show_rows(screen: Screen, changes: Sequence[Change], names: Names) -> None:

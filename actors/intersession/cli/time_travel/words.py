@@ -56,11 +56,10 @@ def _show(screen: Screen, found: SearchAnswer, names: Names) -> None:
         screen.one_line(safe(f"#{hit['position']}  {moment(hit['timeMs'])}  {where}{run}", "dim"))
         screen.line("  ", hit["snippet"])
     count = counted(len(found["hits"]), "hit") if found["hits"] else "no hits"
-    screen.line(safe(count, "dim"))
+    screen.dim(count)
     if not found["indexed"]:
-        screen.line(safe(_NO_INDEX, "dim"))
-    if found["cursor"] is not None:
-        screen.to_copy(safe(f"more: --cursor {found['cursor']}", "dim"))
+        screen.dim(_NO_INDEX)
+    screen.more(found["cursor"])
 
 
 _SEEN = Annotated[
@@ -116,7 +115,7 @@ def _show_origin(screen: Screen, found: OriginAnswer, names: Names, *, within: b
         screen.line(safe("from there", "bold"))
     for hop in found["hops"]:
         _line(screen, names, hop, words)
-    screen.line(safe(f"{counted(len(found['hops']), 'hop')}.{_up_to(found, within=within)}", "dim"))
+    screen.dim(f"{counted(len(found['hops']), 'hop')}.{_up_to(found, within=within)}")
     if "seen" in found:
         _show_seen(screen, names, found["seen"], found.get("cursor"))
 
@@ -129,9 +128,8 @@ def _show_seen(screen: Screen, names: Names, runs: Sequence[SeenAnswer], cursor:
             safe(names.of(run["sessionKey"]), "bold"),
             f" in run {run['runId']}, attempt {run['attempt']}: {', '.join(run['within'])}",
         )
-    screen.line(safe(counted(len(runs), "run"), "dim"))
-    if cursor is not None:
-        screen.to_copy(safe(f"more: --cursor {cursor}", "dim"))
+    screen.dim(counted(len(runs), "run"))
+    screen.more(cursor)
 
 
 def _up_to(found: OriginAnswer, *, within: bool) -> str:
