@@ -160,9 +160,9 @@ def lens(view: View, given: Lens) -> LensAnswer:
     page = _page(seen, given)
     answer = _answer(view, seen, page)
     if given.dialect == "prompt":
-        answer["prompt"] = _readable(view, seen.key, seen.turn(page.whole).prompt())
+        answer["prompt"] = _readable(view, seen.key, seen.turn(seen.readable).prompt())
     elif given.dialect is not None and given.dialect != "json":
-        answer["rendered"] = _rendered(view, seen.turn(page.whole), given.dialect)
+        answer["rendered"] = _rendered(view, seen, given.dialect)
     if given.than is not None:
         other = _seen(view, given.than, None, field="than")
         answer["fresh"] = _messages(view, seen, _fresh(seen, other, page))
@@ -170,21 +170,18 @@ def lens(view: View, given: Lens) -> LensAnswer:
 
 
 class _Page(NamedTuple):
-    """The messages of a transcript that are shown, and the number of the first; `whole` is all of it, read once where it is rendered."""
+    """The messages of a transcript that are shown, and the number of the first."""
 
     first: int
     messages: Sequence[Message]
-    whole: Sequence[Message]
 
 
 def _page(seen: "_Attempt", given: Lens) -> _Page:
-    """Return what is shown of the transcript: of a long one, nothing else is read, unless it is rendered."""
-    is_rendered = given.dialect is not None and given.dialect != "json"
-    whole = tuple(seen.transcript) if is_rendered else seen.transcript
+    """Return what is shown of the transcript: of a long one, nothing else is read for it."""
     limit = bounded(given.limit, "limit", 1, MOST, default=USUAL).value
     stop = len(seen.transcript) if given.before is None else min(given.before, len(seen.transcript))
     first = 0 if given.all else max(stop - limit, 0)
-    return _Page(first, whole[first:stop], whole)
+    return _Page(first, seen.transcript[first:stop])
 
 
 def _fresh(seen: "_Attempt", other: "_Attempt", page: _Page) -> list[Message]:
@@ -237,6 +234,11 @@ class _Attempt(msgspec.Struct, frozen=True, kw_only=True):
         """The message to answer, and what earlier attempts did."""
         return () if self.context is None else (self.context.message, *self.context.partial)
 
+    @property
+    def readable(self) -> Sequence[Message]:
+        """The transcript as the caller may read it. Where nothing is to be hidden, what nobody looks at is not read."""
+        return tuple(map(self.read, self.transcript)) if self.hides else self.transcript
+
     def turn(self, transcript: Sequence[Message]) -> Turn:
         """Return what the agent got, without hands: it has no tools and no recorder."""
         context = self.context
@@ -249,7 +251,7 @@ class _Attempt(msgspec.Struct, frozen=True, kw_only=True):
             step=self.run.step,
             asked=read(context.message),
             run_id=self.run.run_id,
-            transcript=tuple(map(read, transcript)),
+            transcript=transcript,
             context=context_shown(context.system_context, self.started.fit),
             whole_context=context.system_context,
             context_tokens=self.started.context_tokens,
@@ -457,9 +459,9 @@ def _json(message: Message) -> JsonValue:
 
 
 def _rendered(
-    view: View, turn: Turn, dialect: Literal["openai", "responses", "anthropic"]
+    view: View, seen: _Attempt, dialect: Literal["openai", "responses", "anthropic"]
 ) -> list[JsonValue]:
-    return [view.shown_value(message, turn.session_key) for message in turn.messages(dialect)]
+    return [view.shown_value(message, seen.key) for message in seen.turn(seen.readable).messages(dialect)]
 
 
 def _readable(view: View, key: str, text: str) -> str:

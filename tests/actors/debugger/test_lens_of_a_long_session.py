@@ -21,7 +21,7 @@ from support.log_drafts import anywhere, draft, said
 
 MAIN = "agent:main:main"
 STREAM = f"session:{MAIN}"
-EARLIER = 3_000
+EARLIER = 5_000
 TURNS = 40
 EVERY = 250
 """After so many events of a stream its state is kept (docs/explanation/design.md)."""
@@ -159,6 +159,19 @@ def test_a_dialect_is_of_the_whole_prompt_whatever_page_is_shown(long: LongSessi
         lens = debug.lens(run, dialect="openai", limit=2, before=9)
         assert lens.get("rendered") == rendered
         assert lens["messages"] == long.got[run][7:9]
+
+
+@pytest.mark.clause("LENS-2", "CTX-2")
+def test_what_its_model_was_not_shown_is_not_read_to_render_it(
+    long: LongSession, debug: Debugger, rows_read: Counter[str]
+) -> None:
+    run = long.runs[-1]
+    lens = debug.lens(run, dialect="openai")
+
+    assert lens.get("rendered") == long.rendered[run]
+    assert lens["leftOut"] is not None
+    assert lens["leftOut"]["messages"] > 2 * EVERY
+    assert rows_read[STREAM] < EARLIER + 4 * TURNS - lens["leftOut"]["messages"] + 3 * EVERY
 
 
 @pytest.mark.clause("LENS-1", "LENS-2")
