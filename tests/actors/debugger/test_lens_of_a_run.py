@@ -108,6 +108,26 @@ def test_two_runs_are_compared_by_what_the_other_had_not_seen(told: tuple[Sessio
     assert system.debug.lens(run, than=run)["fresh"] == []
 
 
+@pytest.mark.clause("LENS-1", "LENS-2")
+def test_a_run_of_another_session_or_of_before_a_reset_has_seen_nothing_of_it(log_url: str) -> None:
+    """Of one session id the messages before are known to be the same without a look; of others they are not."""
+    agents = {"main": lambda _: "fine", "desk": lambda _: "fine"}
+    with SessionSystem(log_url, agents=agents, config=LISTED) as system:
+
+        def runs(agent: str = "main") -> list[str]:
+            told = {"channel": "x", "chat_id": "1", "sender": "ann", "agent_id": agent}
+            return [system.inbound(text=f"and {number}?", wait=20, **told)["runId"] for number in range(3)]
+
+        first = runs()
+        system.gateway.call("sessions.reset", {"key": MAIN})
+        second, elsewhere = runs(), runs("desk")
+
+        for one, other in ((second, first), (first, second), (first, elsewhere), (elsewhere, second)):
+            lens = system.debug.lens(one[-1], than=other[-1])
+            assert len(lens["messages"]) == 4
+            assert lens.get("fresh") == [*lens["messages"], lens["message"]]
+
+
 @pytest.mark.clause("LENS-1", "HIST-4")
 def test_a_stranger_reads_no_secrets(told: tuple[SessionSystem, Seen, str]) -> None:
     system, _, run = told
