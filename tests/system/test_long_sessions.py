@@ -9,7 +9,7 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
 from intersession import MemoryChannel, SessionSystem, Turn, openai_agent
-from intersession.cli.checks import work_findings
+from intersession.cli.commands.doctor import work_findings
 from intersession.web.questions.of_sessions import Sessions, sessions
 from intersession_actors.debugger import View
 from intersession_actors.failures import full_findings

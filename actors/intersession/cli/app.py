@@ -37,7 +37,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "state": ("time_travel.state:state", "Show everything as it stood at a place of the log."),
     "why": ("time_travel.why:why", "Say why something is so: what led to it, which rule ended it."),
     "origin": ("time_travel.words:origin", "Say who said some words first, and how they reached others."),
-    "diff": ("time_travel.state:diff", "Say what differs between two runs, or two places of one."),
+    "diff": ("time_travel.diff:diff", "Say what differs between two runs, or two places of one."),
     "export-test": ("time_travel.export_test:export_test", "Write a test that replays a run sealed."),
     "smells": ("time_travel.show:smells", "Say what is seldom meant in a run, or in all runs."),
     "search": ("time_travel.words:search", "Find where words were said, in all transcripts and events."),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from intersession.cli.checks import setting_findings
+from intersession.cli.commands.doctor import setting_findings
 from intersession_actors.agents import configured_agents
 from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ConfigError

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from intersession import MemoryChannel, SessionSystem
-from intersession.cli.checks import disk_findings
+from intersession.cli.commands.doctor import disk_findings
 from intersession_events.facts import DeliveryDone, DeliveryFailed, DeliveryUnknown
 from intersession_events.machine import wall_clock_ms
 from support.doors.command_line import DemoLog, Ran, ran

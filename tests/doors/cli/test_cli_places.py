@@ -98,7 +98,7 @@ def test_the_story_of_a_session_is_read_as_far_as_the_place(
     demo_log: DemoLog, monkeypatch: pytest.MonkeyPatch, rows_read: Counter[str]
 ) -> None:
     """The whole session was read for any place of it: a second, of 34,000 events (issue 10)."""
-    monkeypatch.setattr("intersession.cli.story.subject._PAGE", 4)
+    monkeypatch.setattr("intersession.cli.commands.replay._PAGE", 4)
     whole = answer(demo_log, "replay", "main")["beats"]
     head = answer(demo_log, "state", "--messages", "0")["place"]["position"]
     own = rows_read["session:agent:main:main"]

@@ -11,9 +11,9 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from intersession import SessionSystem, echo, open_log
-from intersession.cli.stepping.parts import DrawnRun, TextScreen
-from intersession.cli.stepping.screen import StepScreen
-from intersession.cli.stepping.stepper import Stepper
+from intersession.cli.time_travel.parts import DrawnRun, TextScreen
+from intersession.cli.time_travel.screen import StepScreen
+from intersession.cli.time_travel.stepper import Stepper
 from intersession_actors.debugger import Debugger
 from intersession_actors.errors import ToolRefused
 from support.doors.command_line import DemoLog, ran, ran_as_process

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from intersession.cli.commands.demo_agents import GREETING, ORDER, QUESTION, host
-from intersession.cli.commands.replay import Story
+from intersession.cli.commands.replay import Story, find_subject
 from intersession.cli.shell.answer import Answer, Json, UsageError
 from intersession.cli.shell.terminal import Screen, safe
-from intersession.cli.story.subject import find_subject
 from intersession_actors.channels import Channel, console_channel
 from intersession_actors.config import load_config
 from intersession_actors.disclosure import redact_raw

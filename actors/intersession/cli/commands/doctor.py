@@ -1,24 +1,47 @@
 """`intersession doctor`: what is wrong now, and what to do about it."""
 
-from collections.abc import Iterable, Iterator
-from typing import Annotated
+import os
+import shutil
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Final
+from urllib.parse import urlsplit
 
 import msgspec
 from cyclopts import Parameter
 
-from intersession.cli import checks
 from intersession.cli.host.beside import host_beside
 from intersession.cli.host.reading import reader_of, store_url
 from intersession.cli.shell.answer import OK, READING, REFUSED, Answer, Reading
 from intersession.cli.shell.terminal import Screen, safe
+from intersession.cli.shell.times import moment
+from intersession_actors.agents import keyless
+from intersession_actors.checkpoints import publishing_targets, unpublished
 from intersession_actors.config import Config, load_config
 from intersession_actors.errors import ConfigError, ToolRefused
-from intersession_actors.failures import Finding, note, process_findings, wrong
+from intersession_actors.failures import Finding, full_findings, note, process_findings, warning, wrong
 from intersession_actors.host import MissingExtra
 from intersession_actors.methods import clock_findings
+from intersession_actors.service import Reader
 from intersession_actors.system import prepared
 from intersession_events.errors import IntersessionError, LogTooNew, StoreUnavailable
-from intersession_events.stores import gateway_of, has_writer, located
+from intersession_events.log import Log
+from intersession_events.stores import (
+    Located,
+    PortableLog,
+    SqliteLog,
+    gateway_of,
+    has_writer,
+    holder_of,
+    located,
+)
+from intersession_projections.flows import DeliverySummary
+from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.wording import counted
 
 _UNREADABLE = "store_unreadable"
 _STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
@@ -56,9 +79,9 @@ def _found(reading: Reading, *, probe: bool) -> Iterator[Finding]:
             "mend it: `intersession config check FILE` names every problem",
         )
         return
-    yield from checks.setting_findings(loaded.config, loaded.notices)
+    yield from setting_findings(loaded.config, loaded.notices)
     if probe:
-        yield from checks.endpoint_findings(loaded.config)
+        yield from endpoint_findings(loaded.config)
     # The log last: one that goes while its process is looked for is found to be gone.
     of_the_process = list(_of_the_process(reading))
     of_the_log = list(_of_the_log(reading, loaded.config))
@@ -71,13 +94,13 @@ def _of_the_log(reading: Reading, config: Config) -> Iterator[Finding]:
     store = located(store_url(reading, config))
     try:
         with reader_of(reading) as reader:
-            yield from checks.lock_findings(reader.log, store)
+            yield from lock_findings(reader.log, store)
             if store.is_file:
-                yield from checks.disk_findings(store.place)
-                yield from checks.damage_findings(reader.log)
+                yield from disk_findings(store.place)
+                yield from damage_findings(reader.log)
             yield from clock_findings(reader.log, reader.clock.now_ms())
-            yield from checks.work_findings(reader, at_work=has_writer(reader.log))
-            yield from checks.checkpoint_findings(reader.log, config)
+            yield from work_findings(reader, at_work=has_writer(reader.log))
+            yield from checkpoint_findings(reader.log, config)
     except IntersessionError as error:
         if isinstance(error, LogTooNew):
             right = "install the version that wrote it, or a later one"
@@ -128,3 +151,244 @@ def _show(screen: Screen, found: Iterable[Finding]) -> None:
             screen.indented(f"→ {finding.advice}", 2)
     wrong = sum(finding.level != "note" for finding in shown)
     screen.line(safe("nothing is wrong" if not wrong else f"{wrong} to look at", "bold"))
+
+
+MIB: Final = 1 << 20
+_LEAST_BYTES: Final = 100 * MIB
+_LOW_BYTES: Final = 1024 * MIB
+_BIG_WAL: Final = 1024 * MIB
+_MOST: Final = 1_000
+_NEWEST: Final = 20
+_LOOKED_AT: Final = 1_000
+"""Of so many sessions, those updated last, it is said how full they are."""
+
+
+def lock_findings(log: Log, store: Located) -> Iterator[Finding]:
+    """Yield who writes the log, or who did last."""
+    writer = log.written_by() if isinstance(log, PortableLog) else None
+    last = holder_of(store.place) if store.is_file else None
+    if writer is not None:
+        gateway = f", with a gateway at {writer.gateway}" if writer.gateway else ", without a gateway"
+        where = f" on {writer.host}" if writer.host else ""
+        yield note("writer", f"process {writer.pid}{where} writes the log{gateway}", "nothing to do")
+    elif last is not None and last.gateway is not None:
+        yield note(
+            "stale_lock",
+            f"the lock's file names process {last.pid}, which ended without saying so; nobody writes the log",
+            "nothing to do: the next start takes the lock over",
+        )
+
+
+def _free_bytes(folder: Path) -> int:
+    return shutil.disk_usage(folder).free
+
+
+def disk_findings(path: str, *, free_bytes: Callable[[Path], int] = _free_bytes) -> Iterator[Finding]:
+    """Yield what is wrong with the place that the log lies in. `free_bytes` says how much room a folder has."""
+    free = free_bytes(Path(path).parent)
+    if free < _LOW_BYTES:
+        yield Finding(
+            code="disk_full",
+            level="error" if free < _LEAST_BYTES else "warning",
+            what=f"{free // MIB} MiB are free where the log lies",
+            advice="free space: without any the log takes nothing",
+        )
+    if not os.access(path, os.W_OK) or not os.access(Path(path).parent, os.W_OK):
+        yield warning(
+            "not_writable",
+            "this user can't write the log or its folder",
+            "run the process as the user whose file it is; reading works",
+        )
+    wal = Path(f"{path}-wal")
+    size = wal.stat().st_size if wal.exists() else 0
+    if size > _BIG_WAL:
+        yield warning(
+            "big_wal",
+            f"{wal.name} has {size // MIB} MiB",
+            "somebody reads the log for very long; end long readers, the next start makes it small",
+        )
+
+
+def damage_findings(log: Log) -> Iterator[Finding]:
+    """Yield what a damage to the write-ahead log has cost, while it can still be told."""
+    cost = log.left_out() if isinstance(log, SqliteLog) else None
+    if cost is not None:
+        yield wrong(
+            "events_left_out",
+            cost,
+            "don't open the log to write: keep a copy of it and of its -wal, and bring the -wal back from a copy of before",
+        )
+
+
+def work_findings(reader: Reader, *, at_work: bool) -> Iterator[Finding]:
+    """Yield what is open and nobody works on, what did not arrive, and what fails now."""
+    if not at_work:
+        yield from _nobody_works(reader)
+    yield from _held(reader)
+    yield from _undelivered(reader)
+    order = reader.sessions.order()
+    yield from full_findings((row.key, row.filled) for row in order.rows(islice(order.places(), _LOOKED_AT)))
+    newest = reader.runs.recent(_NEWEST)
+    failed = reader.runs.failed_lately(_NEWEST)
+    if failed and newest[0].run_id == failed[0].run_id:
+        yield wrong(
+            "runs_fail",
+            f"{len(failed)} of the newest {counted(len(newest), 'run')} failed, the last in {failed[0].session_key}: "
+            f"{newest[0].error}",
+            f"`intersession replay {failed[0].run_id}` shows the traceback{_once_more(failed[0])}",
+        )
+    elif failed:
+        yield warning(
+            "runs_failed",
+            f"{len(failed)} of the newest {counted(len(newest), 'run')} failed; the last one did not",
+            f"`intersession replay {failed[0].run_id}` shows why{_once_more(failed[0])}",
+        )
+
+
+def _once_more(run: RunOutcome) -> str:
+    return f"; mend that, then `intersession retry {run.run_id}`" if run.is_alone else ""
+
+
+def checkpoint_findings(log: Log, config: Config) -> Iterator[Finding]:
+    """Yield how many checkpoints are not where the configuration wants them published."""
+    for target in publishing_targets(config):
+        waiting = len(unpublished(log, target.id))
+        if waiting:
+            yield warning(
+                "checkpoints_unpublished",
+                f"{counted(waiting, 'checkpoint')} not published to the {target.kind} yet",
+                f"is the process running, and does checkpoints.publish.{target.kind} take them?",
+            )
+
+
+def _nobody_works(reader: Reader) -> Iterator[Finding]:
+    runs = len(reader.runs.open_runs())
+    flows = len(reader.flows.open_exchanges()) + len(reader.flows.open_spawns())
+    if runs or flows:
+        yield warning(
+            "nobody_at_work",
+            f"{counted(runs, 'run')}, {counted(flows, 'flow')} are open, and no process writes the log",
+            "start the process that hosts it: it goes on with them (`intersession runs --open`)",
+        )
+
+
+def _held(reader: Reader) -> Iterator[Finding]:
+    """Yield what waits for a release: nobody else lets it go on."""
+    held = reader.flows.held_exchanges()
+    if held:
+        oldest = min(held, key=lambda one: (one.held_since_ms or 0, one.accepted))
+        yield warning(
+            "exchanges_held",
+            f"{counted(len(held), 'exchange')} held, the longest since {moment(oldest.held_since_ms or 0)} UTC",
+            f"`intersession runs --held` shows what waits, `intersession release {oldest.run_id}` lets it go on",
+        )
+
+
+def _undelivered(reader: Reader) -> Iterator[Finding]:
+    waiting = reader.flows.deliveries_not_done(is_open=True, limit=_MOST)
+    retrying = [row for row in waiting if row.state == "retrying"]
+    if retrying:
+        yield warning(
+            "deliveries_retrying",
+            f"{counted(len(retrying), 'text')} could not be delivered yet, {_channels(retrying)}{_why(reader, retrying)}",
+            "look at the channel; they are tried again by themselves",
+        )
+    pending = [row for row in waiting if row.state == "decided"]
+    if pending:
+        yield warning(
+            "deliveries_pending",
+            f"{counted(len(pending), 'text')} still to go out, {_channels(pending)}",
+            "is the process running, and is the channel registered there?",
+        )
+    lost = reader.flows.deliveries_not_done(is_open=False, limit=_MOST)
+    for state, what, advice in (
+        (
+            "failed",
+            "not delivered and not tried again",
+            "mend the channel, and have what matters tried once more",
+        ),
+        ("unknown", "may not have been delivered", "look into the chats; nothing is sent twice by itself"),
+    ):
+        rows = [row for row in lost if row.state == state]
+        if rows:
+            which = "--failed" if state == "failed" else rows[0].delivery_id
+            yield warning(
+                f"deliveries_{state}",
+                f"{counted(len(rows), 'text')} {what}, {_channels(rows)}{_why(reader, rows)}",
+                f"{advice}: `intersession deliveries --failed`, `intersession deliveries retry {which}`",
+            )
+
+
+def _channels(rows: list[DeliverySummary]) -> str:
+    return ", ".join(
+        f"{channel}: {number}" for channel, number in Counter(row.channel for row in rows).items()
+    )
+
+
+def _why(reader: Reader, rows: list[DeliverySummary]) -> str:
+    note = reader.flows.note_of(rows[0])
+    return f"; the newest: {note.error}" if note is not None and note.error else ""
+
+
+_PROBE_S = 5.0
+_REFUSED = (401, 403)
+
+
+def setting_findings(config: Config, notices: tuple[str, ...]) -> Iterator[Finding]:
+    """Yield what the start of a process would say of a configuration, and agents that nobody can answer for."""
+    for notice in notices:
+        yield note("setting", notice, "change it in the configuration, or leave it")
+    providers = config.models.providers
+    for agent_id in config.agent_ids if config.agents.list or providers else ():
+        model = config.model_of(agent_id)
+        if model is not None and model.partition("/")[0] not in providers:
+            yield warning(
+                "agent_without_model",
+                f"agent {agent_id!r} has the model {model}, whose provider is not configured",
+                f"configure models.providers.{model.partition('/')[0]}, or give the agent another model",
+            )
+    for name, provider in providers.items():
+        without = keyless(name, provider)
+        if without is not None:
+            yield warning("provider_without_key", f"{without.path} {without.what}", f"give {without.path}")
+
+
+def endpoint_findings(config: Config) -> Iterator[Finding]:
+    """Yield the endpoints of configured models that don't answer. Asks each over the network, once."""
+    for name, provider in config.models.providers.items():
+        url = provider.get("baseUrl")
+        if isinstance(url, str):
+            yield from _asked(name, url, provider.get("apiKey"))
+
+
+def _asked(name: str, url: str, key: object) -> Iterator[Finding]:
+    path, where = (
+        f"models.providers.{name}",
+        f"{urlsplit(url).scheme}://{urlsplit(url).netloc.rpartition('@')[2]}",
+    )
+    if urlsplit(url).scheme not in {"http", "https"}:
+        yield wrong(
+            "endpoint_bad",
+            f"{path}.baseUrl is no http or https address",
+            "give the address of an OpenAI-compatible endpoint",
+        )
+        return
+    request = urllib.request.Request(f"{url.rstrip('/')}/models")  # noqa: S310 - checked above
+    if isinstance(key, str) and key:
+        request.add_header("authorization", f"Bearer {key}")
+    try:
+        with urllib.request.urlopen(request, timeout=_PROBE_S):  # noqa: S310 - checked above
+            return
+    except urllib.error.HTTPError as error:
+        if error.code in _REFUSED:
+            yield wrong(
+                "endpoint_refuses",
+                f"{path} at {where} refuses the key (HTTP {error.code})",
+                f"look at {path}.apiKey",
+            )
+    except (OSError, ValueError) as error:
+        yield wrong(
+            "endpoint_down",
+            f"{path} at {where} does not answer: {error}",
+            "start the endpoint, or look at the address and the network between",
+        )

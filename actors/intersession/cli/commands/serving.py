@@ -2,9 +2,9 @@
 
 import contextlib
 import gc
-from contextlib import ExitStack
 from pathlib import Path
 from socket import socket
+from types import ModuleType
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -94,7 +94,12 @@ def serve(
 
         with system:
             server.serve(
-                system, config_file=config, port=port, listening=listening, ready=ready, changed=changed
+                system,
+                config_file=config,
+                port=port,
+                listening=listening,
+                ready=ready,
+                changed=changed,
             )
     return Answer(None, lambda _: None)
 
@@ -144,13 +149,11 @@ def mcp(
         raise UsageError(f"{option}: it goes with --debug, give that as well")
     if as_session is None:
         raise UsageError("--as-session: required, give the session that the client is")
-    stdio = imported("intersession.mcp.stdio", what="intersession mcp", library="the MCP SDK", extra="mcp")
+    stdio = _mcp("stdio")
     with stdio.claimed_wire() as wire:
         match _host(Common(store=store), agents, config):
             case WayBeside() as way:
-                relay = imported(
-                    "intersession.mcp.relay", what="intersession mcp", library="the MCP SDK", extra="mcp"
-                )
+                relay = _mcp("relay")
                 with reader_of(Reading(store=store, config=config)) as reading:
                     as_session = as_key(reading, as_session)
                 relay.relay_stdio(way, as_session, wire)
@@ -164,6 +167,10 @@ def mcp(
     return Answer(None, lambda _: None)
 
 
+def _mcp(module: str) -> ModuleType:
+    return imported(f"intersession.mcp.{module}", what="intersession mcp", library="the MCP SDK", extra="mcp")
+
+
 def _key_of(reader: Reader, session: str) -> str:
     """Return the key of the session that the client is."""
     named = as_key(reader, session)
@@ -171,9 +178,7 @@ def _key_of(reader: Reader, session: str) -> str:
 
 
 def _debugging(as_session: str | None, reading: Reading, *, holds: bool, forks: bool) -> Answer:
-    debugging = imported(
-        "intersession.mcp.debugging", what="intersession mcp", library="the MCP SDK", extra="mcp"
-    )
+    debugging = _mcp("debugging")
     with debugging.claimed_wire() as wire, reader_of(reading) as reader:
         everything = View(reader)
         key = None if as_session is None else everything.session(as_session, field="--as-session")
@@ -183,8 +188,7 @@ def _debugging(as_session: str | None, reading: Reading, *, holds: bool, forks: 
             with operator_of(reading) as operator:
                 return operator.call(method, params)
 
-        with ExitStack() as stack:
-            fork = stack.enter_context(forking_beside(reader, reading)) if forks else None
+        with forking_beside(reader, reading) if forks else contextlib.nullcontext() as fork:
             debugging.debug_stdio(Debugger(view), wire, operate=operate if holds else None, fork=fork)
     return Answer(None, lambda _: None)
 

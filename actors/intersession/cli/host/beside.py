@@ -145,18 +145,9 @@ def import_beside(
             log.wait_for(log.head() + 1, timeout=_POLL_S)
         return msgspec.convert(asked.result(), ImportReport)
     except ToolRefused as refused:
-        raise _as_without_gateway(refused) from None
+        # For one code and one exit code, it is the same trouble as where the command writes the log itself.
+        same = {"import_failed": ImportFailed, "unavailable": StoreUnavailable}.get(refused.code)
+        raise refused if same is None else same(refused.error) from None
     finally:
         client.close()
         asking.shutdown()
-
-
-def _as_without_gateway(refused: ToolRefused) -> Exception:
-    """Return what the same trouble is where the command writes the log itself, for one code and one exit code."""
-    match refused.code:
-        case "import_failed":
-            return ImportFailed(refused.error)
-        case "unavailable":
-            return StoreUnavailable(refused.error)
-        case _:
-            return refused

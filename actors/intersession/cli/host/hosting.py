@@ -1,6 +1,6 @@
 """Makes a command the host of a log, the operator beside its host, or the one that makes forks of it."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple, cast
@@ -104,29 +104,26 @@ def forking_beside(reader: Reader, reading: Reading) -> Generator[Callable[[str,
     named = configured_agents(load_config(reading.config).config).agents
     threads = MachineThreads()
 
-    def opened(made: MadeFork, cast: Cast) -> SessionSystem:
-        return SessionSystem(made.path, agents=cast.agents, config=cast.config, stopping=cast.stopping)
-
     def forker(inside: Reader | None) -> Forker:
         return forker_of(inside or reader, reading, named, afar=True)
 
-    door = ForkDoor(reader.log, threads, forker=forker, opens=opened)
+    door = ForkDoor(reader.log, threads, forker=forker, opens=opened_fork)
     try:
         yield fork_methods(reader, door, threads)
     finally:
         door.stop(1.0)
 
 
+def opened_fork(made: MadeFork, cast: Cast, deliver: Sequence[str] = ()) -> SessionSystem:
+    """Return the system that carries a fork on; its channels are sealed but for those that are named."""
+    return SessionSystem(
+        made.path, agents=cast.agents, config=cast.config, deliver=deliver, stopping=cast.stopping
+    )
+
+
 def forker_of(reader: Reader, reading: Reading, named: Mapping[str, Agent], *, afar: bool = False) -> Forker:
     """Return what forks the runs of a log; forks run under what was in force, with the settings that are given on top."""
     if not isinstance(reader.log, PortableLog):
         raise UsageError(f"{reader.log.path} is no log that can be forked")
-    return Forker(
-        reader.log,
-        reader,
-        config=None,
-        over=reading.config,
-        new_id=random_id,
-        named=named,
-        afar=afar,
-    )
+    over = reading.config
+    return Forker(reader.log, reader, config=None, over=over, new_id=random_id, named=named, afar=afar)

@@ -12,7 +12,7 @@ from intersession.cli.shell.answer import READING, Answer, Reading
 from intersession.cli.shell.terminal import Screen, one_line
 from intersession.cli.shell.times import moment
 from intersession.cli.story.unknown import unknown_names
-from intersession_actors.debugger import as_key
+from intersession_actors.debugger import as_key, paged
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service import Reader, resolve_target
 from intersession_events.facts import AccessRecorded, SendRefused
@@ -56,11 +56,11 @@ def access(
             target=target,
             span=page.span(reader),
         )
-        listing = page.of(receipts(reader.log, wanted), lambda receipt: receipt.position)
-        unknown = [] if listing.rows else unknown_names(reader, {"--who": wanted.who, "--tool": tool})
-    denials = sum(receipt.denied for receipt in listing.rows)
-    return listing.answer(
-        "receipts", _value, _show, what="receipt", hint=f"{denials} with a denial", unknown=unknown
+        found = paged(receipts(reader.log, wanted), lambda receipt: receipt.position, page.most)
+        unknown = [] if found.rows else unknown_names(reader, {"--who": wanted.who, "--tool": tool})
+    denials = sum(receipt.denied for receipt in found.rows)
+    return page.answer(
+        found, "receipts", _value, _show, what="receipt", hint=f"{denials} with a denial", unknown=unknown
     )
 
 

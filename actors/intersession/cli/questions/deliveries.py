@@ -60,15 +60,16 @@ def listed(asked: Asked[DeliveriesAnswer], *, page: Page = PAGE) -> Answer:
         given = read_arguments(Deliveries, asked.given | page.given)
         # Who is at work now says nothing of what stood then.
         at_work = given.at is not None or has_writer(view.log)
-        listing = page.listing(deliveries_found(view, given, page.most))
-        names = names_of(view.log, [row.session_key for row, _ in listing.rows])
+        found = deliveries_found(view, given, page.most)
+        names = names_of(view.log, [row.session_key for row, _ in found.rows])
         named = {"--channel": given.channel, "--person": given.person}
-        unknown = [] if listing.rows else unknown_names(view.reader, named)
-        imported = not listing.rows and KnownNames(view.log).has_imports()
-    lost = given.at is None and any(row.state in LOST for row, _ in listing.rows)
-    return listing.answer(
+        unknown = [] if found.rows else unknown_names(view.reader, named)
+        imported = not found.rows and KnownNames(view.log).has_imports()
+    lost = given.at is None and any(row.state in LOST for row, _ in found.rows)
+    return page.answer(
+        found,
         "deliveries",
-        lambda found: text_value(*found),
+        lambda row: text_value(*row),
         lambda screen, rows: _show(screen, rows, names, at_work=at_work),
         what="text",
         hint="`intersession deliveries retry ID` has one tried once more" if lost else "",

@@ -14,7 +14,7 @@ from intersession.cli.shell.terminal import Screen
 from intersession.cli.shell.times import clock, day
 from intersession.cli.story.names import Names, live_names, names_of
 from intersession.cli.story.unknown import tell_unknown, unknown_stream
-from intersession_actors.debugger import STREAMS, EventsWanted, event_value, session_named
+from intersession_actors.debugger import STREAMS, EventsWanted, event_value, paged, session_named
 from intersession_actors.service import Reader
 from intersession_actors.system import followed
 from intersession_events.facts import EVENT_KINDS
@@ -113,11 +113,17 @@ def events(
     """
     with reader_of(reading) as reader:
         wanted = chosen(reader, kind, stream, session)
-        listing = page.of(wanted.newest(reader.log, page.span(reader)), lambda recorded: recorded.position)
-        names = names_of(reader.log, [key for recorded in listing.rows for key in _keys(recorded)])
-        unknown = [] if listing.rows else unknown_stream(reader, wanted.beginning)
-    return listing.answer(
-        "events", event_value, lambda screen, rows: _show(screen, rows, names), what="event", unknown=unknown
+        newest = wanted.newest(reader.log, page.span(reader))
+        found = paged(newest, lambda recorded: recorded.position, page.most)
+        names = names_of(reader.log, [key for recorded in found.rows for key in _keys(recorded)])
+        unknown = [] if found.rows else unknown_stream(reader, wanted.beginning)
+    return page.answer(
+        found,
+        "events",
+        event_value,
+        lambda screen, rows: _show(screen, rows, names),
+        what="event",
+        unknown=unknown,
     )
 
 

@@ -53,10 +53,11 @@ def messages(asked: Asked[MessagesAnswer], *, page: Page = PAGE) -> Answer:
     with asked.view() as view:
         given = read_arguments(MessagesOf, asked.given | page.given)
         at_work = has_writer(view.log)
-        listing = page.listing(messages_found(view, given, page.most))
-        names = names_of(view.log, [key for said, _ in listing.rows for key in _keys(said)])
-        unknown = [] if listing.rows else unknown_names(view.reader, {"--person": given.person})
-    return listing.answer(
+        found = messages_found(view, given, page.most)
+        names = names_of(view.log, [key for said, _ in found.rows for key in _keys(said)])
+        unknown = [] if found.rows else unknown_names(view.reader, {"--person": given.person})
+    return page.answer(
+        found,
         "messages",
         lambda row: said_value(*row, why=given.why, delivered=given.delivered),
         lambda screen, rows: _show(screen, rows, names, given, at_work=at_work),
@@ -128,8 +129,12 @@ def calls(asked: Asked[CallsAnswer], *, page: Page = PAGE) -> Answer:
         rows, cursor = calls_found(view, read_arguments(CallsOf, asked.given | page.given), page.most)
         values = [call_value(row) for row in rows]
         names = names_of(view.log, [row.session_key for row in rows])
-    return page.listing(Listed(values, cursor)).answer(
-        "calls", lambda value: value, lambda screen, found: _show_calls(screen, found, names), what="call"
+    return page.answer(
+        Listed(values, cursor),
+        "calls",
+        lambda value: value,
+        lambda screen, found: _show_calls(screen, found, names),
+        what="call",
     )
 
 

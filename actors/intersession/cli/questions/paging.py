@@ -1,9 +1,9 @@
 """Lists that are read in pages, newest first: which part is asked for, and how a page is answered and shown."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final, Generic, TypeVar
+from typing import Annotated, Final, TypeVar
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -11,7 +11,7 @@ from cyclopts.validators import Number
 from intersession.cli.shell.answer import Answer, Cursor, Since, Until, UsageError
 from intersession.cli.shell.terminal import Screen
 from intersession.cli.story.unknown import Unknown, tell_unknown
-from intersession_actors.debugger import Listed, paged
+from intersession_actors.debugger import Listed
 from intersession_actors.gate import LISTED
 from intersession_actors.service import Reader
 from intersession_events.plain_json import JsonObject, present
@@ -23,58 +23,6 @@ T = TypeVar("T")
 _USUAL: Final = 50
 _ALL: Final = 2**53
 _CURSOR: Final = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
-
-
-@dataclass(frozen=True)
-class Listing(Generic[T]):
-    """A page, and the cursor of the next one, if there is one."""
-
-    rows: Sequence[T]
-    cursor: str | None
-    as_lines: bool = False
-
-    def answer(
-        self,
-        name: str,
-        value: Callable[[T], JsonObject],
-        show: Callable[[Screen, Sequence[T]], None],
-        *,
-        what: str,
-        hint: str = "",
-        if_none: str = "",
-        unknown: Sequence[Unknown] = (),
-    ) -> Answer:
-        """Return what a command answers: the rows under a name. `what` is one of them in a word, `hint` what can be done with it.
-
-        `if_none` is what to look at where there is no row.
-        `unknown` are filters that name what the log does not know.
-        """
-        known: JsonObject = {
-            "count": len(self.rows),
-            name: [value(row) for row in self.rows],
-            "cursor": self.cursor,
-        }
-        if unknown:
-            known["unknown"] = [each.as_value() for each in unknown]
-
-        def told(screen: Screen) -> None:
-            if self.as_lines:
-                for row in self.rows:
-                    screen.json_line(value(row))
-                return
-            self._show(screen, show, what, hint if self.rows else if_none)
-            tell_unknown(screen, unknown)
-
-        return Answer(known, told)
-
-    def _show(
-        self, screen: Screen, show: Callable[[Screen, Sequence[T]], None], what: str, hint: str
-    ) -> None:
-        if self.rows:
-            show(screen, self.rows)
-        count = counted(len(self.rows), what) if self.rows else f"no {what}s"
-        screen.dim("; ".join(filter(None, (count, hint))))
-        screen.more(self.cursor)
 
 
 @Parameter(name="*")
@@ -113,13 +61,41 @@ class Page:
         since = _position(reader, self.since, "--since")
         return Span(after=since or 0, to=_position(reader, self.until, "--until", is_end=True), before=before)
 
-    def listing(self, found: Listed[T]) -> Listing[T]:
-        """Return what a verb has found for this page."""
-        return Listing(found.rows, found.cursor, as_lines=self.jsonl)
+    def answer(
+        self,
+        found: Listed[T],
+        name: str,
+        value: Callable[[T], JsonObject],
+        show: Callable[[Screen, Sequence[T]], None],
+        *,
+        what: str,
+        hint: str = "",
+        if_none: str = "",
+        unknown: Sequence[Unknown] = (),
+    ) -> Answer:
+        """Return what a command answers: the rows under a name. `what` is one of them in a word, `hint` what can be done with it.
 
-    def of(self, found: Iterable[T], position: Callable[[T], int]) -> Listing[T]:
-        """Return the first page of what is found, each at its position; no more than one beyond it is read."""
-        return self.listing(paged(found, position, self.most))
+        `if_none` is what to look at where there is no row.
+        `unknown` are filters that name what the log does not know.
+        """
+        rows, cursor = found
+        known: JsonObject = {"count": len(rows), name: [value(row) for row in rows], "cursor": cursor}
+        if unknown:
+            known["unknown"] = [each.as_value() for each in unknown]
+
+        def told(screen: Screen) -> None:
+            if self.jsonl:
+                for row in rows:
+                    screen.json_line(value(row))
+                return
+            if rows:
+                show(screen, rows)
+            count, more = (counted(len(rows), what), hint) if rows else (f"no {what}s", if_none)
+            screen.dim("; ".join(filter(None, (count, more))))
+            screen.more(cursor)
+            tell_unknown(screen, unknown)
+
+        return Answer(known, told)
 
 
 def _position(reader: Reader, typed: str | None, field: str, *, is_end: bool = False) -> int | None:

@@ -87,10 +87,10 @@ def runs(asked: Asked[RunsAnswer], *, page: Page = PAGE) -> Answer:
         now = given.at is None
         at_work = not now or has_writer(view.log)
         found = runs_found(view, given, page.most)
-        listing = page.listing(found._replace(rows=[row._replace(at_work=at_work) for row in found.rows]))
+        found = found._replace(rows=[row._replace(at_work=at_work) for row in found.rows])
         names = names_of(view.log, [key for row in found.rows for key in flow_sessions(row.flow)])
         named = {"--agent": given.agent, "--channel": given.channel, "--person": given.person}
-        unknown = [] if listing.rows else unknown_names(view.reader, named)
+        unknown = [] if found.rows else unknown_names(view.reader, named)
     if_none = (
         ""
         if asked.given or page.given
@@ -99,13 +99,14 @@ def runs(asked: Asked[RunsAnswer], *, page: Page = PAGE) -> Answer:
     hint = "`intersession replay ID` tells one of them, `intersession why ID` why it ended so"
     if not now:
         hint = "`intersession replay ID --at PLACE` tells one of them as far as there"
-    elif any(map(can_be_retried, listing.rows)):
+    elif any(map(can_be_retried, found.rows)):
         hint = f"{hint}, `intersession retry ID` has a run that failed tried again"
-    if now and any(row.is_open for row in listing.rows):
+    if now and any(row.is_open for row in found.rows):
         hint = f"{hint}, `intersession abort ID` stops what is not over"
-    if now and any(row.held is not None for row in listing.rows):
+    if now and any(row.held is not None for row in found.rows):
         hint = f"{hint}, `intersession release ID` lets what is held go on"
-    return listing.answer(
+    return page.answer(
+        found,
         "runs",
         Stands.value,
         lambda screen, rows: _show(screen, rows, names),

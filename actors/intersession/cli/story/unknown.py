@@ -63,26 +63,6 @@ def unknown_stream(reader: Reader, beginning: str) -> list[Unknown]:
     return [Unknown("--stream", beginning, "stream that begins with", alike)]
 
 
-def _agents(reader: Reader) -> set[str]:
-    return KnownNames(reader.log).agents() | {*reader.config.agent_ids}
-
-
-def _channels(reader: Reader) -> set[str]:
-    return KnownNames(reader.log).channels() | {*reader.config.channels}
-
-
-def _people(reader: Reader) -> set[str]:
-    return KnownNames(reader.log).people()
-
-
-def _labels(reader: Reader) -> set[str]:
-    return KnownNames(reader.log).labels()
-
-
-def _askers(reader: Reader) -> set[str]:
-    return {stream.removeprefix(_ACCESS) for stream in reader.log.streams(_ACCESS)}
-
-
 def _tools(_reader: Reader) -> set[str]:
     # They are all that writes as well, which nothing else here needs.
     from intersession_actors.methods import METHODS  # noqa: PLC0415
@@ -92,10 +72,10 @@ def _tools(_reader: Reader) -> set[str]:
 
 
 _KNOWN: Final[Mapping[str, tuple[str, Callable[[Reader], set[str]]]]] = {
-    "--agent": ("agent", _agents),
-    "--channel": ("channel", _channels),
-    "--person": ("person", _people),
-    "--label": ("label", _labels),
-    "--who": ("asker", _askers),
+    "--agent": ("agent", lambda reader: KnownNames(reader.log).agents() | {*reader.config.agent_ids}),
+    "--channel": ("channel", lambda reader: KnownNames(reader.log).channels() | {*reader.config.channels}),
+    "--person": ("person", lambda reader: KnownNames(reader.log).people()),
+    "--label": ("label", lambda reader: KnownNames(reader.log).labels()),
+    "--who": ("asker", lambda reader: {name.removeprefix(_ACCESS) for name in reader.log.streams(_ACCESS)}),
     "--tool": ("tool or method", _tools),
 }

@@ -4,13 +4,14 @@ import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Final
 
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
 from intersession.cli.host.forks import fork_file, in_fork
-from intersession.cli.host.hosting import forker_of
+from intersession.cli.host.hosting import forker_of, opened_fork
 from intersession.cli.host.reading import reader_of, reading_log, store_of
 from intersession.cli.shell.answer import OK, READING, REFUSED, Answer, Reading, UsageError
 from intersession.cli.shell.run import saying_once
@@ -24,9 +25,7 @@ from intersession_actors.debugger import View
 from intersession_actors.forking import (
     Came,
     Carried,
-    Cast,
     Listed,
-    MadeFork,
     Playing,
     Wanted,
     came_told,
@@ -35,7 +34,6 @@ from intersession_actors.forking import (
 )
 from intersession_actors.gate import PARALLEL, TIMES
 from intersession_actors.service import Reader
-from intersession_actors.system import SessionSystem
 from intersession_events.facts import ForkEdit
 from intersession_events.forks import remove_fork
 from intersession_events.plain_json import JsonObject
@@ -86,20 +84,17 @@ class Otherwise:
 
     def edits(self) -> tuple[ForkEdit, ...]:
         """Return the edits, in the order in which they are written."""
-        found: list[ForkEdit] = []
-        if self.reply is not None:
-            found.append(ForkEdit(kind="reply", value=self.reply))
-        if self.message is not None:
-            found.append(ForkEdit(kind="message", value=self.message))
-        if self.skip:
-            found.append(ForkEdit(kind="skip"))
-        if self.drop:
-            found.append(ForkEdit(kind="drop"))
-        found += [ForkEdit(kind="set", key=key, value=value) for key, value in _pairs("--set", self.set)]
-        found += [
-            ForkEdit(kind="inject", key=key, value=value) for key, value in _pairs("--inject", self.inject)
-        ]
-        return tuple(found)
+        return (
+            *(() if self.reply is None else (ForkEdit(kind="reply", value=self.reply),)),
+            *(() if self.message is None else (ForkEdit(kind="message", value=self.message),)),
+            *([ForkEdit(kind="skip")] * self.skip),
+            *([ForkEdit(kind="drop")] * self.drop),
+            *(ForkEdit(kind="set", key=key, value=value) for key, value in _pairs("--set", self.set)),
+            *(
+                ForkEdit(kind="inject", key=key, value=value)
+                for key, value in _pairs("--inject", self.inject)
+            ),
+        )
 
     def agents(self) -> dict[str, str]:
         """Return who answers, by agent id."""
@@ -136,14 +131,7 @@ def forked(
     forker = forker_of(reader, reading, named)
     asked = wanted._replace(edits=edits, exact=not run and not edits and not agents)
 
-    def opened(made: MadeFork, cast: Cast) -> SessionSystem:
-        return SessionSystem(
-            made.path,
-            agents=cast.agents,
-            config=cast.config,
-            deliver=channels,
-            stopping=cast.stopping,
-        )
+    opened = partial(opened_fork, deliver=channels)
 
     def play(_: int) -> Came:
         made = forker.make(asked, agents)

@@ -32,7 +32,7 @@ def step(
     if reading.json:
         raise UsageError("--json: a screen has none, use `intersession show --json` or `state --json`")
     screens = imported(
-        "intersession.cli.stepping.screen", what="intersession step", library="textual", extra="tui"
+        "intersession.cli.time_travel.screen", what="intersession step", library="textual", extra="tui"
     )
     inside, named = in_fork(reading, run, at)
     with debugger_of(inside) as debugger:

@@ -1,18 +1,69 @@
-"""What differs between two runs, for people: where they part, then part by part with changed words marked, then totals."""
+"""`intersession diff`: what differs between two runs, or two places of one; and what changed between two places."""
 
 import json
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final
+from dataclasses import replace
+from typing import Annotated, Final
 
+from cyclopts import Parameter
 from rich.text import Text
 
-from intersession.cli.shell.terminal import one_line, safe
+from intersession.cli.host.forks import in_fork
+from intersession.cli.shell.answer import OK, READING, REFUSED, Answer, Reading
+from intersession.cli.shell.terminal import Screen, one_line, safe
 from intersession.cli.shell.times import clock, duration
-from intersession.cli.story.names import Names
+from intersession.cli.story.names import Names, names_of
 from intersession.cli.story.printing import parts, speaker
+from intersession.cli.time_travel.show import debugger_of
 from intersession_actors.debugger import Change, DiffAnswer, TurnAnswer
 from intersession_events.plain_json import JsonObject, JsonValue, is_object
+
+
+def diff(
+    a: Annotated[
+        str,
+        Parameter(
+            name="A", help="An exchange, a spawn or a run, by any name that is shown; or a place of one."
+        ),
+    ],
+    b: Annotated[str, Parameter(name="B", help="What it is compared with.")],
+    /,
+    *,
+    other: Annotated[
+        str | None, Parameter(help="The log that B is in, a file or a URL. Default: the same one.")
+    ] = None,
+    exact: Annotated[bool, Parameter(help="Ids, times, positions and hashes count, too.")] = False,
+    every: Annotated[bool, Parameter(name="--all", help="Show what is the same, too.")] = False,
+    reading: Reading = READING,
+) -> Answer:
+    """Say what differs between two runs, or two places of one.
+
+    They are laid side by side by structure: step by step, turn by turn, call by call. First comes where they part, then what
+    changed ([-only in A-], {+only in B+}), then what came of them. What counts is what was meant: ids, times, positions and
+    hashes are left out. Of a place (RUN@turn:1), a run is compared as far as there. The exit code is 1 where they differ.
+    """
+    in_a, named_a = in_fork(reading, a)
+    in_b, named_b = in_fork(reading if other is None else replace(reading, store=other), b)
+    with debugger_of(in_a) as debugger:
+        if in_b.store == in_a.store:
+            found = debugger.diff(named_a(a), named_b(b), exact=exact)
+            names = names_of(debugger.view.log, found)
+        else:
+            with debugger_of(in_b) as of_b:
+                found = debugger.diff(named_a(a), named_b(b), exact=exact, other=of_b)
+                names = names_of(debugger.view.log, found, of_b.view.log)
+    return Answer(
+        dict(found),
+        lambda screen: _show_diff(screen, found, names, every=every),
+        OK if found["same"] else REFUSED,
+    )
+
+
+def _show_diff(screen: Screen, found: DiffAnswer, names: Names, *, every: bool) -> None:
+    for line in difference_lines(found, names, every=every):
+        screen.line(line)
+
 
 _SIGNS: Final = {"same": "  = ", "changed": "  ≠ ", "only_a": "  - ", "only_b": "  + "}
 _STYLES: Final = {"same": "dim", "changed": "yellow", "only_a": "red", "only_b": "green", "both": ""}
@@ -151,10 +202,10 @@ def _said(totals: JsonObject) -> Iterator[tuple[str, str]]:
     yield "sent", ", ".join(f"{number} {state}" for state, number in totals["deliveries"].items()) or "-"
 
 
-def _brief(value: JsonValue) -> str:
+def _brief(value: JsonValue, longest: int = _LONGEST) -> str:
     if value is None:
         return "nothing"
-    return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), _LONGEST)
+    return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), longest)
 
 
 def change_in_words(change: Change, names: Names) -> tuple[str, str]:
@@ -172,11 +223,9 @@ _TIMES: Final = ("At", "Ms")
 
 
 def _value(value: JsonValue, *, is_time: bool) -> str:
-    if value is None:
-        return "nothing"
     if is_time and isinstance(value, int) and value > _EARLIEST_MS:
         return clock(value)
     if is_object(value) and "role" in value and "content" in value:
         said = " ".join(text for text, _ in parts(value))
         return f"{speaker(value)}: {one_line(said, 60)}"
-    return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), 60)
+    return _brief(value, 60)

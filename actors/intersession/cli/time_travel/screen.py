@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from io import StringIO
-from typing import ClassVar, Final
+from typing import ClassVar, Final, TypeVar
 
 from rich.text import Text
 from textual.app import App, ComposeResult
@@ -16,16 +16,18 @@ from textual.events import Resize
 from textual.widgets import Footer, Input, Static
 
 from intersession.cli.shell.terminal import Screen, one_line, safe
-from intersession.cli.stepping.parts import DrawnRun, TextScreen, keys_table
-from intersession.cli.stepping.stepper import Stepper
-from intersession.cli.story.differing import change_in_words, difference_lines
 from intersession.cli.story.printing import parts, speaker
-from intersession.cli.story.reasons import show_why
+from intersession.cli.time_travel.diff import change_in_words, difference_lines
+from intersession.cli.time_travel.parts import DrawnRun, TextScreen, keys_table
+from intersession.cli.time_travel.stepper import Stepper
+from intersession.cli.time_travel.why import show_why
 from intersession_actors.debugger import Debugger, SmellAnswer
 from intersession_actors.errors import ToolRefused
 from intersession_events.errors import LogError
 from intersession_events.plain_json import JsonObject
 from intersession_projections.diagram import Line
+
+T = TypeVar("T")
 
 _LOOK_AGAIN_S: Final = 0.5
 _MESSAGES: Final = 20
@@ -207,7 +209,9 @@ class StepScreen(App[None]):
         elif self._asked == "fork":
             self.run_worker(self._forked(given), exclusive=True)
         elif given:
-            self._try(lambda: self._stepper.go(given) if self._asked == "go" else self._stepper.find(given))
+            move = self._stepper.go if self._asked == "go" else self._stepper.find
+            if (moved := self._answered(lambda: move(given))) is not None:
+                self._moved(moved, "nothing there")
 
     def action_lens(self, ahead: int) -> None:
         """Show what the agent was given that has answered here or is at work, or (`ahead`) the one that is asked next."""
@@ -215,12 +219,10 @@ class StepScreen(App[None]):
         if run is None:
             nobody = "no agent is asked any more" if ahead else "no agent was asked up to here"
             imported = "what its agents were given is not in an imported record"
-            self.notify(imported if self._stepper.is_imported else nobody, severity="warning")
+            self._warn(imported if self._stepper.is_imported else nobody)
             return
-        try:
-            lens = self._debugger.lens(run, dialect="prompt")
-        except (ToolRefused, LogError) as error:
-            self.notify(str(error), severity="warning", markup=False)
+        lens = self._answered(lambda: self._debugger.lens(run, dialect="prompt"))
+        if lens is None:
             return
         told = "as recorded" if lens["asRecorded"] else f"NOT as recorded: {lens.get('problem', '')}"
         tools = lens["tools"]
@@ -232,16 +234,13 @@ class StepScreen(App[None]):
     def action_why(self) -> None:
         """Show what led to the event, and why it ended or was refused."""
         if self._stepper.step is None:
-            self.notify("before the first event nothing has a reason", severity="warning")
+            self._warn("before the first event nothing has a reason")
             return
-        try:
-            found = self._debugger.why(self._stepper.position)
-        except (ToolRefused, LogError) as error:
-            self.notify(str(error), severity="warning", markup=False)
-            return
-        told = StringIO()
-        show_why(Screen(told), found, self._stepper.names)
-        self.push_screen(TextScreen("why", Text(told.getvalue().rstrip())))
+        found = self._answered(lambda: self._debugger.why(self._stepper.position))
+        if found is not None:
+            told = StringIO()
+            show_why(Screen(told), found, self._stepper.names)
+            self.push_screen(TextScreen("why", Text(told.getvalue().rstrip())))
 
     def action_help(self) -> None:
         """Show the keys."""
@@ -255,33 +254,26 @@ class StepScreen(App[None]):
             return
         stepper = self._stepper
         here = stepper.here if "@" in given else stepper.run
-        try:
-            found = self._debugger.diff(here, f"{stepper.run}{given}" if given.startswith("@") else given)
-        except (ToolRefused, LogError) as error:
-            self.notify(str(error), severity="warning", markup=False)
-            return
-        self.push_screen(TextScreen("diff", Text("\n").join(difference_lines(found, stepper.names))))
+        there = f"{stepper.run}{given}" if given.startswith("@") else given
+        found = self._answered(lambda: self._debugger.diff(here, there))
+        if found is not None:
+            lines = difference_lines(found, stepper.names)
+            self.push_screen(TextScreen("diff", Text("\n").join(lines)))
 
     def _fork_here(self) -> list[str]:
         """Return the command that forks the run here, but for what is otherwise."""
-        return [
-            "intersession",
-            "fork",
-            self._stepper.run,
-            "--at",
-            str(self._stepper.position),
-            *self._options,
-        ]
+        place = str(self._stepper.position)
+        return ["intersession", "fork", self._stepper.run, "--at", place, *self._options]
 
     async def _forked(self, given: str) -> None:
         """Run the command as it stands there, and show what it says."""
         try:
             words = shlex.split(given)
         except ValueError as error:
-            self.notify(f"{given}: {error}", severity="warning", markup=False)
+            self._warn(f"{given}: {error}")
             return
         if words[:2] != ["intersession", "fork"]:
-            self.notify("that is no `intersession fork`", severity="warning", markup=False)
+            self._warn("that is no `intersession fork`")
             return
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -298,23 +290,25 @@ class StepScreen(App[None]):
     # --- what is shown
 
     def _look_again(self) -> None:
-        try:
-            if self._stepper.refresh():
-                self._show()
-        except (ToolRefused, LogError) as error:
-            self.notify(str(error), severity="warning", markup=False)
+        if self._answered(self._stepper.refresh):
+            self._answered(self._show)
 
-    def _try(self, move: Callable[[], bool]) -> None:
+    def _answered(self, asked: Callable[[], T]) -> T | None:
+        """Return an answer; None where it was refused, or the log can't be read, which is said."""
         try:
-            self._moved(move(), "nothing there")
-        except ToolRefused as refused:
-            self.notify(str(refused), severity="warning", markup=False)
+            return asked()
+        except (ToolRefused, LogError) as error:
+            self._warn(str(error))
+            return None
+
+    def _warn(self, text: str) -> None:
+        self.notify(text, severity="warning", markup=False)
 
     def _moved(self, moved: bool, if_not: str) -> None:
         if moved:
             self._show()
         else:
-            self.notify(if_not, severity="warning", markup=False)
+            self._warn(if_not)
 
     def _show(self) -> None:
         stepper, debugger = self._stepper, self._debugger
