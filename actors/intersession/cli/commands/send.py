@@ -138,7 +138,8 @@ class Sending:
                     self._take(each, mine)
                     if _belongs(each, mine):
                         yield each
-                if recorded.stream in mine and _closes(recorded):
+                closes = any(isinstance(part.event, facts.ExchangeClosed) for part in recorded.parts())
+                if closes and recorded.stream in mine:
                     return
             if self._exchange_id is None and not self._thread.is_alive():
                 return  # it was refused, or sent before
@@ -206,10 +207,6 @@ def _belongs(recorded: Recorded, mine: set[str]) -> bool:
     if origin is not None and origin.exchange_id is not None and exchange_stream(origin.exchange_id) in mine:
         return True
     return facts.run_named(recorded.event) in mine
-
-
-def _closes(recorded: Recorded) -> bool:
-    return any(isinstance(part, facts.ExchangeClosed) for part in facts.parts_of(recorded.event))
 
 
 _HURRIED_S: Final = 0.5

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from intersession.cli.host.beside import TOKEN_VARIABLE, WayBeside, host_beside, known_token
 from intersession.cli.host.hosting import forking_beside, hosted, operator_of
-from intersession.cli.host.reading import reader_of, store_url
+from intersession.cli.host.reading import key_of, reader_of, store_url
 from intersession.cli.shell.answer import Agents, Answer, Common, ConfigFile, Reading, Store, UsageError
 from intersession.cli.shell.run import console_log, use_level
 from intersession.cli.shell.terminal import Screen
@@ -20,7 +20,6 @@ from intersession_actors.config import Config, load_config
 from intersession_actors.control import ControlClient
 from intersession_actors.debugger import Debugger, View, as_key
 from intersession_actors.host import imported
-from intersession_actors.service import Reader, resolve_target
 from intersession_actors.system import SessionSystem
 from intersession_events.errors import StoreLocked, StoreUnavailable
 from intersession_events.plain_json import JsonMapping, JsonObject
@@ -159,22 +158,18 @@ def mcp(
                 relay.relay_stdio(way, as_session, wire)
             case SessionSystem() as system:
                 with system:
-                    stdio.serve_stdio(system, _key_of(system.service.reader, as_session), wire)
+                    stdio.serve_stdio(
+                        system, key_of(system.service.reader, as_session, field="--as-session"), wire
+                    )
             case beside:
                 with reader_of(Reading(store=store, config=config)) as reading:
-                    key = _key_of(reading, as_session)
+                    key = key_of(reading, as_session, field="--as-session")
                 stdio.serve_stdio(beside, key, wire)
     return Answer(None, lambda _: None)
 
 
 def _mcp(module: str) -> ModuleType:
     return imported(f"intersession.mcp.{module}", what="intersession mcp", library="the MCP SDK", extra="mcp")
-
-
-def _key_of(reader: Reader, session: str) -> str:
-    """Return the key of the session that the client is."""
-    named = as_key(reader, session)
-    return str(resolve_target(reader, reader.requester(None), named, "send", field="--as-session").key)
 
 
 def _debugging(as_session: str | None, reading: Reading, *, holds: bool, forks: bool) -> Answer:

@@ -9,7 +9,7 @@ from intersession.cli.shell.answer import Common, Reading
 from intersession.cli.shell.terminal import Screen
 from intersession_actors.config import Config, load_config
 from intersession_actors.debugger import as_key
-from intersession_actors.policy import Requester
+from intersession_actors.policy import Operation, Requester
 from intersession_actors.runtime import SystemClock
 from intersession_actors.service import Reader, resolve_target
 from intersession_events.log import InlineView
@@ -109,9 +109,10 @@ def store_of(reading: Reading) -> Located:
 
 def acting_as(reader: Reader, key: str | None) -> Requester:
     """Return the caller: the operator, or the session it acts as (VIS-6)."""
+    return reader.requester(None if key is None else key_of(reader, key, field="--as"))
+
+
+def key_of(reader: Reader, typed: str, operation: Operation = "send", *, field: str) -> str:
+    """Return the key of the session that an option names, for what the operator does with it."""
     operator = reader.requester(None)
-    if key is None:
-        return operator
-    return reader.requester(
-        str(resolve_target(reader, operator, as_key(reader, key), "send", field="--as").key)
-    )
+    return str(resolve_target(reader, operator, as_key(reader, typed), operation, field=field).key)

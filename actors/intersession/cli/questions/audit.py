@@ -6,15 +6,15 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from intersession.cli.host.reading import reader_of
+from intersession.cli.host.reading import key_of, reader_of
 from intersession.cli.questions.paging import PAGE, Page
 from intersession.cli.shell.answer import READING, Answer, Reading
 from intersession.cli.shell.terminal import Screen, one_line
 from intersession.cli.shell.times import moment
 from intersession.cli.story.unknown import unknown_names
-from intersession_actors.debugger import as_key, paged
+from intersession_actors.debugger import paged
 from intersession_actors.errors import ToolRefused
-from intersession_actors.service import Reader, resolve_target
+from intersession_actors.service import Reader
 from intersession_events.facts import AccessRecorded, SendRefused
 from intersession_events.plain_json import JsonObject
 from intersession_projections.access_receipts import OPERATOR, Receipt, Wanted, receipts
@@ -69,11 +69,7 @@ def _who(reader: Reader, typed: str) -> str:
     if typed == OPERATOR or typed.startswith(_CREDENTIAL):
         return typed
     try:
-        return str(
-            resolve_target(
-                reader, reader.requester(None), as_key(reader, typed), "history", field="--who"
-            ).key
-        )
+        return key_of(reader, typed, "history", field="--who")
     except ToolRefused:
         if not reader.log.stream(f"access:{typed}", limit=1):
             raise

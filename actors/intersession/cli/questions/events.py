@@ -1,6 +1,6 @@
 """`intersession events` and `tail`: what is in the log, event by event, and as it comes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from itertools import islice
 from typing import Annotated, Final, NoReturn
 
@@ -70,6 +70,11 @@ class EventPrinter:
         self._names = names
         self._day = ""
 
+    def print_all(self, found: Iterable[Recorded]) -> None:
+        """Print events in order."""
+        for recorded in found:
+            self.print(recorded)
+
     def print(self, recorded: Recorded) -> None:
         """Print the next event."""
         today = day(recorded.time)
@@ -121,7 +126,7 @@ def events(
         found,
         "events",
         event_value,
-        lambda screen, rows: _show(screen, rows, names),
+        lambda screen, rows: EventPrinter(screen, names).print_all(rows),
         what="event",
         unknown=unknown,
     )
@@ -130,12 +135,6 @@ def events(
 def _keys(recorded: Recorded) -> tuple[str | None, ...]:
     words = words_in(recorded)
     return words.who, words.to, recorded.stream.removeprefix("session:")
-
-
-def _show(screen: Screen, found: Sequence[Recorded], names: Names) -> None:
-    printer = EventPrinter(screen, names)
-    for recorded in found:
-        printer.print(recorded)
 
 
 _LOOK_S: Final = 0.5

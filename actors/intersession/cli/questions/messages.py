@@ -30,7 +30,6 @@ from intersession_actors.service import read_arguments
 from intersession_events.facts import Provenance, text_of
 from intersession_events.plain_json import JsonObject, is_object
 from intersession_events.stores import has_writer
-from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.said import Said
 from intersession_projections.wording import OPENCLAW, is_openclaws
 
@@ -54,7 +53,8 @@ def messages(asked: Asked[MessagesAnswer], *, page: Page = PAGE) -> Answer:
         given = read_arguments(MessagesOf, asked.given | page.given)
         at_work = has_writer(view.log)
         found = messages_found(view, given, page.most)
-        names = names_of(view.log, [key for said, _ in found.rows for key in _keys(said)])
+        keys = [[speaker(said.message), said.target, *(said.began or ())[1:2]] for said, _ in found.rows]
+        names = names_of(view.log, keys)
         unknown = [] if found.rows else unknown_names(view.reader, {"--person": given.person})
     return page.answer(
         found,
@@ -66,25 +66,18 @@ def messages(asked: Asked[MessagesAnswer], *, page: Page = PAGE) -> Answer:
     )
 
 
-def _run(run: RunOutcome) -> str:
-    again = "" if run.retry_of is None else f", again, for run {run.retry_of}"
-    return f"  run {run.run_id}{again}"
-
-
-def _keys(said: Said) -> tuple[str, ...]:
-    began = () if said.began is None else (said.began[1],)
-    return (speaker(said.message), said.target, *began)
-
-
 def _show(
     screen: Screen, rows: Sequence[tuple[Said, Texts]], names: Names, given: MessagesOf, *, at_work: bool
 ) -> None:
     for said, texts in rows:
         who, behalf = _told(said, names)
+        run = "" if said.run is None else f"  run {said.run.run_id}"
+        if said.run is not None and said.run.retry_of is not None:
+            run = f"{run}, again, for run {said.run.retry_of}"
         screen.line(
             safe(f"#{said.position}  {moment(said.time_ms)}  ", "dim"),
             safe(f"{who} → {names.of(said.target)}", "bold"),
-            safe("".join((behalf, "" if said.run is None else _run(said.run))), "dim"),
+            safe(f"{behalf}{run}", "dim"),
         )
         screen.indented(text_of(said.message), _INDENT)
         if given.why and said.began is not None and said.began[0] != said.position:

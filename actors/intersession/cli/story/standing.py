@@ -33,9 +33,13 @@ def standing_in_words(standing: Stands) -> str:
         told.append(f"smells: {', '.join(dict.fromkeys(smell['code'] for smell in standing.smells))}")
     going = at_work or standing.frozen
     how = in_words(flow, at_work=going, waits=_waits(standing, going=going))
-    meant = [(row, note) for row, note in standing.deliveries if row.state == of_close]
+    meant = [
+        f"{_place(row, note)}{_late(row, note) if row.state == 'done' else _why(note)}"
+        for row, note in standing.deliveries
+        if row.state == of_close
+    ]
     if meant:  # how it was closed stands last
-        how = f"{how} to {' and '.join(_announced(row, note) for row, note in meant)}"
+        how = f"{how} to {' and '.join(meant)}"
     return "; ".join([how, *(["FROZEN in this fork"] if standing.frozen else []), *told])
 
 
@@ -57,10 +61,6 @@ _CLOSED_BY = {
     "delivery_unknown": "unknown",
 }
 """In which state the text of an announce is, by how its flow was closed."""
-
-
-def _announced(row: DeliverySummary, note: DeliveryNote | None) -> str:
-    return f"{_place(row, note)}{_late(row, note) if row.state == 'done' else _why(note)}"
 
 
 def _why(note: DeliveryNote | None) -> str:

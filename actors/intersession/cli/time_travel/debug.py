@@ -128,12 +128,8 @@ def _store(
                 )
                 take_snapshots(log, appended)
             yield Reading(store=url, config=reading.config), None
-    elif "://" in what or Path(what).is_file() or _is_path(what):
+    elif "://" in what or Path(what).is_file() or Path(what).name != what or Path(what).suffix == ".db":
+        # No run is called so: somebody who means a file that is not there is told which one is missing.
         yield Reading(store=what, config=reading.config), None
     else:
         yield reading, what
-
-
-def _is_path(what: str) -> bool:
-    """Whether somebody means a file, though there is none: no run is called so, and they are told which file is missing."""
-    return Path(what).name != what or Path(what).suffix == ".db"

@@ -53,16 +53,12 @@ def diff(
             with debugger_of(in_b) as of_b:
                 found = debugger.diff(named_a(a), named_b(b), exact=exact, other=of_b)
                 names = names_of(debugger.view.log, found, of_b.view.log)
-    return Answer(
-        dict(found),
-        lambda screen: _show_diff(screen, found, names, every=every),
-        OK if found["same"] else REFUSED,
-    )
 
+    def show(screen: Screen) -> None:
+        for line in difference_lines(found, names, every=every):
+            screen.line(line)
 
-def _show_diff(screen: Screen, found: DiffAnswer, names: Names, *, every: bool) -> None:
-    for line in difference_lines(found, names, every=every):
-        screen.line(line)
+    return Answer(dict(found), show, OK if found["same"] else REFUSED)
 
 
 _SIGNS: Final = {"same": "  = ", "changed": "  ≠ ", "only_a": "  - ", "only_b": "  + "}

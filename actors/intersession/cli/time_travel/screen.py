@@ -185,9 +185,9 @@ class StepScreen(App[None]):
             "diff": "a run, or a place (@turn:1); nothing: what this event changed",
             "fork": "what is otherwise, as `intersession fork` takes it",
         }[what]
-        ask.value = {"break": self._stepper.breaks, "fork": f"{shlex.join(self._fork_here())} --no-run"}.get(
-            what, ""
-        )
+        place = str(self._stepper.position)
+        fork = shlex.join(["intersession", "fork", self._stepper.run, "--at", place, *self._options])
+        ask.value = {"break": self._stepper.breaks, "fork": f"{fork} --no-run"}.get(what, "")
         ask.styles.display = "block"
         ask.focus()
 
@@ -259,11 +259,6 @@ class StepScreen(App[None]):
         if found is not None:
             lines = difference_lines(found, stepper.names)
             self.push_screen(TextScreen("diff", Text("\n").join(lines)))
-
-    def _fork_here(self) -> list[str]:
-        """Return the command that forks the run here, but for what is otherwise."""
-        place = str(self._stepper.position)
-        return ["intersession", "fork", self._stepper.run, "--at", place, *self._options]
 
     async def _forked(self, given: str) -> None:
         """Run the command as it stands there, and show what it says."""

@@ -1,6 +1,5 @@
 """`intersession state` and `diff`: everything at a place of the log, and what differs between places or runs."""
 
-from collections.abc import Sequence
 from typing import cast
 
 from intersession.cli.host.asked import Asked, asks
@@ -10,7 +9,7 @@ from intersession.cli.story.names import Names, names_of
 from intersession.cli.story.printing import show_message
 from intersession.cli.time_travel.diff import change_in_words
 from intersession.cli.time_travel.show import At, show_place
-from intersession_actors.debugger import STATE, Change, ChangesAnswer, StateAnswer
+from intersession_actors.debugger import STATE, ChangesAnswer, StateAnswer
 from intersession_events.plain_json import JsonObject
 from intersession_projections.wording import counted
 
@@ -97,11 +96,7 @@ def _how(flow: JsonObject) -> str:
 def _show_changes(screen: Screen, found: ChangesAnswer, names: Names) -> None:
     show_place(screen, found["from"])
     show_place(screen, found["to"])
-    _show_rows(screen, found["changes"], names)
-    screen.dim(counted(len(found["changes"]), "difference") if found["changes"] else "no difference")
-
-
-def _show_rows(screen: Screen, changes: Sequence[Change], names: Names) -> None:
-    for change in changes:
+    for change in found["changes"]:
         path, how = change_in_words(change, names)
         screen.one_line(safe(path, "bold"), f"  {how}")
+    screen.dim(counted(len(found["changes"]), "difference") if found["changes"] else "no difference")

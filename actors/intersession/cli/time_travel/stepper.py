@@ -68,9 +68,12 @@ class Stepper:
         """Take in what has come since; whoever stands at the end stays there. Says whether something came."""
         follows = self.index == len(self.steps)
         known = len(self.steps)
-        self._flow = self._debugger.view.flow(self.run)
+        view = self._debugger.view
+        self._flow = view.flow(self.run)
         self.steps = [
-            step for step in steps_of_flow(self._debugger.view.log, self._flow) if self._is_seen(step)
+            step
+            for step in steps_of_flow(view.log, self._flow)
+            if not step.stream.startswith("session:") or view.is_seen(step.stream.removeprefix("session:"))
         ]
         if follows and known:
             self.index = len(self.steps)
@@ -177,10 +180,6 @@ class Stepper:
                 for one in (step.who, step.to)
             )
         return self.breaks.casefold() in step.words.casefold()
-
-    def _is_seen(self, step: Step) -> bool:
-        kind, _, name = step.stream.partition(":")
-        return kind != "session" or self._debugger.view.is_seen(name)
 
     def _seek(self, direction: Direction, wanted: Callable[[Step], bool]) -> bool:
         index = self.index + direction

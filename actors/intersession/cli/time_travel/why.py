@@ -176,24 +176,18 @@ def _show_tree(
         left.extend((one, inner) for one in reversed(below))
 
 
-def _name(event: ToldAnswer) -> str:
-    return event["topic"].rpartition(".")[0]
-
-
 def _is_told(event: ToldAnswer) -> bool:
     return (bool(event["how"]) or event["way"] == "said") and not event["carried"]
 
 
 def _line(screen: Screen, names: Names, event: ToldAnswer, *, indent: int = 0) -> None:
     head = safe(f"{' ' * indent}#{event['position']}  {clock(event['timeMs'])}  ", "dim")
-    who, to = (None if name is None else names.of(name) for name in (event["who"], event["to"]))
+    who = None if event["who"] is None else names.of(event["who"])
     if event["way"] == "said":
-        between = f"{who or ''} → {to}".strip() if to is not None else who or ""
-        screen.one_line(
-            head, safe(between, "bold"), f" {event['how']}".rstrip() + ": ", one_line(event["text"], _TEXT)
-        )
+        between, how = safe(names.between(event["who"], event["to"]), "bold"), f" {event['how']}".rstrip()
+        screen.one_line(head, between, f"{how}: ", one_line(event["text"], _TEXT))
         return
-    words = event["how"] or f"{_name(event)}: {one_line(event['text'], _TEXT)}"
+    words = event["how"] or f"{event['topic'].rpartition('.')[0]}: {one_line(event['text'], _TEXT)}"
     if event["how"][:1].islower():  # what follows is said of whose session it is
         who = names.of(event["stream"].partition(":")[2]) if event["stream"].startswith("session:") else who
     elif event["how"]:

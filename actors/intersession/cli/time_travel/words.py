@@ -143,19 +143,15 @@ def _up_to(found: OriginAnswer, *, within: bool) -> str:
 
 
 def _line(screen: Screen, names: Names, hop: HopAnswer, words: str) -> None:
-    to = "" if hop["to"] is None else f" → {names.of(hop['to'])}"
+    writer = f", in the words of {hop['editedBy']}" if "editedBy" in hop else ""
     cause = "" if hop["cause"] is None else f"  ← #{hop['cause']}"
     screen.one_line(
         safe(f"  #{hop['position']}  {clock(hop['timeMs'])}  ", "dim"),
-        safe(f"{names.of(hop['who'])}{to}", "bold"),
-        safe(f" {_HOW[hop['via']]}{_in_words_of(hop)}: "),
+        safe(names.between(hop["who"], hop["to"]), "bold"),
+        safe(f" {_HOW[hop['via']]}{writer}: "),
         one_line(_around(hop, words), _TEXT),
         safe(cause, "dim"),
     )
-
-
-def _in_words_of(hop: HopAnswer) -> str:
-    return f", in the words of {hop['editedBy']}" if "editedBy" in hop else ""
 
 
 def _around(hop: HopAnswer, words: str) -> str:
