@@ -75,7 +75,7 @@ def walked(page: Page, gateway: LiveGateway) -> None:
         expect(page.locator(".now b")).to_contain_text("after turn 2: research has answered")
         expect(page.get_by_role("tabpanel")).to_contain_text(words)
     opened(page, gateway, f"run/{run}?view=table")
-    expect(page.get_by_role("row").filter(has_text="loop ended")).to_be_visible()
+    expect(page.get_by_role("row").filter(has_text="after 5 turns")).to_be_visible()
     expect(page.locator(".proof")).to_contain_text("Verified")
 
 
