@@ -1,12 +1,16 @@
 """Fixtures that tests of every room use."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from http.server import ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from intersession_events.log import Recorded
 from intersession_events.stores import located
+from intersession_events.stores.portable import EventReader
 from support.any_log import ON_POSTGRES, Logs
 from support.doors.scripted_endpoint import scripted_endpoint
 from support.postgres.server import Server, postgres_server
@@ -81,3 +85,18 @@ def postgres() -> Iterator[Server]:
 def postgres_url(postgres: Server, tmp_path: Path) -> str:
     """The URL of a log that is not there yet, in a schema of its own."""
     return Logs(lambda: postgres).at(tmp_path)
+
+
+@pytest.fixture
+def rows_read(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Count how many events of each stream are read."""
+    read: Counter[str] = Counter()
+    reading = EventReader.stream
+
+    def counting(reader: EventReader, stream: str, **bounds: Any) -> Sequence[Recorded]:
+        found = reading(reader, stream, **bounds)
+        read[stream] += len(found)
+        return found
+
+    monkeypatch.setattr(EventReader, "stream", counting)
+    return read

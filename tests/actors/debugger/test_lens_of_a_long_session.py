@@ -2,7 +2,7 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 
 from intersession import Debugger, MemoryChannel, SessionSystem, ToolRefused, Turn, open_log
 from intersession_events.facts import SessionOpened
-from intersession_events.log import Recorded
 from intersession_events.stores import SqliteLog
-from intersession_events.stores.portable.reading.events import EventReader
 from intersession_projections.inline_views import inline_views
 from support.log_drafts import anywhere, draft, said
 
@@ -67,21 +65,6 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> LongSession:
 def debug(long: LongSession) -> Iterator[Debugger]:
     with open_log(long.path) as log:
         yield log.debug
-
-
-@pytest.fixture
-def rows_read(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Return how many events of each stream are read."""
-    read: Counter[str] = Counter()
-    reading = EventReader.stream
-
-    def counting(reader: EventReader, stream: str, **bounds: Any) -> Sequence[Recorded]:
-        found = reading(reader, stream, **bounds)
-        read[stream] += len(found)
-        return found
-
-    monkeypatch.setattr(EventReader, "stream", counting)
-    return read
 
 
 def pages_of(debug: Debugger, run: str, limit: int, before: int | None = None) -> list[Any]:

@@ -1,15 +1,12 @@
 """Places on the command line: the state at one, what differs between two, and stories as far as they had come."""
 
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from intersession import SessionSystem
-from intersession_events.log import Recorded
-from intersession_events.stores.portable import EventReader
 from support.doors.command_line import DemoLog, ran
 from support.golden_logs import GoldenLog
 
@@ -76,21 +73,6 @@ def test_a_story_is_told_as_far_as_it_had_come(demo_log: DemoLog, exchange: str)
     assert early["beats"] == whole["beats"][: len(early["beats"])]
     assert max(beat["position"] for beat in early["beats"]) <= place["position"]
     assert answer(demo_log, "replay", exchange, "--at", "1")["code"] == "invalid_request"
-
-
-@pytest.fixture
-def rows_read(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Return how many events of each stream are read."""
-    read: Counter[str] = Counter()
-    reading = EventReader.stream
-
-    def counting(reader: EventReader, stream: str, **bounds: Any) -> Sequence[Recorded]:
-        found = reading(reader, stream, **bounds)
-        read[stream] += len(found)
-        return found
-
-    monkeypatch.setattr(EventReader, "stream", counting)
-    return read
 
 
 @pytest.mark.clause("PLACE-3")
