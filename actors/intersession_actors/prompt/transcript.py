@@ -119,16 +119,16 @@ class TranscriptFold:
         earlier: Earlier = nothing_earlier,
     ) -> None:
         state = state or TranscriptState()
-        self.version = version
-        self.size = state.size
-        self.tokens = state.tokens
+        self.version: int = version
+        self.size: int = state.size
+        self.tokens: int = state.tokens
         self._room = room
         self._earlier = earlier
-        self._session_id = state.session_id
-        self.window = Window(state.began, start=state.count, room=room, earlier=earlier)
-        self._chain = bytes.fromhex(state.chain)
+        self._session_id: str = state.session_id
+        self.window: Window = Window(state.began, start=state.count, room=room, earlier=earlier)
+        self._chain: bytes = bytes.fromhex(state.chain)
         self._waiting = {asked.run_id: asked for asked in state.waiting}
-        self._last = state.last
+        self._last: facts.Message | None = state.last
         self._started: tuple[Asked, list[facts.Message]] | None = None
         if state.started is not None:
             self._started = (state.started[0], list(state.started[1]))

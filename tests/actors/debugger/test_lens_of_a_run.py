@@ -115,8 +115,12 @@ def test_a_run_of_another_session_or_of_before_a_reset_has_seen_nothing_of_it(lo
     with SessionSystem(log_url, agents=agents, config=LISTED) as system:
 
         def runs(agent: str = "main") -> list[str]:
-            told = {"channel": "x", "chat_id": "1", "sender": "ann", "agent_id": agent}
-            return [system.inbound(text=f"and {number}?", wait=20, **told)["runId"] for number in range(3)]
+            return [
+                system.inbound(
+                    channel="x", chat_id="1", sender="ann", agent_id=agent, text=f"and {number}?", wait=20
+                )["runId"]
+                for number in range(3)
+            ]
 
         first = runs()
         system.gateway.call("sessions.reset", {"key": MAIN})
