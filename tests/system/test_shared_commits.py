@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from intersession import SessionSystem, Turn
+from intersession_actors.session.deciding import Decider
 from intersession_actors.streams import Owner, record_in
-from intersession_events.errors import StoreUnavailable
+from intersession_events.errors import CorruptEvent, StoreUnavailable
 from intersession_events.facts import (
     ExchangeClosed,
     LateReplyDropped,
@@ -309,3 +310,26 @@ def test_no_step_follows_a_result_that_the_store_refused_until_it_takes_it(log: 
     one([item.event for item in parts_in(stored)], ExchangeClosed)
     said = [message.id for item in stored if (message := message_in(item.event)) is not None]
     assert len(said) == len({*said})
+
+
+@pytest.mark.clause("O6", "L3")
+def test_an_answer_is_recorded_although_the_next_start_cannot_be_decided_with_it(
+    log: NotingLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What keeps the next run from starting is met by itself, once the answer is durable."""
+
+    def breaks(*_: object) -> None:
+        raise CorruptEvent("run two has no message in this stream")
+
+    gate = Gate()
+    with system(log, gate.saying("done"), QUIET) as running:
+        for text in ("one", "two"):
+            running.inbound(channel="x", chat_id="1", sender="1", text=text)
+        gate.reached()
+        monkeypatch.setattr(Decider, "next_decision", breaks)
+        gate.open()
+        wait_for_number(running, RunCompleted, 2)
+
+    answered = ("run_completed", "delivery_decided")
+    assert [noted.topics for noted in by_topic(log, "run_completed")] == [answered, answered]
+    assert by_topic(log, "run_started")[-1].topics == ("run_started",)

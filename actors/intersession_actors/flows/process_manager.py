@@ -197,7 +197,7 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
     def ahead(self, owner: Owner[S, C], append: StreamAppend) -> None:
         """Tell nobody ahead: what a flow leads to is told once it is durable."""
 
-    def goes_on(self, owner: Owner[S, C], append: StreamAppend) -> None:
+    def next_decision(self, owner: Owner[S, C], append: StreamAppend) -> None:
         """Decide nothing ahead: a flow goes on by what it is told."""
 
     def record(self, command: C, plan: Plan) -> str:

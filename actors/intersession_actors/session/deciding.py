@@ -1,7 +1,6 @@
 """Decides what each command to a session leads to: gathers what the rules look at, and has them asked."""
 
 from collections.abc import Sequence
-from typing import Final
 
 import msgspec
 
@@ -33,9 +32,6 @@ from intersession_events.errors import NotStorable
 from intersession_events.log import Recorded, StreamAppend
 
 SessionOwner = Owner[Session, commands.SessionCommand]
-
-_ENDS: Final = facts.RunEnd | facts.RunInterrupted
-"""What sets a session free."""
 
 
 class Decider:
@@ -75,7 +71,7 @@ class Decider:
         """Return the word to the flow whose run ends, before that is durable, so that its next step shares the commit."""
         return ended_of(self._going_on(owner.state or EMPTY), append.drafts[-1])
 
-    def goes_on(
+    def next_decision(
         self, owner: SessionOwner, append: StreamAppend
     ) -> tuple[commands.SessionCommand, Plan] | None:
         """Return the start of the run at the head of the queue, where it can begin once the append is durable.
@@ -83,15 +79,14 @@ class Decider:
         None where its context has to be read, or where what its chain has used can keep it from starting: what the append adds
         to that counts once it is recorded (LOOP-5).
         """
-        state, events = owner.state or EMPTY, [draft.event for draft in append.drafts]
-        is_free = self._going_on(state).running is None or any(isinstance(one, _ENDS) for one in events)
-        if not is_free or not (state.queue or isinstance(events[-1], facts.RunQueued)):
+        state = owner.state or EMPTY
+        if not state.queue and not isinstance(append.drafts[-1].event, facts.RunQueued):
             return None
         fresh = recorded_as(append)
         for one in fresh:
             state = evolve(state, one)
         state = self._going_on(state)
-        if not self._next_run.is_due(state) or counts_use(state.queue[0].budget):
+        if not state.queue or counts_use(state.queue[0].budget):
             return None
         command = commands.StartNext()
         now = self._circumstances(owner, state, command, fresh)

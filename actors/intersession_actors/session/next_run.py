@@ -52,10 +52,10 @@ class NextRun:
         `fresh` are events that are recorded with the start, behind which the session is in that state; then nothing is read.
         Where what was read holds more than the stream up to where it is known, the stream is read again.
         """
-        head = next(iter(state.queue), None)
-        if head is None or state.running is not None or not state.exists:
+        if not self.is_due(state):
             return None
-        run_id, version, beginning = head.queued.run_id, owner.version, self._beginning(state, head.queued)
+        queued = state.queue[0].queued
+        run_id, version, beginning = queued.run_id, owner.version, self._beginning(state, queued)
         context = self._starter.context_at(run_id, version, beginning.words, fresh)
         if context is not None:
             return Start(beginning, context)

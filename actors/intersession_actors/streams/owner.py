@@ -92,7 +92,7 @@ class Deciding(Protocol[S, C]):
         """Return what a flow is told of an append that is not durable yet, so that its next step shares the commit."""
         ...
 
-    def goes_on(self, owner: "Owner[S, C]", append: StreamAppend) -> tuple[C, Plan] | None:
+    def next_decision(self, owner: "Owner[S, C]", append: StreamAppend) -> tuple[C, Plan] | None:
         """Return what is decided next of the owner's own accord once an append is durable, if that can be said before."""
         ...
 
@@ -320,7 +320,7 @@ class Owner(Generic[S, C]):
             self.effects.append(TellSession(self.told, step))
         else:
             ahead = self._deciding.ahead(self, appends[0]) if plan.leads_on else None
-            asked = AskedAppend((*appends, *self._goes_on(appends[0])), ahead)
+            asked = AskedAppend((*appends, *self._next_append(appends[0])), ahead)
             self._ask(told, asked, behind=plan.behind)
 
     def was_read(self, message: WasRead) -> None:
@@ -364,7 +364,7 @@ class Owner(Generic[S, C]):
             return (own, *plan.carried)
         return (own, *(caused_by(own.drafts[-1].id, carried) for carried in plan.carried))
 
-    def _goes_on(self, own: StreamAppend) -> tuple[StreamAppend, ...]:
+    def _next_append(self, own: StreamAppend) -> tuple[StreamAppend, ...]:
         """Return what is decided next of our own accord behind an append, so that both share the commit; each has its record.
 
         Nothing where commands wait: those come first.
@@ -372,7 +372,7 @@ class Owner(Generic[S, C]):
         if self.waiting or self.put_off:
             return ()
         try:
-            following = self._deciding.goes_on(self, own)
+            following = self._deciding.next_decision(self, own)
             if following is None:
                 return ()
             command, plan = following

@@ -3,8 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from support.doors.chromium import WAIT_MS, Tab, chromium
-from support.doors.gateway_live import TOKEN
+from support.doors.chromium import WAIT_MS, Tab, chromium, come_in
 from support.doors.proxied import PREFIX, proxied
 from support.doors.web_log import played
 
@@ -24,9 +23,7 @@ def test_below_a_prefix_of_a_proxy_all_of_it_works_and_nothing_is_asked_beside_t
         context = browser.new_context(reduced_motion="reduce")
         tab = Tab(context, f"{origin}:{proxy.port}")
         page = tab.page
-        page.goto(f"{address}/")
-        page.get_by_label("Token").fill(TOKEN)
-        page.get_by_role("button", name="Come in").click()
+        come_in(page, f"{address}/")
         row = page.get_by_role("row").filter(has_text="The limit of turns was reached")
         expect(row).to_be_visible()
         tab.wrong.clear()  # the browser says so itself where it is not let in yet

@@ -19,7 +19,7 @@ from intersession_events.facts import AccessRecorded, ExchangeReleased, NotePinn
 from intersession_events.log import parts_in
 from support.doors.chromium import WAIT_MS, Tab, chromium, found_by_axe
 from support.doors.command_line import ran
-from support.doors.gateway_live import GATEWAY, TOKEN, LiveGateway
+from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.doors.web_log import HOSTILE, seen
 from support.running import closed_exchange, merged
 
@@ -105,11 +105,7 @@ def deeds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deeds]:
     ):
         context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
         tab = Tab(context, gateway.address)
-        tab.page.goto(gateway.address)
-        tab.page.get_by_label("Token").fill(TOKEN)
-        tab.page.get_by_role("button", name="Come in").click()
-        expect(tab.page.get_by_role("heading", name="Runs", exact=True)).to_be_visible()
-        tab.wrong.clear()  # the browser says so itself where it is not let in yet
+        tab.come_in()
         yield Deeds(system, gateway, tab, open_door)
         open_door.set()
 

@@ -11,9 +11,9 @@ from playwright.sync_api import Page, expect
 from intersession import SessionSystem
 from intersession.cli.commands.demo_agents import AGENTS, CONFIG
 from intersession_events.facts import ForkEdit
-from support.doors.chromium import WAIT_MS, Tab, chromium, found_by_axe
+from support.doors.chromium import WAIT_MS, Tab, chromium, come_in, found_by_axe
 from support.doors.command_line import ran
-from support.doors.gateway_live import TOKEN, LiveGateway
+from support.doors.gateway_live import LiveGateway
 from support.doors.web_log import played
 
 expect.set_options(timeout=WAIT_MS)
@@ -30,10 +30,8 @@ def elsewhere(do: Any, *given: Any, **named: Any) -> Any:
         return thread.submit(do, *given, **named).result()
 
 
-def come_in(page: Page, address: str) -> None:
-    page.goto(address)
-    page.get_by_label("Token").fill(TOKEN)
-    page.get_by_role("button", name="Come in").click()
+def runs_of(page: Page, address: str) -> None:
+    come_in(page, address)
     expect(page.get_by_role("heading", name="Runs", exact=True)).to_be_visible()
 
 
@@ -67,7 +65,7 @@ def test_words_that_are_erased_leave_every_page_that_shows_them(tmp_path: Path) 
         )
         context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
         first = context.new_page()
-        come_in(first, gateway.address)
+        runs_of(first, gateway.address)
         left(first)
         at = f"run/{run}?at=turn:2"
         tabs: list[Tab] = []
@@ -116,7 +114,7 @@ def test_forks_that_are_made_and_deleted_elsewhere_come_and_go_in_the_list(tmp_p
     with played(store=store) as (system, gateway), chromium() as browser:
         run = exchange_of(gateway)
         tab = Tab(browser.new_context(reduced_motion="reduce"), gateway.address)
-        come_in(tab.page, gateway.address)
+        runs_of(tab.page, gateway.address)
         tab.wrong.clear()  # the browser says so itself where it is not let in yet
         tab.page.goto(f"{gateway.address}/debug/forks")
         expect(tab.page.get_by_role("heading", name="No forks of this log yet")).to_be_visible()
@@ -142,7 +140,7 @@ def test_what_is_open_of_a_fork_goes_on_with_it_and_loses_what_is_erased_in_it(t
         made = ran("fork", run, "--at", "turn:2", "--skip", "--no-run", "--store", store, "--json")
         file = Path(json.loads(made.out)["store"])
         tab = Tab(browser.new_context(reduced_motion="reduce"), gateway.address)
-        come_in(tab.page, gateway.address)
+        runs_of(tab.page, gateway.address)
         tab.wrong.clear()
         tab.page.goto(f"{gateway.address}/debug/run/{run}?fork={file.stem}")
         now, said = tab.page.locator(".now"), tab.page.get_by_label("Transcript of research")
@@ -181,7 +179,7 @@ def test_a_fork_of_a_fork_is_compared_with_both_cuts_marked(tmp_path: Path) -> N
 
         fork = elsewhere(twice)
         tab = Tab(browser.new_context(reduced_motion="reduce"), gateway.address)
-        come_in(tab.page, gateway.address)
+        runs_of(tab.page, gateway.address)
         tab.wrong.clear()  # the browser says so itself where it is not let in yet
         tab.page.goto(f"{gateway.address}/debug/diff?a={run}&b={run}&other={fork}")
         drawn = tab.page.locator("svg.dg.still")
@@ -204,7 +202,7 @@ def test_ten_tabs_can_be_open_and_one_that_is_seen_again_has_what_came_meanwhile
     with played(store=tmp_path / "played.db") as (system, gateway), chromium() as browser:
         context = browser.new_context(reduced_motion="reduce")
         first = context.new_page()
-        come_in(first, gateway.address)
+        runs_of(first, gateway.address)
         left(first)
         for _ in range(9):
             page = context.new_page()

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from intersession import SessionSystem, Turn
-from support.doors.chromium import WAIT_MS, Tab, chromium
+from support.doors.chromium import WAIT_MS, Tab, chromium, come_in
 from support.doors.gateway_live import GATEWAY, READER, TOKEN, LiveGateway
 from support.doors.web_log import played
 from support.running import SEES_ALL, Gate, merged
@@ -18,14 +18,9 @@ expect.set_options(timeout=WAIT_MS)
 def entered(browser: Browser, address: str, token: str = TOKEN) -> Page:
     page = browser.new_context(reduced_motion="reduce").new_page()
     page.goto(address)
-    come_in(page, token)
+    come_in(page, token=token)
     expect(page.get_by_role("heading", name="Runs")).to_be_visible()
     return page
-
-
-def come_in(page: Page, token: str = TOKEN) -> None:
-    page.get_by_label("Token").fill(token)
-    page.get_by_role("button", name="Come in").click()
 
 
 def exchange_of(gateway: LiveGateway) -> str:
@@ -97,7 +92,7 @@ def test_what_somebody_has_typed_outlives_a_server_that_is_gone_and_the_login_to
             page.keyboard.press(
                 "Control+Enter"
             )  # by a key: the page may have seen already that it is let in no more
-            come_in(page, READER)
+            come_in(page, token=READER)
             expect(page.get_by_role("slider")).to_be_visible()
             expect(page.get_by_role("dialog")).to_have_count(0)
 
@@ -180,9 +175,7 @@ def test_an_open_run_keeps_names_as_they_are_and_its_dot_inside_its_outline(tmp_
             (run,) = client.get("/debug/api/runs", params={"kind": "exchange"}).json()["runs"]
         with chromium() as browser:
             tab = Tab(browser.new_context(viewport={"width": 375, "height": 812}), gateway.address)
-            tab.page.goto(gateway.address)
-            tab.page.get_by_label("Token").fill(TOKEN)
-            tab.page.get_by_role("button", name="Come in").click()
+            come_in(tab.page, gateway.address)
             row = tab.page.get_by_role("row").filter(has_text=run["told"])
             expect(row).to_be_visible()
             cut = row.locator(".live").evaluate(

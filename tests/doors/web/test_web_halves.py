@@ -11,7 +11,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from doors.web.test_web_limited import ASKED
 from intersession.web import Alone, routes
 from intersession_actors.debugger import open_log
-from support.doors.chromium import WAIT_MS, chromium
+from support.doors.chromium import WAIT_MS, chromium, come_in
 from support.doors.command_line import DemoLog
 from support.doors.gateway_live import READER, TOKEN, LiveGateway
 from support.doors.web_log import played
@@ -122,9 +122,8 @@ async def test_a_log_alone_takes_both_halves_for_each_question(demo_log: DemoLog
     assert (replayed, both.status_code, page.status_code) == ({401}, 200, 200)
 
 
-def come_in(page: Page, heading: str) -> None:
-    page.get_by_label("Token").fill(TOKEN)
-    page.get_by_role("button", name="Come in").click()
+def came_to(page: Page, heading: str) -> None:
+    come_in(page)
     expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
 
 
@@ -165,7 +164,7 @@ def test_a_tab_stays_in_and_lets_the_next_one_in_and_a_tab_by_itself_shows_the_d
         context = browser.new_context(reduced_motion="reduce", accept_downloads=True)
         first = context.new_page()
         first.goto(place)
-        come_in(first, "Sessions")
+        came_to(first, "Sessions")
         assert first.url == place
         first.reload()
         expect(first.get_by_role("heading", name="Sessions", exact=True)).to_be_visible()
@@ -191,7 +190,7 @@ def test_a_tab_stays_in_and_lets_the_next_one_in_and_a_tab_by_itself_shows_the_d
         fourth = context.new_page()
         fourth.goto(place)
         expect(fourth.get_by_label("Token")).to_be_visible()
-        come_in(third, "Sessions")
+        came_to(third, "Sessions")
         expect(fourth.get_by_role("heading", name="Sessions", exact=True)).to_be_visible()
 
         third.get_by_role("button", name="Leave").click()

@@ -10,7 +10,6 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from support.doors.chromium import WAIT_MS, Tab, chromium, found_by_axe
-from support.doors.gateway_live import TOKEN
 from support.doors.web_log import HOSTILE, played, seen
 
 expect.set_options(timeout=WAIT_MS)
@@ -39,12 +38,7 @@ def debugger() -> Iterator[Debugger]:
     with played(hostile=True) as (system, gateway), chromium() as browser:
         context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
         tab = Tab(context, gateway.address)
-        tab.page.goto(gateway.address)
-        tab.page.get_by_label("Token").fill(TOKEN)
-        tab.page.get_by_role("button", name="Come in").click()
-        expect(tab.page.get_by_role("heading", name="Runs")).to_be_visible()
-        # The browser says so itself where it is not let in yet; that is no fault of the page.
-        tab.wrong = [one for one in tab.wrong if "401" not in one]
+        tab.come_in()
         with gateway.http() as client:
             exchange = client.get("/debug/api/runs", params={"kind": "exchange"}).json()["runs"][0]["id"]
 

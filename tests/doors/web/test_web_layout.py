@@ -8,7 +8,6 @@ from playwright.sync_api import Browser, expect
 
 from intersession_events.facts import ForkEdit
 from support.doors.chromium import WAIT_MS, Tab, chromium, found_by_axe
-from support.doors.gateway_live import TOKEN
 from support.doors.web_log import played
 
 expect.set_options(timeout=WAIT_MS)
@@ -66,11 +65,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         with chromium() as browser:
             context = browser.new_context(reduced_motion="reduce")
             tab = Tab(context, gateway.address)
-            tab.page.goto(gateway.address)
-            tab.page.get_by_label("Token").fill(TOKEN)
-            tab.page.get_by_role("button", name="Come in").click()
-            expect(tab.page.get_by_role("heading", name="Runs")).to_be_visible()
-            tab.wrong.clear()  # the browser says so itself where it is not let in yet
+            tab.come_in()
             yield Served(browser, tab, gateway.address, run, spawn, fork.log.log_id)
 
 

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from intersession import MemoryChannel, SessionSystem
 from intersession_events.facts import AccessRecorded
 from support.doors.chromium import WAIT_MS, Tab, chromium, found_by_axe
-from support.doors.gateway_live import GATEWAY, TOKEN, LiveGateway
+from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.soaking import until
 
 expect.set_options(timeout=WAIT_MS)
@@ -56,11 +56,7 @@ def served() -> Iterator[Served]:
         with chromium() as browser:
             context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
             tab = Tab(context, gateway.address)
-            tab.page.goto(gateway.address)
-            tab.page.get_by_label("Token").fill(TOKEN)
-            tab.page.get_by_role("button", name="Come in").click()
-            expect(tab.page.get_by_role("heading", name="Runs")).to_be_visible()
-            tab.wrong = [one for one in tab.wrong if "401" not in one]
+            tab.come_in()
             yield Served(system, tab.page, tab, gateway, runs["main"], runs["ops"])
 
 

@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import expect
 
 from intersession import MemoryChannel, SessionSystem, Turn
-from support.doors.chromium import WAIT_MS, Tab, chromium
-from support.doors.gateway_live import GATEWAY, TOKEN, LiveGateway
+from support.doors.chromium import WAIT_MS, Tab, chromium, come_in
+from support.doors.gateway_live import GATEWAY, LiveGateway
 
 expect.set_options(timeout=WAIT_MS)
 
@@ -44,9 +44,7 @@ def test_an_answer_is_what_its_event_changed_though_a_message_that_waits_stands_
         )
         with chromium() as browser:
             page = Tab(browser.new_context(), gateway.address).page
-            page.goto(gateway.address)
-            page.get_by_label("Token").fill(TOKEN)
-            page.get_by_role("button", name="Come in").click()
+            come_in(page, gateway.address)
             expect(page.get_by_role("heading", name="Runs")).to_be_visible()
             page.goto(f"{gateway.address}/debug/run/{run}?at={at}&tab=event")
 

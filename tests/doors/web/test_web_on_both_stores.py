@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from support.doors.chromium import WAIT_MS, Tab, chromium
-from support.doors.gateway_live import TOKEN, LiveGateway
+from support.doors.chromium import WAIT_MS, Tab, chromium, come_in
+from support.doors.gateway_live import LiveGateway
 from support.doors.web_log import played
 
 expect.set_options(timeout=WAIT_MS)
@@ -23,9 +23,7 @@ def test_every_page_and_deed_works_whichever_store_the_log_is_in(log_url: str, t
         )
         tab = Tab(context, gateway.address)
         page = tab.page
-        page.goto(gateway.address)
-        page.get_by_label("Token").fill(TOKEN)
-        page.get_by_role("button", name="Come in").click()
+        come_in(page, gateway.address)
         expect(page.get_by_role("row").filter(has_text="The limit of turns was reached")).to_be_visible()
         tab.wrong.clear()  # the browser says so itself where it is not let in yet
         walked(page, gateway)

@@ -6,8 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from intersession.web import StoreNews, all_news
-from support.doors.chromium import WAIT_MS, Tab, chromium
-from support.doors.gateway_live import TOKEN
+from support.doors.chromium import WAIT_MS, Tab, chromium, come_in
 from support.doors.web_log import played
 from support.postgres.server import Server, postgres_server
 
@@ -47,9 +46,7 @@ def test_pages_outlive_a_server_that_is_away_and_go_on_when_it_is_back(server: S
         with chromium() as browser:
             context = browser.new_context(reduced_motion="reduce")
             page = Tab(context, gateway.address).page
-            page.goto(gateway.address)
-            page.get_by_label("Token").fill(TOKEN)
-            page.get_by_role("button", name="Come in").click()
+            come_in(page, gateway.address)
             page.goto(f"{gateway.address}/debug/run/{run}?at=turn:2")
             expect(page.get_by_role("main")).to_contain_text("Up to 3.5 tonnes.")
             expect(page.get_by_role("contentinfo")).to_contain_text("live")

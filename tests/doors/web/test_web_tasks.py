@@ -14,9 +14,8 @@ from intersession.cli.host.reading import reader_of
 from intersession.cli.shell.answer import Reading
 from intersession.web import Deed
 from intersession_actors.service import Reader
-from support.doors.chromium import WAIT_MS, Tab, chromium
+from support.doors.chromium import WAIT_MS, Tab, chromium, come_in
 from support.doors.debugging import debugging
-from support.doors.gateway_live import TOKEN
 from support.doors.imported_store import imported_store
 from support.doors.web_log import played
 from support.openclaw.samples import HOUSEHOLD
@@ -140,8 +139,7 @@ def done(served: Served, by: By, folder: Path) -> None:
     page = tab.page
     page.goto(served.door or served.address)
     if not served.door:
-        page.get_by_label("Token").fill(TOKEN)
-        page.get_by_role("button", name="Come in").click()
+        come_in(page)
     expect(page.locator("tbody tr:not(.day)")).not_to_have_count(0)
     tab.wrong.clear()  # the browser says so itself where it is not let in yet
     keys, story = by == "keys", served.story

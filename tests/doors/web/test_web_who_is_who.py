@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from intersession import SessionSystem, Turn
 from intersession_actors.channels import MemoryChannel
 from support.doors.chromium import WAIT_MS, Tab, chromium
-from support.doors.gateway_live import GATEWAY, TOKEN, LiveGateway
+from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.running import SEES_ALL, merged
 
 expect.set_options(timeout=WAIT_MS)
@@ -69,11 +69,7 @@ def pages() -> Iterator[Pages]:
         with chromium() as browser:
             context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
             tab = Tab(context, gateway.address)
-            tab.page.goto(gateway.address)
-            tab.page.get_by_label("Token").fill(TOKEN)
-            tab.page.get_by_role("button", name="Come in").click()
-            expect(tab.page.get_by_role("heading", name="Runs", exact=True)).to_be_visible()
-            tab.wrong.clear()  # the browser says so itself where it is not let in yet
+            tab.come_in()
             yield Pages(tab, gateway.address)
 
 

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, expect, sync_playwright
 
+from support.doors.gateway_live import TOKEN
 from support.paths import DATA
 
 WAIT_MS = 60_000
@@ -56,11 +57,20 @@ def found_by_axe(page: Page) -> list[str]:
     return found
 
 
+def come_in(page: Page, address: str | None = None, token: str = TOKEN) -> None:
+    """Give the token that is asked for, at an address or where the page is."""
+    if address is not None:
+        page.goto(address)
+    page.get_by_label("Token").fill(token)
+    page.get_by_role("button", name="Come in").click()
+
+
 class Tab:
     """A page that takes down whatever it should not have done: faults, refused content, calls to elsewhere."""
 
     def __init__(self, context: BrowserContext, address: str) -> None:
         self.wrong: list[str] = []
+        self.address = address
         self.page: Page = context.new_page()
         self.page.add_init_script(_TELLS_VIOLATIONS)
         self.page.set_default_timeout(WAIT_MS)
@@ -80,6 +90,12 @@ class Tab:
     def _asked(self, url: str, address: str) -> None:
         if not url.startswith(address):
             self.wrong.append(f"asked {url}")
+
+    def come_in(self) -> None:
+        """Open the pages as the operator, and wait for the runs."""
+        come_in(self.page, self.address)
+        expect(self.page.get_by_role("heading", name="Runs", exact=True)).to_be_visible()
+        self.wrong.clear()  # the browser says so itself where it is not let in yet
 
     def check(self) -> None:
         """Fail where something was taken down."""

@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # as a script, it is not found otherwise
 
-from support.doors.chromium import chromium
-from support.doors.gateway_live import TOKEN
+from support.doors.chromium import chromium, come_in
 from support.doors.web_log import played
 
 PICTURES: Final = Path(__file__).resolve().parents[3] / "docs" / "pictures"
@@ -79,9 +78,7 @@ def taken() -> dict[str, bytes]:
         note = {"run": run, "at": f"{run}@turn:4", "text": "It never tells Ada. Why?"}
         client.post("/debug/api/do", json={"method": "notes.pin", "params": note})
         page = browser.new_context(reduced_motion="reduce", timezone_id="UTC").new_page()
-        page.goto(f"{gateway.address}/debug/")
-        page.get_by_label("Token").fill(TOKEN)
-        page.get_by_role("button", name="Come in").click()
+        come_in(page, f"{gateway.address}/debug/")
         page.locator("tbody tr").first.wait_for()
         looks = ((view, look) for view in VIEWS for look in (README if view.name == "readme" else EVERY))
         for view, look in looks:

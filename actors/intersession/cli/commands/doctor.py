@@ -43,6 +43,16 @@ from intersession_projections.flows import DeliverySummary
 from intersession_projections.run_outcomes import RunOutcome
 from intersession_projections.wording import counted
 
+MIB: Final = 1 << 20
+_LEAST_BYTES: Final = 100 * MIB
+_LOW_BYTES: Final = 1024 * MIB
+_BIG_WAL: Final = 1024 * MIB
+_MOST: Final = 1_000
+_NEWEST: Final = 20
+_LOOKED_AT: Final = 1_000
+"""The number of sessions, updated last, that are looked at for one that is nearly full."""
+_PROBE_S: Final = 5.0
+_REFUSED: Final = (401, 403)
 _UNREADABLE = "store_unreadable"
 _STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
 
@@ -151,16 +161,6 @@ def _show(screen: Screen, found: Iterable[Finding]) -> None:
             screen.indented(f"→ {finding.advice}", 2)
     wrong = sum(finding.level != "note" for finding in shown)
     screen.line(safe("nothing is wrong" if not wrong else f"{wrong} to look at", "bold"))
-
-
-MIB: Final = 1 << 20
-_LEAST_BYTES: Final = 100 * MIB
-_LOW_BYTES: Final = 1024 * MIB
-_BIG_WAL: Final = 1024 * MIB
-_MOST: Final = 1_000
-_NEWEST: Final = 20
-_LOOKED_AT: Final = 1_000
-"""Of so many sessions, those updated last, it is said how full they are."""
 
 
 def lock_findings(log: Log, store: Located) -> Iterator[Finding]:
@@ -328,10 +328,6 @@ def _channels(rows: list[DeliverySummary]) -> str:
 def _why(reader: Reader, rows: list[DeliverySummary]) -> str:
     note = reader.flows.note_of(rows[0])
     return f"; the newest: {note.error}" if note is not None and note.error else ""
-
-
-_PROBE_S = 5.0
-_REFUSED = (401, 403)
 
 
 def setting_findings(config: Config, notices: tuple[str, ...]) -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, cast
 
 import msgspec
 from cyclopts import Parameter
@@ -46,6 +46,10 @@ from intersession_projections.timeline import Step, steps_of
 if TYPE_CHECKING:
     from intersession_actors.replaying import Replayed  # a story needs no actors
 from intersession_projections.wording import counted
+
+_MOST_FLOWS: Final = 1_000_000
+_PAGE: Final = 1_000
+"""The number of events of a stream that are read at once."""
 
 
 def replay(
@@ -294,11 +298,6 @@ def _show(screen: Screen, found: "Replayed") -> None:
         screen.line(safe(f"  {field['path']}", "bold"))
         screen.line(f"    recorded  {field['recorded']!r}")
         screen.line(f"    now       {field['now']!r}")
-
-
-_MOST_FLOWS = 1_000_000
-_PAGE = 1_000
-"""So many events of a stream are read at once."""
 
 
 def find_subject(reader: Reader, name: str) -> Subject:
