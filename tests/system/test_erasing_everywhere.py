@@ -303,6 +303,7 @@ def test_a_copy_that_an_exchange_names_and_may_carry_on_keeps_all_from_being_era
         {"main": main, "side": side, "ops": knows}, {"telegram": MemoryChannel()}, merged(hold)
     )
     system.inbound(channel="telegram", chat_id="42", chat_type="group", sender="ann", text=SECRET, wait=WAIT)
+    at_rest(system)
     sent = {"sessionKey": OPS, "message": "where does it lie?", "timeoutSeconds": 0}
     run_id = str(dict(system.tools(SIDE).call("sessions_send", sent))["runId"])
     wait_for(system, ExchangeHeld)
