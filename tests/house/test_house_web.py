@@ -1,12 +1,21 @@
-"""The web debugger's own modules and style sheets are written to be read: there is no build step that anybody else reads."""
+"""The web debugger's own modules and style sheets are written to be read: there is no build step that anybody else reads.
+
+They lie in folders by subject, and import one way, as the packages do.
+"""
 
 import re
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 from support.paths import ROOT
 
 STATIC = ROOT / "actors" / "intersession" / "web" / "static"
+FOLDERS = ("base", "asking", "parts", "lists", "deeds", "run", "compare", "frame", "pages")
+"""The folders of the scripts, from below: a module imports from its own folder and from those before it."""
+
+FIRST = "app.js"
+IMPORTED = re.compile(r"^import (?:[^']* from )?'(\.[^']+)';$", re.MULTILINE)
 MOST_LETTERS = 120
 SECOND_STATEMENT = re.compile(r";\s+(?:(?:const|let|return|if|for|while|throw|await)\b|[\w.]+(?:\(| = ))")
 
@@ -34,3 +43,43 @@ def test_a_line_of_a_script_has_one_statement() -> None:
 
 def test_a_line_of_a_style_sheet_has_one_declaration() -> None:
     assert [where for where, line in lines_of(".css") if line.count(";") > 1] == []
+
+
+def own_modules() -> dict[str, list[str]]:
+    """Return every module of ours with those that it imports, by their paths."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(STATIC.rglob("*.js")):
+        imported = IMPORTED.findall(path.read_text(encoding="utf-8"))
+        paths = [(path.parent / other).resolve().relative_to(STATIC).as_posix() for other in imported]
+        found[path.relative_to(STATIC).as_posix()] = [
+            other for other in paths if not other.startswith("vendor/")
+        ]
+    return found
+
+
+def folder_of(module: str) -> int:
+    """Return how high a module lies: all that is imported lies below, or beside it."""
+    return len(FOLDERS) if module == FIRST else FOLDERS.index(module.split("/", maxsplit=1)[0])
+
+
+def test_every_script_lies_in_a_folder_and_imports_from_no_higher_one() -> None:
+    modules = own_modules()
+
+    up = [
+        f"{module} imports {other}"
+        for module, imported in modules.items()
+        for other in imported
+        if folder_of(other) > folder_of(module)
+    ]
+    assert up == []
+    assert {module.split("/")[0] for module in modules} == {*FOLDERS, FIRST}
+
+
+def test_no_script_imports_itself_over_others_and_each_is_reached_from_the_first() -> None:
+    modules = own_modules()
+    below_first = [FIRST]
+    for module in below_first:
+        below_first.extend(other for other in modules[module] if other not in below_first)
+
+    assert sorted(TopologicalSorter(modules).static_order()) == sorted(modules)
+    assert sorted(below_first) == sorted(modules)

@@ -1,22 +1,24 @@
 // Begins: lets somebody in, draws the frame, and the page that the address names.
-import './focus.js';
-import { effect, html, render, seen, signal, view } from './lib.js';
-import { BASE, admitted, askTabs, coming, erased, inside, live, login, out } from './api.js';
-import { about, begin, go, href, link, problem, route, unproven } from './state.js';
-import { Deliveries } from './deliveries.js';
-import { Diff } from './diff.js';
-import { Door, Opening } from './door.js';
-import { Forks } from './forks.js';
-import { Status, Top } from './frame.js';
-import { Log } from './log.js';
-import { Run } from './run.js';
-import { Runs } from './runs.js';
-import { Search } from './search.js';
-import { Session } from './session.js';
-import { Sessions } from './sessions.js';
-import { Integrity, Settings } from './whole.js';
-import { Told, Window, open, say } from './window.js';
-import { capital } from './words.js';
+import './frame/focus.js';
+import { effect, html, render, seen, signal, view } from './base/drawing.js';
+import { capital } from './base/words.js';
+import { about, begin, problem, unproven } from './asking/about.js';
+import { go, href, link, route } from './asking/address.js';
+import { BASE, admitted, askTabs, coming, erased, inside, live, login, out } from './asking/api.js';
+import { Told, Window, open, say } from './parts/window.js';
+import { Door, Opening } from './frame/door.js';
+import { Status, Top } from './frame/frame.js';
+import { Deliveries } from './pages/deliveries.js';
+import { Diff } from './pages/diff.js';
+import { Forks } from './pages/forks.js';
+import { Integrity } from './pages/integrity.js';
+import { Log } from './pages/log.js';
+import { Run } from './pages/run.js';
+import { Runs } from './pages/runs.js';
+import { Search } from './pages/search.js';
+import { Session } from './pages/session.js';
+import { Sessions } from './pages/sessions.js';
+import { Settings } from './pages/settings.js';
 
 const PAGES = {
   runs: Runs,

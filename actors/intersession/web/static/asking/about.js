@@ -1,0 +1,40 @@
+// What is known of the log as a whole: who looks, what they may do, and whether it is as it was written.
+import { batch, computed, signal } from '../base/drawing.js';
+import { route } from './address.js';
+import { ask, follow, inside, known, whenIdle } from './api.js';
+
+export const about = signal(null);
+export const problem = signal(null);
+
+export async function begin() {
+  const found = await ask('about');
+  batch(() => {
+    about.value = found;
+    problem.value = null;
+  });
+  known();
+  follow(found.head ?? 0);
+  prove();
+}
+// What a log's verification said, for the log itself ('') and each fork that is looked at.
+export const proofs = signal({});
+const asking = new Set();
+export function unproven() {
+  asking.clear();
+  proofs.value = {};
+  prove();
+}
+export async function prove(now = false, fork = inside.fork) {
+  if (!about.peek()?.isOperator || (asking.has(fork) && !now)) return;
+  asking.add(fork);
+  let found;
+  try {
+    if (!now) await whenIdle();
+    found = await ask('integrity', { verify: now || undefined, fork });
+  } catch (error) {
+    found = { problem: error.message };
+  }
+  proofs.value = { ...proofs.peek(), [fork]: found };
+}
+export const proof = computed(() => proofs.value[route.value.query.get('fork') ?? ''] ?? null);
+export const speakers = computed(() => about.value?.speakers ?? []);

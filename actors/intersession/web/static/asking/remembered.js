@@ -1,0 +1,36 @@
+// What is asked for the place that is looked at, and kept as long as it may be looked at again.
+import { signal } from '../base/drawing.js';
+
+// loaded(self, key, load): what `load` gives for the key that is shown now;
+// what was shown stays until the next is there.
+export function loaded(self, name, key, load) {
+  const kept = ((self.loads ??= {})[name] ??= { key: null, value: signal(null), cache: new Map() });
+  if (kept.key !== key) {
+    kept.key = key;
+    clearTimeout(kept.timer);
+    kept.stop?.abort();
+    if (kept.cache.has(key))
+      queueMicrotask(() => {
+        kept.value.value = kept.cache.get(key);
+      });
+    else
+      kept.timer = setTimeout(async () => {
+        kept.stop = new AbortController();
+        let found;
+        try {
+          found = { key, ...(await load(kept.stop.signal)) };
+          kept.cache.set(key, found);
+          if (kept.cache.size > 60) kept.cache.delete(kept.cache.keys().next().value);
+        } catch (error) {
+          if (error.name === 'AbortError') return;
+          const again = () => {
+            kept.key = null;
+            loaded(self, name, key, load);
+          };
+          found = { key, error, again };
+        }
+        if (kept.key === key && !self.gone) kept.value.value = found;
+      }, 50);
+  }
+  return kept.value.value;
+}

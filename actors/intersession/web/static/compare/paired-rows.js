@@ -1,0 +1,56 @@
+// The rows of two runs, each with the one of the other that it belongs to.
+import { ask } from '../asking/api.js';
+import { coloured } from '../parts/hues.js';
+
+const MOST = 500;
+const keyOf = (row, lanes) =>
+  row.row === 'arrow'
+    ? `${lanes[row.source].id}>${lanes[row.target].id}:${row.how}`
+    : row.row === 'gap'
+      ? 'gap'
+      : `${row.lane === null ? '' : lanes[row.lane].id}:${row.kind}`;
+
+// The longest course that both have in common, by who, to whom and when; the rest is one's alone.
+export function aligned(a, b, equal) {
+  const table = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
+  for (let i = a.length - 1; i >= 0; i--)
+    for (let j = b.length - 1; j >= 0; j--)
+      table[i][j] = equal(a[i], b[j]) ? table[i + 1][j + 1] + 1 : Math.max(table[i + 1][j], table[i][j + 1]);
+  const pairs = [];
+  let i = 0;
+  let j = 0;
+  while (i < a.length || j < b.length) {
+    if (i < a.length && j < b.length && equal(a[i], b[j])) pairs.push([a[i++], b[j++]]);
+    else if (j >= b.length || (i < a.length && table[i + 1][j] >= table[i][j + 1])) pairs.push([a[i++], null]);
+    else pairs.push([null, b[j++]]);
+  }
+  return pairs;
+}
+const upTo = (rows, position) => rows.filter(row => row.row === 'gap' || row.position <= position);
+export async function bothOf(found, other) {
+  const one = async (side, fork) => {
+    const given = { run: found[side].run, fork };
+    const part = { ...given, limit: MOST };
+    const [run, rows, steps] = await Promise.all([ask('run', given), ask('rows', part), ask('steps', part)]);
+    const to = found[side].place.position;
+    return { run, rows: upTo(rows.rows, to), steps: steps.steps.filter(step => step.position <= to) };
+  };
+  const [a, b] = await Promise.all([one('a', ''), one('b', other)]);
+  const lanes = coloured([...a.run.lanes, ...b.run.lanes]);
+  const parts = lanes.length - b.run.lanes.length;
+  a.run = { ...a.run, lanes: lanes.slice(0, parts) };
+  b.run = { ...b.run, lanes: lanes.slice(parts) };
+  const pairs = aligned(
+    a.rows.map(row => ({ row, key: keyOf(row, a.run.lanes) })),
+    b.rows.map(row => ({ row, key: keyOf(row, b.run.lanes) })),
+    (one, two) => one.key === two.key,
+  );
+  const kindOf = (one, two) => (!two ? 'a' : !one ? 'b' : one.row.text === two.row.text ? 'same' : 'changed');
+  return {
+    a,
+    b,
+    pairs: pairs
+      .map(([one, two]) => ({ a: one?.row, b: two?.row, kind: kindOf(one, two) }))
+      .filter(pair => (pair.a ?? pair.b).row !== 'gap' || (pair.a && pair.b)),
+  };
+}

@@ -1,0 +1,158 @@
+// Handing a run on: as a file, as a note pinned to a place, as a link or a command.
+import { html } from '../base/drawing.js';
+import { about } from '../asking/about.js';
+import { addressOf, download, tell } from '../asking/api.js';
+import { Icon } from '../parts/icons.js';
+import { copy, open, say } from '../parts/window.js';
+import { can } from './rights.js';
+
+const FILES = [
+  [
+    'bundle',
+    'Bundle for an auditor',
+    'A report that opens anywhere, the run as a log that proves itself, its diagram, its test.',
+  ],
+  [
+    'log',
+    'The run as a log',
+    'One small file with all that the run touches, up to this place. Whoever gets it opens it with intersession debug.',
+  ],
+  [
+    'test',
+    'The run as a test',
+    'A pytest module with its recording: it fails when today’s rules decide otherwise.',
+  ],
+];
+// The address alone gets nothing: the page's half of the login has to go with it.
+async function taken(event, name) {
+  event.preventDefault();
+  say(`${name} is being downloaded`);
+  try {
+    await download(event.currentTarget.href);
+  } catch (error) {
+    say(error.message);
+  }
+}
+export const files = place => {
+  const run = place.run.peek();
+  const at = String(place.position.peek());
+  open.value = {
+    title: 'Send it as a file',
+    body: html`
+      <p>
+        Whole texts are in it, secrets among them: send it to those who may read them. That it was taken is
+        recorded.
+      </p>
+      <ul class="files">
+        ${FILES.map(
+          ([what, name, why], number) => html`
+            <li>
+              <a
+                class="btn"
+                autofocus=${number === 0}
+                href=${addressOf({ run: run.id, what, at: what === 'test' ? '' : at })}
+                onClick=${event => taken(event, name)}>
+                <${Icon} name="down" />
+                ${name}
+              </a>
+              <span class="muted">${why}</span>
+            </li>
+          `,
+        )}
+      </ul>
+    `,
+  };
+};
+export const FileButton = ({ place }) =>
+  can('file')
+    ? html`
+        <button
+          class="btn"
+          type="button"
+          title="Send this run as a file: a bundle, a log, a test"
+          onClick=${() => files(place)}>
+          <${Icon} name="down" />File
+        </button>
+      `
+    : null;
+
+export const note = place => {
+  const run = place.run.peek().id;
+  const at = place.position.peek(); // while one writes, a place at the head goes on
+  open.value = {
+    title: 'Pin a note here',
+    button: 'Pin it',
+    done: async given => {
+      await tell('api/do', { method: 'notes.pin', params: { run, at, text: given.text } });
+      say(`Noted, after #${at}`);
+      place.noted();
+    },
+    body: html`
+      <label>
+        Note, after #${at}<br/>
+        <textarea name="text" required autofocus maxlength="4000"></textarea>
+      </label>
+      <p class="muted">
+        It is an event of the log, with who wrote it, and goes along with the run. It can’t be taken back.
+      </p>
+    `,
+  };
+};
+export const NoteButton = ({ place }) =>
+  can('notes.pin')
+    ? html`<button class="btn" type="button" onClick=${() => note(place)}><${Icon} name="note" />Note</button>`
+    : null;
+export const Notes = ({ notes, place }) =>
+  notes.length
+    ? html`
+        <div class="sec notes">
+          <h2>Notes</h2>
+          ${notes.map(
+            one => html`
+              <p>
+                <button type="button" class="num-link" onClick=${() => place.toPosition(one.place.position)}>
+                  #${one.place.position}
+                </button> <b>${one.by}</b> ${one.text}
+              </p>
+            `,
+          )}
+        </div>
+      `
+    : null;
+
+const shell = text => `'${String(text).replaceAll("'", "'\\''")}'`;
+export const storeOf = () => (about.value.store ? ` --store ${shell(about.value.store)}` : '');
+const quoted = JSON.stringify;
+const asPython = (run, at) =>
+  [
+    'from intersession import open_log',
+    '',
+    `with open_log(${quoted(about.value.store ?? 'intersession.db')}) as log:`,
+    `    print(log.debug.state(${quoted(run)}${at ? `, at=${at}` : ''}))`,
+    '',
+  ].join('\n');
+export const CopyButtons = ({ run, at, fork }) => html`
+  <span class="group" role="group" aria-label="Copy this place">
+    <button
+      class="btn"
+      type="button"
+      title="Copy a link to exactly this"
+      onClick=${() => copy(location.href, 'Link')}>
+      <${Icon} name="copy" />Link
+    </button>
+    <button
+      class="btn"
+      type="button"
+      title="Copy as a command"
+      onClick=${() => copy(`intersession show ${fork || run.id}${at ? ` --at ${at}` : ''}${storeOf()}`, 'Command')}>
+      CLI
+    </button>
+    <button
+      class="btn"
+      type="button"
+      title="Copy as Python"
+      onClick=${() => copy(asPython(fork || run.id, at), 'Python')}>
+      Python
+    </button>
+  </span>
+`;

@@ -1,0 +1,162 @@
+// One session: its transcript, as it stood at a place, and the runs that it took part in.
+import { batch, effect, html, signal, view } from '../base/drawing.js';
+import { counted, ended, failed, short } from '../base/words.js';
+import { href, link, queried, route } from '../asking/address.js';
+import { ask, moved } from '../asking/api.js';
+import { Failed, Loading } from '../parts/answers.js';
+import { Message } from '../parts/message.js';
+import { Position } from '../parts/moments.js';
+import { Badge, laneOf } from '../parts/speakers.js';
+import { Text } from '../lists/filters.js';
+import { More, paged } from '../lists/paging.js';
+
+// Why a session is on no list any more; what was said in it stays.
+const LEFT = {
+  deleted: 'off the list: it was deleted',
+  cleanup: 'off the list: its work was done',
+  expired: 'off the list: it was idle long enough',
+  reset: 'off the list: it was reset',
+};
+const whyLeft = ({ archived, archivedBy }) =>
+  `${LEFT[archived] ?? archived}${archivedBy ? ` by ${archivedBy}` : ''}`;
+const AtFilter = () => html`
+  <div class="filters" role="group" aria-label="Place">
+    <${Text} name="at" label="As it stood at, a time or #" wide />
+  </div>
+`;
+export const Session = view(({ id }, self) => {
+  const state = self.once(() => ({ found: signal(null), error: signal(null) }));
+  const runs = (self.once2 ??= paged(self, 'runs', 'runs', () => ({ session: id, limit: 20 })));
+  const load = async () => {
+    const at = queried('at');
+    const turn = (self.asked = (self.asked ?? 0) + 1);
+    try {
+      const found = await ask('state', { of: id, at, messages: 300 });
+      if (turn !== self.asked) return;
+      batch(() => {
+        state.found.value = found;
+        state.error.value = null;
+      });
+      state.at = at;
+    } catch (error) {
+      // What is shown of this place stays, where only what came since can't be read.
+      if (turn === self.asked && !(state.found.peek() && state.at === at)) state.error.value = error;
+    }
+  };
+  if (!self.began) {
+    self.began = true;
+    let head = null;
+    let at;
+    let timer = 0;
+    self.onEnd(
+      effect(() => {
+        const now = moved();
+        const { page, query } = route.value;
+        const place = query.get('at');
+        if (page !== 'session') return;
+        if (place !== at) load();
+        else if (now !== head && !place) {
+          clearTimeout(timer);
+          timer = setTimeout(load, 300);
+        }
+        head = now;
+        at = place;
+      }),
+    );
+    self.onEnd(() => clearTimeout(timer));
+  }
+  const found = state.found.value;
+  const session = found?.sessions[0];
+  if (state.error.value)
+    return html`
+      <${Failed} title="The session can't be shown" error=${state.error.value} retry=${load} />
+      ${queried('at') ? html`<${AtFilter}/>` : null}
+    `;
+  if (!found) return html`<${Loading}/>`;
+  if (!session)
+    return html`
+      <div class="empty">
+        <h1>${short(id)} was not there yet</h1>
+        <p class="muted">At this place the log knew no such session.</p>
+      </div>
+      <${AtFilter}/>
+    `;
+  return html`
+    <div class="head">
+      <div class="grow">
+        <p class="crumbs"><a ...${link(href('sessions'))}>Sessions</a></p>
+        <div class="ttl">
+          <${Badge} lane=${laneOf(session.key, session.label)} />
+          <h1>${session.label ?? short(session.key)}</h1>
+          <span class="mono muted">${session.key}</span>
+        </div>
+        <p class="sum">
+          ${queried('at') ? `As it stood ${found.place.text}` : 'As it stands now'} · <${Position}
+            at=${found.place.position} />
+        </p>
+      </div>
+    </div>
+    <${AtFilter}/>
+    <div class="work session">
+      <section class="col page-col" aria-label="Transcript">
+        <h2>Transcript <span>${counted(session.transcript.length, 'message')}</span></h2>
+        ${session.transcript.length
+          ? session.transcript.map(
+              message => html`
+                <${Message}
+                  key=${message.id}
+                  message=${message}
+                  owner=${session.key}
+                  given=${runId => html`
+                    <a
+                      class="num-link"
+                      title=${`What ${short(session.key)} had been given`}
+                      ...${link(href('run', runId, { tab: 'lens', lens: runId }))}>
+                      prompt
+                    </a>
+                  `} />
+              `,
+            )
+          : html`<p class="muted">Nothing was said yet.</p>`}
+      </section>
+      <aside class="panel" aria-label="About the session">
+        <div class="tp">
+          <div class="sec">
+            <h2>Session</h2>
+            <dl class="kv">
+              <dt>State</dt>
+              <dd>${session.archived ? whyLeft(session) : session.runState}</dd>
+              <dt>Model</dt>
+              <dd>${session.model ?? 'not recorded'}</dd>
+              <dt>Talks to</dt>
+              <dd>${session.route ? `${session.route.channel}:${session.route.to}` : 'nobody outside'}</dd>
+              <dt>May send</dt>
+              <dd>${session.sendPolicy.action}<br/><span class="muted small">${session.sendPolicy.rule}</span></dd>
+              ${session.spawnedBy
+                ? html`
+                    <dt>Spawned by</dt>
+                    <dd>
+                      <a class="link" ...${link(href('session', session.spawnedBy))}>${short(session.spawnedBy)}</a>
+                    </dd>
+                  `
+                : null}
+            </dl>
+          </div>
+          <div class="sec runlist">
+            <h2>Runs it took part in</h2>
+            ${(runs.rows.value ?? []).map(
+              run => html`
+                <p key=${run.id}>
+                  <a class="t link" ...${link(href('run', run.id))}>${run.title || run.id}</a>
+                  <br/>
+                  <span class=${`small ${failed(run) ? 'bad' : 'muted'}`}>${ended(run)[0]}</span>
+                </p>
+              `,
+            )}
+            <${More} state=${runs} />
+          </div>
+        </div>
+      </aside>
+    </div>
+  `;
+});
