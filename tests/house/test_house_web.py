@@ -45,6 +45,38 @@ def test_a_line_of_a_style_sheet_has_one_declaration() -> None:
     assert [where for where, line in lines_of(".css") if line.count(";") > 1] == []
 
 
+CLASS = re.compile(r"[.#]([a-zA-Z][\w-]*)")
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+SELECTORS = re.compile(r"(?:^|[{}])([^{};@]+)(?=\{)")
+MADE_OF_PARTS = re.compile(r"c-(?:h\d+|channel)|deep-[1-4]")
+"""Classes whose names scripts put together, of a number or of a kind."""
+
+
+def test_the_page_names_each_style_sheet_once_as_its_folder_lies() -> None:
+    page = (STATIC / "index.html").read_text(encoding="utf-8")
+    named = re.findall(r'<link rel="stylesheet" href="\{files\}([^"]+)">', page)
+
+    assert sorted(named) == sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.css"))
+    assert named == sorted(named, key=folder_of), "a sheet may change what those of lower folders say"
+    assert named[0] == "base/tokens.css"
+
+
+def test_each_class_of_a_style_sheet_is_named_by_a_script() -> None:
+    scripts = "".join(line for _, line in lines_of(".js")) + (STATIC / "index.html").read_text(
+        encoding="utf-8"
+    )
+    words = set(re.findall(r"[\w-]+", scripts))
+
+    unused = [
+        f"{path.relative_to(STATIC)}: {name}"
+        for path in sorted(STATIC.rglob("*.css"))
+        for selectors in SELECTORS.findall(COMMENT.sub("", path.read_text(encoding="utf-8")))
+        for name in CLASS.findall(selectors)
+        if name not in words and not MADE_OF_PARTS.fullmatch(name)
+    ]
+    assert unused == []
+
+
 def own_modules() -> dict[str, list[str]]:
     """Return every module of ours with those that it imports, by their paths."""
     found: dict[str, list[str]] = {}

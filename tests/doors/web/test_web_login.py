@@ -191,7 +191,7 @@ def test_the_page_names_every_module_so_that_none_waits_for_another() -> None:
     assert all(file_at(f"/debug/{path}") for path in asked)
 
 
-@pytest.mark.parametrize("path", ["/debug/runs", "app.js", "debugger.css", "icon.svg"])
+@pytest.mark.parametrize("path", ["/debug/runs", "app.js", "base/tokens.css", "icon.svg"])
 def test_files_go_over_the_wire_small_to_whoever_reads_them_so(path: str) -> None:
     page = file_at("/debug/")
     assert page is not None
