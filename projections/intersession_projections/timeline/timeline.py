@@ -76,7 +76,9 @@ class Timeline:
         gone = {stream: list(_archived(events)) for stream, events in own.items()}
         children = list(dict.fromkeys(chain.from_iterable(gone.values())))
         parts = [part for run in runs.values() for part in _parts_of(run, taken.get(run.run_id))]
-        late = [run for run in runs.values() if run.run_id in taken and _may_be_late(run)]
+        # Whoever answered at the first attempt has no other answer that may have come when it was over.
+        over = (run for run in runs.values() if run.ended and not (run.status == "ok" and run.attempt == 1))
+        late = [run for run in over if run.run_id in taken]
         rows, _, found, delivered, _ = self._log.gather(
             Reads(
                 questions=[
@@ -189,11 +191,6 @@ def _of_run(run: RunOutcome, parts: Sequence[Sequence[Recorded]]) -> Iterator[Re
     yield from _accepted(run, accepted)
     for events in at_work:
         yield from (one for one in events if facts.run_named(one.event) == run.run_id)
-
-
-def _may_be_late(run: RunOutcome) -> bool:
-    """Whether an answer of a run may have come when it was over."""
-    return run.ended and not (run.status == "ok" and run.attempt == 1)
 
 
 def _late(run: RunOutcome) -> Question:

@@ -147,11 +147,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
         row, generation = subject
         stood = Then(reader.log, reader.log.head() if at is None else at)
         sent = reader.flows.deliveries_of_session(row.key)
-        waiting = [
-            (text, reader.flows.note_of(text))
-            for text in map(stood.delivery_of, sent)
-            if text is not None and text.is_open
-        ]
+        waiting = [(text, reader.flows.note_of(text)) for text in stood.deliveries(sent) if text.is_open]
         events = told_in(reader.log, events_of_session(reader, subject, to=stood.position, sent=sent))
         session = SessionStory(row.key)
         beats = tuple(beat for recorded in (events if with_beats else ()) for beat in session.tell(recorded))

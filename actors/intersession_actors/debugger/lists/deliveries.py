@@ -148,10 +148,8 @@ def _standing_at(reader: Reader, wanted: DeliveriesWanted, at: int | None) -> It
             last = span._replace(to=at if span.to is None else min(span.to, at))
             asked = wanted._replace(failed=False, pending=False, span=last)
         rows = reader.flows.deliveries(asked, _ROWS)
-        for row in rows:
-            found = row if then is None else then.delivery(row.delivery_id)
-            if found is not None and _is_wanted(found, wanted):
-                yield found
+        stood = rows if then is None else then.deliveries(rows)
+        yield from (row for row in stood if _is_wanted(row, wanted))
         if len(rows) < _ROWS:
             return
         span = span._replace(before=rows[-1].accepted)
