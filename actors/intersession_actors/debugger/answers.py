@@ -2,8 +2,6 @@
 
 from typing import TypedDict
 
-import msgspec
-
 from intersession_projections.places import Described
 
 
@@ -21,5 +19,9 @@ class PlaceAnswer(TypedDict):
 
 def place_answer(described: Described) -> PlaceAnswer:
     """Return a place as an answer has it."""
-    answer: PlaceAnswer = msgspec.to_builtins(described)
-    return answer
+    return {
+        "position": described.position,
+        "eventId": described.event_id,
+        "timeMs": described.time_ms,
+        "text": described.text,
+    }

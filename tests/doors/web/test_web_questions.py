@@ -12,6 +12,7 @@ from intersession_events.facts import AccessRecorded
 from intersession_events.stores import has_writer, open_log
 from support.doors.gateway_live import GATEWAY, READER, TOKEN, LiveGateway
 from support.doors.web_log import played
+from support.pages.answers import ANSWERS, check_typed
 from support.running import Gate
 from support.soaking import until
 
@@ -28,12 +29,42 @@ def asked(served: Served, question: str, token: str | None = TOKEN, **given: Any
     with served[1].http(token) as client:
         answer = client.get(f"/debug/api/{question}", params=given or None)
         assert answer.status_code == 200, answer.text
-        return answer.json()
+        found = answer.json()
+        check_typed(question, found)
+        return found
 
 
 def the_exchange(served: Served) -> str:
     found: str = asked(served, "runs", kind="exchange")["runs"][0]["id"]
     return found
+
+
+def test_every_answer_is_of_the_type_that_the_scripts_are_checked_against(tmp_path: Path) -> None:
+    with played(store=tmp_path / "demo.db") as made:
+        run = the_exchange(made)
+        edit = {"kind": "reply", "value": "Not on Saturday."}
+        params = {"run": run, "at": f"{run}@turn:2", "edits": [edit], "agents": {"*": "recorded"}}
+        with made[1].http() as client:
+            deed = {"method": "forks.make", "params": {**params, "onDivergence": "live"}}
+            fork = client.post("/debug/api/do", json=deed, timeout=60).json()["result"]["fork"]
+            note = {"run": run, "at": f"{run}@turn:4", "text": "It never tells Ada."}
+            client.post("/debug/api/do", json={"method": "notes.pin", "params": note})
+        runs = [one["id"] for one in asked(made, "runs")["runs"]]
+        given: dict[str, list[dict[str, Any]]] = {
+            "compare": [{"a": run, "b": run, "other": fork}],
+            "event": [{"at": at} for at in range(1, 100)],
+            "integrity": [{"verify": "true"}],
+            "lens": [{"run": one} for one in runs],
+            "origin": [{"words": "ferry"}],
+            "place": [{"run": run, "at": "turn:2"}, {"at": "head"}],
+            "search": [{"words": "ferry"}],
+            "state": [{"of": run}, {"of": run, "from": 40, "to": 60}],
+            "why": [{"of": 60}, {"of": run}, {"of": 60, "forward": "true"}],
+            **{name: [{"run": one} for one in runs] for name in ("run", "rows", "steps", "notes")},
+        }
+        for question in ANSWERS:
+            for one in given.get(question, [{}]):
+                asked(made, question, **one)
 
 
 def test_runs_are_listed_newest_first_in_pages_with_their_outline(served: Served) -> None:

@@ -2,8 +2,9 @@
 
 import json as plain_json
 from collections.abc import Sequence
+from typing import Annotated
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from intersession.cli.host.reading import key_of, reader_of
 from intersession.cli.questions.paging import PAGE, Page
@@ -27,10 +28,17 @@ _MOST_FILTERS = 80
 @audit.command(name="access")
 def access(
     *,
-    who: str | None = None,
-    tool: str | None = None,
-    denied: bool = False,
-    target: str | None = None,
+    who: Annotated[
+        str | None,
+        Parameter(
+            help="Only what this session asked for, by its key in any form or its session id; or `operator`, or `credential:NAME`."
+        ),
+    ] = None,
+    tool: Annotated[str | None, Parameter(help="Only this tool, or this method.")] = None,
+    denied: Annotated[bool, Parameter(help="Only calls that were denied something.")] = False,
+    target: Annotated[
+        str | None, Parameter(help="Only calls that were denied this target, as it was typed.")
+    ] = None,
     page: Page = PAGE,
     reading: Reading = READING,
 ) -> Answer:
@@ -39,12 +47,6 @@ def access(
     Newest first: who asked, with which filters, how much was allowed and denied, and why. One receipt is one call of a tool,
     or of a method that shows sessions, and each send that a limit
     refused. What `audit.access` did not let be recorded is not there. Reading commands leave none.
-
-    Args:
-        who: Only what this session asked for, by its key in any form or its session id; or `operator`, or `credential:NAME`.
-        tool: Only this tool, or this method.
-        denied: Only calls that were denied something.
-        target: Only calls that were denied this target, as it was typed.
     """
     with reader_of(reading) as reader:
         wanted = Wanted(

@@ -20,7 +20,6 @@ from intersession_actors.debugger import (
     Delivered,
     Deliveries,
     DeliveriesAnswer,
-    View,
     deliveries_found,
     delivery_named,
     text_value,
@@ -70,7 +69,7 @@ def listed(asked: Asked[DeliveriesAnswer], *, page: Page = PAGE) -> Answer:
     return page.answer(
         found,
         "deliveries",
-        lambda row: text_value(*row, view),
+        lambda row: text_value(*row),
         lambda screen, rows: _show(screen, rows, names, at_work=at_work),
         what="text",
         hint="`intersession deliveries retry ID` has one tried once more" if lost else "",
@@ -129,7 +128,7 @@ def retry(
             if not left:
                 break
         rows = [row for row in map(flows.delivery, retried) if row is not None]
-        found, view = list(zip(rows, flows.notes_of(rows), strict=True)), View(operator.reader)
+        found = list(zip(rows, flows.notes_of(rows), strict=True))
         at_work = not operator.here
 
     def show(screen: Screen) -> None:
@@ -138,7 +137,7 @@ def retry(
         for row, note in found:
             screen.line(f"{row.delivery_id}  ", delivery_in_words(row, note, at_work=at_work))
 
-    values = [text_value(*each, view) for each in found]
+    values = [text_value(*each) for each in found]
     arrived = all(row.state == "done" or row.is_open for row in rows)
     value = values[0] if delivery is not None else {"count": len(found), "deliveries": values}
     return Answer(value, show, OK if arrived else REFUSED)

@@ -108,7 +108,7 @@ def runs(asked: Asked[RunsAnswer], *, page: Page = PAGE) -> Answer:
     return page.answer(
         found,
         "runs",
-        lambda row: row.value(view),
+        Stands.value,
         lambda screen, rows: _show(screen, rows, names),
         what="row",
         hint=hint,

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Annotated
 
-import msgspec
 from cyclopts import Parameter
 
 from intersession.cli.host.reading import reading_log
@@ -67,8 +66,16 @@ def _ms(typed: str | None, field: str) -> int | None:
 
 
 def _value(row: Used, by: By) -> JsonObject:
-    value: JsonObject = msgspec.to_builtins(row)
-    return {by: value.pop("of")} | value
+    return {
+        by: row.of,
+        "runs": row.runs,
+        "input": row.input,
+        "output": row.output,
+        "cacheRead": row.cache_read,
+        "cacheWrite": row.cache_write,
+        "totalTokens": row.total_tokens,
+        "costMicros": row.cost_micros,
+    }
 
 
 def _show(screen: Screen, rows: Sequence[Used], by: By) -> None:

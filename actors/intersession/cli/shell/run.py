@@ -64,8 +64,7 @@ def _run(tokens: list[str], screen: Screen) -> int:
         )
         if not isinstance(answer, Answer):
             return OK  # it was --help or --version, which have printed already
-        # An answer that is shown is made of many objects, and none of them is garbage.
-        with searching_after(0):
+        with _unsearched():
             if as_json:
                 _print_json(answer.value)
             else:
@@ -88,10 +87,10 @@ def _run(tokens: list[str], screen: Screen) -> int:
 
 
 @contextmanager
-def searching_after(objects: int) -> Generator[None]:
-    """Have Python search for garbage after a number of new objects (0: never), no sooner than it would without."""
+def _unsearched() -> Generator[None]:
+    """Have Python not search for garbage: an answer that is shown is made of many objects, and none of them is any."""
     before = gc.get_threshold()
-    gc.set_threshold(max(objects, before[0]) if objects and before[0] else 0, *before[1:])
+    gc.set_threshold(0)
     try:
         yield
     finally:

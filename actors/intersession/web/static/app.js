@@ -20,6 +20,7 @@ import { Session } from './pages/session.js';
 import { Sessions } from './pages/sessions.js';
 import { Settings } from './pages/settings.js';
 
+/** @type {Record<string, View<{ id: string }>>} */
 const PAGES = {
   runs: Runs,
   run: Run,
@@ -59,7 +60,7 @@ const App = view(() => {
         href="#main"
         onClick=${event => {
           event.preventDefault();
-          document.getElementById('main').focus();
+          document.getElementById('main')?.focus();
         }}>
         To the content
       </a>
@@ -122,7 +123,7 @@ async function start() {
   try {
     await begin();
   } catch (error) {
-    if (!out.value) problem.value = error.message;
+    if (!out.value) problem.value = /** @type {Error} */ (error).message;
   }
 }
 
@@ -143,6 +144,7 @@ effect(() => {
 });
 
 // A link of the head is looked up anew when the address changes: only an absolute one stays true.
-for (const one of document.querySelectorAll('link[rel=icon]')) one.href = new URL('icon.svg', import.meta.url).href;
-render(html`<${App}/>`, document.getElementById('app'));
+for (const one of document.querySelectorAll('link[rel=icon]'))
+  /** @type {HTMLLinkElement} */ (one).href = new URL('icon.svg', import.meta.url).href;
+render(html`<${App}/>`, /** @type {HTMLElement} */ (document.getElementById('app')));
 start();

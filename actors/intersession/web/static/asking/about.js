@@ -3,7 +3,9 @@ import { batch, computed, signal } from '../base/drawing.js';
 import { route } from './address.js';
 import { ask, follow, inside, known, whenIdle } from './api.js';
 
+/** @type {Signal<Answers.AboutAnswer | null>} */
 export const about = signal(null);
+/** @type {Signal<string | null>} */
 export const problem = signal(null);
 
 export async function begin() {
@@ -17,6 +19,7 @@ export async function begin() {
   prove();
 }
 // What a log's verification said, for the log itself ('') and each fork that is looked at.
+/** @type {Signal<Record<string, Answers.IntegrityAnswer>>} */
 export const proofs = signal({});
 const asking = new Set();
 export function unproven() {
@@ -32,7 +35,7 @@ export async function prove(now = false, fork = inside.fork) {
     if (!now) await whenIdle();
     found = await ask('integrity', { verify: now || undefined, fork });
   } catch (error) {
-    found = { problem: error.message };
+    found = { problem: /** @type {Error} */ (error).message };
   }
   proofs.value = { ...proofs.peek(), [fork]: found };
 }

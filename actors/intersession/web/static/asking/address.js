@@ -3,6 +3,7 @@ import { signal } from '../base/drawing.js';
 import { BASE, inside } from './api.js';
 
 // A link may have lost its end on the way, and with it half a letter: then it is taken as it stands.
+/** @param {string} part */
 const decoded = part => {
   try {
     return decodeURIComponent(part);
@@ -25,7 +26,9 @@ addEventListener('popstate', () => {
 
 // Whoever is in a fork stays in it, until they leave it.
 const OUTSIDE = new Set(['forks', 'diff']);
+/** @param {string} text */
 const readable = text => text.replaceAll('%3A', ':').replaceAll('%40', '@');
+/** @param {string} page @param {string} [id] @param {Record<string, any>} [query] */
 export const href = (page, id = '', query = {}) => {
   const given = new URLSearchParams();
   for (const [key, value] of Object.entries({ fork: OUTSIDE.has(page) ? '' : inside.fork, ...query })) {
@@ -38,25 +41,30 @@ export const href = (page, id = '', query = {}) => {
 };
 // What is scrolled: the page below its bar; where the screen is narrow, all of it.
 export const scrolling = () => [document.scrollingElement, document.getElementById('main')];
+/** @param {string} url @param {{ replace?: boolean }} [given] */
 export function go(url, { replace = false } = {}) {
   history[replace ? 'replaceState' : 'pushState'](null, '', url);
   route.value = inAddress();
   if (!replace) for (const box of scrolling()) box?.scrollTo(0, 0);
 }
 // A link of ours changes the page without loading it; with a modifier it is the browser's.
+/** @param {string} url */
 export const link = url => ({
   href: url,
-  onClick: event => {
+  onClick: (/** @type {Happening} */ event) => {
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
     event.preventDefault();
     go(url);
   },
 });
+/** @param {string} name */
 export const queried = name => route.value.query.get(name) ?? '';
+/** @param {Record<string, any>} changes @param {{ replace?: boolean }} [given] */
 export function setQuery(changes, { replace = true } = {}) {
   const { page, id, query } = inAddress();
   const next = Object.fromEntries([...new Set(query.keys())].map(key => [key, query.getAll(key)]));
   go(href(page, id, { ...next, ...changes }), { replace });
 }
 
+/** @type {Signal<number | null>} */
 export const here = signal(null); // the place that is looked at, a position; null where there is none

@@ -7,7 +7,9 @@ const HERE = new URL('../../..', import.meta.url); // …/debug/, wherever a pro
 export const BASE = HERE.pathname;
 export const out = signal(false); // nobody is in: show the door
 export const turnedAway = signal(''); // what somebody is told whom no token lets in
+/** @type {Signal<{ what: string, done: number, total: number | null } | null>} */
 export const coming = signal(null); // how far a log is that is imported just now
+/** @type {Signal<{ state: string, head: number, since: number, why?: string }>} */
 export const live = signal({ state: 'waiting', head: 0, since: 0 });
 export const forked = signal(''); // what stands for the forks beside the log: another text, once they are other ones
 export const openClaws = new Set(); // messages of an import whose words are OpenClaw's own, by their ids
@@ -17,10 +19,15 @@ export const erased = signal(0); // how often words were erased since the page b
 export const moved = () => (inside.fork ? `${live.value.head} ${forked.value}` : String(live.value.head));
 
 export class Refused extends Error {
+  /** @param {number} status @param {string} code @param {string} message */
   constructor(status, code, message) {
     super(message);
     this.status = status;
     this.code = code;
+    this.what = ''; // what is imported just now, and how far that is
+    this.done = 0;
+    /** @type {number | null} */
+    this.total = null;
   }
 }
 
@@ -34,6 +41,7 @@ let half = sessionStorage.getItem(KEPT) ?? '';
 export const admitted = signal(0); // how often this tab was let in by another one, while it showed the door
 const refused = new Set(); // halves that were good once
 let admit = () => {};
+/** @param {string} word */
 function keep(word) {
   half = word;
   sessionStorage.setItem(KEPT, word);
@@ -48,6 +56,7 @@ function shut() {
   out.value = true;
   tabs.postMessage({ wanted: true });
 }
+/** @param {string} word */
 function take(word) {
   keep(word);
   admit();
@@ -57,6 +66,7 @@ function take(word) {
 }
 // One that answers later than that is still let in by: the door is shown meanwhile.
 const ANSWER_MS = 300;
+/** @type {() => Promise<void>} */
 export const askTabs = () =>
   new Promise(done => {
     if (half) return done();
@@ -64,12 +74,13 @@ export const askTabs = () =>
     tabs.postMessage({ wanted: true });
     setTimeout(done, ANSWER_MS);
   });
-tabs.onmessage = ({ data }) => {
+tabs.onmessage = (/** @type {MessageEvent} */ { data }) => {
   if (data.wanted && half && !out.peek()) tabs.postMessage({ half });
   // Whoever is in keeps theirs, but for the one of a new login: the cookie is that one's from now on.
   if (data.half && !refused.has(data.half) && (data.isNew || !half || out.peek())) take(data.half);
   if (data.position) erasedAt(data.position);
 };
+/** @param {URL | string} url @param {RequestInit} given @param {boolean} [isLogin] */
 async function send(url, given, isLogin = false) {
   for (;;) {
     const mine = half;
@@ -81,6 +92,7 @@ async function send(url, given, isLogin = false) {
   }
 }
 
+/** @param {number} ms */
 const wait = ms => new Promise(done => setTimeout(done, ms));
 
 // A log that is imported just now is waited for: `coming` says how far it is.
@@ -88,12 +100,13 @@ const LOOK_MS = 250;
 
 // Whoever does not answer at all is asked again, until they do or nobody wants to know any more.
 const AGAIN_MS = 1500;
+/** @param {URL | string} url @param {RequestInit} given */
 async function reached(url, given) {
   for (;;) {
     try {
       return await send(url, given);
     } catch (error) {
-      if (given.signal?.aborted || error.name === 'AbortError') throw error;
+      if (given.signal?.aborted || /** @type {Error} */ (error).name === 'AbortError') throw error;
       if (live.peek().state !== 'lost') live.value = { ...live.peek(), state: 'lost', since: Date.now() };
     }
     await wait(AGAIN_MS);
@@ -102,14 +115,18 @@ async function reached(url, given) {
 
 // A page asks at once what it shows, beside what `about` says of the log; it is handed out once that is known, since
 // colours and rights are drawn from it.
+/** @type {() => void} */
 export let known;
+/** @type {Promise<void>} */
 const whenKnown = new Promise(done => {
   known = done;
 });
 
 // What nobody waits for is asked once all else is answered.
 let waiting = 0;
+/** @type {Set<() => void>} */
 const idle = new Set();
+/** @type {() => Promise<void>} */
 export const whenIdle = () => (waiting ? new Promise(done => idle.add(done)) : Promise.resolve());
 function answered() {
   waiting -= 1;
@@ -119,9 +136,18 @@ function answered() {
 }
 
 const NOT_IN_A_FORK = new Set(['about', 'forks', 'compare', 'notes']);
+/**
+ * @template {keyof Answers.Questions} N
+ * @param {N} name
+ * @param {Record<string, any>} [given]
+ * @param {{ signal?: AbortSignal }} [how]
+ * @returns {Promise<Answer<N>>}
+ */
 export async function ask(name, given = {}, { signal: stop } = {}) {
   const url = new URL(`api/${name}`, HERE);
-  for (const [key, value] of Object.entries({ fork: NOT_IN_A_FORK.has(name) ? '' : inside.fork, ...given })) {
+  /** @type {Record<string, any>} */
+  const all = { fork: NOT_IN_A_FORK.has(name) ? '' : inside.fork, ...given };
+  for (const [key, value] of Object.entries(all)) {
     if (value === undefined || value === null || value === '' || value === false) continue;
     for (const one of Array.isArray(value) ? value : [value]) url.searchParams.append(key, one);
   }
@@ -133,12 +159,14 @@ export async function ask(name, given = {}, { signal: stop } = {}) {
   }
 }
 // A store that is away is asked again by itself, and the line at the foot says so; what is shown stays.
+/** @param {string} why */
 function away(why) {
   if (live.peek().state !== 'away') live.value = { ...live.peek(), state: 'away', since: Date.now(), why };
 }
 function back() {
   if (live.peek().state === 'away') live.value = { ...live.peek(), state: 'live', since: 0 };
 }
+/** @param {string} name @param {URL} url @param {AbortSignal} [stop] @returns {Promise<any>} */
 async function asked(name, url, stop) {
   for (let tries = 0; ; tries++) {
     const answer = await reached(url, { signal: stop, headers: { accept: 'application/json' } });
@@ -154,7 +182,8 @@ async function asked(name, url, stop) {
       if (said.names) learn(said.names);
       for (const id of said.openClaws ?? []) openClaws.add(id);
       return said;
-    } catch (error) {
+    } catch (caught) {
+      const error = /** @type {Refused} */ (caught);
       if (error.code === 'unavailable' && answer.headers.has('retry-after')) {
         away(error.message);
         await wait(AGAIN_MS);
@@ -173,7 +202,9 @@ async function asked(name, url, stop) {
   }
 }
 
+/** @param {Response} answer @returns {Promise<any>} */
 async function read(answer) {
+  /** @type {any} */
   let said = {};
   try {
     said = await answer.json();
@@ -188,23 +219,26 @@ async function read(answer) {
   throw Object.assign(refused, { what: error.what, done: error.done, total: error.total });
 }
 
+/** @param {Record<string, string | number>} given */
 export const addressOf = given => {
   const url = new URL('api/file', HERE);
   for (const [key, value] of Object.entries({ fork: inside.fork, ...given }))
     if (value) url.searchParams.set(key, value);
   return url.href;
 };
+/** @param {string} url */
 export async function download(url) {
   const answer = await reached(url, {});
   if (!answer.ok) await read(answer);
   const link = document.createElement('a');
   link.href = URL.createObjectURL(await answer.blob());
-  link.download = /filename="(.*)"/.exec(answer.headers.get('content-disposition'))[1];
+  link.download = /filename="(.*)"/.exec(answer.headers.get('content-disposition') ?? '')?.[1] ?? '';
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), KEEP_MS);
 }
 const KEEP_MS = 60_000; // so long may a browser take to begin to keep it
 
+/** @param {string} path @param {object} [body] @returns {Promise<any>} */
 export async function tell(path, body) {
   let answer;
   const given = {
@@ -220,6 +254,7 @@ export async function tell(path, body) {
   return read(answer);
 }
 
+/** @param {string} token */
 export const login = async token => {
   const { page } = await tell('login', { token });
   keep(page);
@@ -230,6 +265,7 @@ export const login = async token => {
 // Whoever shows words that are erased drops all that they have: the address says what to show, and it is asked anew.
 // A tab that nobody sees is told by one that somebody does.
 let lastErased = 0;
+/** @param {number} position */
 function erasedAt(position) {
   if (position <= lastErased) return;
   lastErased = position;
@@ -238,7 +274,9 @@ function erasedAt(position) {
 
 // A browser has few connections for one server, and a stream takes one: a tab that nobody sees gives its own back, or
 // with some tabs open no other one could be read. Once it is seen again, it goes on where it was.
+/** @type {AbortController | null} */
 let stream = null;
+/** @type {number | null} */
 let behind = null;
 function rest() {
   stream?.abort();
@@ -249,6 +287,7 @@ document.addEventListener('visibilitychange', () => {
   else if (behind !== null && !stream && !out.peek()) follow(live.peek().head || behind);
 });
 
+/** @param {number} after */
 export function follow(after) {
   rest();
   behind = after;
@@ -256,12 +295,13 @@ export function follow(after) {
   stream = new AbortController();
   listen(after, stream.signal);
 }
+/** @param {number} after @param {AbortSignal} stop */
 async function listen(after, stop) {
   while (!stop.aborted && !out.peek()) {
     try {
       const url = new URL(`api/live?after=${live.peek().head || after}`, HERE);
       const answer = await send(url, { signal: stop, headers: { accept: 'text/event-stream' } });
-      if (answer.ok) await hear(answer.body);
+      if (answer.ok && answer.body) await hear(answer.body);
       else await ask('about', {}, { signal: stop }); // shows the door, or is asked until it is answered
     } catch {
       /* it is begun again below */
@@ -271,6 +311,7 @@ async function listen(after, stop) {
     await wait(AGAIN_MS);
   }
 }
+/** @param {ReadableStream<Uint8Array>} body */
 async function hear(body) {
   live.value = { ...live.peek(), state: 'live' };
   let begun = false;
@@ -285,7 +326,8 @@ async function hear(body) {
       const missed = !begun && forked.peek() && forked.peek() !== data.state;
       begun = true;
       forked.value = data.state;
-      if (inside.fork && (missed || data.erased.some(fork => fork.startsWith(inside.fork)))) erased.value += 1;
+      const isErased = (/** @type {string} */ fork) => fork.startsWith(inside.fork);
+      if (inside.fork && (missed || data.erased.some(isErased))) erased.value += 1;
     }
     if (kind === 'store') {
       if (data.available) back();

@@ -11,17 +11,31 @@ import { calledBy, ofBoth, waiting, working } from '../run/layout.js';
 import { Hatch, Words, endOf, signOf } from '../run/rows.js';
 import { provenIn } from './proven-beginning.js';
 
+/** @type {SideName[]} */
+const SIDES = ['a', 'b'];
 const LEAST = 760;
 const ROW = 52;
 const GAP = 26;
 const HEAD = 8;
+/** @type {Record<Pair['kind'], string>} */
 const SIGNS = { same: '=', changed: '≠', a: 'A', b: 'B' };
+/** @type {Record<Pair['kind'], string>} */
 const SAID = { same: 'the same', changed: 'other words', a: 'only in A', b: 'only in B' };
+/** @type {(side: SideName) => Signal<SideName>} */
+const side = name => signal(name);
 // `both` is what `bothOf` gave, `failed` why it gave nothing.
+/**
+ * @type {View<{
+ *   found: Answers.CompareAnswer,
+ *   both: Both | null,
+ *   failed: Error | null,
+ *   other: string,
+ *   pick?: ((pair: Pair) => void),
+ * }>}
+ */
 export const Beside = view(({ found, both, failed, other, pick }, self) => {
   const state = self.once(() => {
-    const made = { box: createRef(), wide: signal(0) };
-    made.side = signal('b');
+    const made = { box: createRef(), wide: signal(0), side: side('b'), measure: () => {} };
     made.measure = () => {
       const now = made.box.current?.clientWidth;
       if (now && now !== made.wide.peek()) made.wide.value = now;
@@ -36,9 +50,11 @@ export const Beside = view(({ found, both, failed, other, pick }, self) => {
   const { a, b, pairs } = both;
   // Where there is no room for two, one of both is drawn, and which one can be chosen.
   const one = state.wide.value && state.wide.value < LEAST ? state.side.value : null;
+  /** @type {SideName[]} */
   const sides = one ? [one] : ['a', 'b'];
   const wide = state.wide.value || LEAST;
   const middle = one ? wide - 24 : wide / 2;
+  /** @param {Side} side @param {number} from */
   const shape = (side, from) => {
     const first = one ? 24 : from + (side === a ? 62 : 40);
     const last = one ? middle - 40 : from + middle - (side === a ? 40 : 62);
@@ -51,8 +67,10 @@ export const Beside = view(({ found, both, failed, other, pick }, self) => {
   };
   const xs = { a: shape(a, 0), b: shape(b, one ? 0 : middle) };
   // Up to the first cut both have the same positions; behind it each has its own.
+  /** @param {Pair} pair @param {Answers.CutAnswer} made @param {boolean} first */
   const isBehind = (pair, made, first) =>
-    ['a', 'b'].some(side => (first || side === made.side) && pair[side]?.position > made.position);
+    SIDES.some(side => (first || side === made.side) && (pair[side]?.position ?? 0) > made.position);
+  /** @type {CutDrawn[]} */
   const cuts = found.cuts
     .map((made, number) => ({
       ...made,
@@ -62,10 +80,12 @@ export const Beside = view(({ found, both, failed, other, pick }, self) => {
     .filter(made => made.at >= 0);
   const cutAt = cuts[0]?.at ?? -1;
   // Both rows of a pair are so much higher, where the words of either need two lines.
+  /** @param {SideName} side @param {{ source: number, target: number }} row */
   const roomIn = (side, row) => {
     const [from, to] = [xs[side][row.source], xs[side][row.target]];
     return one ? wide - Math.min(from, to) - 34 : Math.abs(to - from) - 24;
   };
+  /** @param {SideName} side @param {Row} [row] */
   const isLong = (side, row) =>
     row?.row === 'arrow' && row.source !== row.target && sides.includes(side) && needsTwo(row.text, roomIn(side, row));
   const mores = pairs.map(pair => (isLong('a', pair.a) || isLong('b', pair.b) ? LINE : 0));
@@ -77,7 +97,7 @@ export const Beside = view(({ found, both, failed, other, pick }, self) => {
         y += 32;
       }
     const top = y;
-    y += (pair.a ?? pair.b).row === 'gap' ? GAP : ROW + mores[number];
+    y += (pair.a ?? pair.b)?.row === 'gap' ? GAP : ROW + mores[number];
     return top;
   });
   const tall = y + 16;
@@ -95,7 +115,7 @@ export const Beside = view(({ found, both, failed, other, pick }, self) => {
                 ['a', 'A'],
                 ['b', other ? 'B, the fork' : 'B'],
               ]}
-              onChange=${side => {
+              onChange=${(/** @type {SideName} */ side) => {
                 state.side.value = side;
               }} />
           </div>
@@ -178,7 +198,7 @@ export const Beside = view(({ found, both, failed, other, pick }, self) => {
                       </text>
                     `,
               )}
-              ${(pair.a ?? pair.b).row === 'gap'
+              ${(pair.a ?? pair.b)?.row === 'gap'
                 ? null
                 : html`
                     <g class="sign" onClick=${() => pick?.(pair)}>
@@ -201,14 +221,14 @@ export const Beside = view(({ found, both, failed, other, pick }, self) => {
         ${cuts.map(
           (made, number) => html`
             <g>
-              <rect class="placebg" x="0" y=${made.y + 4} width=${wide} height="24" />
-              <rect class="placeband" x="0" y=${made.y + 4} width=${wide} height="2" />
-              <text class="placetx" x="12" y=${made.y + 21}>
-                ${made.side.toUpperCase()} was cut ${made.again ? 'again ' : ''}after #${made.position}
+              <rect class="placebg" x="0" y=${(made.y ?? 0) + 4} width=${wide} height="24" />
+              <rect class="placeband" x="0" y=${(made.y ?? 0) + 4} width=${wide} height="2" />
+              <text class="placetx" x="12" y=${(made.y ?? 0) + 21}>
+                ${made.side?.toUpperCase()} was cut ${made.again ? 'again ' : ''}after #${made.position}
               </text>
               ${one || number
                 ? null
-                : html`<text class="placetx r" x=${wide - 12} y=${made.y + 21}>above: ${sameAs(proven)}</text>`}
+                : html`<text class="placetx r" x=${wide - 12} y=${(made.y ?? 0) + 21}>above: ${sameAs(proven)}</text>`}
             </g>
           `,
         )}
@@ -218,11 +238,14 @@ export const Beside = view(({ found, both, failed, other, pick }, self) => {
 });
 
 // Whoever is no session has little room: the badge stands for the name, which a pointer shows.
+/** @param {Lane} lane */
 const isOutside = lane => ['channel', 'person', 'operator'].includes(lane.kind);
 
 const BADGES = 44; // half of two badges, and the space between them and a name
+/** @param {number[]} xs @param {number} number @param {number} wide */
 const roomFor = (xs, number, wide) => Math.max(24, (xs[number + 1] ?? wide) - xs[number] - BADGES);
 
+/** @param {ReturnType<typeof provenIn>} proven */
 const sameAs = proven =>
   proven?.ok
     ? `the same in both, ${proven.events}proved by hash`
@@ -231,17 +254,25 @@ const sameAs = proven =>
       : 'the same in both';
 
 // When each session was at work, from the line behind which it began to the line of its last words.
+/** @param {number} number @param {number[]} tops @param {number[]} mores */
 const lineIn = (number, tops, mores) => tops[number] + 30 + mores[number];
+/**
+ * @param {SideName} side
+ * @param {{ run: Run, steps: Step[] }} how
+ * @param {Pair[]} pairs
+ * @param {number[]} tops
+ * @param {number[]} mores
+ * @param {number} tall
+ */
 function barsOf(side, { run, steps }, pairs, tops, mores, tall) {
   const calling = calledBy(run);
-  const made = waits => ([lane, from, to]) => {
-    const rows = pairs
-      .map((pair, number) => [pair[side], number])
-      .filter(([row]) => row && row.row !== 'gap');
-    const before = rows.findLast(([row]) => row.position <= from);
-    const behind = rows.find(([row]) => row.position >= to);
-    const above = before ? lineIn(before[1], tops, mores) : HEAD;
-    const under = behind ? lineIn(behind[1], tops, mores) : tall - 16;
+  /** @param {boolean} waits */
+  const made = waits => (/** @type {Stretch} */ [lane, from, to]) => {
+    const rows = pairs.map((pair, number) => ({ at: pair[side]?.position, number }));
+    const before = rows.findLast(({ at }) => at && at <= from);
+    const behind = rows.find(({ at }) => at && at >= to);
+    const above = before ? lineIn(before.number, tops, mores) : HEAD;
+    const under = behind ? lineIn(behind.number, tops, mores) : tall - 16;
     return { side, lane, to, waits, above: above + 2, under: under + 2 };
   };
   return [
@@ -250,6 +281,20 @@ function barsOf(side, { run, steps }, pairs, tops, mores, tall) {
   ];
 }
 
+/**
+ * @param {{
+ *   row: Row,
+ *   y: number,
+ *   more: number,
+ *   xs: number[],
+ *   run: Run,
+ *   grey: boolean,
+ *   right: boolean,
+ *   from: number,
+ *   wide: number,
+ *   alone: boolean,
+ * }} given
+ */
 const Half = ({ row, y, more, xs, run, grey, right, from, wide, alone }) => {
   const { lanes } = run;
   const line = y + 30 + more;
@@ -311,7 +356,7 @@ const Half = ({ row, y, more, xs, run, grey, right, from, wide, alone }) => {
   return html`
     <g class=${`${hueOf(lanes[lane])} ${dim}`}>
       ${at}
-      ${signOf(row, lanes[lane], xs[lane], line, dim)}
+      ${signOf(/** @type {Answers.Mark} */ (row), lanes[lane], xs[lane], line, dim)}
       <text
         class=${`meta ${dim}`}
         x=${xs[lane] + (last ? -14 : 14)}
@@ -328,11 +373,22 @@ const Half = ({ row, y, more, xs, run, grey, right, from, wide, alone }) => {
   `;
 };
 // An end, as in the diagram of a run: a line over all lanes, a double one where the run is over.
+/**
+ * @param {{
+ *   row: Timed,
+ *   run: Run,
+ *   xs: number[],
+ *   line: number,
+ *   dim: string,
+ *   room: number,
+ *   at: Part,
+ * }} given
+ */
 const OverAll = ({ row, run, xs, line, dim, room, at }) => {
   const isEnd = row.kind === 'end';
   const isOver = isEnd && /is over/.test(row.text);
   const said = cut(endOf(row.text, room), room, 'strong');
-  const [first, last] = [xs[0], xs.at(-1)];
+  const [first, last] = [xs[0], xs[xs.length - 1]];
   const middle = (first + last) / 2;
   const half = widthOf(said, 'strong') / 2 + 10;
   const ends = [

@@ -10,7 +10,9 @@ import { Changes } from '../run/changes.js';
 
 // Times, ids and positions differ in any two runs, and say nothing of either.
 const OF_EACH = /(At|Ms|Id|since|position|accepted|earlier|transcript|digest)$/i;
+/** @param {unknown} value */
 const isPlain = value => value === null || typeof value !== 'object';
+/** @param {string} path @param {Record<string, any>} row @param {Map<string, any>} into */
 function fieldsOf(path, row, into) {
   for (const [name, value] of Object.entries(row)) {
     if (OF_EACH.test(name)) continue;
@@ -19,17 +21,21 @@ function fieldsOf(path, row, into) {
     else fieldsOf(`${path}/${said}`, value, into);
   }
 }
+/** @param {Record<string, any>} run */
 const stepOf = run =>
   run.turn ? `turn ${run.turn}` : `${ofKind(run.step ?? 'run')} of ${short(run.sessionKey)}`;
+/** @param {Answers.StateAnswer} state */
 function standing(state) {
+  /** @type {Map<string, any>} */
   const found = new Map();
   for (const session of state.sessions) fieldsOf(`sessions/${session.key}`, session, found);
   for (const run of state.runs)
     for (const name of ['status', 'reply', 'error']) if (run[name]) found.set(`${stepOf(run)}/${name}`, run[name]);
-  for (const name of ['exchanges', 'spawns'])
+  for (const name of /** @type {const} */ (['exchanges', 'spawns']))
     for (const flow of state[name] ?? []) fieldsOf(name.replace(/s$/, ''), flow, found);
   return found;
 }
+/** @param {Answers.StateAnswer} a @param {Answers.StateAnswer} b */
 export function otherwise(a, b) {
   const [one, two] = [standing(a), standing(b)];
   return [...new Set([...one.keys(), ...two.keys()])]
@@ -37,10 +43,12 @@ export function otherwise(a, b) {
     .filter(({ before, after }) => String(before ?? '') !== String(after ?? ''));
 }
 
+/** @type {View<{ found: Answers.CompareAnswer, other: string }>} */
 export const StateOfBoth = view(({ found, other }, self) => {
   const [a, b] = [found.a, found.b];
   const key = `${a.run}/${a.place.position}/${b.run}/${b.place.position}/${other}`;
   const both = loaded(self, 'state', key, async stop => {
+    /** @param {Answers.ComparedAnswer} side @param {string} fork */
     const of = (side, fork) =>
       ask('state', { of: side.run, at: side.place.position, messages: 0, fork }, { signal: stop });
     return { states: await Promise.all([of(a, ''), of(b, other)]) };
@@ -60,44 +68,58 @@ export const StateOfBoth = view(({ found, other }, self) => {
 
 // The first agent that was asked behind the first difference, or the one whose answer differs there:
 // what it was given in A, and in B.
+/** @param {Step} step */
 const isBegun = step => step.kind === 'run_started';
+/** @param {Side} side @param {number} from */
 const askedBehind = (side, from) => side.steps.find(step => isBegun(step) && step.position >= from)?.runId;
+/** @param {Side} side @param {number} at */
 const answersAt = (side, at) => {
   const runId = side.steps.findLast(step => step.position <= at)?.runId;
   return side.steps.some(step => isBegun(step) && step.runId === runId && step.position <= at) ? runId : undefined;
 };
+/** @type {Record<string, (side: Side, at: number) => string | undefined>} */
 const ASKED = { next: askedBehind, given: answersAt };
 const WHICH = [
   ['next', 'What the next was given'],
   ['given', 'What was given for this answer'],
 ];
+/** @param {Message} message */
 const whatOf = message => `${message.role} ${textOf(message.content)} ${JSON.stringify(message.content)}`;
 // What both were given is looked at from here on; before it, a long transcript is not read.
+/** @param {...(Answers.LensAnswer | null)} lenses */
 const shownFrom = (...lenses) => Math.max(...lenses.map(lens => lens?.before ?? 0));
+/** @param {Answers.LensAnswer | null} lens @param {number} from */
 const givenBehind = (lens, from) =>
   lens ? [...lens.messages, ...(lens.message ? [lens.message] : [])].slice(from - (lens.before ?? 0)) : [];
 // The very same message in the same place has the same before it. Where there is none such, all is looked at.
+/** @param {Answers.LensAnswer | null} a @param {Answers.LensAnswer | null} b */
 const showWhereTheyPart = (a, b) => {
   const from = shownFrom(a, b);
   return !from || (a && b && givenBehind(a, from)[0]?.id === givenBehind(b, from)[0]?.id);
 };
+/** @param {string} which @param {number} same @param {Answers.LensAnswer} a @param {Answers.LensAnswer} b */
 const alike = (which, same, a, b) => {
   const context = a.systemContext !== b.systemContext ? ', the system context is another one' : '';
   const what = which === 'next' ? 'The next prompt behind the first difference' : 'The prompt of the first difference';
   return `${what}: ${counted(same, 'message')} the same in both${context}.`;
 };
+/** @type {View<{ found: Answers.CompareAnswer, both: Both | null, other: string }>} */
 export const PromptOfBoth = view(({ found, both, other }, self) => {
   const chosen = self.once(() => signal('next'));
   const which = chosen.value;
   const first = found.turns.find(turn => turn.kind !== 'same');
   const runs = both
-    ? ['a', 'b'].map(side => first?.[side] && ASKED[which](both[side], first[side].place.position))
+    ? /** @type {SideName[]} */ (['a', 'b']).map(
+        side => first?.[side] && ASKED[which](both[side], first[side].place.position),
+      )
     : [];
   const lenses = loaded(self, 'lens', `${runs.join('/')}/${other}`, async stop => {
+    /** @param {string | undefined} run @param {string} fork @param {boolean} all */
     const of = (run, fork, all) => (run ? ask('lens', { run, fork, all }, { signal: stop }) : null);
-    const both = all => Promise.all([of(runs[0], '', all), of(runs[1], other, all)]);
+    /** @param {boolean} all */
+    const both = all => Promise.all([of(runs[0] ?? undefined, '', all), of(runs[1] ?? undefined, other, all)]);
     const ends = await both(false);
-    return { both: showWhereTheyPart(...ends) ? ends : await both(true) };
+    return { both: showWhereTheyPart(ends[0], ends[1]) ? ends : await both(true) };
   });
   if (!first) return html`<p class="loading">Nothing differs: every agent was given the same.</p>`;
   if (!both || !lenses) return html`<${Loading}/>`;
@@ -108,7 +130,7 @@ export const PromptOfBoth = view(({ found, both, other }, self) => {
         label="Whose prompt"
         value=${which}
         options=${WHICH}
-        onChange=${name => {
+        onChange=${(/** @type {string} */ name) => {
           chosen.value = name;
         }} />
     </div>
@@ -128,6 +150,7 @@ export const PromptOfBoth = view(({ found, both, other }, self) => {
   const [one, two] = [givenBehind(a, shownFrom(a, b)), givenBehind(b, shownFrom(a, b))];
   let same = 0;
   while (same < one.length && same < two.length && whatOf(one[same]) === whatOf(two[same])) same++;
+  /** @param {SideName} name @param {Answers.LensAnswer | null} lens @param {Message[]} rest */
   const side = (name, lens, rest) => html`
     <div class="sec">
       <h2>
@@ -137,7 +160,7 @@ export const PromptOfBoth = view(({ found, both, other }, self) => {
             ? 'what its agents were given is not in an imported record'
             : which === 'next' ? 'nobody was asked any more' : 'nobody answered there'}
       </h2>
-      ${rest.map(message => html`<${Message} message=${message} owner=${lens.sessionKey} />`)}
+      ${rest.map(message => html`<${Message} message=${message} owner=${lens?.sessionKey} />`)}
       ${lens && !rest.length ? html`<p class="muted">Nothing besides.</p>` : null}
     </div>
   `;

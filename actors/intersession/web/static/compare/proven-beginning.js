@@ -4,6 +4,7 @@ import { proofs } from '../asking/about.js';
 
 // Of the first cut between the two, where B is a fork: `{ok, events, why}`; null where nobody has looked yet,
 // or may not.
+/** @param {Answers.CompareAnswer} found @param {Both | null} both @param {string} other */
 export function provenIn(found, both, other) {
   const proof = proofs.value[other];
   const cut = found.cuts[0];

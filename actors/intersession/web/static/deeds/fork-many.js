@@ -5,11 +5,15 @@ import { href, link } from '../asking/address.js';
 import { tell } from '../asking/api.js';
 import { open, say } from '../parts/window.js';
 
+/** @param {ForkMade} made */
 const alike = made => JSON.stringify([made.state, made.outcome?.end, made.outcome?.turns, made.outcome?.announced]);
+/** @param {ForkMade[]} all @param {string} name */
 const mean = (all, name) => Math.round(all.reduce((sum, one) => sum + (one.outcome?.[name] ?? 0), 0) / all.length);
 
 // Rows of a table of outcomes, the most frequent first; tokens and time are the mean of those that are alike.
+/** @param {ForkMade[]} made */
 export function outcomes(made) {
+  /** @type {Map<string, ForkMade[]>} */
   const groups = new Map();
   for (const one of made) groups.set(alike(one), [...(groups.get(alike(one)) ?? []), one]);
   return [...groups.values()]
@@ -24,14 +28,18 @@ export function outcomes(made) {
       forks: all,
     }));
 }
+/** @param {ForkMade} one */
 const endOf = one => {
   if (one.state === 'diverged') return `Left the recording ${one.divergence?.place?.text ?? ''}`;
   if (one.missing?.length) return `Waits for ${one.missing.join(', ')}`;
   return one.outcome?.end ? capital(endName(one.outcome.end)) : capital(one.state ?? 'made');
 };
 
+/** @param {Record<string, any>} params @param {number} times */
 export async function forkedOften(params, times) {
+  /** @type {Signal<ForkMade[]>} */
   const made = signal([]);
+  /** @type {Signal<Error | null>} */
   const failed = signal(null);
   const stopped = signal(false);
   const shown = {
@@ -44,7 +52,7 @@ export async function forkedOften(params, times) {
       const { result } = await tell('api/do', { method: 'forks.make', params });
       made.value = [...made.peek(), result];
     } catch (error) {
-      failed.value = error;
+      failed.value = /** @type {Error} */ (error);
       break;
     }
   }
@@ -52,6 +60,15 @@ export async function forkedOften(params, times) {
   say(`${counted(made.peek().length, 'fork')} made`);
 }
 
+/**
+ * @type {View<{
+ *   made: Signal<ForkMade[]>,
+ *   failed: Signal<Error | null>,
+ *   stopped: Signal<boolean>,
+ *   times: number,
+ *   run: string,
+ * }>}
+ */
 const Outcomes = view(({ made, failed, stopped, times, run }) => {
   const done = made.value.length;
   return html`
@@ -63,6 +80,7 @@ const Outcomes = view(({ made, failed, stopped, times, run }) => {
     ${done ? html`<${Table} rows=${outcomes(made.value)} run=${run} />` : null}
   `;
 });
+/** @param {{ rows: ReturnType<typeof outcomes>, run: string }} given */
 const Table = ({ rows, run }) => html`
   <div class="sideways" tabindex="0" role="region" aria-label="How they came out">
     <table class="outcomes">
@@ -82,6 +100,7 @@ const Table = ({ rows, run }) => html`
     </table>
   </div>
 `;
+/** @param {{ row: ReturnType<typeof outcomes>[number], run: string }} given */
 const Row = ({ row, run }) => {
   const first = row.forks[0];
   return html`
@@ -96,8 +115,10 @@ const Row = ({ row, run }) => {
     </tr>
   `;
 };
+/** @param {string} run @param {ForkMade} made */
 function toCompare(run, made) {
   const to = link(href('diff', '', { a: run, b: made.run, other: made.fork }));
+  /** @param {Happening} event */
   const onClick = event => {
     to.onClick(event);
     if (event.defaultPrevented) open.value = null;

@@ -25,34 +25,40 @@ const WHO = {
   script: 'a script, a reply a line',
   none: 'nobody: only make it',
 };
+/** @type {Record<string, string>} */
 const NEEDS = {
   reply: 'What is said instead',
   message: 'What is asked instead',
   inject: 'What is said to the session',
   set: 'Its value',
 };
+/** @type {Record<string, [string, string]>} */
 const KEYED = { set: ['Which setting', 'session.agentToAgent.maxPingPongTurns'], inject: ['To which session', ''] };
 
 // Where one stood when one asked: a place at the head goes on while one writes.
+/** @param {Place} place */
 const standing = place => {
   const { id, target } = place.run.peek();
   return { run: id, target, position: Math.max(place.position.peek(), 1), answer: place.answer };
 };
 // Where an edit goes: one that replaces an answer names that answer, all others the place itself.
+/** @param {string} kind @param {{ run: string, position: number, answer?: Step }} how */
 const placeOf = (kind, { run, position, answer }) => {
   if (kind === 'message') return `${run}@start`;
   return String(['reply', 'skip', 'drop'].includes(kind) && answer ? answer.position : position);
 };
 
+/** @param {Record<string, any>} given @param {Standing} at */
 const asked = (given, at) => {
   const edits = given.kind ? [{ kind: given.kind, key: given.key ?? '', value: given.value ?? '' }] : [];
   return { run: at.run, at: placeOf(given.kind, at), edits, ...agentsOf(given) };
 };
 // Who answers in a fork, as it was chosen.
+/** @param {Record<string, any>} given */
 export function agentsOf(given) {
   const script = (given.script ?? '')
     .split('\n')
-    .map(line => line.trim())
+    .map((/** @type {string} */ line) => line.trim())
     .filter(Boolean);
   return {
     agents: given.who === 'none' ? {} : { '*': given.who === 'script' ? { script } : 'recorded' },
@@ -63,6 +69,7 @@ export function agentsOf(given) {
 }
 
 // The fork is made in the window that asked for it. Whoever has closed that meanwhile stays where they are.
+/** @param {Record<string, any>} params @param {Shown | null} asking */
 async function made(params, asking) {
   const { result } = await tell('api/do', { method: 'forks.make', params });
   if (open.peek() !== asking) {
@@ -74,8 +81,10 @@ async function made(params, asking) {
   open.value = stillOpen(result, params);
 }
 // A fork that has left its recording is made again: each recorded answer is then given for its place alone.
+/** @param {Record<string, any>} params */
 const goLoosely = params => made({ ...params, loose: true, onDivergence: 'stop' }, open.peek());
 // What is to be told of a fork that has not come to its end.
+/** @param {Record<string, any>} result @param {Record<string, any>} params */
 function stillOpen(result, params) {
   const left = result.state === 'diverged' ? result.divergence : null;
   const missing = result.missing ?? [];
@@ -89,7 +98,7 @@ function stillOpen(result, params) {
         ${left.recorded ? html`<p>${thenOf(left.kind)}: ${left.recorded}</p>` : null}
         <p>${left.kind === 'tool' ? 'Its tool gives now' : 'It is asked now'}: ${left.now ?? ''}</p>
         ${left.differs.map(
-          one => html`
+          (/** @type {Differs} */ one) => html`
             <p class="small">
               <b>${capital(one.part)}</b> differs.<br/>Then: ${one.then ?? 'nothing'}<br/>Now: ${one.now ?? 'nothing'}
             </p>
@@ -120,6 +129,7 @@ const LOOSELY = 'Loosely it is made anew, and each recorded answer is given at i
 const MOST_TIMES = 50;
 
 // What a divergence of this kind holds against what is there now.
+/** @param {string} kind */
 function thenOf(kind) {
   if (kind === 'tool') return 'Its tool gave then';
   return kind === 'open' ? 'It was asked then' : 'It answered then';
@@ -132,6 +142,7 @@ export const HowOften = ({ times = '1' }) => html`
   <p class="muted small">More than once: each time a fork of its own, and a table of how they came out.</p>
 `;
 
+/** @type {View<{ who: string, chosen?: Signal<string> }>} */
 export const WhoAnswers = view(({ who, chosen }, self) => {
   const now = self.once(() => chosen ?? signal(who));
   return html`
@@ -144,7 +155,7 @@ export const WhoAnswers = view(({ who, chosen }, self) => {
           now.value = event.target.value;
         }}>
         ${Object.entries(WHO)
-          .filter(([name]) => name !== 'live' || !about.value.readOnly)
+          .filter(([name]) => name !== 'live' || !about.value?.readOnly)
           .map(([name, said]) => html`<option value=${name} selected=${now.value === name}>${capital(said)}</option>`)}
       </select>
     </label>
@@ -159,13 +170,16 @@ export const WhoAnswers = view(({ who, chosen }, self) => {
   `;
 });
 
+/** @type {() => Signal<string | null>} */
+const noText = () => signal(null);
+/** @type {View<{ at: Standing, kind: string, who: string }>} */
 const Form = view(({ at, kind, who }, self) => {
-  const state = self.once(() => ({ kind: signal(kind), who: signal(who), text: signal(null) }));
+  const state = self.once(() => ({ kind: signal(kind), who: signal(who), text: noText(), known: '' }));
   const { answer } = at;
   const chosen = state.kind.value;
   const key = KEYED[chosen];
-  if (self.known !== chosen) {
-    self.known = chosen;
+  if (state.known !== chosen) {
+    state.known = chosen;
     state.text.value = null;
     if (chosen === 'reply' && answer)
       ask('event', { at: answer.position }).then(
@@ -245,8 +259,10 @@ const Form = view(({ at, kind, who }, self) => {
     ${state.who.value === 'none' ? null : html`<${HowOften}/>`}
   `;
 });
+/** @param {Place} place @param {string} title @param {string} who */
 const askFor = (place, title, who) => {
   const at = standing(place);
+  /** @type {Shown} */
   const asking = {
     title,
     button: 'Make the fork',
@@ -259,13 +275,17 @@ const askFor = (place, title, who) => {
   };
   open.value = asking;
 };
-const whoOf = () => (about.value.readOnly ? 'stop' : 'live');
+const whoOf = () => (about.value?.readOnly ? 'stop' : 'live');
+/** @param {Place} place */
 export const fork = place => askFor(place, 'Fork here', whoOf());
+/** @param {Place} place */
 export const whatIf = place => askFor(place, 'What if', 'stop');
 
+/** @param {Place} place @param {string} store */
 const command = (place, store) => `intersession fork ${place.run.peek().id} --at ${place.position.peek()}${store}`;
+/** @param {{ place: Place, store: string }} given */
 export const ForkButtons = ({ place, store }) => {
-  if (!about.value.isOperator || inside.fork) return null;
+  if (!about.value?.isOperator || inside.fork) return null;
   if (!can('forks.make'))
     return html`
       <button
@@ -281,5 +301,6 @@ export const ForkButtons = ({ place, store }) => {
     <button class="btn" type="button" onClick=${() => whatIf(place)}><${Icon} name="branch" />What if</button>
   `;
 };
+/** @param {{ run: Run }} given */
 export const ForksLink = ({ run }) =>
   html`<a class="link" ...${link(href('forks', '', { run: run.id }))}>Forks of this run</a>`;

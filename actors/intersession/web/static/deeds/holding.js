@@ -13,7 +13,9 @@ const BEFORE = [
   ['every-turn', 'every turn'],
 ];
 // Why an exchange can't be held now; '' where it can. What is no exchange, and what nobody may hold, has no such deed.
+/** @param {Run} run */
 const offersHold = run => run.kind === 'exchange' && can('exchanges.hold') && !run.held;
+/** @param {Place} place */
 export function hold(place) {
   const run = place.run.peek();
   if (!offersHold(run)) return;
@@ -39,6 +41,7 @@ export function hold(place) {
     `,
   };
 }
+/** @type {View<{ place: Place }>} */
 export const HoldButton = view(({ place }) => {
   const run = place.run.value;
   if (!offersHold(run)) return null;
@@ -61,16 +64,20 @@ export const HoldButton = view(({ place }) => {
 });
 
 // What can be done with a text that is held: by a button, or by its key.
+/** @param {Place} place @param {HeldText} held @param {string} action @param {string} said @param {object} [more] */
 const release = (place, held, action, said, more = {}) =>
   done('exchanges.release', { runId: place.run.peek().runId, action, holdId: held.holdId, ...more }, said, () =>
     place.refresh(),
   );
+/** @param {HeldText} held */
 const wouldSay = held => html`
   <p><b>${short(held.speaker)}</b> would say${held.to ? ` to ${short(held.to)}` : ''}: “${held.text}”</p>
 `;
-const sure = (title, button, action, said, body) => (place, held) => {
+/** @param {string} title @param {string} button @param {string} action @param {string} said @param {object} body */
+const sure = (title, button, action, said, body) => (/** @type {Place} */ place, /** @type {HeldText} */ held) => {
   open.value = { title, button, done: () => release(place, held, action, said), body };
 };
+/** @type {Record<string, (place: Place, held: HeldText) => void>} */
 const RELEASES = {
   u: (place, held) => sure('Let this text go on', 'Release', 'go_on', 'Released', wouldSay(held))(place, held),
   U: (place, held) => {
@@ -101,7 +108,9 @@ const RELEASES = {
     html`<p>Nothing more of it happens; what was said stays in the log.</p>`,
   ),
 };
+/** @param {Run} run */
 const heldIn = run => ask('state', { of: run.id, messages: 0 }).then(state => state.exchanges[0]?.held ?? null);
+/** @param {string} key @param {Place} place */
 export async function heldKey(key, place) {
   const run = place.run.peek();
   if (!run.held || !can('exchanges.release')) return;
@@ -109,15 +118,19 @@ export async function heldKey(key, place) {
   if (held) RELEASES[key](place, held);
 }
 
+/** @type {() => Signal<HeldText | null>} */
+const heldNow = () => signal(null);
+/** @type {View<{ place: Place }>} */
 export const Held = view(({ place }, self) => {
-  const found = (self.found ??= signal(null));
+  const state = self.once(() => ({ found: heldNow(), known: 0 }));
+  const { found } = state;
   const run = place.run.value;
-  if (!run.held) {
-    self.known = null;
+  if (!run?.held) {
+    state.known = 0;
     return null;
   }
-  if (self.known !== run.position) {
-    self.known = run.position;
+  if (state.known !== run.position) {
+    state.known = run.position;
     heldIn(run).then(
       held => {
         found.value = held;
@@ -131,6 +144,7 @@ export const Held = view(({ place }, self) => {
     release(place, held, 'go_on', 'Released').catch(error => {
       open.value = { title: 'That was not done', body: html`<p class="alert">${error.message}</p>` };
     });
+  /** @param {string} key @param {string} said @param {() => void} [act] @param {string} [look] */
   const button = (key, said, act = () => RELEASES[key](place, held), look = 'btn') => html`
     <button class=${look} type="button" aria-keyshortcuts=${key} title=${`${said} (${key})`} onClick=${act}>
       ${said}

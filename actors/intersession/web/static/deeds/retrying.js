@@ -4,6 +4,7 @@ import { counted } from '../base/words.js';
 import { open } from '../parts/window.js';
 import { can, done } from './rights.js';
 
+/** @param {{ row: Record<string, any>, after?: (() => void) }} given */
 export const RetryButton = ({ row, after }) =>
   can('deliveries.retry') && ['failed', 'unknown', 'denied'].includes(row.state)
     ? html`

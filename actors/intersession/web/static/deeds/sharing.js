@@ -24,15 +24,17 @@ const FILES = [
   ],
 ];
 // The address alone gets nothing: the page's half of the login has to go with it.
+/** @param {Happening} event @param {string} name */
 async function taken(event, name) {
   event.preventDefault();
   say(`${name} is being downloaded`);
   try {
     await download(event.currentTarget.href);
   } catch (error) {
-    say(error.message);
+    say(/** @type {Error} */ (error).message);
   }
 }
+/** @param {Place} place */
 export const files = place => {
   const run = place.run.peek();
   const at = String(place.position.peek());
@@ -63,6 +65,7 @@ export const files = place => {
     `,
   };
 };
+/** @param {{ place: Place }} given */
 export const FileButton = ({ place }) =>
   can('file')
     ? html`
@@ -76,6 +79,7 @@ export const FileButton = ({ place }) =>
       `
     : null;
 
+/** @param {Place} place */
 export const note = place => {
   const run = place.run.peek().id;
   const at = place.position.peek(); // while one writes, a place at the head goes on
@@ -98,10 +102,12 @@ export const note = place => {
     `,
   };
 };
+/** @param {{ place: Place }} given */
 export const NoteButton = ({ place }) =>
   can('notes.pin')
     ? html`<button class="btn" type="button" onClick=${() => note(place)}><${Icon} name="note" />Note</button>`
     : null;
+/** @param {{ notes: Answers.NoteAnswer[], place: Place }} given */
 export const Notes = ({ notes, place }) =>
   notes.length
     ? html`
@@ -120,17 +126,20 @@ export const Notes = ({ notes, place }) =>
       `
     : null;
 
+/** @param {string} text */
 const shell = text => `'${String(text).replaceAll("'", "'\\''")}'`;
-export const storeOf = () => (about.value.store ? ` --store ${shell(about.value.store)}` : '');
+export const storeOf = () => (about.value?.store ? ` --store ${shell(about.value?.store)}` : '');
 const quoted = JSON.stringify;
+/** @param {string} run @param {string} at */
 const asPython = (run, at) =>
   [
     'from intersession import open_log',
     '',
-    `with open_log(${quoted(about.value.store ?? 'intersession.db')}) as log:`,
+    `with open_log(${quoted(about.value?.store ?? 'intersession.db')}) as log:`,
     `    print(log.debug.state(${quoted(run)}${at ? `, at=${at}` : ''}))`,
     '',
   ].join('\n');
+/** @param {{ run: Run, at: string, fork?: string }} given */
 export const CopyButtons = ({ run, at, fork }) => html`
   <span class="group" role="group" aria-label="Copy this place">
     <button

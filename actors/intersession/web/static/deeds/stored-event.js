@@ -6,12 +6,14 @@ import { open } from '../parts/window.js';
 import { can } from './rights.js';
 
 // A secret is hidden, whoever looks. That one was looked at is recorded.
+/** @param {Answers.EventAnswer} event */
 async function reveal(event) {
   const asked = inside.fork ? { at: event.position, fork: inside.fork } : { at: event.position };
   const whole = await tell('api/reveal', asked);
   const body = html`<pre tabindex="0">${JSON.stringify(whole.data, null, 2)}</pre>`;
   return { title: `#${event.position}, with its secrets`, body };
 }
+/** @param {Answers.EventAnswer} event */
 const askFirst = event => {
   const asking = {
     title: `Reveal the secrets of #${event.position}`,
@@ -24,6 +26,7 @@ const askFirst = event => {
   };
   open.value = asking;
 };
+/** @param {{ event: Answers.EventAnswer }} given */
 export const Hidden = ({ event }) => {
   if (!event.redacted) return null;
   return html`
@@ -36,6 +39,7 @@ export const Hidden = ({ event }) => {
   `;
 };
 
+/** @param {{ event: Answers.EventAnswer }} given */
 export const Raw = ({ event }) => {
   const { data, holds, redacted, ...row } = event;
   return html`

@@ -6,13 +6,15 @@ import { BASE, coming, live, login, turnedAway } from '../asking/api.js';
 
 export const Door = view((_, self) => {
   const state = self.once(() => ({ problem: signal(''), busy: signal(false) }));
+  /** @param {Happening} event */
   const enter = async event => {
     event.preventDefault();
     state.busy.value = true;
     try {
-      await login(new FormData(event.target).get('token').trim());
+      await login(String(new FormData(event.target).get('token') ?? '').trim());
       await begin();
-    } catch (error) {
+    } catch (caught) {
+      const error = /** @type {Error & { status?: number }} */ (caught);
       state.problem.value = error.status === 401 ? 'That is not the token.' : error.message;
     }
     state.busy.value = false;

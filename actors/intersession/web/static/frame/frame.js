@@ -17,6 +17,7 @@ const NAV = [
   ['integrity', 'Integrity'],
   ['settings', 'Settings'],
 ];
+/** @type {Record<string, string>} */
 const WITHIN = { run: 'runs', diff: 'runs', session: 'sessions' };
 
 const OPERATORS = new Set(['forks', 'integrity', 'settings']);
@@ -32,14 +33,16 @@ export const Top = view((_, self) => {
   const toggle = () => {
     unfolded.value = !unfolded.value;
   };
+  /** @param {Happening} event */
   const heard = event => {
     if (event.key !== 'Escape' || !unfolded.value) return;
     fold();
     document.getElementById('menu')?.focus();
   };
+  /** @param {Happening} event */
   const find = event => {
     event.preventDefault();
-    const words = new FormData(event.target).get('words').trim();
+    const words = String(new FormData(event.target).get('words') ?? '').trim();
     if (words) {
       go(href('search', '', { words }));
       document.getElementById('main')?.focus();
@@ -75,7 +78,7 @@ export const Top = view((_, self) => {
         <kbd aria-hidden="true">/</kbd>
       </form>
       <${ProofBadge}/>
-      ${about.value && !about.value.readOnly ? html`<${Leave}/>` : null}
+      ${about.value && !about.value?.readOnly ? html`<${Leave}/>` : null}
     </header>
   `;
 });

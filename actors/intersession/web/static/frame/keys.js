@@ -2,10 +2,14 @@
 import { html } from '../base/drawing.js';
 import { isForPage, open } from '../parts/window.js';
 
+/** @param {...string} names */
 const key = (...names) => names.map(name => html`<kbd>${name}</kbd>`);
+/** @param {string} said */
 const keysOf = said => said.split(' ').map(name => (name === 'then' ? ' then ' : key(name)));
+/** @param {...[string[], string]} parts */
 const bar = (...parts) =>
   html`<span class="keybar">${parts.map(([names, said]) => html`<span>${key(...names)}${said}</span>`)}</span>`;
+/** @type {Record<string, object>} */
 export const KEYS = {
   run: bar(
     [['←', '→'], 'event'],

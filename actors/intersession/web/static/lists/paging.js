@@ -5,10 +5,12 @@ import { ask, moved } from '../asking/api.js';
 import { isForPage } from '../parts/window.js';
 
 // What tells a row from all others, whatever comes before it.
+/** @param {any} row */
 const keyOf = row => row.id ?? row.canonical ?? row.position;
 
 // The newest page, and behind it what has been read on to. Of what it reaches over, it alone says what is there still;
 // where it reaches nothing that is known, so much has come meanwhile that the list begins anew.
+/** @param {any[]} newest @param {any[]} known */
 export function joined(newest, known) {
   const last = newest.at(-1);
   const reached = last ? known.findIndex(row => keyOf(row) === keyOf(last)) : -1;
@@ -18,13 +20,15 @@ export function joined(newest, known) {
 }
 // A list that has grown so long begins anew, once nobody reads further down.
 const MOST = 600;
-const readOn = () => scrolling().find(box => box?.scrollTop > 80);
+const readOn = () => scrolling().find(box => (box?.scrollTop ?? 0) > 80);
 // Rows that come above what is read do not push it down.
+/** @param {() => void} change */
 function steady(change) {
   const box = readOn();
+  /** @param {Element} row */
   const topOf = row => row.getBoundingClientRect().top;
   const row = box && [...document.querySelectorAll('.list tbody tr')].find(one => topOf(one) > topOf(box) + 40);
-  const was = row && topOf(row);
+  const was = row ? topOf(row) : 0;
   change();
   if (row)
     requestAnimationFrame(() => {
@@ -34,16 +38,24 @@ function steady(change) {
 
 // paged(self, name, field, given): `name` is the question, `given()` what is asked for (null: nothing).
 // It is asked again when the address changes, and when the log goes on: then nothing that is shown is taken away.
+/**
+ * @param {Self} self
+ * @param {keyof Answers.Questions} name
+ * @param {string} field
+ * @param {() => Record<string, any> | null} given
+ * @param {{ fresh?: boolean }} [how]
+ */
 export function paged(self, name, field, given, { fresh = true } = {}) {
-  const state = {
+  const state = /** @type {Paged} */ ({
     rows: signal(null),
     cursor: signal(null),
     error: signal(null),
     busy: signal(false),
     sel: signal(-1),
-  };
+  });
   let asked = 0;
   let timer = 0;
+  /** @param {any[]} rows @param {any} found @param {string | null} [cursor] */
   const show = (rows, found, cursor) =>
     batch(() => {
       const chosen = state.rows.peek()?.[state.sel.peek()];
@@ -60,11 +72,12 @@ export function paged(self, name, field, given, { fresh = true } = {}) {
     if (!wanted) return show([], {}, null);
     state.busy.value = true;
     try {
+      /** @type {any} */
       const found = await ask(name, { ...wanted, cursor: more ? state.cursor.peek() : undefined });
       if (turn !== asked || self.gone) return null;
-      show(more ? [...state.rows.peek(), ...found[field]] : found[field], found, found.cursor);
+      show(more ? [...(state.rows.peek() ?? []), ...found[field]] : found[field], found, found.cursor);
     } catch (error) {
-      if (turn === asked) state.error.value = error;
+      if (turn === asked) state.error.value = /** @type {Error} */ (error);
     }
     if (turn === asked) state.busy.value = false;
     return null;
@@ -79,10 +92,11 @@ export function paged(self, name, field, given, { fresh = true } = {}) {
     if (state.busy.peek()) return later();
     const turn = asked;
     try {
-      const found = await ask(name, given());
+      /** @type {any} */
+      const found = await ask(name, given() ?? {});
       if (turn !== asked || self.gone) return null;
       const grown = found.cursor ? joined(found[field], known) : null;
-      const isLong = grown?.length > MOST;
+      const isLong = (grown?.length ?? 0) > MOST;
       if (isLong && readOn()) return null;
       if (grown && !isLong) steady(() => show(grown, found, state.cursor.peek()));
       else steady(() => show(found[field], found, found.cursor));
@@ -91,6 +105,7 @@ export function paged(self, name, field, given, { fresh = true } = {}) {
     }
     return null;
   };
+  /** @type {string | null} */
   let known = null;
   const { page } = route.peek();
   self.onEnd(
@@ -104,6 +119,7 @@ export function paged(self, name, field, given, { fresh = true } = {}) {
     }),
   );
   if (fresh) {
+    /** @type {string | null} */
     let last = null;
     self.onEnd(
       effect(() => {
@@ -117,24 +133,27 @@ export function paged(self, name, field, given, { fresh = true } = {}) {
   return state;
 }
 
+/** @param {Self} self @param {Paged} state @param {(row: any) => string} address */
 export function listKeys(self, state, address) {
+  /** @param {KeyboardEvent} event */
   const heard = event => {
     if (!isForPage(event, 'button,summary')) return;
     const rows = state.rows.peek() ?? [];
-    const to = { j: 1, k: -1 }[event.key];
+    const to = event.key === 'j' ? 1 : event.key === 'k' ? -1 : 0;
     if (to) {
       state.sel.value = Math.max(0, Math.min(rows.length - 1, state.sel.peek() + to));
       queueMicrotask(() => document.querySelector('tr.sel')?.scrollIntoView({ block: 'nearest' }));
     }
     // One that is alone is meant.
     if (event.key === 'Enter' && rows.length === 1 && state.sel.peek() < 0) state.sel.value = 0;
-    if (event.key === 'Enter' && rows[state.sel.peek()] && !event.target.closest?.('a'))
-      go(address(rows[state.sel.peek()]));
+    const isLink = event.target instanceof Element && event.target.closest('a');
+    if (event.key === 'Enter' && rows[state.sel.peek()] && !isLink) go(address(rows[state.sel.peek()]));
   };
   addEventListener('keydown', heard);
   self.onEnd(() => removeEventListener('keydown', heard));
 }
 
+/** @type {View<{ state: Paged }>} */
 export const More = view(({ state }) =>
   state.cursor.value
     ? html`

@@ -5,6 +5,7 @@ import { Failed, Loading } from '../parts/answers.js';
 import { Chosen, chosen } from './filters.js';
 import { More } from './paging.js';
 
+/** @type {View<{ name: string, state: Paged<any>, more?: string }>} */
 export const Title = view(
   ({ name, state, more }) => html`
     <div class="head">
@@ -25,6 +26,7 @@ export const Title = view(
 );
 
 // `empty` is what stands where the log has none at all: its words, or a page of them.
+/** @type {View<{ state: Paged<any>, what: string, names: string[], children: (rows: any[]) => Part, empty: Part }>} */
 export const Body = view(({ state, what, names, children, empty }) => {
   const rows = state.rows.value;
   if (state.error.value) return html`<${Failed} error=${state.error.value} retry=${() => state.load()} />`;
@@ -45,6 +47,7 @@ export const Body = view(({ state, what, names, children, empty }) => {
 
 // A table, by its columns: `[class, heading]`, with `num` as a third where it holds figures.
 // On a narrow screen each row is a card, whose parts stand in the order of the columns.
+/** @param {{ caption: string, columns: string[][], look?: string, children: Part }} given */
 export const Listed = ({ caption, columns, look, children }) => html`
   <table class=${`list ${look ?? ''}`}>
     <caption class="vh">${caption}</caption>

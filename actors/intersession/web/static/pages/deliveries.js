@@ -9,6 +9,7 @@ import { Body, Listed, Title } from '../lists/table.js';
 import { RetryButton } from '../deeds/retrying.js';
 
 const NAMES = ['words', 'to', 'person', 'failed', 'pending', 'session', 'channel', 'since'];
+/** @type {Record<string, string>} */
 const STATES = {
   done: 'delivered',
   failed: 'not delivered',
@@ -44,7 +45,7 @@ export const Deliveries = view((_, self) => {
       <${Only} name="pending">still to come<//>
     <//>
     <${Body} state=${state} what="text" names=${NAMES} empty="No text went outside yet">
-      ${rows => html`
+      ${(/** @type {Record<string, any>[]} */ rows) => html`
         <${Listed} caption="Texts that went outside, or should have, the newest first" columns=${COLUMNS}>
           ${rows.map(row => html`<${Row} key=${row.id} row=${row} state=${state} />`)}
         <//>
@@ -52,6 +53,7 @@ export const Deliveries = view((_, self) => {
     <//>
   `;
 });
+/** @param {{ row: Record<string, any>, state: Paged }} given */
 const Row = ({ row, state }) => html`
   <tr>
     <td><${Position} at=${row.position} /></td>

@@ -15,6 +15,7 @@ import { bothOf } from '../compare/paired-rows.js';
 import { PromptOfBoth, StateOfBoth } from '../compare/panel-of-both.js';
 import { provenIn } from '../compare/proven-beginning.js';
 
+/** @type {Record<string, [string, string]>} */
 const KINDS = {
   same: ['=', 'the same'],
   changed: ['≠', 'other words'],
@@ -29,7 +30,9 @@ const TOTALS = [
   ['durationMs', 'Took'],
   ['deliveries', 'Texts outside'],
 ];
+/** @type {Record<string, string>} */
 const OUTSIDE = { done: 'delivered', denied: 'forbidden', unknown: 'perhaps delivered', decided: 'waiting' };
+/** @param {string} name @param {any} value */
 function told(name, value) {
   if (value === null || value === undefined || value === '') return '–';
   if (name === 'durationMs') return took(value);
@@ -40,15 +43,19 @@ function told(name, value) {
   );
   return parts.join(', ') || '–';
 }
+/** @param {string} turn */
 const turnName = turn => turn.replace(':', ' ').replaceAll('/', ', ').replaceAll('_', ' ');
+/** @param {Answers.CutAnswer} cut */
 const edited = cut =>
   cut.edits
     .filter(edit => edit.kind !== 'agent')
     .map(edit => editName({ ...edit, value: edit.value?.replace(/[.]$/, '') }))
     .join('; ');
+/** @param {Answers.CutAnswer} cut */
 const withEdits = cut => (edited(cut) ? `, with ${edited(cut)}` : '');
 // Where the forks were cut on the way from the one to the other.
 const CALLED = ['a fork', 'a fork of a fork'];
+/** @param {Answers.CompareAnswer} found @param {SideName} side */
 function cutsOf(found, side) {
   const cuts = found.cuts.filter(cut => cut.side === side);
   if (!cuts.length) return '';
@@ -59,10 +66,12 @@ function cutsOf(found, side) {
 
 // Both are called by their first words; a fork, or another place of the same run, by what it is.
 const MOST_OF_A_TITLE = 60;
+/** @param {string} [title] */
 const quoted = title => {
   if (!title) return 'A run without words';
   return title.length > MOST_OF_A_TITLE ? `“${title.slice(0, MOST_OF_A_TITLE)}…”` : `“${title}”`;
 };
+/** @param {Answers.CompareAnswer} found @param {string} other */
 function calledIn(found, other) {
   const { a, b } = found.titles;
   if (other) return { head: `${quoted(a)} and its fork`, a: 'The run', b: 'Its fork' };
@@ -71,10 +80,27 @@ function calledIn(found, other) {
   return { head: `${quoted(a)} and ${quoted(b)}`, a: a || '(no words)', b: b || '(no words)' };
 }
 
+/**
+ * @returns {{
+ *   found: Signal<Answers.CompareAnswer | null>,
+ *   error: Signal<Error | null>,
+ *   both: Signal<Both | null>,
+ *   failed: Signal<Error | null>,
+ *   of: string,
+ * }}
+ */
+const nothingYet = () => ({
+  found: signal(null),
+  error: signal(null),
+  both: signal(null),
+  failed: signal(null),
+  of: '',
+});
 export const Diff = view((_, self) => {
   const state = self.once(() => {
-    const made = { found: signal(null), error: signal(null), both: signal(null), failed: signal(null) };
+    const made = nothingYet();
     let known = '';
+    /** @param {Answers.CompareAnswer} found @param {string} other */
     const drawn = (found, other) =>
       bothOf(found, other).then(
         both => {
@@ -114,6 +140,7 @@ export const Diff = view((_, self) => {
         );
       }),
     );
+    /** @param {KeyboardEvent} event */
     const heard = event => {
       if (event.key === '.' && isForPage(event)) next();
     };
@@ -161,7 +188,7 @@ export const Diff = view((_, self) => {
         ${found
           ? html`
               <p class="sum">
-                ${found.same
+                ${found.same || !found.firstDivergence
                   ? html`<b>Nothing differs</b> in what was said and done.`
                   : html`
                       <b>First difference: ${turnName(found.firstDivergence.turn)}</b>, ${KINDS[
@@ -210,13 +237,17 @@ const next = () => {
   }
 };
 
+/** @type {SideName[]} */
+const SIDES = ['a', 'b'];
 const TABS = [
   ['words', 'Words'],
   ['state', 'State'],
   ['lens', 'Prompts'],
 ];
+/** @param {{ found: Answers.CompareAnswer, both: Both | null, all: boolean, other: string }} given */
 const Panel = ({ found, both, all, other }) => {
   const tab = TABS.some(([name]) => name === queried('tab')) ? queried('tab') : 'words';
+  /** @param {string} name */
   const choose = name => setQuery({ tab: name === 'words' ? '' : name });
   return html`
     <aside class="panel" aria-label="What differs">
@@ -235,6 +266,7 @@ const Panel = ({ found, both, all, other }) => {
   `;
 };
 // Whether what both begin with is proven to be the same, and how much that is.
+/** @type {View<{ found: Answers.CompareAnswer, both: Both | null, other: string }>} */
 const Prefix = view(({ found, both, other }) => {
   const said = provenIn(found, both, other);
   if (!said) return null;
@@ -247,6 +279,9 @@ const Prefix = view(({ found, both, other }) => {
   `;
 });
 
+/**
+ * @param {{ found: Answers.CompareAnswer, other: string, called: Record<string, string>, both: Both | null }} given
+ */
 const Totals = ({ found, other, called, both }) => html`
   <table class="list compare">
     <caption class="vh">What came of both</caption>
@@ -259,7 +294,7 @@ const Totals = ({ found, other, called, both }) => html`
       </tr>
     </thead>
     <tbody>
-      ${['a', 'b'].map(
+      ${SIDES.map(
         side => html`
           <tr>
             <th scope="row">
@@ -288,6 +323,7 @@ const Totals = ({ found, other, called, both }) => html`
     </tbody>
   </table>
 `;
+/** @param {{ found: Answers.CompareAnswer, all: boolean, other: string }} given */
 const Parts = ({ found, all, other }) => {
   const shown = found.turns.filter(turn => all || turn.kind !== 'same');
   const same = found.turns.length - found.turns.filter(turn => turn.kind !== 'same').length;
@@ -309,11 +345,13 @@ const Parts = ({ found, all, other }) => {
     ${all ? null : html`<p class="as">${counted(same, 'part')} the same.</p>`}
   `;
 };
+/** @param {Record<string, any>} it @param {string} fork */
 const where = (it, fork) =>
   html`<a class="num-link" ...${link(href('log', '', { at: it.place.position, fork }))}>#${it.place.position}</a>`;
+/** @param {{ turn: Answers.TurnAnswer, other: string }} given */
 const Part = ({ turn, other }) => {
   const words = turn.differs?.find(one => one.field === 'text')?.words;
-  const it = turn.a ?? turn.b;
+  const it = turn.a ?? turn.b ?? {};
   const rest = (turn.differs ?? []).filter(one => one.field !== 'text');
   return html`
     <p class="small muted">
@@ -324,7 +362,7 @@ const Part = ({ turn, other }) => {
     ${words
       ? html`
           <p>
-            ${words.map(one =>
+            ${words.map((/** @type {{ of: string, text: string }} */ one) =>
               one.of === 'a'
                 ? html`<del>${one.text}</del>`
                 : one.of === 'b'

@@ -12,10 +12,14 @@ import { copy, open, say } from '../parts/window.js';
 import { Listed } from '../lists/table.js';
 import { can } from '../deeds/rights.js';
 
+/** @param {string} text */
 const shell = text => `'${String(text).replaceAll("'", "'\\''")}'`;
 // An agent of the host that answers for itself is nothing otherwise.
+/** @param {Answers.ForkEdit[]} edits */
 const notable = edits => edits.filter(({ kind, key, value }) => kind !== 'agent' || key !== value);
+/** @type {Record<string, string>} */
 const STATES = { closed: '', open: 'goes on', running: 'goes on', diverged: '' };
+/** @param {Answers.OutcomeAnswer} one */
 const outcome = one =>
   [
     STATES[one.state] ?? one.state,
@@ -27,9 +31,16 @@ const outcome = one =>
     .join(', ')
     .replaceAll('_', ' ');
 // Where a fork left its recording: what differs there, as it was and as it is.
+/** @param {Record<string, any>} left */
 const partsOf = left =>
-  left.differs.map(one => `${one.part}\n  then: ${one.then ?? 'nothing'}\n  now: ${one.now ?? 'nothing'}`).join('\n');
+  left.differs
+    .map(
+      (/** @type {Differs} */ one) =>
+        `${one.part}\n  then: ${one.then ?? 'nothing'}\n  now: ${one.now ?? 'nothing'}`,
+    )
+    .join('\n');
 // What is said of the log behind the cut is left to its number.
+/** @param {string} text */
 const wordsOf = text =>
   text
     .replace(/(, at #\d+)?, and [\d,]+ events? of the log later$/, '')
@@ -44,14 +55,24 @@ const COLUMNS = [
 ];
 
 // A fork of a fork stands below the one that it was made of.
+/** @typedef {Answers.ForkAnswer & { depth: number }} Hung */
+/** @type {(forks: Answers.ForkAnswer[], parent?: string, depth?: number) => Hung[]} */
 const tree = (forks, parent, depth = 0) =>
   forks
     .filter(one => (depth ? one.parent === parent : !forks.some(other => other.id === one.parent)))
     .flatMap(one => [{ ...one, depth }, ...tree(forks, one.id, depth + 1)]);
 
+/**
+ * @returns {{
+ *   found: Signal<Answers.ForksAnswer | null>,
+ *   error: Signal<Error | null>,
+ *   load: (run: string | null) => unknown,
+ * }}
+ */
+const nothingYet = () => ({ found: signal(null), error: signal(null), load: () => null });
 export const Forks = view((_, self) => {
   const state = self.once(() => {
-    const made = { found: signal(null), error: signal(null) };
+    const made = nothingYet();
     made.load = run =>
       ask('forks', { run }).then(
         found => {
@@ -62,6 +83,7 @@ export const Forks = view((_, self) => {
           made.error.value = error;
         },
       );
+    /** @type {{ run: string | null } | null} */
     let known = null;
     self.onEnd(
       effect(() => {
@@ -78,6 +100,7 @@ export const Forks = view((_, self) => {
   const again = () => state.load(queried('run'));
   if (state.error.value) return html`<${Failed} title="Forks" error=${state.error.value} retry=${again} />`;
   if (!found) return html`<${Loading}/>`;
+  /** @param {Answers.ForkAnswer} fork */
   const remove = fork => {
     open.value = {
       title: 'Delete this fork',
@@ -125,8 +148,8 @@ export const Forks = view((_, self) => {
               touched, and nothing of a fork reaches anybody. Open a run, go to a place, then <b>Fork here</b>; or:
             </p>
             <pre>
-              intersession fork RUN --at RUN@turn:2${about.value.store
-                ? ` --store ${shell(about.value.store)}`
+              intersession fork RUN --at RUN@turn:2${about.value?.store
+                ? ` --store ${shell(about.value?.store)}`
                 : ''}
             </pre>
           </div>
@@ -134,18 +157,19 @@ export const Forks = view((_, self) => {
   `;
 });
 
+/** @param {{ fork: Answers.ForkAnswer & { depth: number }, remove: (fork: Answers.ForkAnswer) => void }} given */
 const Row = ({ fork, remove }) => html`
   <tr>
     <td class=${`all deep-${Math.min(fork.depth, 4)}`}>
       ${fork.problem
         ? html`<span class="mono">${fork.id.slice(0, 8)}</span>`
         : html`
-            <a class="t" title=${fork.title} ...${link(href('run', fork.outcome.run, { fork: fork.id }))}>
+            <a class="t" title=${fork.title} ...${link(href('run', fork.outcome?.run, { fork: fork.id }))}>
               ${fork.depth ? '└ ' : ''}
               ${fork.title || html`<span class="mono">${fork.id.slice(0, 8)}</span>`}
             </a>
             <span class="why">
-              <span class="mono">${fork.id.slice(0, 8)}</span> of <span class="mono">${fork.run.slice(0, 8)}</span>,
+              <span class="mono">${fork.id.slice(0, 8)}</span> of <span class="mono">${fork.run?.slice(0, 8)}</span>,
               by ${fork.by}, <${Moment} ms=${fork.timeMs} />
             </span>
           `}
@@ -156,7 +180,7 @@ const Row = ({ fork, remove }) => html`
         ${fork.problem
           ? null
           : html`
-              <a class="btn" ...${link(href('diff', '', { a: fork.run, b: fork.outcome.run, other: fork.id }))}>
+              <a class="btn" ...${link(href('diff', '', { a: fork.run, b: fork.outcome?.run, other: fork.id }))}>
                 Compare
               </a>
             `}
@@ -183,6 +207,7 @@ const Row = ({ fork, remove }) => html`
     </td>
   </tr>
 `;
+/** @param {{ fork: MadeFork, edits?: Answers.ForkEdit[] }} given */
 const What = ({ fork, edits = notable(fork.edits) }) => html`
   <td class="all" title=${fork.place.text}>
     <span class="two">${capital(wordsOf(fork.place.text))}</span>

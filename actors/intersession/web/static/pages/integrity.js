@@ -7,15 +7,17 @@ import { Shield } from '../parts/icons.js';
 import { Position, Time } from '../parts/moments.js';
 import { Said } from '../parts/texts.js';
 
+/** @param {Record<string, any>} given */
 const checkpoints = ({ taken, upTo, up_to: until }) =>
   taken ? `${counted(taken, 'checkpoint')}, true up to #${upTo ?? until}` : 'none was taken';
+/** @param {Record<string, any>} given */
 const covered = ({ checkpoint, signed, published }) =>
   checkpoint
     ? `covered by the checkpoint of #${checkpoint}, ${signed || published ? 'proven' : 'neither signed nor published'}`
     : 'covered by no checkpoint';
 const NOT_YOURS = { status: 403, message: "Whether the whole log is as it was written is the operator's to see." };
 export const Integrity = view((_, self) => {
-  const busy = (self.busy ??= signal(false));
+  const busy = self.once(() => signal(false));
   const found = proof.value;
   const now = async () => {
     busy.value = true;
@@ -23,7 +25,7 @@ export const Integrity = view((_, self) => {
     busy.value = false;
   };
   if (!about.value) return html`<${Loading}/>`;
-  if (!about.value.isOperator) return html`<${Failed} title="Integrity" error=${NOT_YOURS} />`;
+  if (!about.value?.isOperator) return html`<${Failed} title="Integrity" error=${NOT_YOURS} />`;
   if (!found) return html`<${Loading}/>`;
   const good = found.ok === true;
   return html`
@@ -41,14 +43,14 @@ export const Integrity = view((_, self) => {
         ${found.problem
           ? html`<p class="alert"><b>It could not be verified.</b> ${found.problem}</p>`
           : found.ok === null
-            ? html`<p>It is large, so it is verified when you say so. ${counted(found.head, 'event')}.</p>`
+            ? html`<p>It is large, so it is verified when you say so. ${counted(found.head ?? 0, 'event')}.</p>`
             : html`
                 <p class=${`rec ${good ? 'ok' : 'no'}`}>
                   <${Shield} ok=${good} />
                   <b>${good ? 'As it was written' : 'Not as it was written'}</b> ${counted(
-                    found.events,
+                    found.events ?? 0,
                     'event',
-                  )} in ${counted(found.streams, 'stream')},
+                  )} in ${counted(found.streams ?? 0, 'stream')},
                   to #${found.verifiedTo} of #${found.head}
                 </p>
               `}
@@ -82,11 +84,11 @@ export const Integrity = view((_, self) => {
                   ${checkpoints(found.checkpoints)}
                 </dd>
                 <dt>Head</dt>
-                <dd class="mono">${found.logHead.hash}</dd>
+                <dd class="mono">${found.logHead?.hash}</dd>
                 <dt>Erased</dt>
-                <dd>${counted(found.erased, 'payload')}</dd>
+                <dd>${counted(found.erased ?? 0, 'payload')}</dd>
               </dl>
-              ${found.erasures.map(
+              ${found.erasures?.map(
                 one => html`
                   <p class="small">
                     <${Position} at=${one.position} /> <${Time} ms=${one.time} dated=${true} /> ${one.by} erased
@@ -99,7 +101,7 @@ export const Integrity = view((_, self) => {
             </section>
             <section>
               <h2>What is not proven</h2>
-              <ul class="dots">${found.unproven.map(said => html`<li><${Said} text=${said} /></li>`)}</ul>
+              <ul class="dots">${found.unproven?.map(said => html`<li><${Said} text=${said} /></li>`)}</ul>
             </section>
             <section>
               <h2>Prove more</h2>

@@ -23,38 +23,49 @@ const COLUMNS = [
   ['w-words', 'Words'],
 ];
 
+/** @typedef {Answers.EventAnswer & { error?: undefined }} Found */
+/**
+ * @returns {{
+ *   shown: Signal<Found | { error: Error, position?: undefined } | null>,
+ *   box: { current: HTMLElement | null },
+ *   at: string,
+ *   picked: boolean,
+ * }}
+ */
+const nobody = () => ({ shown: signal(null), box: createRef(), at: '', picked: false });
 export const Log = view((_, self) => {
-  const state = self.once(() =>
-    paged(self, 'events', 'events', () => ({
+  const chosen = self.once(() => ({
+    ...nobody(),
+    state: paged(self, 'events', 'events', () => ({
       ...given(['stream', 'kind', 'session', 'since']),
       until: queried('until') || queried('at'),
       receipts: asksForReceipts() ? null : 'false',
     })),
-  );
-  const shown = (self.shown ??= signal(null));
-  const box = (self.box ??= createRef());
+  }));
+  const { state, shown, box } = chosen;
   // The event that is chosen stands in the address: `event`, or the place that the list begins at.
   const at = queried('event') || queried('at');
-  if (self.at !== at) {
-    self.at = at;
+  if (chosen.at !== at) {
+    chosen.at = at;
     if (!at) shown.value = null;
     else
       ask('event', { at }).then(
         found => {
-          if (self.at === at) shown.value = found;
+          if (chosen.at === at) shown.value = found;
         },
         error => {
-          if (self.at === at) shown.value = { error };
+          if (chosen.at === at) shown.value = { error };
         },
       );
   }
+  /** @param {Answers.EventListed} row */
   const pick = row => {
-    self.picked = true;
+    chosen.picked = true;
     setQuery({ event: row.position });
   };
   // On a narrow screen it stands above the list: whoever has chosen it is taken there, once it is drawn.
-  if (self.picked && shown.value) {
-    self.picked = false;
+  if (chosen.picked && shown.value) {
+    chosen.picked = false;
     requestAnimationFrame(() => box.current?.scrollIntoView({ block: 'nearest' }));
   }
   const close = () => setQuery({ event: '', at: '' });
@@ -72,7 +83,7 @@ export const Log = view((_, self) => {
     <div class=${event ? 'work events' : ''}>
       <div>
         <${Body} state=${state} what="event" names=${NAMES} empty="This log is empty">
-          ${rows => html`
+          ${(/** @type {Answers.EventListed[]} */ rows) => html`
             <${Listed} caption="Events, the newest first" columns=${COLUMNS} look="dense">
               ${rows.map(
                 row => html`
@@ -96,9 +107,11 @@ export const Log = view((_, self) => {
     </div>
   `;
 });
+/** @param {{ row: Answers.EventListed, sel: boolean, pick: (row: Answers.EventListed) => void }} given */
 const Row = ({ row, sel, pick }) => {
+  /** @param {Happening} event */
   const open = event => {
-    if (!event.target.closest('button') && !getSelection().toString()) pick(row);
+    if (!event.target.closest('button') && !String(getSelection())) pick(row);
   };
   return html`
     <tr class=${sel ? 'sel' : ''} aria-current=${sel ? 'true' : null} onClick=${open}>
@@ -110,11 +123,13 @@ const Row = ({ row, sel, pick }) => {
     </tr>
   `;
 };
+/** @param {string} stream */
 const streamName = stream => {
   const [kind, ...rest] = stream.split(':');
   const name = rest.join(':');
   return kind === 'session' ? short(name) : name ? `${kind}:${name.slice(0, 8)}` : kind;
 };
+/** @param {Answers.EventListed} row */
 const between = row =>
   row.who
     ? html`

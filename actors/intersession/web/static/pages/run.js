@@ -19,6 +19,7 @@ import { Paper } from '../run/printed.js';
 import { FORMS, keys, mark } from '../run/run-keys.js';
 import { Slider } from '../run/slider.js';
 
+/** @type {View<{ id: string }>} */
 export const Run = view(({ id }, self) => {
   const state = self.once(() => {
     const made = { place: new Place(id, self), hidden: signal(new Set()) };
@@ -62,6 +63,7 @@ export const Run = view(({ id }, self) => {
     </div>
   `;
 });
+/** @param {{ place: Place, table: boolean, timed: boolean }} given */
 const Bar = ({ place, table, timed }) => {
   const run = place.run.value;
   const drawn = [
@@ -72,7 +74,9 @@ const Bar = ({ place, table, timed }) => {
     ['order', 'Order'],
     ['time', 'Time'],
   ];
+  /** @param {string} name */
   const show = name => setQuery({ view: name === 'table' ? 'table' : '' });
+  /** @param {string} name */
   const scale = name => setQuery({ scale: name === 'time' ? 'time' : '' });
   return html`
     <div class="bar">
@@ -87,6 +91,7 @@ const Bar = ({ place, table, timed }) => {
     </div>
   `;
 };
+/** @param {{ place: Place }} given */
 const Chips = ({ place }) => {
   const run = place.run.value;
   const marked = queried('mark');
@@ -128,6 +133,7 @@ const Chips = ({ place }) => {
   `;
 };
 
+/** @param {{ run: Run, place: Place }} given */
 const Head = ({ run, place }) => {
   const [first, rest] = ended(run);
   const asker = run.kind === 'run' ? null : run.requester;
@@ -148,7 +154,7 @@ const Head = ({ run, place }) => {
             : person
               ? html`<${Who} lane=${person} /> asked `
               : null}
-          <${Who} lane=${laneOf(run.target)} />
+          <${Who} lane=${laneOf(run.target ?? '')} />
           ${run.turns !== undefined ? `: ${counted(run.turns, 'turn')}` : ''}, ${lasted(run)}. <b
             class=${failed(run) ? 'bad' : ''}>
             ${run.state === 'open' ? html`<span class="dot on"></span>` : null}

@@ -41,18 +41,20 @@ const COLUMNS = [
   ['w-took', 'Took', 'num'],
   ['w-began', 'Began', 'num'],
 ];
+/** @type {Record<string, [string, string]>} */
 const ONLY = { m: ['smell', 'true'], u: ['failed', 'true'], i: ['end', 'turn_limit'], o: ['unfinished', 'true'] };
+/** @param {Answers.ListedRun} run */
 const address = run => href('run', run.id);
 
+/** @type {() => Signal<string[]>} */
+const noneYet = () => signal([]);
 export const Runs = view((_, self) => {
-  const state = self.once(() => {
-    const made = paged(self, 'runs', 'runs', () => given(NAMES));
-    listKeys(self, made, address);
-    return made;
-  });
-  const picked = (self.picked ??= signal([]));
-  if (!self.heard) {
-    self.heard = event => {
+  const { state, picked } = self.once(() => {
+    const state = paged(self, 'runs', 'runs', () => given(NAMES));
+    listKeys(self, state, address);
+    const picked = noneYet();
+    /** @param {KeyboardEvent} event */
+    const heard = event => {
       if (!isForPage(event)) return;
       const only = ONLY[event.key];
       if (only) {
@@ -66,9 +68,10 @@ export const Runs = view((_, self) => {
       picked.value = [...picked.peek().filter(id => id !== run.id), run.id].slice(-2);
       if (picked.peek().length === 2) go(href('diff', '', { a: picked.peek()[0], b: picked.peek()[1] }));
     };
-    addEventListener('keydown', self.heard);
-    self.onEnd(() => removeEventListener('keydown', self.heard));
-  }
+    addEventListener('keydown', heard);
+    self.onEnd(() => removeEventListener('keydown', heard));
+    return { state, picked };
+  });
   return html`
     <${Title} name="Runs" state=${state} />
     <${Filters} names=${NAMES}>
@@ -86,7 +89,7 @@ export const Runs = view((_, self) => {
       </span>
     <//>
     <${Body} state=${state} what="run" names=${NAMES} empty=${html`<${None} state=${state} />`}>
-      ${rows => html`
+      ${(/** @type {Answers.ListedRun[]} */ rows) => html`
         <${Listed} caption="Runs, the newest first" columns=${COLUMNS} look="runs">
           ${rows.flatMap((run, place) => [
             isOtherDay(run, rows[place - 1])
@@ -109,7 +112,9 @@ export const Runs = view((_, self) => {
     <//>
   `;
 });
+/** @param {Answers.ListedRun} run @param {Answers.ListedRun} [before] */
 const isOtherDay = (run, before) => !before || day(run.began) !== day(before.began);
+/** @param {{ state: Paged }} given */
 const None = ({ state }) =>
   state.answer?.imported ? html`<${NoneImported}/>` : html`<${NoneYet}/>`;
 const NoneImported = () => html`
@@ -133,14 +138,16 @@ const NoneYet = () => html`
 `;
 
 const MOST_NAMED = 8; // of who took part; of one more, or of fewer, all
+/** @param {{ run: Answers.ListedRun, sel: boolean, picked: boolean }} given */
 const Row = ({ run: found, sel, picked }) => {
   const run = { ...found, lanes: coloured(found.lanes) };
   const left = run.lanes.length > MOST_NAMED + 1 ? run.lanes.length - MOST_NAMED : 0;
   const [first, rest] = ended(run);
   const bad = failed(run);
   const smells = [...new Map((run.smells ?? []).map(smell => [smell.code, smell])).values()];
+  /** @param {Happening} event */
   const open = event => {
-    if (!event.target.closest('a') && !getSelection().toString()) go(address(run));
+    if (!event.target.closest('a') && !String(getSelection())) go(address(run));
   };
   return html`
     <tr class=${sel ? 'sel' : ''} aria-selected=${sel ? 'true' : null} onClick=${open}>

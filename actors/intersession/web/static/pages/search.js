@@ -11,6 +11,7 @@ import { paged } from '../lists/paging.js';
 import { Body, Listed, Title } from '../lists/table.js';
 
 // Where words were said first, in its run. An import's transcripts name none: there it is the run that had them next.
+/** @param {string} words */
 async function originOf(words) {
   const found = await ask('origin', { words });
   const { first } = found;
@@ -21,9 +22,11 @@ async function originOf(words) {
 }
 
 // Who said it first: the words as they stand, else the longest part of them that anybody said.
+/** @type {() => Signal<Awaited<ReturnType<typeof originOf>> | null>} */
+const nothingYet = () => signal(null);
 const First = view((_, self) => {
   const state = self.once(() => {
-    const made = { found: signal(null) };
+    const made = { found: nothingYet() };
     let known = '';
     self.onEnd(
       effect(() => {
@@ -46,7 +49,7 @@ const First = view((_, self) => {
   const first = found?.first;
   if (!first) return null;
   const address = first.runId
-    ? href('run', first.runId, { at: first.inRun ?? first.position })
+    ? href('run', first.runId, { at: 'inRun' in first ? first.inRun : first.position })
     : href('session', first.sessionKey, { at: first.position });
   return html`
     <p class="note first">
@@ -94,7 +97,7 @@ export const Search = view((_, self) => {
     <//>
     <${First}/>
     <${Body} state=${state} what="message or event" names=${NAMES} empty=${html`<${None}/>`}>
-      ${rows => html`
+      ${(/** @type {Answers.HitAnswer[]} */ rows) => html`
         <${Listed} caption="Where the words stand, the newest first" columns=${COLUMNS} look="low">
           ${rows.map(hit => html`<${Row} key=${hit.position} hit=${hit} terms=${terms} />`)}
         <//>
@@ -108,6 +111,7 @@ const None = () => html`
     <p class="muted">Write some words above. All of them stand in what is found.</p>
   </div>
 `;
+/** @param {{ hit: Answers.HitAnswer, terms: Terms }} given */
 const Row = ({ hit, terms }) => {
   const { runId, sessionKey, position: at } = hit;
   const words = marked(hit.snippet, terms);

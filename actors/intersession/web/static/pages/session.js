@@ -11,12 +11,14 @@ import { Text } from '../lists/filters.js';
 import { More, paged } from '../lists/paging.js';
 
 // Why a session is on no list any more; what was said in it stays.
+/** @type {Record<string, string>} */
 const LEFT = {
   deleted: 'off the list: it was deleted',
   cleanup: 'off the list: its work was done',
   expired: 'off the list: it was idle long enough',
   reset: 'off the list: it was reset',
 };
+/** @param {Record<string, any>} session */
 const whyLeft = ({ archived, archivedBy }) =>
   `${LEFT[archived] ?? archived}${archivedBy ? ` by ${archivedBy}` : ''}`;
 const AtFilter = () => html`
@@ -24,15 +26,29 @@ const AtFilter = () => html`
     <${Text} name="at" label="As it stood at, a time or #" wide />
   </div>
 `;
+/**
+ * @returns {{
+ *   found: Signal<Answers.StateAnswer | null>,
+ *   error: Signal<Error | null>,
+ *   at: string,
+ *   asked: number,
+ *   began: boolean,
+ * }}
+ */
+const nothingYet = () => ({ found: signal(null), error: signal(null), at: '', asked: 0, began: false });
+/** @type {View<{ id: string }>} */
 export const Session = view(({ id }, self) => {
-  const state = self.once(() => ({ found: signal(null), error: signal(null) }));
-  const runs = (self.once2 ??= paged(self, 'runs', 'runs', () => ({ session: id, limit: 20 })));
+  const state = self.once(() => ({
+    ...nothingYet(),
+    runs: paged(self, 'runs', 'runs', () => ({ session: id, limit: 20 })),
+  }));
+  const { runs } = state;
   const load = async () => {
     const at = queried('at');
-    const turn = (self.asked = (self.asked ?? 0) + 1);
+    const turn = ++state.asked;
     try {
       const found = await ask('state', { of: id, at, messages: 300 });
-      if (turn !== self.asked) return;
+      if (turn !== state.asked) return;
       batch(() => {
         state.found.value = found;
         state.error.value = null;
@@ -40,12 +56,15 @@ export const Session = view(({ id }, self) => {
       state.at = at;
     } catch (error) {
       // What is shown of this place stays, where only what came since can't be read.
-      if (turn === self.asked && !(state.found.peek() && state.at === at)) state.error.value = error;
+      if (turn === state.asked && !(state.found.peek() && state.at === at))
+        state.error.value = /** @type {Error} */ (error);
     }
   };
-  if (!self.began) {
-    self.began = true;
+  if (!state.began) {
+    state.began = true;
+    /** @type {string | null} */
     let head = null;
+    /** @type {string | null | undefined} */
     let at;
     let timer = 0;
     self.onEnd(
@@ -66,7 +85,7 @@ export const Session = view(({ id }, self) => {
     self.onEnd(() => clearTimeout(timer));
   }
   const found = state.found.value;
-  const session = found?.sessions[0];
+  const session = /** @type {Spoken | undefined} */ (found?.sessions[0]);
   if (state.error.value)
     return html`
       <${Failed} title="The session can't be shown" error=${state.error.value} retry=${load} />
@@ -107,7 +126,7 @@ export const Session = view(({ id }, self) => {
                   key=${message.id}
                   message=${message}
                   owner=${session.key}
-                  given=${runId => html`
+                  given=${(/** @type {string} */ runId) => html`
                     <a
                       class="num-link"
                       title=${`What ${short(session.key)} had been given`}
@@ -145,7 +164,7 @@ export const Session = view(({ id }, self) => {
           <div class="sec runlist">
             <h2>Runs it took part in</h2>
             ${(runs.rows.value ?? []).map(
-              run => html`
+              (/** @type {Answers.ListedRun} */ run) => html`
                 <p key=${run.id}>
                   <a class="t link" ...${link(href('run', run.id))}>${run.title || run.id}</a>
                   <br/>

@@ -17,6 +17,7 @@ const COLUMNS = [
   ['w-took', 'Tokens', 'num'],
   ['w-moment', 'Updated', 'num'],
 ];
+/** @param {Record<string, any>} row */
 const address = row => href('session', row.canonical, { at: queried('at') });
 
 export const Sessions = view((_, self) => {
@@ -34,7 +35,7 @@ export const Sessions = view((_, self) => {
       <${Text} name="at" label="As of, a time or #" />
     <//>
     <${Body} state=${state} what="session" names=${NAMES} empty="No sessions in this log yet">
-      ${rows => html`
+      ${(/** @type {Record<string, any>[]} */ rows) => html`
         <${Listed} caption="Sessions, the most recently active first" columns=${COLUMNS}>
           ${rows.map(
             (row, place) => html`<${Row} key=${row.canonical} row=${row} sel=${place === state.sel.value} />`,
@@ -44,7 +45,9 @@ export const Sessions = view((_, self) => {
     <//>
   `;
 });
+/** @param {{ row: Record<string, any>, sel: boolean }} given */
 const Row = ({ row, sel }) => {
+  /** @param {Happening} event */
   const open = event => {
     if (!event.target.closest('a')) go(address(row));
   };
@@ -71,10 +74,12 @@ const Row = ({ row, sel }) => {
     </tr>
   `;
 };
+/** @param {number} filled */
 const fullness = filled => (filled > 100 ? 'window full: the oldest is left out' : `window ${filled} % full`);
+/** @param {Record<string, any>} row */
 const lastSaid = row => {
   const last = row.messages?.at(-1);
   if (!last) return '';
   if (typeof last.content === 'string') return last.content;
-  return (last.content ?? []).map(block => block.text ?? block.name ?? '').join(' ');
+  return (last.content ?? []).map((/** @type {Block} */ block) => block.text ?? block.name ?? '').join(' ');
 };

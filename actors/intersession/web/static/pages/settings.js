@@ -5,11 +5,13 @@ import { Failed, Loading } from '../parts/answers.js';
 import { Position, Time } from '../parts/moments.js';
 import { Listed } from '../lists/table.js';
 
+/** @type {(value: any, path?: string) => [string, any][]} */
 const flat = (value, path = '') =>
   value && typeof value === 'object' && !Array.isArray(value) && Object.keys(value).length
     ? Object.entries(value).flatMap(([name, item]) => flat(item, path ? `${path}.${name}` : name))
     : [[path, value]];
 // As JSON where it has parts; on lines of its own where one would be long.
+/** @param {any} value */
 const written = value => {
   if (typeof value === 'string') return value;
   const line = JSON.stringify(value);
@@ -19,9 +21,23 @@ const COLUMNS = [
   ['w-key', 'Setting'],
   ['w-words', 'In force'],
 ];
+/**
+ * @returns {{
+ *   found: Signal<Answers.SettingsAnswer | null>,
+ *   error: Signal<Error | null>,
+ *   words: Signal<string>,
+ *   load: () => unknown,
+ * }}
+ */
+const nothingYet = () => ({
+  found: signal(null),
+  error: signal(null),
+  words: signal(''),
+  load: () => null,
+});
 export const Settings = view((_, self) => {
   const state = self.once(() => {
-    const made = { found: signal(null), error: signal(null), words: signal('') };
+    const made = nothingYet();
     made.load = () =>
       ask('settings').then(
         found => {

@@ -5,6 +5,7 @@ import { about } from '../asking/about.js';
 import { Said } from './texts.js';
 
 // `title` is the heading of a page that has nothing else.
+/** @param {{ error: { message: string, status?: number }, retry?: (() => void), title?: string }} given */
 export const Failed = ({ error, retry, title }) => html`
   <div class="empty" role="alert">
     ${title ? html`<h1>${title}</h1>` : null}

@@ -8,10 +8,13 @@ const UNSPACED = new RegExp(
     '\\u{20000}-\\u{3134f}]+)',
   'u',
 );
+/** @param {string} text */
 const folded = text => text.normalize('NFKC').toLowerCase().replaceAll('ß', 'ss').replaceAll('ς', 'σ');
 
 // `whole` are words, `begun` what words begin with (`word*`), `pairs` what stands anywhere in a script without spaces.
+/** @param {string} asked */
 export function termsOf(asked) {
+  /** @type {Terms} */
   const terms = { whole: new Set(), begun: [], pairs: [] };
   for (const [, word, star] of folded(asked).matchAll(new RegExp(`${WORDS.source}([*]?)`, 'gu'))) {
     const pieces = word.split(UNSPACED).filter(Boolean);
@@ -26,9 +29,11 @@ export function termsOf(asked) {
   }
   return terms;
 }
+/** @param {string} piece @param {{ whole: Set<string>, begun: string[] }} given */
 const isAsked = (piece, { whole, begun }) => whole.has(piece) || begun.some(one => piece.startsWith(one));
 
 // A run of letters in a script without spaces, parted where two of them were looked for.
+/** @param {string} piece @param {string[]} pairs */
 function parted(piece, pairs) {
   const letters = [...piece];
   const on = letters.map(() => false);
@@ -36,13 +41,15 @@ function parted(piece, pairs) {
     letters.forEach((_, at) => {
       if (pair.every((letter, step) => letters[at + step] === letter)) on.fill(true, at, at + pair.length);
     });
+  /** @type {[string, boolean][]} */
   const parts = [];
   letters.forEach((letter, at) => {
-    if (at && on[at] === on[at - 1]) parts.at(-1)[0] += letter;
+    if (at && on[at] === on[at - 1]) parts[parts.length - 1][0] += letter;
     else parts.push([letter, on[at]]);
   });
   return parts;
 }
+/** @param {string} word @param {Terms} terms */
 function partsOf(word, terms) {
   return word
     .split(UNSPACED)
@@ -51,6 +58,7 @@ function partsOf(word, terms) {
       UNSPACED.test(piece) ? parted(piece, terms.pairs) : [[piece, isAsked(folded(piece), terms)]],
     );
 }
+/** @param {string} text @param {Terms} terms */
 export const marked = (text, terms) =>
   text
     .split(WORDS)

@@ -1,6 +1,7 @@
 // Icons: none is read out, the words beside them say it.
 import { html } from '../base/drawing.js';
 
+/** @type {Record<string, string>} */
 const ICONS = {
   search: 'M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10Zm4-1 3 3',
   shield: 'M8 1.5 13.5 3.5v4c0 3.5-2.3 5.8-5.5 7-3.2-1.2-5.5-3.5-5.5-7v-4Z',
@@ -19,8 +20,10 @@ const ICONS = {
   menu: 'M2 4h12M2 8h12M2 12h12',
   out: 'M6 2H3v12h3M10 5l3 3-3 3M13 8H6',
 };
+/** @param {{ name: string }} given */
 export const Icon = ({ name }) =>
   html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d=${ICONS[name]} /></svg>`;
+/** @param {{ ok: boolean }} given */
 export const Shield = ({ ok }) => html`
   <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
     <path d=${ICONS.shield} />

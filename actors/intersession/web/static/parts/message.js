@@ -6,6 +6,7 @@ import { hueOf } from './hues.js';
 import { Time } from './moments.js';
 import { laneOf } from './speakers.js';
 
+/** @param {string} key */
 const hue = key => {
   return hueOf(laneOf(key));
 };
@@ -13,6 +14,7 @@ const hue = key => {
 // What a tool was given or gave, which is often long: its beginning, and all of it when asked for.
 const LINES = 8;
 const LETTERS = 600;
+/** @type {View<{ text: string }>} */
 const Long = view(({ text }, self) => {
   const whole = self.once(() => signal(false));
   const begins = text.split('\n').slice(0, LINES).join('\n').slice(0, LETTERS);
@@ -31,11 +33,23 @@ const Long = view(({ text }, self) => {
 });
 
 // What an agent is said to have said and no run of it made (`chat.inject`) has the name of who wrote it.
+/** @param {Record<string, any>} [origin] */
 const injected = origin =>
   origin?.kind === 'internal_system' ? `in the words of ${origin.editedBy ?? 'the operator'}` : '';
 
 // What a message says of itself: who said it, and to whom. `given` leads to what its speaker had been given,
 // `caller` is who called, where that was by no session: the message itself does not say it.
+/**
+ * @param {{
+ *   message: Message,
+ *   owner: string,
+ *   at?: number,
+ *   turn?: string,
+ *   isNew?: boolean,
+ *   given?: ((runId: string) => Part),
+ *   caller?: string | null,
+ * }} given
+ */
 export const Message = ({ message, owner, at, turn, isNew, given: prompt, caller }) => {
   const origin = message.provenance;
   const from = origin?.sourceSessionKey;

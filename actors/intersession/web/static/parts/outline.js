@@ -4,6 +4,7 @@ import { counted, failed } from '../base/words.js';
 import { hueOf } from './hues.js';
 
 // The outline of a run: upper row asks, lower row is asked. The same marks stand on its slider.
+/** @param {string} letter @param {number} x @param {number} y */
 export const tickShape = (letter, x, y) => {
   switch (letter) {
     case 'p':
@@ -19,12 +20,14 @@ export const tickShape = (letter, x, y) => {
   }
 };
 const LIVE = 6; // what the dot of an open run needs behind the line's end
+/** @param {{ run: Answers.ListedRun }} given */
 export const Outline = ({ run }) => {
   const ticks = run.outline ?? [];
   const wide = Math.max(ticks.length * 12 + 8, 24);
   const isOpen = run.state === 'open';
   const fit = Math.min(wide, 184);
   const step = (fit - 12) / Math.max(ticks.length, 1);
+  /** @param {string} letter */
   const many = letter => ticks.filter(one => one[0] === letter).length;
   const said = `${counted(ticks.length, 'step')}: ${many('u')} by who asks, ${many('d')} by who is asked`;
   return html`

@@ -4,6 +4,7 @@ import { isSub, short } from '../base/words.js';
 import { hueOf } from './hues.js';
 
 // A speaker is a shape, a letter and a colour: person, session, sub-agent, channel.
+/** @type {Record<string, object>} */
 const SHAPES = {
   session: html`<rect class="s" width="20" height="20" rx="5" />`,
   sub: html`<path class="s" d="M5 0h15v15l-5 5H0V5Z" />`,
@@ -12,9 +13,12 @@ const SHAPES = {
   channel: html`<path class="s" d="M5 1h10l5 9-5 9H5L0 10Z" />`,
 };
 // A sub-agent's letter is that of its own name, which stands behind its agent's.
+/** @param {Lane} lane */
 const ownName = lane => String(lane.name).replace(lane.kind === 'sub' ? /^[^/]*[/]/ : /^the /, '');
+/** @param {Lane} lane */
 export const letterOf = lane =>
   lane.kind === 'channel' ? '#' : ([...ownName(lane)][0] ?? '?').toUpperCase();
+/** @param {{ lane: Lane, small?: boolean, future?: boolean }} given */
 export const Badge = ({ lane, small, future }) => html`
   <svg
     class=${`badge ${small ? 'sm' : ''} ${hueOf(lane)} ${future ? 'future' : ''}`}
@@ -25,6 +29,7 @@ export const Badge = ({ lane, small, future }) => html`
   </svg>
 `;
 // A sub-agent is called by its label, where who asks has it.
+/** @param {string} key @param {string | null} [label] */
 export const laneOf = (key, label) => ({
   id: key,
   name: label && isSub(key) ? label : short(key),
@@ -37,7 +42,9 @@ export const laneOf = (key, label) => ({
           : 'session'
         : 'channel',
 });
+/** @param {{ lane: Lane }} given */
 export const Who = ({ lane }) => html`<span class="who"><${Badge} lane=${lane} small /> ${lane.name}</span>`;
+/** @type {Record<string, string>} */
 export const KINDS = {
   session: 'session',
   sub: 'sub-agent',

@@ -1,7 +1,11 @@
 // Tabs, by their ARIA pattern: one of them is reached by Tab, the others from it by the arrows.
 import { html } from '../base/drawing.js';
 
+/**
+ * @param {{ label: string, id: string, tabs: [string, string][], tab: string, choose: (name: string) => void }} given
+ */
 export const Tabs = ({ label, id, tabs, tab, choose }) => {
+  /** @param {Happening} event */
   const moved = event => {
     const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!by) return;
@@ -32,6 +36,7 @@ export const Tabs = ({ label, id, tabs, tab, choose }) => {
 };
 
 // Buttons of which one is pressed.
+/** @param {{ label: string, value: string, options: [string, string][], onChange: (key: any) => void }} given */
 export const Seg = ({ label, value, options, onChange }) => html`
   <span class="seg" role="group" aria-label=${label}>
     ${options.map(

@@ -5,11 +5,14 @@ import { about } from '../asking/about.js';
 // `open.value` is what it shows: {title, body, button, done, doing}. `done(given)` does what the button says; where it
 // gives a promise, the window stays until that is kept (`doing` says what goes on), and says so where it is broken:
 // what somebody has typed is theirs until it is done, or until they close the window themselves.
+/** @type {Signal<Shown | null>} */
 export const open = signal(null);
 
+/** @type {Signal<{ text: string } | null>} */
 const told = signal(null);
 const TOLD_MS = 6000;
 let telling = 0;
+/** @param {string} text */
 export const say = text => {
   told.value = { text };
   clearTimeout(telling);
@@ -28,9 +31,12 @@ export const Told = view(
 // Whether a key is meant for the page: not for a field, a window, or the browser. Between the key that closes a window
 // and the word that it is closed there is a frame, in which the focus is still in it: what comes then is for the page.
 const FIELDS = 'input:not([type=range]),textarea,select';
+/** @param {KeyboardEvent | Happening} event @param {string} [also] */
 export function isForPage(event, also = FIELDS) {
   if (event.metaKey || event.ctrlKey || event.altKey || document.querySelector('dialog[open]')) return false;
-  return !event.target.closest?.(`${FIELDS},${also}`) || event.target.closest('dialog') !== null;
+  const { target } = event;
+  if (!(target instanceof Element)) return true;
+  return !target.closest(`${FIELDS},${also}`) || target.closest('dialog') !== null;
 }
 
 // What one person has begun to write is not shown to another one, who has come in since.
@@ -48,6 +54,7 @@ export const Window = view(() => {
 
 // A window that comes back, since its page was away for a login, has what was typed in it. A choice may bring further
 // fields with it: it is made first.
+/** @param {HTMLFormElement} form @param {Record<string, any>} typed */
 async function refill(form, typed) {
   for (const field of form.querySelectorAll('select')) {
     if (!(field.name in typed) || field.value === typed[field.name]) continue;
@@ -55,20 +62,24 @@ async function refill(form, typed) {
     field.dispatchEvent(new Event('change', { bubbles: true }));
   }
   await new Promise(requestAnimationFrame);
-  for (const field of form.querySelectorAll('input,textarea'))
+  for (const field of /** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll('input,textarea')))
     if (field.name in typed) field.value = typed[field.name];
 }
 
+/** @type {View<{ shown: Shown }>} */
 const Shown = view(({ shown }, self) => {
   const state = self.once(() => {
-    const made = { box: createRef(), busy: signal(false), refused: signal('') };
+    /** @type {{ current: HTMLDialogElement | null }} */
+    const box = createRef();
+    const made = { box, busy: signal(false), refused: signal('') };
     // A dialog that is taken away while it is open leaves the focus nowhere; closed, it gives it back.
     self.onEnd(() => made.box.current?.close());
     queueMicrotask(() => {
       const dialog = made.box.current;
       if (!dialog) return;
       dialog.showModal();
-      if (shown.typed) refill(dialog.querySelector('form'), shown.typed);
+      const form = dialog.querySelector('form');
+      if (form && shown.typed) refill(form, shown.typed);
     });
     return made;
   });
@@ -76,9 +87,11 @@ const Shown = view(({ shown }, self) => {
   const close = () => {
     if (!self.gone && open.peek() === shown) open.value = null;
   };
+  /** @param {Happening} event */
   const typed = event => {
     shown.typed = Object.fromEntries(new FormData(event.currentTarget));
   };
+  /** @param {Happening} event */
   const done = async event => {
     event.preventDefault();
     if (busy.peek()) return;
@@ -90,7 +103,8 @@ const Shown = view(({ shown }, self) => {
       });
       try {
         await doing;
-      } catch (error) {
+      } catch (caught) {
+        const error = /** @type {Error} */ (caught);
         if (open.peek() !== shown) say(`${shown.title}: that was not done. ${error.message}`);
         refused.value = error.message;
         return;
@@ -100,6 +114,7 @@ const Shown = view(({ shown }, self) => {
     }
     close();
   };
+  /** @param {Happening} event */
   const hurry = event => {
     if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) {
       event.preventDefault();
@@ -129,6 +144,13 @@ const Shown = view(({ shown }, self) => {
   `;
 });
 
+/**
+ * @param {string} title
+ * @param {string} label
+ * @param {string | undefined} value
+ * @param {(text: string) => void} done
+ * @param {string} [help]
+ */
 export const prompted = (title, label, value, done, help) => {
   open.value = {
     title,
@@ -146,6 +168,7 @@ export const prompted = (title, label, value, done, help) => {
     `,
   };
 };
+/** @param {string} text @param {string} what */
 export async function copy(text, what) {
   try {
     await navigator.clipboard.writeText(text);

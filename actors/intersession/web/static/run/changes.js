@@ -7,13 +7,17 @@ import { loaded } from '../asking/remembered.js';
 import { Failed, Loading } from '../parts/answers.js';
 import { Hidden } from '../deeds/stored-event.js';
 
+/** @param {any} value */
 export const shown = value =>
   value === null || value === undefined ? '–' : typeof value === 'string' ? value : JSON.stringify(value);
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+/** @param {string} text */
 const shortIds = text => String(text).replace(UUID, id => id.slice(0, 8));
 // Whose it is, and what: `sessions/agent:main:main/runState` is `main · run state`,
 // a message of its transcript `main · message`.
+/** @param {string} path */
 const partsOf = path => String(path).split('/').map(part => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+/** @param {string} path */
 const brief = path => {
   const [kind, id, ...field] = partsOf(path);
   const whose = kind === 'sessions' ? short(id) : kind.replace(/s$/, '');
@@ -23,37 +27,47 @@ const brief = path => {
 };
 // Where a row was last touched goes without saying, where something of it changed.
 const TOUCHED = /\/(position|earlier|updatedAt)$/;
+/** @param {string} path @param {any} value */
 const isTime = (path, value) => typeof value === 'number' && /(At|Ms|since)$/.test(path) && value > 1e12;
 // Of a whole row, what it says to people; all of it is in the raw event.
 const TELLING = ['status', 'state', 'step', 'turn', 'reply', 'text', 'label'];
+/** @param {Record<string, any>} row */
 const summed = row =>
   TELLING.filter(name => isThere(row[name]))
     .map(name => (name === 'turn' ? `turn ${row.turn}` : shown(row[name])))
     .join(' · ') || shown(row);
 const MOST_SAID = 400; // letters; all of it is in the payload
 // A message as its transcript has it: who said it, and the words, or what was called.
+/**
+ * @param {{ role: string, content: Message["content"], toolName?: string, provenance?: Record<string, any> }} given
+ */
 const messageSaid = ({ role, content, toolName, provenance }) => {
   const called = calls(content).map(call => `${call.name} ${given(parsed(call.arguments))}`);
   const text = [role === 'toolResult' ? gave(textOf(content)) : textOf(content), ...called].filter(Boolean).join('\n');
   const from = provenance?.sourceSessionKey;
+  /** @type {Record<string, string>} */
   const said = { toolResult: `${toolName ?? 'a tool'} gave`, assistant: 'says' };
   const who = said[role] ?? (from ? `${short(from)} says` : 'is told');
   const whole = text || '(no text)';
   return `${who}: ${whole.length > MOST_SAID ? `${whole.slice(0, MOST_SAID)}…` : whole}`;
 };
+/** @param {string} path @param {any} value */
 function said(path, value) {
   if (isTime(path, value)) return utc(value);
   if (value?.role && 'content' in value) return messageSaid(value);
   if (value && typeof value === 'object' && !Array.isArray(value)) return summed(value);
   return shortIds(shown(value));
 }
+/** @param {any} value */
 const isThere = value => value !== null && value !== undefined;
 // A transcript ends with what waits: an answer that comes meanwhile stands before that, and is not its last message.
+/** @param {Change[]} changes @param {{ data: Record<string, any>, stream: string }} how */
 function withOwn(changes, { data, stream }) {
   if (!data?.message?.role || changes.some(change => partsOf(change.path)[2] === 'transcript')) return changes;
   const [, key] = stream.split(/:(.*)/);
   return [...changes, { path: `sessions/${key.replaceAll('/', '~1')}/transcript`, after: data.message }];
 }
+/** @param {{ changes: Change[], none: string }} given */
 export const Changes = ({ changes: all, none }) => {
   const changes = all.filter(change => !TOUCHED.test(change.path));
   if (!changes.length) return html`<p class="muted">${none}</p>`;
@@ -77,12 +91,14 @@ export const Changes = ({ changes: all, none }) => {
   `;
 };
 
+/** @type {View<{ place: Place }>} */
 export const Event = view(({ place }, self) => {
   const run = place.run.value;
   const position = place.position.value;
   const step = place.step.value;
   const found = loaded(self, 'event', position, async stop => {
     if (!step) throw new Error('There is no event before the first one.');
+    /** @type {[Answers.EventAnswer, any]} */
     const [event, changed] = await Promise.all([
       ask('event', { at: position }, { signal: stop }),
       ask(
@@ -112,7 +128,7 @@ export const Event = view(({ place }, self) => {
             ? html`
                 <dt>Cause</dt>
                 <dd>
-                  <button type="button" class="num-link" onClick=${() => place.toPosition(step.cause)}>
+                  <button type="button" class="num-link" onClick=${() => step.cause && place.toPosition(step.cause)}>
                     #${step.cause}
                   </button>
                 </dd>
@@ -131,14 +147,17 @@ export const Event = view(({ place }, self) => {
 });
 
 // Two places of one run: what is otherwise here than at the place that was marked, or there than here.
+/** @type {View<{ place: Place }>} */
 export const Since = view(({ place }, self) => {
   const marked = Number(queried('mark'));
   const position = place.position.value;
   const from = Math.min(marked, position);
   const to = Math.max(marked, position);
-  const found = loaded(self, 'since', `${from}/${to}`, stop =>
-    ask('state', { of: place.run.peek().id, from, to }, { signal: stop }),
-  );
+  const found = loaded(self, 'since', `${from}/${to}`, stop => {
+    /** @type {Promise<any>} */
+    const asked = ask('state', { of: place.run.peek().id, from, to }, { signal: stop });
+    return /** @type {Promise<Answers.ChangesAnswer>} */ (asked);
+  });
   if (!found) return html`<${Loading}/>`;
   if (found.error) return html`<${Failed} error=${found.error} retry=${found.again} />`;
   return html`

@@ -14,8 +14,27 @@ const MOST_WITH_BARS = 5000; // steps
 const MOST_ON_TWO = 500; // rows; longer runs come in parts, and what is above would move when another part is there
 
 // What can be seen of the drawing: measured when it scrolls, or changes its size, never while it is drawn.
+/** @param {Self} self */
 function watched(self) {
-  const made = { box: createRef(), size: signal({ width: 0, top: 0, height: 900 }) };
+  const made = {
+    box: createRef(),
+    size: signal({ width: 0, top: 0, height: 900 }),
+    scrolls: false,
+    top: 0,
+    tall: 0,
+    bandY: 0,
+    /** @type {number | undefined} */
+    at: undefined,
+    /** @type {Element | null} */
+    watched: null,
+    /** @type {(box: Element | null) => void} */
+    watch: box => {
+      if (!box || box === made.watched) return;
+      watch.disconnect();
+      watch.observe(box);
+      made.watched = box;
+    },
+  };
   const measure = () => {
     const box = made.box.current;
     if (!box) return;
@@ -32,21 +51,20 @@ function watched(self) {
     removeEventListener('scroll', measure, { capture: true });
     watch.disconnect();
   });
-  made.watch = box => {
-    if (!box || box === made.watched) return;
-    watch.disconnect();
-    watch.observe(box);
-    made.watched = box;
-  };
   return made;
 }
+/** @param {Seen} next @param {Seen} known */
 const isOther = (next, known) =>
   next.width !== known.width || Math.abs(next.top - known.top) > 40 || Math.abs(next.height - known.height) > 4;
 
 // Keeps the place in sight. Nothing of the layout is asked for here: it would be made anew for each step.
 // Where it is the log that goes on, whoever has scrolled away from the place stays where they are.
+/**
+ * @param {ReturnType<typeof watched>} state
+ * @param {{ hereRow: number, bandY: number, height: number, place: Place }} how
+ */
 function follow(state, { hereRow, bandY, height, place }) {
-  const isLess = height < (state.tall ?? 0); // notes below have taken room, or the window is smaller
+  const isLess = height < state.tall; // notes below have taken room, or the window is smaller
   state.tall = height;
   if (state.at === hereRow && !isLess) return;
   const isFirst = state.at === undefined;
@@ -63,19 +81,22 @@ function follow(state, { hereRow, bandY, height, place }) {
 }
 
 // The last row that has happened. What was said stands where it was said, before it reaches the other's transcript.
+/** @param {Place} place @param {string} kinds @param {number} position */
 function rowOf(place, kinds, position) {
   for (let number = kinds.length - 1; number >= 0; number--)
-    if (place.rows[number]?.position <= position) return number;
+    if ((place.rows[number]?.position ?? Infinity) <= position) return number;
   return -1;
 }
 
 // Of events in a row on a lane that is hidden, the first one stands for all.
-const foldedIn = (place, lanes, hidden) => number => {
+/** @param {Place} place @param {Lane[]} lanes @param {Set<string>} hidden */
+const foldedIn = (place, lanes, hidden) => (/** @type {number} */ number) => {
   const row = place.rows[number];
   const before = place.rows[number - 1];
   if (!hidden.size || row?.row !== 'mark' || before?.row !== 'mark' || row.lane === null) return false;
   return row.lane === before.lane && hidden.has(lanes[row.lane]?.id);
 };
+/** @param {string} kinds @param {number} number @param {(number: number) => boolean} isFolded */
 const countOf = (kinds, number, isFolded) => {
   let next = number + 1;
   while (next < kinds.length && isFolded(next)) next++;
@@ -83,11 +104,17 @@ const countOf = (kinds, number, isFolded) => {
 };
 
 // A message whose words need two lines is so much higher.
-const moreFor = shape => row =>
+/** @param {Shape} shape */
+const moreFor = shape => (/** @type {Row | undefined} */ row) =>
   row?.row === 'arrow' && row.source !== row.target && needsTwo(row.text, roomOf(row, shape).space) ? LINE : 0;
 
 // All that the parts of the drawing need to know, for the place and the window that there is now.
-function plan(self, state, { place, hidden, timed }) {
+/**
+ * @param {Self} self
+ * @param {ReturnType<typeof watched>} state
+ * @param {{ place: Place, hidden: Signal<Set<string>>, timed: boolean }} how
+ */
+export function plan(self, state, { place, hidden, timed }) {
   const run = place.run.value;
   const position = place.position.value;
   const loaded = place.loaded.value;
@@ -104,11 +131,13 @@ function plan(self, state, { place, hidden, timed }) {
   const bandY = tops[hereRow + 1] - (hereRow < 0 ? tops[0] / 2 : 0);
   const from = Math.max(0, rowAt(tops, top - BEYOND));
   const to = Math.min(kinds.length - 1, rowAt(tops, top + height + BEYOND));
+  /** @param {number} at */
   const yOf = at => {
     const row = rowBehind(place.rows, kinds.length, at);
     return tops[row] + (row > hereRow + 1 ? BAND : 0);
   };
   // A bar goes down to the arrow of its last words, which stands lower where they need two lines.
+  /** @param {number} at */
   const moreAt = at => {
     const row = place.rows[rowBehind(place.rows, kinds.length, at)];
     return onTwo && row ? moreFor(shape)(row) : 0;
@@ -118,12 +147,14 @@ function plan(self, state, { place, hidden, timed }) {
     onTwo,
     ...{ self, place, run, lanes, kinds, hidden, position, loaded, width, height, tops, hereRow, bandY, from, to },
     ...{ yOf, moreAt, isFolded },
-    isSeen: (above, under) => under > top - BEYOND && above < top + height + BEYOND,
+    isSeen: (/** @type {number} */ above, /** @type {number} */ under) =>
+      under > top - BEYOND && above < top + height + BEYOND,
     tall: tops[kinds.length] + BAND + 24,
     start: run.began ?? place.rows.find(row => row?.time)?.time ?? 0,
   };
 }
 
+/** @type {View<{ place: Place, hidden: Signal<Set<string>>, timed: boolean, mark?: number }>} */
 export const Diagram = view(({ place, hidden, timed, mark }, self) => {
   const state = self.once(() => watched(self));
   queueMicrotask(() => state.watch(state.box.current));
@@ -153,12 +184,14 @@ export const Diagram = view(({ place, hidden, timed, mark }, self) => {
   `;
 });
 
+/** @param {Place} place @param {number} position */
 function sayings(place, position) {
   const said = place.said.value;
   if (!said || said.place.position !== position) return { words: `after #${position}`, next: null };
   return { words: said.place.text, next: said.next };
 }
 
+/** @param {{ draw: Drawing }} given */
 const Heads = ({ draw }) => html`
   <div class="lanes" style=${{ width: `${draw.wide}px` }}>
     ${draw.lanes.map(
@@ -168,6 +201,7 @@ const Heads = ({ draw }) => html`
 `;
 // The name of a lane has the room up to the next one; the last two stand towards each other and share theirs.
 const BESIDE_NAMES = 52; // badges and the space around them
+/** @param {number} number @param {{ lanes: Lane[], xs: number[], wide: number, narrow: boolean }} how */
 function roomFor(number, { lanes, xs, wide, narrow }) {
   const last = lanes.length - 1;
   if (last === 0) return wide - xs[0] - BESIDE_NAMES;
@@ -177,6 +211,7 @@ function roomFor(number, { lanes, xs, wide, narrow }) {
   const other = widthOf(lanes[number === last ? last - 1 : last].name, 'strong');
   return Math.max(all / 2, all - other - 12);
 }
+/** @param {{ lane: Lane, number: number, draw: Drawing }} given */
 const LaneHead = ({ lane, number, draw }) => {
   const { lanes, xs, wide, narrow, hidden } = draw;
   const off = hidden.value.has(lane.id);
@@ -205,6 +240,7 @@ const LaneHead = ({ lane, number, draw }) => {
   `;
 };
 
+/** @param {{ draw: Drawing }} given */
 const Lives = ({ draw }) =>
   draw.xs.map((x, number) => {
     const off = draw.hidden.value.has(draw.lanes[number].id) ? 'off' : '';
@@ -217,6 +253,7 @@ const Lives = ({ draw }) =>
   });
 
 // When a session was at work, a bar; hatched while it waited for a tool.
+/** @param {{ self: Self, place: Place, run: Run, lanes: Lane[], loaded: number }} given */
 function stretchesOf({ self, place, run, lanes, loaded }) {
   if (run.steps > MOST_WITH_BARS) return [[], []];
   return kept(self, 'bars', [run, loaded], () => {
@@ -227,6 +264,7 @@ function stretchesOf({ self, place, run, lanes, loaded }) {
     ];
   });
 }
+/** @param {{ draw: Drawing }} given */
 const Bars = ({ draw }) => {
   const [bars, waits] = stretchesOf(draw);
   return html`
@@ -235,11 +273,13 @@ const Bars = ({ draw }) => {
     ${waits.map(bar => html`<${Bar} bar=${bar} draw=${draw} above=${17} below=${-17} fill="url(#hatch)" />`)}
   `;
 };
+/** @param {Stretch} given @param {{ above: number, below: number, fill?: string, draw: Drawing }} how */
 function spanOf([, from, to], { above: before, below: behind, fill, draw }) {
   const above = draw.yOf(from) - before;
   const under = to === Infinity ? draw.tall - 24 : draw.yOf(to) + behind + (fill ? 0 : draw.moreAt(to));
   return draw.isSeen(above, under) ? { y: above, height: Math.max(8, under - above) } : null;
 }
+/** @param {{ bar: Stretch, draw: Drawing, above: number, below: number, fill?: string }} given */
 const Bar = given => {
   const { bar, draw, fill } = given;
   const [number, from] = bar;
@@ -250,13 +290,14 @@ const Bar = given => {
   return html`<rect class=${look} fill=${fill} x=${draw.xs[number] - 4} width="8" rx="2" ...${span} />`;
 };
 // A click on a bar shows what was given to whoever was at work: it lies over the rows, whose clicks go to their place.
+/** @param {{ draw: Drawing }} given */
 const BarClicks = ({ draw }) =>
   stretchesOf(draw)[0].map(bar => {
     const [number, from, to, runId] = bar;
     const span = spanOf(bar, { draw, above: 26, below: 26 });
     return span
       ? html`
-          <g class="given" onClick=${() => showGiven(draw.place, runId, to === Infinity ? from : to)}>
+          <g class="given" onClick=${() => showGiven(draw.place, runId ?? '', to === Infinity ? from : to)}>
             <rect class="hit" x=${draw.xs[number] - 8} width="16" ...${span} />
             <title>What ${draw.lanes[number].name} was given</title>
           </g>
@@ -264,8 +305,10 @@ const BarClicks = ({ draw }) =>
       : null;
   });
 
+/** @param {{ draw: Drawing }} given */
 const Rows = ({ draw }) => {
   const { place, tops, hereRow, from, to, kinds, isFolded } = draw;
+  /** @type {[number, Row][]} */
   const shown = [];
   for (let number = from; number <= to; number++) {
     const row = place.rows[number];
@@ -289,6 +332,7 @@ const Rows = ({ draw }) => {
 };
 
 // Smells and notes, at the right of where they belong; those of one place stand beside each other.
+/** @param {{ draw: Drawing }} given */
 const Marks = ({ draw }) => {
   const { place, run } = draw;
   const all = [
@@ -301,6 +345,7 @@ const Marks = ({ draw }) => {
     return html`<${Sign} key=${`${mark.at}/${number}`} mark=${mark} beside=${beside} draw=${draw} />`;
   });
 };
+/** @param {{ mark: Marked, beside: number, draw: Drawing }} given */
 const Sign = ({ mark, beside, draw }) => {
   const { narrow, wide, place } = draw;
   const x = wide - 20 - (narrow ? beside * 20 : 0);
@@ -324,6 +369,7 @@ const Sign = ({ mark, beside, draw }) => {
 };
 
 // The place that was marked, to look back at it from another one.
+/** @param {{ draw: Drawing, at?: number }} given */
 const Marked = ({ draw, at }) => {
   if (!at) return null;
   const row = rowBehind(draw.place.rows, draw.kinds.length, at);
@@ -338,6 +384,7 @@ const Marked = ({ draw, at }) => {
 };
 
 // Where you are, in words, and what comes next as far as there is room.
+/** @param {{ draw: Drawing, said: ReturnType<typeof sayings> }} given */
 const Band = ({ draw, said }) => {
   const { width, wide, gutter, narrow, bandY } = draw;
   const x = gutter ? gutter - 8 : 0;

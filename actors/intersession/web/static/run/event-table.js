@@ -11,20 +11,26 @@ const COLUMNS = [
   ['w-stream', 'Who'],
   ['w-words', 'Words'],
 ];
+/** @type {() => Signal<number | null>} */
+const nowhere = () => signal(null);
+/** @type {View<{ place: Place }>} */
 export const Table = view(({ place }, self) => {
-  const around = self.once(() => signal(null));
+  const around = self.once(nowhere);
   const index = place.index.value;
   const run = place.run.value;
   place.loaded.value;
   const many = 200;
   const from = around.value ?? Math.max(0, Math.min(index - 100, run.steps - many));
   const to = Math.min(run.steps, from + many);
+  /** @param {number} first */
   const show = first => {
     around.value = Math.max(0, Math.min(run.steps - many, first));
   };
+  /** @type {[number, Step][]} */
   const shown = [];
   for (let number = Math.max(from, 0); number < to; number++) {
-    if (place.steps[number]) shown.push([number, place.steps[number]]);
+    const step = place.steps[number];
+    if (step) shown.push([number, step]);
     else place.need(number + 1).catch(() => {});
   }
   return html`
@@ -42,9 +48,11 @@ export const Table = view(({ place }, self) => {
   `;
 });
 
+/** @param {{ said: string, show: () => void }} given */
 const More = ({ said, show }) => html`
   <tr><td class="all" colspan="5"><button class="btn" type="button" onClick=${show}>${said}</button></td></tr>
 `;
+/** @param {{ number: number, step: Step, index: number, place: Place }} given */
 const Row = ({ number, step, index, place }) => {
   const isHere = number === index - 1;
   const look = number >= index ? 'muted' : '';

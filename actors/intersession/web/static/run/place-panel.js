@@ -18,6 +18,7 @@ const TABS = [
   ['why', 'Why'],
   ['raw', 'Raw'],
 ];
+/** @type {View<{ place: Place }>} */
 const RawTab = view(({ place }, self) => {
   const position = place.position.value;
   const found = loaded(self, 'raw', position, stop => ask('event', { at: position }, { signal: stop }));
@@ -27,13 +28,16 @@ const RawTab = view(({ place }, self) => {
     : html`<${Raw} event=${Object.fromEntries(Object.entries(found).filter(([name]) => name !== 'key'))} />`;
 });
 
+/** @type {Record<string, View<{ place: Place }>>} */
 const SHOWN = { transcripts: Transcripts, lens: Lens, event: Event, why: Why, raw: RawTab, since: Since };
 // On the largest screens the transcripts have a column of their own, and the other tabs stand beside them.
 const LARGE = matchMedia('(min-width: 2600px)');
+/** @param {boolean} large */
 const tabsNow = large => [
   ...(large ? TABS.slice(1) : TABS),
   ...(queried('mark') ? [['since', 'Since mark']] : []),
 ];
+/** @type {View<{ place: Place }>} */
 export const Panel = view(({ place }, self) => {
   const large = self.once(() => {
     const made = signal(LARGE.matches);
@@ -48,6 +52,7 @@ export const Panel = view(({ place }, self) => {
   const tabs = tabsNow(large.value);
   const tab = tabs.some(([name]) => name === asked) ? asked : large.value ? 'event' : 'transcripts';
   const Shown = SHOWN[tab];
+  /** @param {string} name */
   const choose = name => setQuery({ tab: name === 'transcripts' ? '' : name, lens: '' });
   return html`
     ${large.value

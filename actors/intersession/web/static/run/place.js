@@ -10,23 +10,39 @@ const ALL = 3000;
 const ANSWERS = new Set(['turn_ended', 'child_ended', 'announce_decided']);
 const ENDS = new Set(['run_completed', 'run_failed', 'run_aborted']);
 
+/** @param {Run} run @param {number} from */
 const keyOf = (run, from) => `${from}/${run.steps}/${run.kinds.length}`;
 
 export class Place {
+  /** @param {string} id @param {Self} self */
   constructor(id, self) {
     this.id = id;
-    this.run = signal(null);
+    /** @type {Signal<Run>} */
+    this.run = /** @type {Signal<any>} */ (signal(null)); // none until it has come: its page draws nothing of it before
+    /** @type {Signal<Error | null>} */
     this.error = signal(null);
+    /** @type {Signal<string | null>} */
     this.refused = signal(null);
     this.index = signal(0);
+    /** @type {Signal<Answers.WhereAnswer | null>} */
     this.said = signal(null);
     this.loaded = signal(0);
     this.breaks = signal('');
+    /** @type {Signal<Answers.NoteAnswer[]>} */
     this.notes = signal([]);
     this.followed = false; // whether it was the log that has moved the place, and not whoever looks
+    /** @type {(Step | undefined)[]} */
     this.steps = [];
+    /** @type {(Row | undefined)[]} */
     this.rows = [];
+    /** @type {Map<string, Promise<void>>} */
     this.asked = new Map();
+    /** @type {string | null} */
+    this.written = null;
+    /** @type {number | undefined} */
+    this.saying = undefined;
+    /** @type {number | undefined} */
+    this.writing = undefined;
     this.step = computed(() => {
       this.loaded.value;
       return this.index.value ? this.steps[this.index.value - 1] : null;
@@ -42,6 +58,7 @@ export class Place {
         if (this.run.value) this.say(this.position.value);
       }),
     );
+    /** @type {string | null} */
     let last = null;
     let timer = 0;
     self.onEnd(
@@ -70,6 +87,7 @@ export class Place {
   }
 
   // A sub-agent is called on the whole page as its run calls it: by its label, where it has one.
+  /** @param {Answers.RunAnswer} run */
   #named(run) {
     learn(Object.fromEntries(run.lanes.filter(lane => lane.kind === 'sub').map(lane => [lane.id, lane.name])));
     return { ...run, lanes: coloured(run.lanes) };
@@ -86,14 +104,14 @@ export class Place {
       this.asked.set(keyOf(run, 0), Promise.resolve());
       batch(() => {
         this.run.value = run;
-        this.index.value = found ? Math.min(found.index, run.steps) : run.steps;
+        this.index.value = found ? Math.min(found.index ?? 0, run.steps) : run.steps;
       });
       this.error.value = null;
       this.written = at || null;
       this.rest(run).catch(() => {}); // what is missing is asked for again where it is to be seen
       this.noted(run.id);
     } catch (error) {
-      this.error.value = error;
+      this.error.value = /** @type {Error} */ (error);
     }
   }
 
@@ -107,38 +125,41 @@ export class Place {
     }
   }
 
+  /** @param {string | number} at */
   async where(at) {
     try {
       this.refused.value = null;
       return await ask('place', { run: this.id, at });
     } catch (error) {
-      this.refused.value = error.message;
+      this.refused.value = /** @type {Error} */ (error).message;
       return null;
     }
   }
 
+  /** @param {Run} run */
   async rest(run) {
     for (let from = PAGE; from < Math.min(run.steps, ALL); from += PAGE) await this.fetch(run, from);
     await this.need(this.index.peek());
   }
 
   // What is shown is asked for page by page, once.
+  /** @param {Run} run @param {number} from @returns {Promise<void>} */
   fetch(run, from) {
     const key = keyOf(run, from);
-    if (!this.asked.has(key))
-      this.asked.set(
-        key,
-        this.#part(run.id, from, run).then(
-          part => this.#keep(from, part),
-          error => {
-            this.asked.delete(key);
-            throw error;
-          },
-        ),
-      );
-    return this.asked.get(key);
+    const known = this.asked.get(key);
+    if (known) return known;
+    const asked = this.#part(run.id, from, run).then(
+      part => this.#keep(from, part),
+      error => {
+        this.asked.delete(key);
+        throw error;
+      },
+    );
+    this.asked.set(key, asked);
+    return asked;
   }
   // As far as the run is known, what it does not have is not asked for.
+  /** @param {string} id @param {number} from @param {Run | null} [known] */
   #part(id, from, known = null) {
     const part = { run: id, from, limit: PAGE };
     return Promise.all([
@@ -146,6 +167,7 @@ export class Place {
       !known || from < known.kinds.length ? ask('rows', part) : { rows: [] },
     ]);
   }
+  /** @param {number} from @param {[{ steps: Step[] }, { rows: Row[] }]} how */
   #keep(from, [steps, rows]) {
     steps.steps.forEach((step, number) => {
       this.steps[from + number] = step;
@@ -155,10 +177,12 @@ export class Place {
     });
     this.loaded.value += 1;
   }
+  /** @param {number} index */
   async need(index) {
     const run = this.run.peek();
     if (run && index > 0 && !this.steps[index - 1]) await this.fetch(run, Math.floor((index - 1) / PAGE) * PAGE);
   }
+  /** @param {number} number */
   needRow(number) {
     const run = this.run.peek();
     if (run && !this.rows[number]) this.fetch(run, Math.floor(number / PAGE) * PAGE).catch(() => {});
@@ -184,6 +208,7 @@ export class Place {
     }
   }
 
+  /** @param {number} position */
   say(position) {
     clearTimeout(this.saying);
     this.saying = setTimeout(async () => {
@@ -203,6 +228,7 @@ export class Place {
     return this.run.peek()?.steps ?? 0;
   }
 
+  /** @param {number} index @param {{ write?: boolean }} [how] */
   async jump(index, { write = true } = {}) {
     const to = Math.max(0, Math.min(this.length, index));
     if (to === this.index.peek()) return false;
@@ -222,24 +248,30 @@ export class Place {
       setQuery({ at });
     }, 120);
   }
+  /** @param {string | number} at @param {{ write?: boolean }} [options] */
   async goTo(at, options) {
     const found = await this.where(at);
-    if (found) await this.jump(found.index, options);
+    if (found) await this.jump(found.index ?? 0, options);
   }
+  /** @param {number} position @param {{ write?: boolean }} [options] */
   toPosition(position, options) {
     const index = this.steps.findLastIndex(step => step && step.position <= position) + 1;
     return this.jump(index, options);
   }
+  /** @param {number} way */
   event(way) {
     return this.jump(this.index.peek() + way);
   }
+  /** @param {number} way @param {(step: Step) => unknown} wanted */
   async seek(way, wanted) {
     for (let index = this.index.peek() + way; index > 0 && index <= this.length; index += way) {
       await this.need(index);
-      if (wanted(this.steps[index - 1])) return this.jump(index);
+      const step = this.steps[index - 1];
+      if (step && wanted(step)) return this.jump(index);
     }
     return this.jump(way > 0 ? this.length : 0);
   }
+  /** @param {number} way */
   turn(way) {
     const answers = this.steps.some(step => step && ANSWERS.has(step.kind)) ? ANSWERS : ENDS;
     return this.seek(way, step => answers.has(step.kind));
@@ -253,6 +285,7 @@ export class Place {
     const found = this.steps.find(step => step && step.cause === at);
     return found ? this.toPosition(found.position) : false;
   }
+  /** @param {number} way */
   toBreak(way) {
     const breaks = this.breaks.peek();
     if (!breaks) return this.jump(way > 0 ? this.length : 0);
@@ -290,7 +323,8 @@ export class Place {
   // here, `next` to whoever is asked next. At an answer, as in a run, what it was given comes first: `turn:2` is the
   // prompt of turn 2.
   get prompts() {
-    const started = this.steps.slice(0, this.index.peek()).filter(step => step?.kind === 'run_started');
+    const before = this.steps.slice(0, this.index.peek());
+    const started = before.flatMap(step => (step?.kind === 'run_started' ? [step] : []));
     const here = this.step.peek()?.runId;
     const own = here && started.findLast(step => step.runId === here);
     const given = own || started.at(-1);
@@ -298,6 +332,7 @@ export class Place {
     const next = this.nextRun;
     return { given, attempt, next, first: own || !next ? 'given' : 'next' };
   }
+  /** @param {number} position */
   indexOf(position) {
     const index = this.steps.findIndex(step => step && step.position >= position);
     return index < 0 ? this.length : index + 1;

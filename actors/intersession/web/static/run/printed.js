@@ -6,6 +6,7 @@ import { Said } from '../parts/texts.js';
 
 const MOST = 2000;
 
+/** @type {View<{ place: Place }>} */
 export const Paper = view(({ place }, self) => {
   const printed = self.once(() => {
     const made = signal(0);
@@ -24,13 +25,13 @@ export const Paper = view(({ place }, self) => {
   const run = place.run.value;
   const found = proof.value;
   place.loaded.value;
-  const shown = place.rows.slice(0, MOST).filter(Boolean);
+  const shown = place.rows.slice(0, MOST).flatMap(row => row ?? []);
   return html`
     <div class="paper" aria-hidden="true">
-      <p>${run.kind} ${run.id}, log ${about.value.logId}. Accepted ${utc(run.began)}. ${run.told}.</p>
+      <p>${run.kind} ${run.id}, log ${about.value?.logId}. Accepted ${utc(run.began)}. ${run.told}.</p>
       <p>
         ${found?.ok
-          ? `As it was written, by the chain, to #${found.verifiedTo}; head ${found.logHead.hash}.`
+          ? `As it was written, by the chain, to #${found.verifiedTo}; head ${found.logHead?.hash}.`
           : 'Not verified.'}
       </p>
       ${place.notes.value.length
@@ -48,7 +49,7 @@ export const Paper = view(({ place }, self) => {
           <tr><th>#</th><th>When</th><th>Who</th><th>Words</th></tr>
         </thead>
         <tbody>
-          ${shown.filter(row => row.row !== 'gap').map(row => html`<${Row} row=${row} lanes=${run.lanes} />`)}
+          ${shown.map(row => row.row === 'gap' ? null : html`<${Row} row=${row} lanes=${run.lanes} />`)}
         </tbody>
       </table>
       ${run.kinds.length > shown.length
@@ -60,19 +61,24 @@ export const Paper = view(({ place }, self) => {
           `
         : null}
       ${found?.ok
-        ? html`<h2>Not proven by this</h2><ul>${found.unproven.map(one => html`<li><${Said} text=${one} /></li>`)}</ul>`
+        ? html`
+            <h2>Not proven by this</h2>
+            <ul>${found.unproven?.map(one => html`<li><${Said} text=${one} /></li>`)}</ul>
+          `
         : null}
       <p class="filed">
-        Printed ${utc(printed.value)}, as ${about.value.who} sees it, by Intersession ${about.value.version}.
+        Printed ${utc(printed.value)}, as ${about.value?.who} sees it, by Intersession ${about.value?.version}.
       </p>
     </div>
   `;
 });
 
+/** @param {Timed} row @param {Lane[]} lanes */
 const whoIn = (row, lanes) => {
   if (row.row === 'arrow') return `${lanes[row.source].name} → ${lanes[row.target].name}, ${row.how}`;
   return row.lane === null ? 'everybody' : lanes[row.lane].name;
 };
+/** @param {{ row: Timed, lanes: Lane[] }} given */
 const Row = ({ row, lanes }) => html`
   <tr>
     <td class="mono">#${row.position}</td>

@@ -11,11 +11,13 @@ import { Time } from '../parts/moments.js';
 import { Seg } from '../parts/tabs.js';
 
 // Shows what an agent was given in a run: at the run's own place, where it is one of the run that is looked at.
+/** @param {Place} place @param {string} runId @param {number} [position] */
 export function showGiven(place, runId, position) {
   const isOwn = place.steps.some(step => step?.kind === 'run_started' && step.runId === runId);
   if (isOwn && position) place.toPosition(position);
   setQuery({ tab: 'lens', lens: isOwn && position ? '' : runId });
 }
+/** @param {{ place: Place, who: string, runId: string, at?: number }} given */
 export const Given = ({ place, who, runId, at }) => html`
   <button
     type="button"
@@ -26,7 +28,9 @@ export const Given = ({ place, who, runId, at }) => html`
   </button>
 `;
 
+/** @param {Step} step */
 const whoOf = step => short(step.who);
+/** @param {{ run: Run, index: number }} given */
 const None = ({ run, index }) => html`
   <p class="loading">
     ${run.imported
@@ -35,14 +39,17 @@ const None = ({ run, index }) => html`
   </p>
 `;
 // `lens` in the address is `given`, `next`, or a run by its id.
+/** @type {View<{ place: Place }>} */
 export const Lens = view(({ place }, self) => {
   const index = place.index.value;
   place.loaded.value;
   const named = queried('lens');
   const { given, next, attempt, first } = place.prompts;
+  /** @type {Record<string, Step | undefined>} */
   const both = { given, next };
   const which = named in both ? (both[named] ? named : first) : named ? '' : first;
   const chosen = which ? both[which]?.runId : named;
+  /** @type {{ run?: string, attempt?: number }} */
   const asked = which === 'given' ? { run: chosen, attempt } : { run: chosen };
   const found = chosen
     ? loaded(self, 'lens', `${chosen}/${asked.attempt ?? ''}`, stop => ask('lens', asked, { signal: stop }))
@@ -61,7 +68,7 @@ export const Lens = view(({ place }, self) => {
                 label="Whose prompt"
                 value=${which}
                 options=${options}
-                onChange=${name => setQuery({ lens: name === first ? '' : name })} />
+                onChange=${(/** @type {string} */ name) => setQuery({ lens: name === first ? '' : name })} />
             </div>
           `
         : null}
@@ -75,8 +82,11 @@ export const Lens = view(({ place }, self) => {
 });
 
 // It begins at its end, and is read back page by page.
+/** @type {(before: number) => { earlier: Signal<any[]>, before: Signal<number>, error: Signal<Error | null> }} */
+const readFrom = before => ({ earlier: signal([]), before: signal(before), error: signal(null) });
+/** @type {View<{ found: Answers.LensAnswer, asked: Record<string, any> }>} */
 const Transcript = view(({ found, asked }, self) => {
-  const state = self.once(() => ({ earlier: signal([]), before: signal(found.before ?? 0), error: signal(null) }));
+  const state = self.once(() => readFrom(found.before ?? 0));
   const readBack = async () => {
     const before = state.before.peek();
     try {
@@ -88,7 +98,7 @@ const Transcript = view(({ found, asked }, self) => {
         state.error.value = null;
       });
     } catch (error) {
-      state.error.value = error;
+      state.error.value = /** @type {Error} */ (error);
     }
   };
   const before = state.before.value;
@@ -111,6 +121,7 @@ const Transcript = view(({ found, asked }, self) => {
   `;
 });
 
+/** @param {{ found: Answers.LensAnswer, asked: Record<string, any>, place: Place, ahead: boolean }} given */
 const Prompt = ({ found, asked, place, ahead }) => {
   const who = short(found.sessionKey);
   return html`
@@ -144,7 +155,9 @@ const Prompt = ({ found, asked, place, ahead }) => {
         ${found.partial.length
           ? html`
               <h2>Said before it was cut off</h2>
-              ${found.partial.map(message => html`<${Message} message=${message} owner=${found.sessionKey} />`)}
+              ${found.partial.map(
+                message => html`<${Message} message=${message} owner=${found.sessionKey} />`,
+              )}
             `
           : null}
       </div>

@@ -6,8 +6,10 @@ import { LINE, cut, lines, widthOf } from '../parts/text-width.js';
 import { ofBoth, roomOf } from './layout.js';
 
 const NOTABLE_MS = 100;
+/** @param {number} gutter */
 const left = gutter => (gutter ? gutter - 8 : 0);
 
+/** @param {Drawn} props */
 export const Row = ({ draw, ...given }) => {
   const { row } = given;
   if (row.row === 'gap') return html`<${Silence} ...${given} draw=${draw} />`;
@@ -23,16 +25,19 @@ export const Row = ({ draw, ...given }) => {
     </g>
   `;
 };
+/** @param {Timed} row @param {Lane[]} lanes @param {Set<string>} hidden */
 function kindOf(row, lanes, hidden) {
   if (row.row === 'arrow') return row.source === row.target ? ToItself : Message;
   if (row.lane === null || row.lane === undefined) return ToAll;
   return hidden.has(lanes[row.lane].id) ? Folded : OnLane;
 }
+/** @param {Timed} row @param {Lane[]} lanes */
 function hueOfRow(row, lanes) {
-  const lane = lanes[row.row === 'arrow' ? row.source : row.lane];
-  return lane ? hueOf(lane) : '';
+  const number = row.row === 'arrow' ? row.source : row.lane;
+  return number === null ? '' : hueOf(lanes[number]);
 }
 
+/** @param {{ row: Timed, future: boolean, isHere: boolean, lineY: number, draw: Drawing }} given */
 const Gutter = ({ row, future, isHere, lineY, draw }) => {
   if (draw.narrow) return null;
   const look = `${future ? 'future' : ''} ${isHere ? 'here' : ''}`;
@@ -45,10 +50,11 @@ const Gutter = ({ row, future, isHere, lineY, draw }) => {
   `;
 };
 
+/** @param {{ row: Answers.Gap, y: number, tall: number, future: boolean, draw: Drawing }} given */
 const Silence = ({ row, y, tall, future, draw }) => {
   const { xs, wide, gutter } = draw;
   const x = left(gutter);
-  const middle = (xs[0] + xs.at(-1)) / 2;
+  const middle = (xs[0] + xs[xs.length - 1]) / 2;
   return html`
     <g>
       <rect class="gap" x=${x} y=${y + 3} width=${wide} height=${tall - 8} />
@@ -68,6 +74,7 @@ const Silence = ({ row, y, tall, future, draw }) => {
   `;
 };
 
+/** @param {{ row: Answers.Arrow, grey: string, lineY: number, draw: Drawing }} given */
 const ToItself = ({ row, grey, lineY, draw }) => {
   const x = draw.xs[row.source];
   return html`
@@ -80,6 +87,7 @@ const ToItself = ({ row, grey, lineY, draw }) => {
 };
 
 // What stands below the arrow: which turn it is, how long it took, and what it cost, as far as there is room.
+/** @param {{ how: string, tokens?: number | null }} row @param {number} gap @param {number} space */
 export function below(row, gap, space) {
   const more = [gap >= NOTABLE_MS ? took(gap) : '', row.tokens ? counted(row.tokens, 'token') : ''];
   let said = '';
@@ -88,6 +96,7 @@ export function below(row, gap, space) {
   return said;
 }
 // Words above a line, on one line or on two.
+/** @param {{ said: string[], x: number, y: number, grey: string }} given */
 export const Words = ({ said, x, y, grey }) => html`
   <text class=${`lab ${grey}`} x=${x} y=${y - (said.length - 1) * LINE}>
     ${said.length === 1
@@ -97,6 +106,7 @@ export const Words = ({ said, x, y, grey }) => html`
         )}
   </text>
 `;
+/** @param {{ row: Answers.Arrow, grey: string, lineY: number, draw: Drawing, before?: Row }} given */
 const Message = ({ row, grey, lineY, draw, before }) => {
   const { xs, lanes, hidden } = draw;
   const a = xs[row.source];
@@ -122,8 +132,10 @@ const Message = ({ row, grey, lineY, draw, before }) => {
 };
 
 // What stands in brackets at the end is left out, where there is no room for it.
+/** @param {string} text @param {number} room */
 export const endOf = (text, room) => (widthOf(text, 'strong') > room ? text.replace(/ \([^()]*\)([.]?)$/, '$1') : text);
 // An end, or what nobody's lane has: a line over all of them, a double one where the run is over.
+/** @param {{ row: Answers.Mark, grey: string, lineY: number, draw: Drawing }} given */
 const ToAll = ({ row, grey, lineY, draw }) => {
   const { xs, wide, gutter } = draw;
   const isEnd = row.kind === 'end';
@@ -132,6 +144,7 @@ const ToAll = ({ row, grey, lineY, draw }) => {
   const middle = (gutter + wide) / 2;
   const half = widthOf(text, 'strong') / 2 + 10;
   const from = gutter ? gutter - 4 : 4;
+  /** @param {number} x1 @param {number} x2 @param {number} y */
   const line = (x1, x2, y) => html`<line class=${`endl ${grey}`} x1=${x1} x2=${x2} y1=${y} y2=${y} />`;
   return html`
     ${(isOver ? [lineY - 2, lineY + 2] : [lineY]).map(y => [
@@ -154,6 +167,7 @@ const ToAll = ({ row, grey, lineY, draw }) => {
   `;
 };
 
+/** @param {{ row: Answers.Mark & { lane: number }, lineY: number, count: number, draw: Drawing }} given */
 const Folded = ({ row, lineY, count, draw }) => {
   const x = draw.xs[row.lane];
   return html`
@@ -163,9 +177,11 @@ const Folded = ({ row, lineY, count, draw }) => {
   `;
 };
 
+/** @param {number} x @param {number} y @param {Part} sign */
 const ring = (x, y, sign) => html`
   <g><circle class="okc" cx=${x} cy=${y} r="8" /><path class="okc" d=${sign} /></g>
 `;
+/** @param {Answers.Mark} row @param {Lane} lane @param {number} x @param {number} y @param {string} grey */
 export function signOf(row, lane, x, y, grey) {
   if (row.kind === 'tool') return html`<path class="tool" d=${`M${x} ${y - 7}l7 7-7 7-7-7Z`} />`;
   if (row.kind === 'failed')
@@ -176,12 +192,14 @@ export function signOf(row, lane, x, y, grey) {
 }
 // What a tool was given, or gave, in words; all else as it stands.
 const TOOL = /^(calls|gets from) (\S+) (.*)$/s;
+/** @param {Answers.Mark} row */
 function wordsOf(row) {
   const found = row.kind === 'tool' && TOOL.exec(row.text);
   if (!found) return row.text;
   const [, how, name, text] = found;
   return how === 'calls' ? `calls ${name} ${given(parsed(text))}` : `${name} gave ${gave(text)}`;
 }
+/** @param {{ row: Answers.Mark & { lane: number }, grey: string, lineY: number, draw: Drawing }} given */
 const OnLane = ({ row, grey, lineY, draw }) => {
   const { xs, lanes, wide, gutter, narrow } = draw;
   const x = xs[row.lane];

@@ -11,14 +11,19 @@ export const FORMS =
   'A position (412), event:ID, an ISO time, head, start, reply, turn:3, announce, end; +2 or -2 behind any of them.';
 
 // Marks the place, to look back at it from another one; marked again, it is no more.
+/** @param {Place} place */
 export const mark = place => {
   const at = String(place.position.peek());
   setQuery({ mark: queried('mark') === at ? '' : at });
 };
 
+/** @param {Self} self @param {Place} place */
 export function keys(self, place) {
+  /** @param {string} name */
   const tab = name => setQuery({ tab: name === 'transcripts' ? '' : name, lens: '' });
+  /** @param {string} [id] */
   const other = id => (id ? go(href('run', id)) : null);
+  /** @type {Record<string, () => unknown>} */
   const does = {
     ArrowRight: () => place.event(1),
     ArrowLeft: () => place.event(-1),
@@ -66,9 +71,11 @@ export function keys(self, place) {
         'Then r runs on to it, R back.',
       ),
   };
+  /** @param {KeyboardEvent} event */
   const heard = event => {
     if (!isForPage(event)) return;
-    if (event.target.type === 'range' && event.key.startsWith('Arrow')) return;
+    const { target } = event;
+    if (target instanceof HTMLInputElement && target.type === 'range' && event.key.startsWith('Arrow')) return;
     const act = does[event.key];
     if (act && place.run.peek()) {
       event.preventDefault();

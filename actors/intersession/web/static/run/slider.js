@@ -9,26 +9,29 @@ import { tickShape } from '../parts/outline.js';
 const MOST_NUMBERED = 24; // ticks; with more, the numbers of turns would lie on each other
 
 // What stands on the slider wherever one is: its ticks, the numbers of turns, the longest gaps.
+/** @param {Place} place @param {Run} run */
 function still(place, run) {
-  const turns = new Map(
-    place.rows
-      .filter(row => row?.position)
-      .map(row => [row.position, /^turn (\d+)/.exec(row.how ?? row.text ?? '')?.[1]])
-      .filter(([, turn]) => turn),
-  );
+  /** @type {Map<number, string>} */
+  const turns = new Map();
+  for (const row of place.rows) {
+    const turn = row?.position ? /^turn (\d+)/.exec(row.how ?? row.text ?? '')?.[1] : '';
+    if (row?.position && turn) turns.set(row.position, turn);
+  }
   const gaps = place.rows
     .flatMap((row, number) => {
       const next = row?.row === 'gap' && !row.forked ? place.rows.slice(number + 1).find(one => one?.position) : null;
-      return next ? [[place.indexOf(next.position) - 0.5, row.ms]] : [];
+      return next?.position && row?.ms ? [[place.indexOf(next.position) - 0.5, row.ms]] : [];
     })
     .sort((one, two) => two[1] - one[1])
     .slice(0, 8);
+  /** @type {Tick[]} */
   const ticks = (run.outline ?? [])
     .filter(one => one[0] !== '/')
     .map(([letter, lane, at]) => [letter, run.lanes[lane], place.indexOf(at), at]);
   return { turns, gaps, ticks };
 }
 
+/** @type {View<{ place: Place }>} */
 export const Slider = view(({ place }, self) => {
   const run = place.run.value;
   const index = place.index.value;
@@ -42,10 +45,11 @@ export const Slider = view(({ place }, self) => {
       : index
         ? `after #${position}`
         : 'before the first event of this run';
+  /** @param {number} number */
   const x = number => `${(number / most) * 100}%`;
   const { turns, gaps, ticks } = kept(self, 'still', [run, loaded], () => still(place, run));
   const numbers = ticks.length <= MOST_NUMBERED ? turns : new Map();
-  const start = run.began ?? place.steps[0]?.timeMs;
+  const start = run.began ?? place.steps[0]?.timeMs ?? 0;
   return html`
     <div class="time">
       <${Transport} place=${place} />
@@ -64,7 +68,7 @@ export const Slider = view(({ place }, self) => {
           <line class="rail past" x1="0" x2=${x(index)} y1="38" y2="38" />
           ${ticks.map(tick => html`<${Tick} tick=${tick} x=${x} position=${position} turns=${numbers} />`)}
           ${gaps.map(([number, ms]) => html`<${Gap} x=${x(number)} ms=${ms} />`)}
-          ${(run.smells ?? []).map(one => html`<${SmellMark} x=${x(place.indexOf(one.place.position))} />`)}
+          ${run.smells.map(one => html`<${SmellMark} x=${x(place.indexOf(one.place.position))} />`)}
           <svg x=${x(index)} y="0" overflow="visible">
             <line class="needle" y1="22" y2="54" />
             <circle class="thumb" cy="38" r="6" />
@@ -86,12 +90,14 @@ export const Slider = view(({ place }, self) => {
   `;
 });
 
+/** @type {[string, string, (place: Place) => unknown][]} */
 const MOVES = [
   ['To the start', 'first', place => place.jump(0)],
   ['An event back', 'back', place => place.event(-1)],
   ['An event on', 'on', place => place.event(1)],
   ['To the end', 'last', place => place.jump(place.length)],
 ];
+/** @param {{ place: Place }} given */
 const Transport = ({ place }) => html`
   <div class="xport" role="group" aria-label="Move">
     ${MOVES.map(
@@ -104,6 +110,7 @@ const Transport = ({ place }) => html`
   </div>
 `;
 
+/** @param {{ tick: Tick, x: (number: number) => string, position: number, turns: Map<number, string> }} given */
 const Tick = ({ tick: [letter, lane, number, at], x, position, turns }) => {
   const grey = at > position ? 'future' : '';
   return html`
@@ -115,11 +122,13 @@ const Tick = ({ tick: [letter, lane, number, at], x, position, turns }) => {
     </svg>
   `;
 };
+/** @param {string} letter @param {string} grey */
 function shapeOf(letter, grey) {
   if (letter === 'e') return html`<rect class=${`endsq ${grey}`} x="-4" y="13" width="8" height="8" />`;
   if (letter === 'x') return html`<path class="x" d="M-4 13l8 8m0-8-8 8" stroke="var(--bad)" stroke-width="2" />`;
   return tickShape(letter, 0, 17);
 }
+/** @param {{ x: string, ms: number }} given */
 const Gap = ({ x, ms }) => html`
   <svg x=${x} y="21" overflow="visible">
     <rect class="gapbg" x="-7" y="11" width="14" height="12" />
@@ -127,6 +136,7 @@ const Gap = ({ x, ms }) => html`
     <text class="tl" y="42">${took(ms)}</text>
   </svg>
 `;
+/** @param {{ x: string }} given */
 const SmellMark = ({ x }) => html`
   <svg x=${x} y="2" overflow="visible">
     <g class="tri" transform="translate(-6 0)">

@@ -15,10 +15,14 @@ const ROOMY = matchMedia('(min-width: 1181px)');
 const VERY = matchMedia('(min-width: 2200px)');
 const mostBeside = () => (VERY.matches ? 3 : ROOMY.matches ? 2 : 1);
 
+/** @param {Row} [row] */
 const howOf = row => (row?.row === 'arrow' ? row.how : /^is told: /.test(row?.text ?? '') ? 'tells' : '');
+/** @type {() => Signal<string | null>} */
+const noKey = () => signal(null);
+/** @type {View<{ place: Place }>} */
 export const Transcripts = view(({ place }, self) => {
   const state = self.once(() => {
-    const made = { chosen: signal(null), most: signal(mostBeside()) };
+    const made = { chosen: noKey(), most: signal(mostBeside()) };
     const measure = () => {
       made.most.value = mostBeside();
     };
@@ -37,18 +41,19 @@ export const Transcripts = view(({ place }, self) => {
   );
   if (!found) return html`<${Loading}/>`;
   if (found.error) return html`<${Failed} error=${found.error} retry=${found.again} />`;
+  const sessions = /** @type {Spoken[]} */ (found.sessions);
   const positions = kept(
     self,
     'positions',
     [run, known],
-    () => new Map(place.steps.filter(one => one?.messageId).map(one => [one.messageId, one.position])),
+    () => new Map(place.steps.flatMap(one => (one?.messageId ? [[one.messageId, one.position]] : []))),
   );
   // An import's messages do not say which turn they are; the rows of the run do.
   const hows = kept(
     self,
     'hows',
     [run, known],
-    () => new Map(place.rows.filter(row => howOf(row)).map(row => [row.arrived ?? row.position, howOf(row)])),
+    () => new Map(place.rows.flatMap(row => (howOf(row) ? [[row?.arrived ?? row?.position, howOf(row)]] : []))),
   );
   const callers = kept(
     self,
@@ -57,20 +62,24 @@ export const Transcripts = view(({ place }, self) => {
     () =>
       new Map(
         place.rows
-          .filter(row => row?.row === 'arrow' && run.lanes[row.source].kind === 'operator')
-          .map(row => [row.arrived ?? row.position, run.lanes[row.source].id]),
+          .flatMap(row =>
+            row?.row === 'arrow' && run.lanes[row.source].kind === 'operator'
+              ? [[row.arrived ?? row.position, run.lanes[row.source].id]]
+              : [],
+          ),
       ),
   );
+  /** @param {Spoken} session */
   const lastOf = session =>
     Math.max(
       0,
       ...session.transcript.map(message => positions.get(message.id) ?? 0).filter(at => at <= position),
     );
-  const last = Math.max(0, ...found.sessions.map(lastOf));
+  const last = Math.max(0, ...sessions.map(lastOf));
   const fresh = step && position - last <= 3 ? last : step?.position;
-  const beside = found.sessions.length <= state.most.value;
-  const latest = found.sessions.find(session => lastOf(session) === last) ?? found.sessions[0];
-  const chosen = found.sessions.find(session => session.key === state.chosen.value) ?? latest;
+  const beside = sessions.length <= state.most.value;
+  const latest = sessions.find(session => lastOf(session) === last) ?? sessions[0];
+  const chosen = sessions.find(session => session.key === state.chosen.value) ?? latest;
   const waits = found.next?.text;
   const goesOn = place.index.value < place.length;
   return html`
@@ -91,14 +100,14 @@ export const Transcripts = view(({ place }, self) => {
               <${Seg}
                 label="Whose transcript"
                 value=${chosen.key}
-                options=${found.sessions.map(session => [session.key, short(session.key)])}
-                onChange=${key => {
+                options=${sessions.map(session => [session.key, short(session.key)])}
+                onChange=${(/** @type {string} */ key) => {
                   state.chosen.value = key;
                 }} />
             </div>
           `}
       <div class="cols">
-        ${(beside ? found.sessions : [chosen]).map(
+        ${(beside ? sessions : [chosen]).map(
           session => html`
             <${Transcript}
               key=${session.key}
@@ -114,7 +123,7 @@ export const Transcripts = view(({ place }, self) => {
               isNext=${place.nextRun?.who === session.key} />
           `,
         )}
-        ${found.sessions.length ? null : html`<p class="loading">No session was there yet.</p>`}
+        ${sessions.length ? null : html`<p class="loading">No session was there yet.</p>`}
       </div>
       ${waits && goesOn ? html`<p class="as">next: ${waits}</p>` : null}
     </div>
@@ -124,7 +133,22 @@ export const Transcripts = view(({ place }, self) => {
 // The last messages are what one looks for: a transcript begins at its end, and the earlier ones are folded.
 const SHOWN = 40;
 // Whoever has gone back to read stays there, where it is the log that goes on.
+/** @param {HTMLElement | null} box */
 const isReadBack = box => box && box.scrollHeight - box.scrollTop - box.clientHeight > 40;
+/**
+ * @type {View<{
+ *   place: Place,
+ *   session: Spoken,
+ *   at: number,
+ *   positions: Map<string, number>,
+ *   hows: Map<number | undefined, string>,
+ *   callers: Map<number | undefined, string>,
+ *   fresh?: number,
+ *   goesOn: boolean,
+ *   isNext: boolean,
+ *   followed: boolean,
+ * }>}
+ */
 const Transcript = view(({ place, session, at, positions, hows, callers, fresh, goesOn, isNext, followed }, self) => {
   const state = self.once(() => ({ box: createRef(), whole: signal(false), seen: '' }));
   const all = session.transcript;

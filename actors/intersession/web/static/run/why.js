@@ -9,17 +9,21 @@ import { Badge, laneOf } from '../parts/speakers.js';
 import { shown } from './changes.js';
 
 // Times and durations as people read them; what is neither stays as it is.
+/** @param {{ value: any, unit?: string }} given */
 const measured = ({ value, unit }) => {
   if (typeof value !== 'number' || !unit) return shown(value);
   return unit === 'time' ? html`<${Time} ms=${value} dated />` : took(value);
 };
 // Who did what to whom. A whole sentence names everybody itself.
+/** @param {{ who: string | null, to: string | null, how: string, way: string, topic: string }} given */
 const saying = ({ who, to, how, way, topic }) => {
   if (/[.]$/.test(how)) return how;
   const did = how || (way === 'said' ? '' : ofKind(topic.replace(/\.\d+$/, '')));
   return [who ? short(who) : '', did, to ? `→ ${short(to)}` : ''].filter(Boolean).join(' ');
 };
+/** @param {string} text */
 const brief = text => (text.length > 90 ? `${text.slice(0, 88).replace(/\s\S*$/, '')} …` : text);
+/** @param {{ told: Answers.ToldAnswer & { kind?: string }, place: Place }} given */
 const Told = ({ told: one, place }) => html`
   <li>
     <button type="button" class="num-link n" onClick=${() => place.toPosition(one.position)}>
@@ -39,14 +43,18 @@ const Told = ({ told: one, place }) => html`
   </li>
 `;
 // What a story tells of what something led to: what only carries words on gives its place to what came of it.
+/** @param {Answers.EffectAnswer} one */
 const isTold = one => (one.how || one.way === 'said') && !one.carried;
+/** @type {(effects: Answers.EffectAnswer[]) => Answers.EffectAnswer[]} */
 const told = effects => effects.flatMap(one => (isTold(one) ? [one] : told(one.effects)));
 // What came of one thing alone stands below it; only where it parts, it goes in.
+/** @type {(one: Answers.EffectAnswer) => Answers.EffectAnswer[]} */
 const inRow = one => {
   const after = told(one.effects);
   return after.length === 1 ? [one, ...inRow(after[0])] : [one];
 };
 const MOST_LED = 12; // in a row, before the rest is left to whoever goes there
+/** @param {{ effects: Answers.EffectAnswer[], place: Place, deep: number }} given */
 const Effects = ({ effects, place, deep }) => html`
   <ul>
     ${told(effects).flatMap(inRow).map((one, number) => {
@@ -67,16 +75,18 @@ const Effects = ({ effects, place, deep }) => html`
     })}
   </ul>
 `;
+/** @type {View<{ place: Place }>} */
 export const Why = view(({ place }, self) => {
   const run = place.run.value;
   const position = place.position.value;
   const atEnd = place.index.value === place.length;
   const found = loaded(self, 'why', `${position}/${atEnd}/${run.steps}`, async stop => {
+    /** @type {[Answers.WhyAnswer, any]} */
     const [why, led] = await Promise.all([
       ask('why', { of: atEnd ? run.id : position }, { signal: stop }),
       ask('why', { of: position, forward: true }, { signal: stop }),
     ]);
-    return { why, led };
+    return { why, led: /** @type {Answers.EffectsAnswer} */ (led) };
   });
   if (!found) return html`<${Loading}/>`;
   if (found.error) return html`<${Failed} error=${found.error} retry=${found.again} />`;
@@ -113,7 +123,7 @@ export const Why = view(({ place }, self) => {
                           : null}
                       </dd>
                       ${(one.inputs ?? []).map(
-                        input => html`
+                        (/** @type {Record<string, any> & { value: any }} */ input) => html`
                           <dt>${input.name}</dt>
                           <dd>
                             ${measured(input)} <span class="muted small">
@@ -137,7 +147,7 @@ export const Why = view(({ place }, self) => {
                             <b>What would have changed it</b>
                             <ul>
                               ${one.instead.map(
-                                other => html`
+                                (/** @type {{ change: string, verdict?: string }} */ other) => html`
                                   <li>${other.change}${other.verdict ? ` → ${other.verdict}` : ''}</li>
                                 `,
                               )}

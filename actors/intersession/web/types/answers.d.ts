@@ -1,0 +1,542 @@
+// The answers of the web debugger's questions. Made by tests/support/pages/answers.py; not to be edited.
+declare namespace Answers {
+  type AboutAnswer = {
+    logId: string;
+    head: number | null;
+    speakers: string[];
+    who: string;
+    isOperator: boolean;
+    readOnly: boolean;
+    can: string[];
+    store: string | null;
+    version: string;
+  };
+  type Arrow = {
+    row: "arrow";
+    position: number;
+    time: number;
+    source: number;
+    target: number;
+    text: string;
+    how: string;
+    tokens?: number | null;
+    arrived?: number | null;
+    caller?: boolean;
+  };
+  type CallerAnswer = {
+    runId: string;
+    sessionKey: string;
+    from: number;
+    to?: number | null;
+    waits: ([number, number | null])[];
+  };
+  type Change = {
+    after: any;
+    before: any;
+    path: string;
+  };
+  type ChangesAnswer = {
+    changes: Change[];
+    from: PlaceAnswer;
+    to: PlaceAnswer;
+  };
+  type CompareAnswer = {
+    a: ComparedAnswer;
+    b: ComparedAnswer;
+    cut: CutAnswer | null;
+    cuts: CutAnswer[];
+    firstDivergence: DivergenceAnswer | null;
+    same: boolean;
+    titles: Record<string, string>;
+    totals: Record<string, any>;
+    turns: TurnAnswer[];
+  };
+  type ComparedAnswer = {
+    kind: "exchange" | "run" | "spawn";
+    place: PlaceAnswer;
+    run: string;
+    totals: Record<string, any>;
+  };
+  type CutAnswer = {
+    position: number;
+    edits: ForkEdit[];
+    side?: string;
+  };
+  type DeliveriesAnswer = {
+    count: number;
+    cursor: string | null;
+    deliveries: Record<string, any>[];
+  };
+  type DivergenceAnswer = {
+    a: PlaceAnswer | null;
+    b: PlaceAnswer | null;
+    kind: "changed" | "only_a" | "only_b" | "same";
+    place: PlaceAnswer;
+    turn: string;
+  };
+  type EffectAnswer = {
+    carried: boolean;
+    effects: EffectAnswer[];
+    eventId: string;
+    how: string;
+    more: number;
+    position: number;
+    stream: string;
+    text: string;
+    timeMs: number;
+    to: string | null;
+    topic: string;
+    way: string;
+    who: string | null;
+  };
+  type EffectsAnswer = {
+    effects: EffectAnswer[];
+    event: ToldAnswer;
+    open: Record<string, any>[];
+  };
+  type EventAnswer = {
+    position: number;
+    eventId: string;
+    timeMs: number;
+    stream: string;
+    version: number;
+    kind: string;
+    topic: string;
+    text: string;
+    who?: string;
+    to?: string;
+    causation: string | null;
+    correlation: string | null;
+    decision: Record<string, any> | null;
+    epoch: number;
+    hash: string;
+    prev: string;
+    digest: string;
+    linkedTo: number | null;
+    holds: boolean;
+    redacted: boolean;
+    data: Record<string, any>;
+  };
+  type EventListed = {
+    position: number;
+    eventId: string;
+    timeMs: number;
+    stream: string;
+    version: number;
+    kind: string;
+    topic: string;
+    text: string;
+    who?: string;
+    to?: string;
+  };
+  type EventsListed = {
+    events: EventListed[];
+    cursor: string | null;
+    head: number | null;
+  };
+  type FindingAnswer = {
+    code: string;
+    problem: string;
+    position?: number | null;
+    stream?: string | null;
+  };
+  type ForkAnswer = {
+    id: string;
+    file: string;
+    timeMs: number;
+    problem?: string;
+    parent?: string;
+    run?: string;
+    place?: PlaceAnswer;
+    edits?: ForkEdit[];
+    by?: string;
+    outcome?: OutcomeAnswer;
+    title?: string;
+  };
+  type ForkEdit = {
+    kind: "agent" | "drop" | "inject" | "message" | "reply" | "set" | "skip";
+    place?: string;
+    key?: string;
+    value?: string;
+  };
+  type ForksAnswer = {
+    forks: ForkAnswer[];
+    from: Record<string, any> | null;
+    state: string;
+  };
+  type Gap = {
+    row: "gap";
+    ms: number;
+    forked?: boolean;
+    held?: boolean;
+  };
+  type HitAnswer = {
+    kind: string;
+    position: number;
+    runId: string | null;
+    sessionKey: string | null;
+    snippet: string;
+    timeMs: number;
+  };
+  type HopAnswer = {
+    cause: number | null;
+    editedBy?: string;
+    eventId: string;
+    position: number;
+    runId?: string;
+    sessionKey: string;
+    text: string;
+    timeMs: number;
+    to: string | null;
+    via: "agent" | "delivery" | "person" | "sessions_send" | "sessions_spawn" | "system" | "tool";
+    who: string;
+  };
+  type IntegrityAnswer = {
+    head?: number;
+    verifiedTo?: number | null;
+    ok?: boolean | null;
+    events?: number;
+    streams?: number;
+    erased?: number;
+    erasures?: Record<string, any>[];
+    counts?: Record<string, number>;
+    findings?: FindingAnswer[];
+    unproven?: string[];
+    checkpoints?: Record<string, any>;
+    logHead?: Record<string, any>;
+    problem?: string;
+  };
+  type LaneAnswer = {
+    id: string;
+    name: string;
+    kind: string;
+  };
+  type LeftOut = {
+    earlierChars: number | null;
+    messageChars: number | null;
+    messages: number;
+    partial: number;
+    told: string;
+  };
+  type LensAnswer = {
+    asRecorded: boolean;
+    attempt: number;
+    before?: number;
+    contextHash: string;
+    contextTokens: number | null;
+    deadlineMs: number | null;
+    fresh?: any[];
+    leftOut: LeftOut | null;
+    madeBefore: MadeBefore[];
+    message: any;
+    messages: any[];
+    model: string | null;
+    partial: any[];
+    place: PlaceAnswer;
+    problem?: string;
+    prompt?: string;
+    rebuiltHash: string | null;
+    rendered?: any[];
+    run: string;
+    sessionKey: string;
+    settings: Record<string, string>;
+    systemContext: string;
+    thinking: string | null;
+    tools: Record<string, any>[] | null;
+    total?: number;
+    usedTokens: number | null;
+  };
+  type ListedRun = {
+    id: string;
+    kind: "exchange" | "run" | "spawn";
+    runId: string;
+    acceptedAt: number;
+    accepted: number;
+    position: number;
+    state: "closed" | "open";
+    title: string;
+    lanes: LaneAnswer[];
+    outline: [string, number, number][];
+    began: number;
+    told: string;
+    smells: Smelled[];
+    atWork?: boolean;
+    requester?: string;
+    target?: string;
+    status?: string;
+    label?: string;
+    closeReason?: string;
+    closedAt?: number;
+    loopEnd?: string;
+    limit?: string;
+    turns?: number;
+    maxTurns?: number;
+    hold?: string;
+    archived?: boolean;
+    attempt?: number;
+    errorCode?: string;
+    error?: string;
+    retryOf?: string;
+    inferred?: string[];
+    endedMs?: number;
+    tookMs?: number;
+    heldMs?: number;
+    heldSince?: number;
+    held?: boolean;
+    pauses?: [number, number][];
+    deliveries?: SentAnswer[];
+    waits?: Record<string, any>;
+  };
+  type LoadedAnswer = {
+    position: number;
+    timeMs: number;
+    digest: string;
+  };
+  type MadeBefore = {
+    callId: string;
+    hasEnded: boolean;
+    name: string;
+    ordinal: number;
+  };
+  type Mark = {
+    row: "mark";
+    position: number;
+    time: number;
+    lane: number | null;
+    text: string;
+    kind: "end" | "failed" | "note" | "tool";
+    caller?: boolean;
+  };
+  type NoteAnswer = {
+    position: number;
+    timeMs: number;
+    by: string;
+    text: string;
+    place: PlaceAnswer;
+  };
+  type NotesAnswer = {
+    notes: NoteAnswer[];
+  };
+  type OpenAnswer = {
+    deliveries: string[];
+    exchanges: string[];
+    runs: string[];
+    spawns: string[];
+  };
+  type OriginAnswer = {
+    cursor?: string | null;
+    cut: number | null;
+    first: HopAnswer | null;
+    hops: HopAnswer[];
+    match: "exact" | "folded" | "shared" | null;
+    seen?: SeenAnswer[];
+    words: string | null;
+  };
+  type OutcomeAnswer = {
+    state: string;
+    run: string;
+    events: number;
+    turns?: number | null;
+    end?: string | null;
+    close?: string | null;
+    left?: Record<string, any> | null;
+  };
+  type PlaceAnswer = {
+    eventId: string | null;
+    position: number;
+    text: string;
+    timeMs: number | null;
+  };
+  type RootAnswer = {
+    by: string | null;
+    carried: boolean;
+    eventId: string;
+    how: string;
+    kind: "import" | "operator" | "person" | "start" | "system" | "timer";
+    position: number;
+    stream: string;
+    text: string;
+    timeMs: number;
+    to: string | null;
+    topic: string;
+    way: string;
+    who: string | null;
+  };
+  type RowsAnswer = {
+    from: number;
+    rows: (Arrow | Mark | Gap)[];
+  };
+  type RunAnswer = {
+    id: string;
+    kind: "exchange" | "run" | "spawn";
+    runId: string;
+    acceptedAt: number;
+    accepted: number;
+    position: number;
+    state: "closed" | "open";
+    title: string;
+    lanes: LaneAnswer[];
+    outline: [string, number, number][];
+    began: number;
+    told: string;
+    smells: Smelled[];
+    atWork?: boolean;
+    requester?: string;
+    target?: string;
+    status?: string;
+    label?: string;
+    closeReason?: string;
+    closedAt?: number;
+    loopEnd?: string;
+    limit?: string;
+    turns?: number;
+    maxTurns?: number;
+    hold?: string;
+    archived?: boolean;
+    attempt?: number;
+    errorCode?: string;
+    error?: string;
+    retryOf?: string;
+    inferred?: string[];
+    endedMs?: number;
+    tookMs?: number;
+    heldMs?: number;
+    heldSince?: number;
+    held?: boolean;
+    pauses?: [number, number][];
+    deliveries?: SentAnswer[];
+    waits?: Record<string, any>;
+    kinds: string;
+    steps: number;
+    first: number;
+    last: number;
+    sessions: string[];
+    before?: string;
+    after?: string;
+    imported?: string[];
+    caller?: CallerAnswer;
+  };
+  type RunsListed = {
+    runs: ListedRun[];
+    cursor: string | null;
+    imported?: boolean;
+  };
+  type SearchAnswer = {
+    cursor: string | null;
+    hits: HitAnswer[];
+    indexed: boolean;
+  };
+  type SeenAnswer = {
+    attempt: number;
+    position: number;
+    runId: string;
+    sessionKey: string;
+    timeMs: number;
+    within: string[];
+  };
+  type SentAnswer = {
+    id: string;
+    channel: string;
+    state: string;
+  };
+  type SessionsAnswer = {
+    sessions: Record<string, any>[];
+    asOf: number;
+    cursor: string | null;
+  };
+  type SettingsAnswer = {
+    settings: Record<string, any>;
+    digest: string;
+    loaded: LoadedAnswer[];
+  };
+  type Smelled = {
+    code: string;
+    place: PlaceAnswer;
+    text: string;
+  };
+  type StateAnswer = {
+    config?: Record<string, any>;
+    deliveries: Record<string, any>[];
+    exchanges: Record<string, any>[];
+    next: PlaceAnswer | null;
+    open: OpenAnswer;
+    place: PlaceAnswer;
+    runs: Record<string, any>[];
+    sessions: Record<string, any>[];
+    spawns: Record<string, any>[];
+  };
+  type StepAnswer = {
+    position: number;
+    timeMs: number;
+    kind: string;
+    stream: string;
+    text: string;
+    who?: string;
+    to?: string;
+    cause?: number;
+    turn?: number;
+    runId?: string;
+    messageId?: string;
+    calls?: number;
+    gives?: boolean;
+  };
+  type StepsAnswer = {
+    from: number;
+    steps: StepAnswer[];
+  };
+  type ToldAnswer = {
+    carried: boolean;
+    eventId: string;
+    how: string;
+    position: number;
+    stream: string;
+    text: string;
+    timeMs: number;
+    to: string | null;
+    topic: string;
+    way: string;
+    who: string | null;
+  };
+  type TurnAnswer = {
+    a: Record<string, any> | null;
+    b: Record<string, any> | null;
+    differs?: Record<string, any>[];
+    kind: "changed" | "only_a" | "only_b" | "same";
+    turn: string;
+  };
+  type WhereAnswer = {
+    place: PlaceAnswer;
+    next: PlaceAnswer | null;
+    index?: number;
+  };
+  type WhyAnswer = {
+    begun?: RootAnswer;
+    causes: ToldAnswer[];
+    event: ToldAnswer;
+    explanations: Record<string, any>[];
+    root: RootAnswer | null;
+    waits?: Record<string, any>;
+  };
+  interface Questions {
+    about: AboutAnswer;
+    compare: CompareAnswer;
+    deliveries: DeliveriesAnswer;
+    event: EventAnswer;
+    events: EventsListed;
+    forks: ForksAnswer;
+    integrity: IntegrityAnswer;
+    lens: LensAnswer;
+    notes: NotesAnswer;
+    origin: OriginAnswer;
+    place: WhereAnswer;
+    rows: RowsAnswer;
+    run: RunAnswer;
+    runs: RunsListed;
+    search: SearchAnswer;
+    sessions: SessionsAnswer;
+    settings: SettingsAnswer;
+    state: StateAnswer;
+    steps: StepsAnswer;
+    why: WhyAnswer;
+  }
+}
