@@ -13,8 +13,8 @@ from intersession_events.log import verify_log
 from intersession_events.stores import views_proven
 from intersession_events.stores.portable import PortableLog
 from intersession_projections.inline_views import inline_views
-from intersession_projections.timeline import Timeline
 from support.running import WAIT, Booth, Gate, closed_exchange, recorded, texts, wait_for
+from support.told_steps import steps_told
 
 CHAT, OPS = "agent:main:telegram:group:42", "agent:ops:main"
 SECRET = "my number is 555-0199, tell nobody"
@@ -65,9 +65,8 @@ def everything(system: SessionSystem) -> str:
             system.tools(key).call("sessions_history", {"sessionKey": key, "includeTools": True}),
         ]
     shown.append(system.tools(OPS).call("sessions_list", {"messageLimit": 20}))
-    timeline = Timeline(system.log)
     for run in system.service.runs.recent(50):
-        shown += [run, [step.words for step in timeline.of_run(run.run_id)]]
+        shown += [run, [step.words for step in steps_told(system.log, run.run_id)]]
     return msgspec.json.encode(shown).decode()
 
 

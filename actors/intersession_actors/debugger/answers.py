@@ -2,6 +2,8 @@
 
 from typing import TypedDict
 
+import msgspec
+
 from intersession_projections.places import Described
 
 
@@ -19,9 +21,5 @@ class PlaceAnswer(TypedDict):
 
 def place_answer(described: Described) -> PlaceAnswer:
     """Return a place as an answer has it."""
-    return {
-        "position": described.position,
-        "eventId": described.event_id,
-        "timeMs": described.time_ms,
-        "text": described.text,
-    }
+    answer: PlaceAnswer = msgspec.to_builtins(described)
+    return answer

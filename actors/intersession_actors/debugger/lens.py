@@ -390,7 +390,10 @@ def _answer(view: View, seen: _Attempt, page: _Page) -> LensAnswer:
         "messages": _messages(view, seen, page.messages),
         "message": None if context is None else _messages(view, seen, [context.message])[0],
         "partial": [] if context is None else _messages(view, seen, context.partial),
-        "madeBefore": [] if context is None else _made_before(seen),
+        "madeBefore": [
+            {"callId": made.call_id, "name": made.name, "ordinal": made.ordinal, "hasEnded": made.has_ended}
+            for made in (() if context is None else seen.turn(()).made_before.values())
+        ],
         "tools": _tools(view, seen),
         "model": started.model,
         "thinking": started.thinking,
@@ -405,13 +408,6 @@ def _answer(view: View, seen: _Attempt, page: _Page) -> LensAnswer:
     if seen.problem is not None:
         answer["problem"] = seen.problem
     return answer
-
-
-def _made_before(seen: _Attempt) -> list[MadeBefore]:
-    return [
-        {"callId": made.call_id, "name": made.name, "ordinal": made.ordinal, "hasEnded": made.has_ended}
-        for made in seen.turn(()).made_before.values()
-    ]
 
 
 def _left_out(fit: Fit) -> LeftOut:

@@ -139,19 +139,5 @@ def _named(view: View, shown: str, to: str) -> str:
 
 
 def _answer(hop: Hop) -> HopAnswer:
-    answer: HopAnswer = {
-        "position": hop.position,
-        "eventId": hop.event_id,
-        "timeMs": hop.time_ms,
-        "sessionKey": hop.session_key,
-        "who": hop.who,
-        "to": hop.to,
-        "via": hop.via,
-        "text": hop.text,
-        "cause": hop.cause,
-    }
-    if hop.run_id is not None:
-        answer["runId"] = hop.run_id
-    if hop.edited_by is not None:
-        answer["editedBy"] = hop.edited_by
+    answer: HopAnswer = msgspec.to_builtins(msgspec.structs.replace(hop, source=None))
     return answer

@@ -100,13 +100,10 @@ class Explaining:
     def along(self, path: Iterable[Recorded]) -> Iterator[Explanation]:
         """Yield why an event is as it is, and then why its causes in the same stream are that did not go as they are meant to."""
         events = list(path)
-        asked = [one for one in events if one.stream == events[0].stream or _is_of_a_text(one)]
+        of_text = facts.DeliveryEvent | facts.RunEvent
+        asked = [one for one in events if one.stream == events[0].stream or isinstance(one.event, of_text)]
         self._around.look(asked)
         for recorded in asked:
             found = self.of(recorded)
             last = found[-1] if found and recorded is events[0] else None
             yield from (one for one in found if one is last or one.code not in _WELL)
-
-
-def _is_of_a_text(recorded: Recorded) -> bool:
-    return isinstance(recorded.event, facts.DeliveryEvent | facts.RunEvent)

@@ -12,7 +12,7 @@ import msgspec
 from intersession_actors.debugger import status_at
 from intersession_actors.delivery import GIVEN_UP, RetryDelivery
 from intersession_actors.errors import ToolRefused
-from intersession_actors.failures import Finding, described, full_findings, process_findings
+from intersession_actors.failures import described, full_findings, process_findings
 from intersession_actors.gate import invalid
 from intersession_actors.methods.clock import clock_findings
 from intersession_actors.methods.params import (
@@ -232,18 +232,12 @@ class GatewayAbout:
         if not call.caller.is_operator:
             return answer
         if answer["position"] is not None:
-            answer["findings"] += msgspec.to_builtins([*self._clock(), *self._full()])
+            service, order = self._service, self._service.sessions.order()
+            rows = order.rows(list(islice(order.places(), _RECENT)))
+            full = full_findings((row.key, row.filled) for row in rows)
+            clock = clock_findings(service.log, service.clock.now_ms())
+            answer["findings"] += msgspec.to_builtins([*clock, *full])
         return answer | self._describe()
-
-    def _clock(self) -> list[Finding]:
-        """Return what the machine's clock has done to the log's time."""
-        return list(clock_findings(self._service.log, self._service.clock.now_ms()))
-
-    def _full(self) -> list[Finding]:
-        """Return which of the sessions that were updated last fill their window."""
-        order = self._service.sessions.order()
-        rows = order.rows(list(islice(order.places(), _RECENT)))
-        return list(full_findings((row.key, row.filled) for row in rows))
 
     def _recent(self, call: Call, agent_id: str | None) -> list[Result]:
         """Return the sessions within reach, of one agent or of all, that were updated last, newest first, each with its age in ms."""

@@ -52,7 +52,7 @@ class GatewayRetries:
                     session_id=failed.session_id,
                     check_policy=not _is_from_a_channel(message),
                     at_most=service.config.runs.inbox_max,
-                    causation=self._end_of(failed),
+                    causation=next((one.id for one in service.log.at([failed.position])), None),
                 )
                 ask_session(service, failed.session_key, command)
         accepted = service.runs.get(run_id)
@@ -110,8 +110,9 @@ class GatewayRetries:
             ToolRefused: there are no words any more.
         """
         service = self._service
-        said, queued = self._messages.of_run(failed), self._queued(failed)
-        if said is None or queued is None:
+        said = self._messages.of_run(failed)
+        queued = next((one.event for one in service.log.at([failed.accepted])), None)
+        if said is None or not isinstance(queued, RunQueued):
             raise invalid("runId", f"the log does not have the message of {typed}, say it again")
         message = said[2]
         if text_of(message) == ERASED:
@@ -132,18 +133,6 @@ class GatewayRetries:
             retry_of=failed.run_id,
         )
         return again, replace(message, id=message_id, timestamp=now, run_id=None)
-
-    def _queued(self, run: RunOutcome) -> RunQueued | None:
-        for recorded in self._service.log.all(after=run.accepted - 1, to=run.accepted):
-            if isinstance(recorded.event, RunQueued):
-                return recorded.event
-        return None
-
-    def _end_of(self, run: RunOutcome) -> str | None:
-        """Return the id of the event that a run ended with."""
-        return next(
-            (item.id for item in self._service.log.all(after=run.position - 1, to=run.position)), None
-        )
 
 
 def _is_from_a_channel(message: Message) -> bool:

@@ -1,6 +1,6 @@
 """The methods on sessions: `sessions.*`, `chat.history`, `chat.inject` (GATE-1, GATE-2)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -145,7 +145,8 @@ class GatewaySessions:
                 if full is not None:
                     row.update(_original_fields(full, lineage="spawnedBy" in row))
             if given.include_last_message:
-                row["lastMessagePreview"] = _cut(_text_of_last(row.pop("messages", ())), _PREVIEW_CHARS)
+                last = "".join(map(_text, row.pop("messages", ())[-1:]))
+                row["lastMessagePreview"] = _cut(last, _PREVIEW_CHARS)
             title = row.get("displayName") or row.get("label")
             if given.include_derived_titles and title:
                 row["derivedTitle"] = title
@@ -371,10 +372,6 @@ def _model_parts(model: str | None) -> Result:
     """Return a model as the original names it: who provides it, and its own name."""
     provider, slash, name = (model or "").partition("/")
     return {"modelProvider": provider if slash else None, "model": name if slash else model}
-
-
-def _text_of_last(messages: Sequence[JsonMapping]) -> str:
-    return _text(messages[-1]) if messages else ""
 
 
 def _text(message: JsonMapping) -> str:

@@ -240,10 +240,6 @@ def _is_of(link: Link, earlier: Link) -> bool:
         return earlier.topic.startswith(_LOG_OPENED)
     return (
         earlier.topic.startswith(_RUN_STARTED)
-        and earlier.stream == _session_of(link)
+        and earlier.stream == f"session:{link.stream.removeprefix(_RECEIPTS)}"
         and earlier.correlation == link.correlation
     )
-
-
-def _session_of(receipt: Link) -> str:
-    return f"session:{receipt.stream.removeprefix(_RECEIPTS)}"

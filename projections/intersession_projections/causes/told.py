@@ -21,6 +21,7 @@ from intersession_projections.wording import (
 )
 
 _SESSION: Final = "session"
+_FLOWS: Final = frozenset({"exchange", "spawn", "delivery"})
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -101,14 +102,11 @@ class Telling:
 
     def _begin(self, streams: Iterable[str]) -> None:
         """Read the first events of streams of flows, as far as they are not known."""
-        new = [one for one in dict.fromkeys(streams) if one not in self._begun and _is_of_a_flow(one)]
+        flows = (one for one in dict.fromkeys(streams) if one.partition(":")[0] in _FLOWS)
+        new = [one for one in flows if one not in self._begun]
         firsts = self._log.parts([StreamPart(stream, 0, 1) for stream in new]) if new else ()
         for stream, first in zip(new, firsts, strict=True):
             self._begun[stream] = first[0].event if first else None
-
-
-def _is_of_a_flow(stream: str) -> bool:
-    return stream.partition(":")[0] in {"exchange", "spawn", "delivery"}
 
 
 def _of_session(words: Words, event: facts.Event) -> Words:

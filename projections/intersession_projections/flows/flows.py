@@ -160,12 +160,6 @@ class Flows:
         """Return the deliveries an exchange or spawn (by stream) waits for, oldest first."""
         return self._select(DeliverySummary, "owner = ? ORDER BY accepted", (hashed(owner),))
 
-    def deliveries_of_run(self, run_id: str) -> list[DeliverySummary]:
-        """Return the deliveries of a run's reply, oldest first."""
-        return self._select(
-            DeliverySummary, "run = ? AND kind = 'delivery' ORDER BY accepted", (hashed(run_id),)
-        )
-
     def deliveries_of_session(self, session_key: str) -> list[DeliverySummary]:
         """Return the deliveries in the name of a session, oldest first."""
         return self._select(

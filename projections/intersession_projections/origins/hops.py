@@ -28,7 +28,7 @@ _LIST: Final = "sessions_list"
 """Each row of its answer names its session as `key`, all else that names one as `sessionKey`."""
 
 
-class Hop(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Hop(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """Words at one of the places where they were said or came to.
 
     `session_key` is the session they are in, of a delivery the one that sent it; `who` said it and `to` got it: session keys,
@@ -46,9 +46,9 @@ class Hop(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     to: str | None
     via: Via
     text: str
+    cause: int | None
     run_id: str | None = None
     source: str | None = None
-    cause: int | None = None
     edited_by: str | None = None
 
 
@@ -178,6 +178,7 @@ def _hop(
         to=to,
         via=via,
         text=text,
+        cause=None,
         run_id=run_id,
         source=source,
     )

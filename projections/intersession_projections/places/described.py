@@ -20,7 +20,7 @@ from intersession_projections.spans import Span, backwards
 from intersession_projections.wording import Sides, Words, counted, words_of
 
 
-class Described(msgspec.Struct, frozen=True, kw_only=True):
+class Described(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """A place in words. `event_id` and `time_ms` are those of the event that it is after.
 
     They are None before the first event, and where the caller may not know of that one.

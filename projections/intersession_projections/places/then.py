@@ -1,6 +1,6 @@
 """How exchanges, spawns, deliveries and runs stood at a position: read from their rows, or folded from their own short streams."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, takewhile
 from typing import Final, TypeVar
 
@@ -43,22 +43,6 @@ class Then:
         self.position = position
         self._flows = Flows(log)
         self._runs = Runs(log)
-
-    def exchange(self, exchange_id: str) -> ExchangeSummary | None:
-        """Return where an exchange stood; None where it had not begun."""
-        return self._one(self._flows.exchange(exchange_id))
-
-    def spawn(self, spawn_id: str) -> SpawnSummary | None:
-        """Return where a spawn stood; None where it had not begun."""
-        return self._one(self._flows.spawn(spawn_id))
-
-    def delivery(self, delivery_id: str) -> DeliverySummary | None:
-        """Return where a delivery stood; None where it had not begun."""
-        return self._one(self._flows.delivery(delivery_id))
-
-    def delivery_of(self, now: DeliverySummary) -> DeliverySummary | None:
-        """Return where a delivery stood that is known as it is now; None where it had not begun."""
-        return self._one(now)
 
     def deliveries(self, now: Iterable[DeliverySummary]) -> list[DeliverySummary]:
         """Return where deliveries stood that are known as they are now; those that had not begun are left out."""
@@ -126,12 +110,8 @@ class Then:
         """Return the deliveries that an exchange or a spawn, by its stream, waited for."""
         return self._stood(reversed(self._flows.deliveries_of(stream)))
 
-    def deliveries_of_run(self, run_id: str) -> list[DeliverySummary]:
-        """Return the deliveries of what a run said."""
-        return self._stood(reversed(self._flows.deliveries_of_run(run_id)))
-
     def deliveries_of_runs(self, run_ids: Sequence[str]) -> list[DeliverySummary]:
-        """Return the same of some runs, one after the other."""
+        """Return the deliveries of what some runs said, one run after the other."""
         now = reversed(self._flows.deliveries_of_all((), run_ids))
         of_run: dict[str | None, list[DeliverySummary]] = {}
         for row in self._stood(now):
@@ -162,9 +142,6 @@ class Then:
             [recorded for recorded in events if recorded.position <= self.position]
             for events in self._log.whole(streams)
         ]
-
-    def _one(self, now: S | None) -> S | None:
-        return None if now is None else next(iter(self._stood([now])), None)
 
     def _stood(self, now: Iterable[S]) -> list[S]:
         """Return how flows stood that are known as they are now: those of which more has happened since are folded."""
@@ -203,14 +180,14 @@ class Then:
             if run.run_id in taken
         }
         at_work = dict(zip(begun, self._log.parts(list(begun.values())), strict=True))
+        each = (
+            (run, (*first, *at_work.get(run.run_id, ()))) for run, first in zip(later, queued, strict=True)
+        )
         folded = (
-            _folded_run(run.run_id, self._until_there((*first, *at_work.get(run.run_id, ()))))
-            for run, first in zip(later, queued, strict=True)
+            _folded_run(run.run_id, takewhile(lambda one: one.position <= self.position, events))
+            for run, events in each
         )
         return [run for run in folded if run is not None]
-
-    def _until_there(self, events: Iterable[Recorded]) -> Iterator[Recorded]:
-        return takewhile(lambda recorded: recorded.position <= self.position, events)
 
 
 def _folded_flow(events: Iterable[Recorded]) -> Summary | None:

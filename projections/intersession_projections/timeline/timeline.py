@@ -9,12 +9,11 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from intersession_events import facts
-from intersession_events.ids import exchange_stream, session_stream, spawn_stream
+from intersession_events.ids import session_stream
 from intersession_events.log import Log, Question, Reads, Recorded, StreamPart
 from intersession_projections.flows import ExchangeSummary, Flows, SpawnSummary
 from intersession_projections.run_outcomes import RunOutcome, Runs
 from intersession_projections.sessions import Sessions
-from intersession_projections.timeline.steps import Step, steps_of
 
 _BEFORE: Final = 3
 """How far before a run's acceptance its session may have been opened and its route set: they are in the same append."""
@@ -31,25 +30,13 @@ _LATE: Final = (
 
 
 class Timeline:
-    """Queries on what happened, step by step."""
+    """Queries on the events of flows and runs."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
         self._runs = Runs(log)
         self._flows = Flows(log)
         self._sessions = Sessions(log)
-
-    def of_exchange(self, exchange_id: str) -> list[Step]:
-        """Return the steps of an exchange; none for an unknown one."""
-        return steps_of(self._events([_Whose(exchange_stream(exchange_id))])[0])
-
-    def of_spawn(self, spawn_id: str) -> list[Step]:
-        """Return the steps of a spawn; none for an unknown one."""
-        return steps_of(self._events([_Whose(spawn_stream(spawn_id))])[0])
-
-    def of_run(self, run_id: str) -> list[Step]:
-        """Return the steps of the exchange or spawn a run belongs to, else those of the run itself."""
-        return steps_of(self._events(self._whose([run_id]))[0])
 
     def events_of_each(
         self, flows: Iterable[ExchangeSummary | SpawnSummary | RunOutcome]
@@ -89,7 +76,9 @@ class Timeline:
         gone = {stream: list(_archived(events)) for stream, events in own.items()}
         children = list(dict.fromkeys(chain.from_iterable(gone.values())))
         parts = [part for run in runs.values() for part in _parts_of(run, taken.get(run.run_id))]
-        late = [run for run in runs.values() if run.run_id in taken and _may_be_late(run)]
+        # Whoever answered at the first attempt has no other answer that may have come when it was over.
+        over = (run for run in runs.values() if run.ended and not (run.status == "ok" and run.attempt == 1))
+        late = [run for run in over if run.run_id in taken]
         rows, _, found, delivered, _ = self._log.gather(
             Reads(
                 questions=[
@@ -202,11 +191,6 @@ def _of_run(run: RunOutcome, parts: Sequence[Sequence[Recorded]]) -> Iterator[Re
     yield from _accepted(run, accepted)
     for events in at_work:
         yield from (one for one in events if facts.run_named(one.event) == run.run_id)
-
-
-def _may_be_late(run: RunOutcome) -> bool:
-    """Whether an answer of a run may have come when it was over."""
-    return run.ended and not (run.status == "ok" and run.attempt == 1)
 
 
 def _late(run: RunOutcome) -> Question:

@@ -14,9 +14,9 @@ from intersession_events.log import verify_log
 from intersession_events.stores import PortableLog
 from intersession_projections.flows import ExchangeSummary, Position, SpawnSummary
 from intersession_projections.run_outcomes import told_in
-from intersession_projections.timeline import Timeline
 from support.golden_logs import golden_logs
 from support.running import SEES_ALL, WAIT
+from support.told_steps import steps_told
 
 pytestmark = pytest.mark.clause("FORK-10", "IMP-4")
 
@@ -95,14 +95,14 @@ def test_all_of_an_imported_exchange_that_lies_above_the_cut_is_told_of_its_fork
 ) -> None:
     """A run that began in the fork answers a message that was imported, long before it: that is of the exchange, too."""
     exchange = exchange_in(imported)
-    timeline = Timeline(imported.log).of_exchange(exchange.exchange_id)
+    timeline = steps_told(imported.log, exchange.exchange_id)
     with imported.fork(
         exchange.exchange_id, at=at, edits=of("reply", "no, five"), agents={"*": says}
     ) as fork:
         ended(fork)
         assert fork.log.forked is not None
         cut = fork.log.forked.position
-        told = Timeline(fork.log).of_exchange(exchange.exchange_id)
+        told = steps_told(fork.log, exchange.exchange_id)
 
     assert [step.position for step in told if step.position <= cut] == [
         step.position for step in timeline if step.position <= cut

@@ -182,7 +182,7 @@ def test_a_delivery_is_open_until_its_outcome_is_known(
     assert row is not None
     assert (row.state, row.is_open) == (state, is_open)
     assert flows.open_deliveries() == (["delivery:d"] if is_open else [])
-    assert flows.deliveries_of("exchange:x") == flows.deliveries_of_run("r") == [row]
+    assert flows.deliveries_of("exchange:x") == flows.deliveries_of_all((), ["r"]) == [row]
 
 
 @pytest.mark.clause("SPAWN-11")

@@ -31,9 +31,10 @@ from intersession_events.facts import (
     TurnRequested,
 )
 from intersession_events.log import Recorded
-from intersession_projections.timeline import Step, Timeline, steps_of
+from intersession_projections.timeline import Step, steps_of
 from support.plain_log import PlainLog
 from support.story import MAIN, Story
+from support.told_steps import steps_told
 from support.vocabulary import events
 
 OPS = "agent:ops:main"
@@ -114,7 +115,7 @@ def two(story: Story) -> Story:
 
 @pytest.mark.clause("SEND-3", "LOOP-1", "ANN-3")
 def test_an_exchange_is_told_over_all_its_sessions_in_order(two: Story) -> None:
-    assert told(Timeline(two.log).of_exchange("y")) == [
+    assert told(steps_told(two.log, "y")) == [
         ("run_queued", MAIN, OPS, "ready?"),
         ("exchange_accepted", MAIN, OPS, "ready?"),
         ("run_started", OPS, None, "attempt 1"),
@@ -135,9 +136,9 @@ def test_an_exchange_is_told_over_all_its_sessions_in_order(two: Story) -> None:
 
 @pytest.mark.clause("SEND-3")
 def test_any_run_of_an_exchange_leads_to_all_of_it(two: Story) -> None:
-    timeline = Timeline(two.log)
-    assert timeline.of_run("x-run") == timeline.of_run("x-turn") == timeline.of_exchange("x") != []
-    assert timeline.of_run("nobody") == timeline.of_exchange("nobody") == []
+    log = two.log
+    assert steps_told(log, "x-run") == steps_told(log, "x-turn") == steps_told(log, "x") != []
+    assert steps_told(log, "nobody") == []
 
 
 def test_a_run_of_no_flow_is_told_with_its_message_and_its_delivery(story: Story) -> None:
@@ -156,7 +157,7 @@ def test_a_run_of_no_flow_is_told_with_its_message_and_its_delivery(story: Story
             run_id="r",
         ),
     )
-    assert told(Timeline(story.log).of_run("r")) == [
+    assert told(steps_told(story.log, "r")) == [
         ("run_queued", None, MAIN, "hello"),
         ("run_started", MAIN, None, "attempt 1"),
         ("run_completed", MAIN, None, "hi"),
@@ -185,7 +186,7 @@ def test_a_spawn_is_told_from_the_opening_of_the_child_on(story: Story) -> None:
         requester=MAIN,
     )
     story.put("spawn:p", accepted, ChildArchived(child=child, reason="expired"))
-    steps = Timeline(story.log).of_spawn("p")
+    steps = steps_told(story.log, "p")
     assert [step.event for step in steps] == [
         "session_opened",
         "run_queued",
@@ -209,7 +210,7 @@ def test_an_imported_exchange_shows_its_messages_though_it_had_no_runs(story: St
         inferred=True,
     )
     story.put("exchange:i", accepted, ExchangeClosed(reason="inferred"))
-    assert [step.event for step in Timeline(story.log).of_exchange("i")] == [
+    assert [step.event for step in steps_told(story.log, "i")] == [
         "message_recorded",
         "exchange_accepted",
         "exchange_closed",
@@ -255,7 +256,7 @@ def test_what_others_did_while_a_run_waited_is_not_read_for_its_timeline(
         return found
 
     monkeypatch.setattr(story.log, "stream", watched)
-    steps = Timeline(story.log).of_run("r")
+    steps = steps_told(story.log, "r")
 
     assert [step.event for step in steps] == [
         "run_queued",
@@ -272,7 +273,7 @@ def test_a_run_that_waits_or_was_given_up_while_it_waited_has_its_timeline(story
         story.put(stream, queued(name, name))
     story.put(stream, RunAborted(run_id="b", attempt=0, by="me"))
 
-    told_of = {name: [step.event for step in Timeline(story.log).of_run(name)] for name in ("a", "b")}
+    told_of = {name: [step.event for step in steps_told(story.log, name)] for name in ("a", "b")}
 
     assert told_of == {
         "a": ["run_queued"],

@@ -4,9 +4,9 @@ import pytest
 
 from intersession import MemoryChannel, Turn
 from intersession_events import facts
-from intersession_projections.timeline import Timeline
 from support.fakes import ManualClock
 from support.running import Booth, Gate, pass_time_until, recorded, wait_for, wait_for_number
+from support.told_steps import steps_told
 
 MAIN = "agent:main:main"
 
@@ -34,7 +34,7 @@ def test_an_answer_that_came_after_a_turn_had_timed_out_is_told_with_its_exchang
         gate.open()
         wait_for(system, facts.LateReplyDropped)
         wait_for(system, facts.ExchangeClosed)
-        steps = Timeline(system.log).of_run(run_id)
+        steps = steps_told(system.log, run_id)
         smells = system.debug.smells(run_id)["smells"]
         diagram = system.debug.diagram(run_id).text()
 
@@ -68,7 +68,7 @@ def test_late_answers_of_other_runs_of_the_session_are_not_among_them(log_url: s
             gate.open()
         wait_for_number(system, facts.LateReplyDropped, 2)
         told = [
-            [step.words for step in Timeline(system.log).of_run(run) if step.event == "late_reply_dropped"]
+            [step.words for step in steps_told(system.log, run) if step.event == "late_reply_dropped"]
             for run in runs
         ]
 

@@ -157,17 +157,11 @@ _AT_ONCE_S: Final = 20.0
 
 
 def retry(
-    run: Annotated[str, Parameter(help="The run that failed: its id, or how that begins.")],
+    run: str,
     /,
     *,
     agents: Agents = None,
-    timeout: Annotated[
-        float,
-        Parameter(
-            help="Seconds to wait for the answer, up to 86400; 0 does not wait. Default: 30.",
-            validator=Number(gte=0, lte=WAIT.most),
-        ),
-    ] = 30.0,
+    timeout: Annotated[float, Parameter(validator=Number(gte=0, lte=WAIT.most))] = 30.0,
     reading: Reading = READING,
 ) -> Answer:
     """Have the message of a run that failed answered after all.
@@ -176,6 +170,10 @@ def retry(
     the failed one would have gone. Asked for again, it is the same run. Where the log has a host, it
     does the work; else this command does, with the agents that --agents names, or the configuration. Without
     the session's agent the run waits for the next host that has it.
+
+    Args:
+        run: The run that failed: its id, or how that begins.
+        timeout: Seconds to wait for the answer, up to 86400; 0 does not wait. Default: 30.
     """
     with operator_of(reading, agents=agents) as operator:
         meant = run_meant(operator.reader, run)
@@ -234,18 +232,15 @@ def hold(
     what: What,
     /,
     *,
-    before: Annotated[
-        HoldBefore,
-        Parameter(
-            help="Stop before the next text that goes on, before the next reply, before every text, or before the announce. "
-            "Default: next."
-        ),
-    ] = "next",
+    before: HoldBefore = "next",
     reading: Reading = READING,
 ) -> Answer:
     """Have an exchange stop before a text goes on.
 
     It stays there until it is released, also over a restart. A running attempt is not cut off: what it answers is what is held.
+
+    Args:
+        before: Stop before the next text that goes on, before the next reply, before every text, or before the announce. Default: next.
     """
     with operator_of(reading) as operator:
         answer = operator.call("exchanges.hold", _named(operator.reader, what) | {"before": before})

@@ -117,13 +117,7 @@ SNAPSHOTS = "snapshots"
 
 
 def rebuild(
-    view: Annotated[
-        str | None,
-        Parameter(
-            help="Its name, as `verify` prints it; `search` or `usage`; `snapshots` are dropped and taken anew. Default: all "
-            "but those that lie beside the log, in `<store>.views`."
-        ),
-    ] = None,
+    view: str | None = None,
     /,
     *,
     common: Common = COMMON,
@@ -134,6 +128,9 @@ def rebuild(
     until the new one is whole. While a host writes to the log this is refused. Snapshots of sessions are dropped, and those
     of long sessions are taken anew: nobody has to wait for that when one wakes. What search and usage look at is emptied,
     and filled again.
+
+    Args:
+        view: Its name, as `verify` prints it; `search` or `usage`; `snapshots` are dropped and taken anew. Default: all but those that lie beside the log, in `<store>.views`.
     """
     views, tailed = inline_views(), tailed_views(redact_raw)
     names = [one.name for one in (*views, *tailed)]

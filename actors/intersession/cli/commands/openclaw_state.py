@@ -36,24 +36,20 @@ _MOST_LINES = 20
 
 @importing.command(name="openclaw")
 def openclaw_in(
-    directory: Annotated[
-        Path, Parameter(help="The state directory: the one with agents/<id>/sessions in it. It is only read.")
-    ],
+    directory: Path,
     /,
     *,
-    on_taken: Annotated[
-        Literal["beside", "refuse"],
-        Parameter(
-            help="What to do with a session whose key the log has from elsewhere: keep it beside, under a key of its "
-            "own, or refuse the import. Default: beside."
-        ),
-    ] = "beside",
+    on_taken: Literal["beside", "refuse"] = "beside",
     reading: Reading = READING,
 ) -> Answer:
     """Import an OpenClaw state directory; again to add what is new in it.
 
     Nothing is lost without a line in the report, and the report is kept in the log. Where the log has a host, it
     imports, as long as it runs on this machine, and its sessions go on meanwhile.
+
+    Args:
+        directory: The state directory: the one with agents/<id>/sessions in it. It is only read.
+        on_taken: What to do with a session whose key the log has from elsewhere: keep it beside, under a key of its own, or refuse the import. Default: beside.
     """
     screen = Screen()
     config = load_config(reading.config).config
@@ -85,21 +81,20 @@ def openclaw_in(
 
 @exporting.command(name="openclaw")
 def openclaw_out(
-    directory: Annotated[Path, Parameter(help="Where to: a directory that is empty or not there.")],
+    directory: Path,
     /,
     *,
-    session: Annotated[
-        tuple[str, ...],
-        Parameter(
-            help="Only this session, by its key in any form or a session id; may be given several times."
-        ),
-    ] = (),
+    session: tuple[str, ...] = (),
     as_of: AsOf = None,
     reading: Reading = READING,
 ) -> Answer:
     """Write an OpenClaw state directory, which OpenClaw lists and goes on with, and which `import` reads back.
 
     Texts are written as they are in the log, uncut and with whatever they hold; only you can read the files.
+
+    Args:
+        directory: Where to: a directory that is empty or not there.
+        session: Only this session, by its key in any form or a session id; may be given several times.
     """
     screen = Screen()
     with reader_of(reading) as reader, screen.progress(f"Exporting to {directory}") as progress:

@@ -147,11 +147,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
         row, generation = subject
         stood = Then(reader.log, reader.log.head() if at is None else at)
         sent = reader.flows.deliveries_of_session(row.key)
-        waiting = [
-            (text, reader.flows.note_of(text))
-            for text in map(stood.delivery_of, sent)
-            if text is not None and text.is_open
-        ]
+        waiting = [(text, reader.flows.note_of(text)) for text in stood.deliveries(sent) if text.is_open]
         events = told_in(reader.log, events_of_session(reader, subject, to=stood.position, sent=sent))
         session = SessionStory(row.key)
         beats = tuple(beat for recorded in (events if with_beats else ()) for beat in session.tell(recorded))
@@ -159,7 +155,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
         session_id = generation or row.session_id
         about: JsonObject = {"id": row.key, "kind": "session", "sessionId": session_id}
         if waiting:
-            about["undelivered"] = [delivery_value(*each) for each in waiting]
+            about["undelivered"] = [delivery_value(*each, View(reader)) for each in waiting]
         return cls(
             about=about,
             head=lambda screen: screen.line(
@@ -184,11 +180,12 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
             steps = tuple(step for step in steps if step.position <= at)
         story, events = FlowStory(alone=isinstance(flow, RunOutcome)), told_in(reader.log, found)
         beats = tuple(beat for recorded in events for beat in story.tell(recorded))
-        (smells,) = smells_of_all(View(reader), [whole], at)
+        view = View(reader)
+        (smells,) = smells_of_all(view, [whole], at)
         standing = Stands.of(reader, flow, at_work=at_work, at=at)._replace(smells=tuple(smells))
         pauses = without_pauses(pauses_in(reader.log))
         return cls(
-            about=standing.value(),
+            about=standing.value(view),
             head=lambda screen: _show_flow_head(screen, standing, _took(flow, pauses, holds_in(events))),
             beats=beats,
             names=_names(reader, beats, steps),

@@ -70,7 +70,7 @@ class Sending:
         self._agents = agents
         self._after = reader.log.head()
         self.names: Final = live_names(reader.log)
-        self._idempotency_key: str = arguments["idempotencyKey"]
+        self._key: str = arguments["idempotencyKey"]
         self._answer: JsonObject = {}
         self._beats: list[Beat] = []
         self._exchange_id: str | None = None
@@ -128,8 +128,10 @@ class Sending:
                 after = recorded.position
                 if self._exchange_id is None:
                     before.append(recorded)
-                    if not self._is_mine(recorded):
+                    event = recorded.event
+                    if not isinstance(event, facts.ExchangeAccepted) or event.idempotency_key != self._key:
                         continue
+                    self._exchange_id = event.exchange_id
                     mine.add(recorded.stream)
                     batch, before = before, []
                 else:
@@ -144,13 +146,6 @@ class Sending:
             if self._exchange_id is None and not self._thread.is_alive():
                 return  # it was refused, or sent before
             self._look_who_is_missing()
-
-    def _is_mine(self, recorded: Recorded) -> bool:
-        event = recorded.event
-        if isinstance(event, facts.ExchangeAccepted) and event.idempotency_key == self._idempotency_key:
-            self._exchange_id = event.exchange_id
-            return True
-        return False
 
     def _take(self, recorded: Recorded, mine: set[str]) -> None:
         """Note which runs and deliveries belong to the exchange, and what can't go on here."""

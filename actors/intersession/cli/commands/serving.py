@@ -5,9 +5,6 @@ import gc
 from pathlib import Path
 from socket import socket
 from types import ModuleType
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from intersession.cli.host.beside import TOKEN_VARIABLE, WayBeside, host_beside, known_token
 from intersession.cli.host.hosting import forking_beside, hosted, operator_of
@@ -28,21 +25,10 @@ from intersession_events.stores import gateway_of, located
 
 def serve(
     *,
-    config: Annotated[
-        Path | None, Parameter(help="The configuration file (JSON5), the original's openclaw.json for one.")
-    ] = None,
+    config: Path | None = None,
     store: Store = None,
-    port: Annotated[
-        int | None,
-        Parameter(help="Listen on this port; 0 is any free one. Default: gateway.port, else 18789."),
-    ] = None,
-    agents: Annotated[
-        str | None,
-        Parameter(
-            help="Who answers, instead of the configured models: module:NAME of a dict of agents, or of a function that "
-            "takes the store's URL and returns a SessionSystem."
-        ),
-    ] = None,
+    port: int | None = None,
+    agents: str | None = None,
 ) -> Answer:
     """Serve the session tools over HTTP and WebSocket.
 
@@ -51,6 +37,11 @@ def serve(
     It listens on this machine alone unless gateway.bind says otherwise, and takes nobody without the token of
     gateway.auth (or $INTERSESSION_GATEWAY_TOKEN). The configuration is read again when its file changes. SIGTERM refuses
     new work and gives what runs its time; a second one ends the process at once.
+
+    Args:
+        config: The configuration file (JSON5), the original's openclaw.json for one.
+        port: Listen on this port; 0 is any free one. Default: gateway.port, else 18789.
+        agents: Who answers, instead of the configured models: module:NAME of a dict of agents, or of a function that takes the store's URL and returns a SessionSystem.
     """
     screen = Screen()
     server = imported(
@@ -106,21 +97,9 @@ def serve(
 def mcp(
     *,
     as_session: str | None = None,
-    debug: Annotated[
-        bool,
-        Parameter(
-            help="Instead of the session tools give those that read the log at any place: state and so on, which change "
-            "nothing. What they show is what --as-session may see, everything without it."
-        ),
-    ] = False,
+    debug: bool = False,
     allow_hold: bool = False,
-    allow_fork: Annotated[
-        bool,
-        Parameter(
-            help="With --debug, give the operator's tools fork and forks as well: they make logs of their own beside the log, "
-            "and have agents answer in them that the configuration has."
-        ),
-    ] = False,
+    allow_fork: bool = False,
     agents: Agents = None,
     config: ConfigFile = None,
     store: Store = None,
@@ -133,7 +112,9 @@ def mcp(
 
     Args:
         as_session: The session that the client is: its key in any form, or its session id. Required without --debug.
+        debug: Instead of the session tools give those that read the log at any place: state and so on, which change nothing. What they show is what --as-session may see, everything without it.
         allow_hold: With --debug, give the operator's tools hold and release as well, which change what goes on.
+        allow_fork: With --debug, give the operator's tools fork and forks as well: they make logs of their own beside the log, and have agents answer in them that the configuration has.
     """
     if debug:
         if agents is not None:

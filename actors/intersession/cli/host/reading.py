@@ -1,11 +1,11 @@
 """Opens a log for the commands that only read: no lock, no receipt, whether somebody writes to it or not."""
 
-import gc
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from intersession.cli.shell.answer import Common, Reading
+from intersession.cli.shell.run import searching_after
 from intersession.cli.shell.terminal import Screen
 from intersession_actors.config import Config, load_config
 from intersession_actors.debugger import as_key
@@ -21,7 +21,10 @@ _MANY: Final = 2_000
 """Events that it takes a moment to make views of."""
 
 _OBJECTS: Final = 300_000
-"""So many new objects are there before Python searches for garbage; it would after 700. They are some thirty megabytes."""
+"""So many new objects are there before Python searches for garbage; it would after 700. They are some thirty megabytes.
+
+An answer is made of as many as a million, none of them is garbage, and to go through them again and again takes a sixth of its time.
+"""
 
 _FOR_THIS_COMMAND: Final = (
     "note: this log's views are of another version, changed by somebody else, or missing: they were made anew for this "
@@ -44,23 +47,9 @@ def reading_log(
     with (
         folding(beside=True) as on_folding,
         open_log(url, read_only=True, inline=views, on_folding=on_folding) as log,
-        _rarely_searched(),
+        searching_after(_OBJECTS),
     ):
         yield log
-
-
-@contextmanager
-def _rarely_searched() -> Generator[None]:
-    """Have Python search for garbage rarely: an answer is made of as many as a million objects, and none of them is any.
-
-    It takes a sixth of the time of a long answer to go through them again and again.
-    """
-    before = gc.get_threshold()
-    gc.set_threshold(max(_OBJECTS, before[0]) if before[0] else 0, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 @contextmanager

@@ -53,14 +53,7 @@ _MOST_BYTES: Final = 1_073_741_824
 
 def verify(
     *,
-    head: Annotated[
-        list[Path] | None,
-        Parameter(
-            name=("--head", "--published"),
-            help="A head that was exported, or a file of checkpoints that were published: proves that nothing up to it was "
-            "cut or rewritten.",
-        ),
-    ] = None,
+    head: Annotated[list[Path] | None, Parameter(name=("--head", "--published"))] = None,
     trust: list[str] | None = None,
     export_head: Path | None = None,
     key: Path | None = None,
@@ -81,6 +74,7 @@ def verify(
     to it.
 
     Args:
+        head: A head that was exported, or a file of checkpoints that were published: proves that nothing up to it was cut or rewritten.
         trust: A public key whose signatures prove checkpoints, or a file of such keys; may be given several times.
         export_head: Write the verified head to this file, which must not exist. Keep it elsewhere.
         key: A file whose bytes sign the head that is exported, and prove the one that is given.
@@ -101,9 +95,11 @@ def verify(
     if check_proof is not None:
         return proof_checked(_read(check_proof, "--check-proof"), trusted=trusted, published=published)
     if prove is not None:
-        return stream_proven(common, prove, at=at)
+        with reading_log(common) as log, Screen().progress("Proving") as progress:
+            return _proof(prove_stream(log, _stream_named(log, common, prove), at=at, progress=progress))
     if prove_since is not None:
-        return growth_proven(common, prove_since, at=at)
+        with reading_log(common) as log, Screen().progress("Proving") as progress:
+            return _proof(prove_growth(log, prove_since, at=at, progress=progress))
     if export_head is not None and export_head.exists():
         raise UsageError(f"--export-head: {export_head} exists already, name a new file")
     with reading_log(common) as log, Screen().progress("Verifying") as progress:
@@ -274,13 +270,8 @@ def _show(screen: Screen, report: VerifyReport, *, path: str, exported: str | No
         screen.line("No head was exported: that would vouch for a log that is damaged.")
 
 
-def stream_proven(common: Common, stream: str, *, at: int | None) -> Answer:
-    """Return the proof of a stream, which is named as in the log, or by any name of its session, exchange, spawn or run."""
-    with reading_log(common) as log, Screen().progress("Proving") as progress:
-        return _proof(prove_stream(log, _stream_named(log, common, stream), at=at, progress=progress))
-
-
 def _stream_named(log: Log, common: Common, typed: str) -> str:
+    """Return the stream that is named as in the log, or by any name of its session, exchange, spawn or run."""
     for name in (typed, session_stream(typed)):
         if log.stream(name, limit=1):
             return name
@@ -294,12 +285,6 @@ def _stream_named(log: Log, common: Common, typed: str) -> str:
     if isinstance(found, str):
         return session_stream(found)
     return flow_stream(found) or session_stream(flow_sessions(found)[0])
-
-
-def growth_proven(common: Common, since: int, *, at: int | None) -> Answer:
-    """Return the proof that one checkpoint is the beginning of another."""
-    with reading_log(common) as log, Screen().progress("Proving") as progress:
-        return _proof(prove_growth(log, since, at=at, progress=progress))
 
 
 def proof_checked(text: bytes, *, trusted: Trusted, published: Sequence[Checkpoint]) -> Answer:

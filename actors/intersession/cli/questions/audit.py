@@ -2,9 +2,8 @@
 
 import json as plain_json
 from collections.abc import Sequence
-from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from intersession.cli.host.reading import key_of, reader_of
 from intersession.cli.questions.paging import PAGE, Page
@@ -28,17 +27,10 @@ _MOST_FILTERS = 80
 @audit.command(name="access")
 def access(
     *,
-    who: Annotated[
-        str | None,
-        Parameter(
-            help="Only what this session asked for, by its key in any form or its session id; or `operator`, or `credential:NAME`."
-        ),
-    ] = None,
-    tool: Annotated[str | None, Parameter(help="Only this tool, or this method.")] = None,
-    denied: Annotated[bool, Parameter(help="Only calls that were denied something.")] = False,
-    target: Annotated[
-        str | None, Parameter(help="Only calls that were denied this target, as it was typed.")
-    ] = None,
+    who: str | None = None,
+    tool: str | None = None,
+    denied: bool = False,
+    target: str | None = None,
     page: Page = PAGE,
     reading: Reading = READING,
 ) -> Answer:
@@ -47,6 +39,12 @@ def access(
     Newest first: who asked, with which filters, how much was allowed and denied, and why. One receipt is one call of a tool,
     or of a method that shows sessions, and each send that a limit
     refused. What `audit.access` did not let be recorded is not there. Reading commands leave none.
+
+    Args:
+        who: Only what this session asked for, by its key in any form or its session id; or `operator`, or `credential:NAME`.
+        tool: Only this tool, or this method.
+        denied: Only calls that were denied something.
+        target: Only calls that were denied this target, as it was typed.
     """
     with reader_of(reading) as reader:
         wanted = Wanted(

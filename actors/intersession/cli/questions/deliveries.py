@@ -20,6 +20,7 @@ from intersession_actors.debugger import (
     Delivered,
     Deliveries,
     DeliveriesAnswer,
+    View,
     deliveries_found,
     delivery_named,
     text_value,
@@ -69,7 +70,7 @@ def listed(asked: Asked[DeliveriesAnswer], *, page: Page = PAGE) -> Answer:
     return page.answer(
         found,
         "deliveries",
-        lambda row: text_value(*row),
+        lambda row: text_value(*row, view),
         lambda screen, rows: _show(screen, rows, names, at_work=at_work),
         what="text",
         hint="`intersession deliveries retry ID` has one tried once more" if lost else "",
@@ -128,7 +129,7 @@ def retry(
             if not left:
                 break
         rows = [row for row in map(flows.delivery, retried) if row is not None]
-        found = list(zip(rows, flows.notes_of(rows), strict=True))
+        found, view = list(zip(rows, flows.notes_of(rows), strict=True)), View(operator.reader)
         at_work = not operator.here
 
     def show(screen: Screen) -> None:
@@ -137,7 +138,7 @@ def retry(
         for row, note in found:
             screen.line(f"{row.delivery_id}  ", delivery_in_words(row, note, at_work=at_work))
 
-    values = [text_value(*each) for each in found]
+    values = [text_value(*each, view) for each in found]
     arrived = all(row.state == "done" or row.is_open for row in rows)
     value = values[0] if delivery is not None else {"count": len(found), "deliveries": values}
     return Answer(value, show, OK if arrived else REFUSED)

@@ -59,7 +59,7 @@ def messages(asked: Asked[MessagesAnswer], *, page: Page = PAGE) -> Answer:
     return page.answer(
         found,
         "messages",
-        lambda row: said_value(*row, why=given.why, delivered=given.delivered),
+        lambda row: said_value(*row, view=view, given=given),
         lambda screen, rows: _show(screen, rows, names, given, at_work=at_work),
         what="message",
         unknown=unknown,
@@ -120,7 +120,7 @@ def calls(asked: Asked[CallsAnswer], *, page: Page = PAGE) -> Answer:
     """
     with asked.view() as view:
         rows, cursor = calls_found(view, read_arguments(CallsOf, asked.given | page.given), page.most)
-        values = [call_value(row) for row in rows]
+        values = [call_value(row, view) for row in rows]
         names = names_of(view.log, [row.session_key for row in rows])
     return page.answer(
         Listed(values, cursor),

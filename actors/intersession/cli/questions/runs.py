@@ -108,7 +108,7 @@ def runs(asked: Asked[RunsAnswer], *, page: Page = PAGE) -> Answer:
     return page.answer(
         found,
         "runs",
-        Stands.value,
+        lambda row: row.value(view),
         lambda screen, rows: _show(screen, rows, names),
         what="row",
         hint=hint,

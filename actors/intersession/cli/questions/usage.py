@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Annotated
 
+import msgspec
 from cyclopts import Parameter
 
 from intersession.cli.host.reading import reading_log
@@ -66,16 +67,8 @@ def _ms(typed: str | None, field: str) -> int | None:
 
 
 def _value(row: Used, by: By) -> JsonObject:
-    return {
-        by: row.of,
-        "runs": row.runs,
-        "input": row.input,
-        "output": row.output,
-        "cacheRead": row.cache_read,
-        "cacheWrite": row.cache_write,
-        "totalTokens": row.total_tokens,
-        "costMicros": row.cost_micros,
-    }
+    value: JsonObject = msgspec.to_builtins(row)
+    return {by: value.pop("of")} | value
 
 
 def _show(screen: Screen, rows: Sequence[Used], by: By) -> None:

@@ -64,7 +64,8 @@ def _run(tokens: list[str], screen: Screen) -> int:
         )
         if not isinstance(answer, Answer):
             return OK  # it was --help or --version, which have printed already
-        with _unsearched():
+        # An answer that is shown is made of many objects, and none of them is garbage.
+        with searching_after(0):
             if as_json:
                 _print_json(answer.value)
             else:
@@ -87,10 +88,10 @@ def _run(tokens: list[str], screen: Screen) -> int:
 
 
 @contextmanager
-def _unsearched() -> Generator[None]:
-    """Have Python not search for garbage: an answer that is shown is made of many objects, and none of them is any."""
+def searching_after(objects: int) -> Generator[None]:
+    """Have Python search for garbage after a number of new objects (0: never), no sooner than it would without."""
     before = gc.get_threshold()
-    gc.set_threshold(0)
+    gc.set_threshold(max(objects, before[0]) if objects and before[0] else 0, *before[1:])
     try:
         yield
     finally:

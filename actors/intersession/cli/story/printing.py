@@ -178,12 +178,6 @@ def parts(message: JsonMapping) -> list[tuple[str, str]]:
     return shown or [("(nothing)", "dim")]
 
 
-def call_text(name: str, arguments: object) -> str:
-    """Return a tool call as one line."""
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    return one_line(f"calls {name} {text}")
-
-
 def _part(block: JsonMapping) -> tuple[str, str]:
     match block.get("type"):
         case "text":
@@ -191,7 +185,9 @@ def _part(block: JsonMapping) -> tuple[str, str]:
         case "thinking":
             return f"(thinks) {block.get('thinking', '')}", "dim italic"
         case "toolCall":
-            return call_text(str(block.get("name", "")), block.get("arguments", {})), "yellow"
+            given = block.get("arguments", {})
+            text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+            return one_line(f"calls {block.get('name', '')} {text}"), "yellow"
         case _:
             return f"({block.get('type')})", "dim"
 

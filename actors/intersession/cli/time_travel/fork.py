@@ -52,6 +52,7 @@ class Otherwise:
         message: Another message in this place, such as RUN@start.
         skip: Say nothing in this place, as an agent that skips.
         drop: Leave the answer of this place out.
+        agent: ID=SPEC: who answers. SPEC is recorded, script:FILE, module:name, a model (provider/model) or a configured agent's id; ID may be * for all others. Can be given several times.
         set: PATH=VALUE: another setting, such as session.agentToAgent.maxPingPongTurns=2.
         inject: KEY=TEXT: a further message in a session.
         on_divergence: Where a recorded agent is given something else than then: stop, live, or script:FILE.
@@ -66,13 +67,7 @@ class Otherwise:
     message: str | None = None
     skip: bool = False
     drop: bool = False
-    agent: Annotated[
-        tuple[str, ...],
-        Parameter(
-            help="ID=SPEC: who answers. SPEC is recorded, script:FILE, module:name, a model (provider/model) or a "
-            "configured agent's id; ID may be * for all others. Can be given several times.",
-        ),
-    ] = ()
+    agent: tuple[str, ...] = ()
     set: tuple[str, ...] = ()
     inject: tuple[str, ...] = ()
     on_divergence: str = "stop"
@@ -253,17 +248,11 @@ def show_outcomes(screen: Screen, rows: Sequence[JsonObject]) -> None:
 
 
 def fork(
-    run: Annotated[
-        str,
-        Parameter(
-            name="RUN",
-            help="An exchange, a spawn or a run, by any name that is shown, or a place of it: RUN@turn:2. Or a fork.",
-        ),
-    ],
+    run: Annotated[str, Parameter(name="RUN")],
     /,
     *,
     at: At = None,
-    no_run: Annotated[bool, Parameter(name="--no-run", help="Only make it.")] = False,
+    no_run: Annotated[bool, Parameter(name="--no-run")] = False,
     otherwise: Otherwise = OTHERWISE,
     reading: Reading = READING,
 ) -> Answer:
@@ -275,6 +264,10 @@ def fork(
 
     It is carried on to its end where every agent that it needs is given, else it waits and says which are missing. Its channels
     are sealed, and what else was open is frozen. Exit code 1 says that a recording ended (--agent '*=recorded').
+
+    Args:
+        run: An exchange, a spawn or a run, by any name that is shown, or a place of it: RUN@turn:2. Or a fork.
+        no_run: Only make it.
     """
     inside, named = in_fork(reading, run, at)
     with reader_of(inside) as reader:

@@ -4,7 +4,7 @@ import asyncio
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from io import StringIO
 from typing import ClassVar, Final, TypeVar
 
@@ -19,7 +19,7 @@ from intersession.cli.shell.terminal import Screen, one_line, safe
 from intersession.cli.story.printing import parts, speaker
 from intersession.cli.time_travel.diff import change_in_words, difference_lines
 from intersession.cli.time_travel.parts import DrawnRun, TextScreen, keys_table
-from intersession.cli.time_travel.stepper import Stepper
+from intersession.cli.time_travel.stepper import Direction, Stepper
 from intersession.cli.time_travel.why import show_why
 from intersession_actors.debugger import Debugger, SmellAnswer
 from intersession_actors.errors import ToolRefused
@@ -35,6 +35,20 @@ _NARROWEST: Final = 40
 _BESIDE: Final = 80
 _ALL_BELOW: Final = 30
 """From so many columns on the parts stand beside each other; else from so many lines on all of them below each other."""
+
+
+_MOVES: Final[Mapping[str, tuple[Callable[[Stepper, Direction], bool], str]]] = {
+    "event": (Stepper.event, "no event there"),
+    "turn": (Stepper.turn, "no answer there"),
+    "edge": (lambda at, end: at.jump(len(at.steps) if end > 0 else 0), "that is here"),
+    "cause": (
+        lambda at, _: at.cause(),
+        "its cause is in no event of this run; `intersession why` goes on",
+    ),
+    "effect": (lambda at, _: at.effect(), "it led to nothing in this run"),
+    "run_to_break": (Stepper.run_to_break, "the break is on nothing there"),
+}
+"""The ways to move, and what is said where there is nothing to move to."""
 
 
 class StepScreen(App[None]):
@@ -60,12 +74,12 @@ class StepScreen(App[None]):
         # In the order of the last line, of which a narrow screen shows the beginning.
         Binding("question_mark", "help", "keys"),
         Binding("q", "quit", "quit"),
-        Binding("right", "event(1)", "event", priority=True),
-        Binding("left", "event(-1)", "back", priority=True, show=False),
-        Binding("n", "turn(1)", "answer"),
-        Binding("p", "turn(-1)", "answer back", show=False),
-        Binding("c", "cause", "cause"),
-        Binding("e", "effect", "effect", show=False),
+        Binding("right", "move('event', 1)", "event", priority=True),
+        Binding("left", "move('event', -1)", "back", priority=True, show=False),
+        Binding("n", "move('turn', 1)", "answer"),
+        Binding("p", "move('turn', -1)", "answer back", show=False),
+        Binding("c", "move('cause', 1)", "cause"),
+        Binding("e", "move('effect', 1)", "effect", show=False),
         Binding("l", "lens(0)", "lens"),
         Binding("L", "lens(1)", "lens of the next", show=False),
         Binding("w", "why", "why"),
@@ -74,12 +88,12 @@ class StepScreen(App[None]):
         Binding("slash", "ask('find')", "find"),
         Binding("g", "ask('go')", "go"),
         Binding("b", "ask('break')", "break"),
-        Binding("r", "run_to_break(1)", "run"),
-        Binding("R", "run_to_break(-1)", "run back"),
+        Binding("r", "move('run_to_break', 1)", "run"),
+        Binding("R", "move('run_to_break', -1)", "run back"),
         Binding("right_square_bracket", "other_run(1)", "next run", show=False),
         Binding("left_square_bracket", "other_run(-1)", "run before", show=False),
-        Binding("home", "edge(0)", "start", show=False),
-        Binding("end", "edge(1)", "end", show=False),
+        Binding("home", "move('edge', 0)", "start", show=False),
+        Binding("end", "move('edge', 1)", "end", show=False),
         Binding("escape", "leave_question", "leave", show=False),
     ]
 
@@ -138,32 +152,14 @@ class StepScreen(App[None]):
 
     # --- the keys
 
-    def action_event(self, direction: int) -> None:
-        """Move by an event."""
-        if len(self.screen_stack) > 1 or (self.focused is not None and self.focused.id == "ask"):
+    def action_move(self, how: str, direction: int) -> None:
+        """Move by an event or an answer, to a cause, an effect or an end, or to the break."""
+        if how == "event" and (
+            len(self.screen_stack) > 1 or (self.focused is not None and self.focused.id == "ask")
+        ):
             return  # what is opened or asked has the arrows
-        self._moved(self._stepper.event(1 if direction > 0 else -1), "no event there")
-
-    def action_turn(self, direction: int) -> None:
-        """Move by an answer."""
-        self._moved(self._stepper.turn(1 if direction > 0 else -1), "no answer there")
-
-    def action_edge(self, end: int) -> None:
-        """Move to the beginning or the end."""
-        stepper = self._stepper
-        self._moved(stepper.jump(len(stepper.steps) if end else 0), "that is here")
-
-    def action_cause(self) -> None:
-        """Move to the cause."""
-        self._moved(self._stepper.cause(), "its cause is in no event of this run; `intersession why` goes on")
-
-    def action_effect(self) -> None:
-        """Move to the first effect."""
-        self._moved(self._stepper.effect(), "it led to nothing in this run")
-
-    def action_run_to_break(self, direction: int) -> None:
-        """Run on or back to the break."""
-        self._moved(self._stepper.run_to_break(1 if direction > 0 else -1), "the break is on nothing there")
+        move, if_not = _MOVES[how]
+        self._moved(move(self._stepper, 1 if direction > 0 else -1), if_not)
 
     def action_other_run(self, direction: int) -> None:
         """Go over to another run of the same session."""

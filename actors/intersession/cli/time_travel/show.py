@@ -137,13 +137,13 @@ def smells(asked: Asked[SmellsAnswer | SmellingAnswer]) -> Answer:
         value: JsonObject = {**found}
     if "runs" in value:
         return Answer(value, lambda screen: _show_smelling(screen, cast("SmellingAnswer", value)))
-    return Answer(value, lambda screen: _show_smells(screen, cast("SmellsAnswer", value)))
 
+    def told(screen: Screen) -> None:
+        if not value["smells"]:
+            screen.dim(f"{value['run']}: nothing that is seldom meant")
+        show_smells(screen, value["smells"])
 
-def _show_smells(screen: Screen, found: SmellsAnswer) -> None:
-    if not found["smells"]:
-        screen.dim(f"{found['run']}: nothing that is seldom meant")
-    show_smells(screen, found["smells"])
+    return Answer(value, told)
 
 
 def _show_smelling(screen: Screen, found: SmellingAnswer) -> None:

@@ -65,7 +65,9 @@ def show_why(
 ) -> None:
     """Print why something is so. `at_work`: a process writes the log, and goes on with what is open."""
     if "waits" in found:
-        _show_waiting(screen, found["event"], found["waits"], at_work=at_work)
+        waits, last = found["waits"], found["event"]
+        screen.line(safe(f"{waits.get('text', 'It is not over')}.", "bold"), _times(waits, at_work=at_work))
+        screen.dim(f"The last of it is #{last['position']}, {moment(last['timeMs'])} UTC.")
     else:
         _line(screen, names, found["event"])
     for explanation in found["explanations"]:
@@ -95,13 +97,8 @@ def show_why(
         _line(screen, names, first, indent=2)
 
 
-def _show_waiting(screen: Screen, last: ToldAnswer, waits: JsonObject, *, at_work: bool) -> None:
-    """Print what is waited for, since when, and until when at most, where somebody is at work on it."""
-    screen.line(safe(f"{waits.get('text', 'It is not over')}.", "bold"), _times(waits, at_work=at_work))
-    screen.dim(f"The last of it is #{last['position']}, {moment(last['timeMs'])} UTC.")
-
-
 def _times(waits: JsonObject, *, at_work: bool) -> str:
+    """Say since when something is waited for, and until when at most, where somebody is at work on it."""
     since, until = waits.get("sinceMs"), waits.get("untilMs") if at_work else None
     times = [
         *(() if since is None else (f"since {moment(since)} UTC",)),

@@ -14,9 +14,9 @@ from intersession_events.facts import SAYING, ToolCallBlock, message_in, ready, 
 from intersession_events.ids import session_stream
 from intersession_events.log import Log, Recorded, Row
 from intersession_events.plain_json import JsonObject, present
-from intersession_projections.full_text import Term, holds, terms
+from intersession_projections.full_text import holds, terms
 from intersession_projections.sieve import sieved
-from intersession_projections.spans import Span, backwards
+from intersession_projections.spans import backwards
 
 _STREAM: Final = "session:"
 _BEHIND: Final = 64
@@ -53,16 +53,6 @@ class CallsAnswer(TypedDict):
     cursor: str | None
 
 
-class CallsWanted(NamedTuple):
-    """Which calls are asked for: all that is set holds. `args` are words that all stand in what the tool was given."""
-
-    tool: str | None = None
-    session_key: str | None = None
-    args: tuple[Term, ...] = ()
-    failed: bool = False
-    span: Span = Span()
-
-
 class Called(NamedTuple):
     """A call of a tool: the message that made it, and the one that gave something back, None where nothing did."""
 
@@ -82,25 +72,6 @@ class Called(NamedTuple):
         return given is not None and (given.is_error is True or _status(text_of(given)) in _FAILED)
 
 
-def calls_in(log: Log, wanted: CallsWanted) -> Iterator[Called]:
-    """Yield the calls that are asked for, newest first, reading as far as somebody asks for more."""
-    if wanted.session_key is None:
-        found = sieved(log, wanted.span, _may_call)
-    else:
-        found = backwards(log, wanted.span, session_stream(wanted.session_key))
-    for recorded in found:
-        message = message_in(recorded.event)
-        content = () if message is None else message.content
-        for call in () if isinstance(content, str) else reversed(content):
-            if not isinstance(call, ToolCallBlock):
-                continue
-            if wanted.tool not in {None, call.name} or not holds(terms([call.arguments]), wanted.args):
-                continue
-            called = Called(recorded, call, _given(log, recorded, call.id))
-            if called.failed or not wanted.failed:
-                yield called
-
-
 def list_calls(view: View, given: CallsOf) -> CallsAnswer:
     """Return calls of tools, as far as the caller sees the sessions that made them.
 
@@ -117,27 +88,39 @@ def calls_found(view: View, given: CallsOf, most: int) -> Listed[Called]:
     Raises:
         ToolRefused: as `list_calls`.
     """
-    wanted = CallsWanted(
-        tool=given.tool,
-        session_key=None if given.session is None else view.session(given.session, field="session"),
-        args=() if given.args is None else words_asked(given.args, "args"),
-        failed=given.failed,
-        span=span_of(view, given),
-    )
-    found = (one for one in calls_in(view.log, wanted) if view.is_seen(one.session_key))
     rows: list[Called] = []
-    for one in found:
+    for one in _calls(view, given):
+        if not view.is_seen(one.session_key):
+            continue
         if len(rows) >= most and one.recorded.position != rows[-1].recorded.position:
             return Listed(rows, str(rows[-1].recorded.position))
         rows.append(one)
     return Listed(rows, None)
 
 
-def call_value(called: Called, view: View | None = None) -> JsonObject:
-    """Return a call as JSON. `view` is who may read it, None the operator."""
+def _calls(view: View, given: CallsOf) -> Iterator[Called]:
+    """Yield the calls that are asked for, newest first, reading as far as somebody asks for more."""
+    session = None if given.session is None else view.session(given.session, field="session")
+    words = () if given.args is None else words_asked(given.args, "args")
+    log, span = view.log, span_of(view, given)
+    stream = None if session is None else session_stream(session)
+    for recorded in sieved(log, span, _may_call) if stream is None else backwards(log, span, stream):
+        message = message_in(recorded.event)
+        content = () if message is None else message.content
+        for call in () if isinstance(content, str) else reversed(content):
+            if not isinstance(call, ToolCallBlock):
+                continue
+            if given.tool not in {None, call.name} or not holds(terms([call.arguments]), words):
+                continue
+            called = Called(recorded, call, _given(log, recorded, call.id))
+            if called.failed or not given.failed:
+                yield called
+
+
+def call_value(called: Called, view: View) -> JsonObject:
+    """Return a call as JSON, as a view shows it."""
     recorded, call, key = called.recorded, called.call, called.session_key
     message = message_in(recorded.event)
-    arguments = call.arguments if view is None else view.shown(call.arguments, key)
     return present(
         {
             "position": recorded.position,
@@ -146,20 +129,19 @@ def call_value(called: Called, view: View | None = None) -> JsonObject:
             "runId": None if message is None else message.run_id,
             "callId": call.id,
             "tool": call.name,
-            "arguments": arguments,
+            "arguments": view.shown(call.arguments, key),
             "failed": called.failed,
             "result": _result(called, view),
         }
     )
 
 
-def _result(called: Called, view: View | None) -> JsonObject | None:
+def _result(called: Called, view: View) -> JsonObject | None:
     result = called.result
     message = None if result is None else message_in(result.event)
     if result is None or message is None:
         return None
-    whole = text_of(message)
-    text = whole if view is None else view.shown(whole, called.session_key) or ""
+    text = view.shown(text_of(message), called.session_key) or ""
     cut = len(text) > _SHOWN
     return present(
         {"position": result.position, "timeMs": result.time, "text": text[:_SHOWN], "cut": cut or None}

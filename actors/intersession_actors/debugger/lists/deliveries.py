@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Annotated, Final, NamedTuple, TypedDict
+from typing import Annotated, Final, TypedDict
 
 import msgspec
 
@@ -96,71 +96,49 @@ def deliveries_found(view: View, given: Deliveries, most: int) -> Listed[Deliver
         span=span_of(view, given),
     )
     at = None if given.at is None else view.place(given.at).position
-    texts = TextsWanted.of(given.to, given.person, given.words)
-    found = (row for row in deliveries_at(reader, wanted, at, texts) if view.is_seen(row.session_key))
+    words = () if given.words is None else words_asked(given.words, "words")
+    standing = _standing_at(reader, wanted, at)
+    if given.to is not None or given.person is not None or words:
+        standing = _sent_so(reader, standing, given, words)
+    found = (row for row in standing if view.is_seen(row.session_key))
     rows, cursor = paged(found, lambda row: row.accepted, most)
     return Listed(list(zip(rows, reader.flows.notes_of(rows), strict=True)), cursor)
 
 
-class TextsWanted(NamedTuple):
-    """Which texts are asked for by what they say, where they go, and whose words they came of: all that is set holds."""
-
-    to: str | None = None
-    person: str | None = None
-    words: tuple[Term, ...] = ()
-
-    @classmethod
-    def of(cls, to: str | None, person: str | None, words: str | None) -> "TextsWanted":
-        """Return what is asked for, as somebody typed it.
-
-        Raises:
-            ToolRefused: there is no word in `words`.
-        """
-        return cls(to, person, () if words is None else words_asked(words, "words"))
-
-
-_ANY_TEXT: Final = TextsWanted()
-
-
-def deliveries_at(
-    reader: Reader, wanted: DeliveriesWanted, at: int | None = None, texts: TextsWanted = _ANY_TEXT
+def _sent_so(
+    reader: Reader, found: Iterator[DeliverySummary], given: Deliveries, words: tuple[Term, ...]
 ) -> Iterator[DeliverySummary]:
-    """Yield deliveries as they are, or as they stood at a position, the newest first, reading as far as somebody asks for more."""
-    found = _standing_at(reader, wanted, at)
-    if texts == _ANY_TEXT:
-        yield from found
-        return
-    began = (
-        None
-        if texts.person is None
-        else BegunBy(reader.log, Messages(reader.log), texts.person, everywhere=False)
-    )
+    """Yield those whose text has some words, went where it was to go, and came of words of a person: all that is given holds."""
+    log, person = reader.log, given.person
+    began = None if person is None else BegunBy(log, Messages(log), person, everywhere=False)
     while rows := list(islice(found, _ROWS)):
         chains: dict[int, str | None] = {}
         if began is not None:
-            chains = {one.position: one.correlation for one in reader.log.at(row.accepted for row in rows)}
+            chains = {one.position: one.correlation for one in log.at(row.accepted for row in rows)}
             began.learn(chains.values())
         for row, note in zip(rows, reader.flows.notes_of(rows), strict=True):
             if began is not None and not began.is_of(chains.get(row.accepted)):
                 continue
-            if _is_sent_so(row, note, texts):
+            if _is_sent_so(row, note, given.to, words):
                 yield row
 
 
-def _is_sent_so(row: DeliverySummary, note: DeliveryNote | None, texts: TextsWanted) -> bool:
+def _is_sent_so(
+    row: DeliverySummary, note: DeliveryNote | None, to: str | None, words: tuple[Term, ...]
+) -> bool:
     if note is None:
-        return texts.to is None and not texts.words
-    to = texts.to
+        return to is None and not words
     if to is not None and to.casefold() not in {
         str(note.route.to).casefold(),
         f"{row.channel}:{note.route.to}".casefold(),
         route_text(note.route).casefold(),
     }:
         return False
-    return holds(terms([note.text]), texts.words)
+    return holds(terms([note.text]), words)
 
 
 def _standing_at(reader: Reader, wanted: DeliveriesWanted, at: int | None) -> Iterator[DeliverySummary]:
+    """Yield deliveries as they are, or as they stood at a position, the newest first, reading as far as somebody asks for more."""
     then = None if at is None else Then(reader.log, at)
     span = wanted.span
     while True:
@@ -170,10 +148,8 @@ def _standing_at(reader: Reader, wanted: DeliveriesWanted, at: int | None) -> It
             last = span._replace(to=at if span.to is None else min(span.to, at))
             asked = wanted._replace(failed=False, pending=False, span=last)
         rows = reader.flows.deliveries(asked, _ROWS)
-        for row in rows:
-            found = row if then is None else then.delivery(row.delivery_id)
-            if found is not None and _is_wanted(found, wanted):
-                yield found
+        stood = rows if then is None else then.deliveries(rows)
+        yield from (row for row in stood if _is_wanted(row, wanted))
         if len(rows) < _ROWS:
             return
         span = span._replace(before=rows[-1].accepted)
@@ -185,9 +161,8 @@ def _is_wanted(row: DeliverySummary, wanted: DeliveriesWanted) -> bool:
     return (wanted.failed and row.state in LOST) or (wanted.pending and row.is_open)
 
 
-def delivery_value(row: DeliverySummary, note: DeliveryNote | None, view: View | None = None) -> JsonObject:
-    """Return what became of a text, as JSON; what is not known is left out. `view` is who may read it, None the operator."""
-    error = None if note is None else note.error
+def delivery_value(row: DeliverySummary, note: DeliveryNote | None, view: View) -> JsonObject:
+    """Return what became of a text, as JSON, as a view shows it; what is not known is left out."""
     return present(
         {
             "id": row.delivery_id,
@@ -199,22 +174,20 @@ def delivery_value(row: DeliverySummary, note: DeliveryNote | None, view: View |
             "state": row.state,
             "attempt": row.attempt or None,
             "retryAt": row.retry_at_ms,
-            "error": error if view is None else view.shown(error, row.session_key),
+            "error": None if note is None else view.shown(note.error, row.session_key),
         }
     )
 
 
-def text_value(row: DeliverySummary, note: DeliveryNote | None, view: View | None = None) -> JsonObject:
+def text_value(row: DeliverySummary, note: DeliveryNote | None, view: View) -> JsonObject:
     """Return a text that goes outside, with its words and where it goes; as `delivery_value`."""
-    route = None if note is None else present(msgspec.structs.asdict(note.route))
-    text = None if note is None else note.text
     return present(
         {
             **delivery_value(row, note, view),
-            "route": route,
+            "route": None if note is None else present(msgspec.structs.asdict(note.route)),
             "attempts": row.attempt,
             "position": row.accepted,
             "decidedAt": None if note is None else note.decided_ms,
-            "text": text if view is None else view.shown(text, row.session_key),
+            "text": None if note is None else view.shown(note.text, row.session_key),
         }
     )

@@ -10,7 +10,7 @@ from intersession_actors.debugger.view import View
 from intersession_actors.gate import Name, invalid
 from intersession_actors.service import bounded
 from intersession_events.facts import ImportReported, ready
-from intersession_events.log import Log, Recorded, Row
+from intersession_events.log import Recorded
 from intersession_events.plain_json import JsonObject, present
 from intersession_events.transcripts.openclaw import ImportReport
 from intersession_projections.sieve import sieved
@@ -46,13 +46,6 @@ class ImportsAnswer(TypedDict):
     cursor: str | None
 
 
-def reports_in(log: Log) -> Iterator[tuple[Recorded, ImportReport]]:
-    """Yield the reports of a log's imports, the newest first."""
-    for recorded in sieved(log, Span(), _is_report):
-        if isinstance(recorded.event, ImportReported):
-            yield recorded, msgspec.json.decode(recorded.event.report, type=ImportReport)
-
-
 def list_imports(view: View, given: ImportsOf) -> ImportsAnswer:
     """Return what imports left out and why. It tells of all sessions, and is the operator's to ask.
 
@@ -65,7 +58,11 @@ def list_imports(view: View, given: ImportsOf) -> ImportsAnswer:
         raise invalid("cursor", "it is none, give the one that the page before ended with")
     first = int(given.cursor or 0)
     limit = bounded(given.limit, "limit", 1, MOST, default=USUAL).value
-    reports = list(reports_in(view.log))
+    reports = [
+        (recorded, msgspec.json.decode(recorded.event.report, type=ImportReport))
+        for recorded in sieved(view.log, Span(), lambda row: row[3].startswith("import_reported."))
+        if isinstance(recorded.event, ImportReported)
+    ]
     rows = [
         row
         for recorded, report in reports
@@ -133,8 +130,3 @@ def _summary(recorded: Recorded, report: ImportReport) -> JsonObject:
         "refusedSends": report.refused_sends,
         "refusedSpawns": report.refused_spawns,
     }
-
-
-def _is_report(row: Row) -> bool:
-    topic: str = row[3]
-    return topic.startswith("import_reported.")

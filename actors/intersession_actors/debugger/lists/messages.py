@@ -55,8 +55,7 @@ def list_messages(view: View, given: MessagesOf) -> MessagesAnswer:
         ToolRefused: a name, a place or the cursor is none.
     """
     rows, cursor = messages_found(view, given, most_of(given.limit))
-    asked = {"why": given.why, "delivered": given.delivered}
-    values = [said_value(said, texts, view=view, **asked) for said, texts in rows]
+    values = [said_value(*row, view=view, given=given) for row in rows]
     return {"count": len(rows), "messages": values, "cursor": cursor}
 
 
@@ -83,15 +82,13 @@ def messages_found(view: View, given: MessagesOf, most: int) -> Listed[tuple[Sai
     return Listed(list(zip(rows, texts, strict=True)), cursor)
 
 
-def said_value(
-    said: Said, texts: Texts, *, why: bool, delivered: bool, view: View | None = None
-) -> JsonObject:
-    """Return a message as JSON; what is not known is left out. `view` is who may read it, None the operator.
+def said_value(said: Said, texts: Texts, *, view: View, given: MessagesOf) -> JsonObject:
+    """Return a message as JSON, as a view shows it; what is not known is left out.
 
     What it all began with, and who spoke there, only those know who see that session.
     """
     provenance, began = said.message.provenance, said.began
-    if view is not None and began is not None and not view.is_seen(began[1]):
+    if began is not None and not view.is_seen(began[1]):
         began = None
     person = said.person if began is not None else None
     value: JsonObject = {
@@ -102,21 +99,21 @@ def said_value(
         "runId": None if said.run is None else said.run.run_id,
         "retryOf": None if said.run is None else said.run.retry_of,
         "messageId": said.message.id,
-        "text": _shown(view, text_of(said.message), said.target),
+        "text": view.shown(text_of(said.message), said.target),
         "kind": None if provenance is None else provenance.kind,
         "exchangeId": None if provenance is None else provenance.exchange_id,
         "turn": None if provenance is None else provenance.turn,
         "person": None if person is None else _person(person),
     }
-    if why and began is not None:
+    if given.why and began is not None:
         position, key, message = began
         value["why"] = {
             "position": position,
             "to": key,
             "messageId": message.id,
-            "text": _shown(view, text_of(message), key),
+            "text": view.shown(text_of(message), key),
         }
-    if delivered and (texts or not said.imported):
+    if given.delivered and (texts or not said.imported):
         value["delivered"] = [delivery_value(text, note, view) for text, note in texts]
     return present(value)
 
@@ -138,10 +135,6 @@ def speaker(message: Message) -> str:
             return "system"
         case _:
             return "unknown"
-
-
-def _shown(view: View | None, text: str, key: str) -> str | None:
-    return text if view is None else view.shown(text, key)
 
 
 def _person(provenance: Provenance) -> JsonObject:

@@ -173,12 +173,12 @@ class Stands(NamedTuple):
         """Whether it is not over yet."""
         return is_open(self.flow)
 
-    def value(self, view: View | None = None) -> JsonObject:
-        """Return it as JSON; what is not known is left out. `view` is who may read it, None the operator."""
+    def value(self, view: View) -> JsonObject:
+        """Return it as JSON, as a view shows it; what is not known is left out."""
         value = flow_value(self.flow, at_work=self.at_work)
-        if view is not None and isinstance(self.flow, RunOutcome) and self.flow.error is not None:
+        if isinstance(self.flow, RunOutcome) and self.flow.error is not None:
             value["error"] = view.shown(self.flow.error, self.flow.session_key)
-        texts = [pair for pair in self.deliveries if view is None or view.is_seen(pair[0].session_key)]
+        texts = [pair for pair in self.deliveries if view.is_seen(pair[0].session_key)]
         if texts:
             value["deliveries"] = [delivery_value(row, note, view) for row, note in texts]
         if self.retry is not None:
@@ -188,7 +188,7 @@ class Stands(NamedTuple):
         if self.frozen:
             value["frozen"] = True
         if self.not_over is not None:
-            value["waits"] = self.not_over.awaited.value(whole=view is None or view.is_operator)
+            value["waits"] = self.not_over.awaited.value(whole=view.is_operator)
         if self.smells is not None:
             value["smells"] = list(self.smells)
         return value
@@ -243,12 +243,12 @@ def _agent(typed: str | None) -> str | None:
         raise invalid("agent", str(error)) from None
 
 
-def _held_value(held: ExchangeHeld, view: View | None) -> JsonObject:
+def _held_value(held: ExchangeHeld, view: View) -> JsonObject:
     return present(
         {
             "holdId": held.hold_id,
             "step": held.step,
-            "text": held.text if view is None else view.shown(held.text, held.speaker),
+            "text": view.shown(held.text, held.speaker),
             "speaker": held.speaker,
             "to": held.to,
             "turn": held.turn,

@@ -99,31 +99,23 @@ class Standing:
         match subject:
             case ExchangeSummary() | SpawnSummary():
                 stream = flow_stream(subject) or ""
-                flow = (
-                    then.exchange(subject.exchange_id)
-                    if isinstance(subject, ExchangeSummary)
-                    else then.spawn(subject.spawn_id)
-                )
+                flows = [flow for flow in then.flows([subject]) if not isinstance(flow, RunOutcome)]
                 runs = then.runs_of(stream)
                 sent = [
                     *then.deliveries_of(stream),
                     *then.deliveries_of_runs([run.run_id for run in runs]),
                 ]
                 rows = list(self._rows(flow_sessions(subject)))
-                return _Part(
-                    rows, runs, [] if flow is None else [flow], sent, {run.run_id for run in runs}, stream
-                )
+                return _Part(rows, runs, flows, sent, {run.run_id for run in runs}, stream)
             case RunOutcome():
                 run = then.run(subject.run_id)
-                sent = then.deliveries_of_run(subject.run_id)
+                sent = then.deliveries_of_runs([subject.run_id])
                 rows = list(self._rows(flow_sessions(subject)))
                 return _Part(rows, [] if run is None else [run], [], sent, {subject.run_id})
             case str():
                 return self._sessions((subject,), list(self._rows((subject,))))
             case None if self._view.is_operator:
-                flows: list[ExchangeSummary | SpawnSummary] = []
-                flows += then.exchanges(self._limit)
-                flows += then.spawns(self._limit)
+                flows = [*then.exchanges(self._limit), *then.spawns(self._limit)]
                 return _Part(list(self._rows(None)), then.runs(self._limit), flows)
             case None:
                 # What others do must not push what is seen off the list.
