@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -138,29 +137,6 @@ def test_json_is_what_python_makes_of_it_but_for_what_steers_a_terminal(value: A
     escaped = "".join(sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in made)
 
     assert json_text(value, encoding) == escaped
-
-
-class Told(msgspec.Struct):
-    text: str
-    cause: int | None = None
-
-
-@given(
-    st.lists(st.builds(Told, st.text(st.characters(codec=None)), st.none() | st.integers(0, 99)), min_size=1),
-    ANYTHING,
-    st.sampled_from(["utf-8", "latin-1"]),
-    st.sampled_from([2, None]),
-)
-def test_structs_are_shown_as_their_json_is(
-    told: list[Told], beside: Any, encoding: str, indent: int | None
-) -> None:
-    plain = [{"text": each.text, "cause": each.cause} for each in told]
-
-    for shown_as, meant in (
-        ({"beside": beside, "told": tuple(told)}, {"beside": beside, "told": plain}),
-        ([{"told": tuple(told)}], [{"told": plain}]),
-    ):
-        assert json_text(shown_as, encoding, indent=indent) == json_text(meant, encoding, indent=indent)
 
 
 def test_a_pipe_gets_neither_colours_nor_padding_nor_wrapped_lines(hostile_log: Path) -> None:

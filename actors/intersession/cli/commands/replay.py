@@ -196,7 +196,8 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
 
     def value(self, *, steps: bool) -> JsonObject:
         """Return what `--json` prints."""
-        return self.about | {"beats": self.beats} | ({"steps": self.steps} if steps else {})
+        found = {"beats": self.beats} | ({"steps": self.steps} if steps else {})
+        return self.about | {name: msgspec.to_builtins(each) for name, each in found.items()}
 
     def show(self, screen: Screen, *, steps: bool = False, whole: bool = False) -> None:
         """Print the story, or its steps."""

@@ -56,7 +56,6 @@ class Output:
         """How many characters fit on a line."""
         self.console: Final = _plain_console(file, self.width)
         self._colors = COLOR_SYSTEMS.get(self.console.color_system or "") if self.is_terminal else None
-        self._styles: dict[str, tuple[str, str]] = {}
         self._lock = RLock()
         self._waiting: list[str] = []
         self._size = 0
@@ -124,32 +123,6 @@ class Output:
         for line in self.folded(text, self.width):
             self.laid_out(line)
 
-    def simple(self, parts: Sequence[str | Text], indent: int = 0) -> bool:
-        """Print one line without rich, if it fits and each of its characters takes one column. Says whether it did."""
-        texts = [part if isinstance(part, str) else part.plain for part in parts]
-        line = "".join(texts)
-        # What steers a terminal is ASCII, too.
-        if len(line) + indent > self.width or not (line.isprintable() and _is_plain(line)):
-            return False
-        shown = [" " * indent]
-        for part, text in zip(parts, texts, strict=True):
-            if isinstance(part, str):
-                shown.append(text)
-            elif part.spans:
-                return False
-            elif text:
-                before, after = self._codes(str(part.style))
-                shown.append(f"{before}{text}{after}")
-        self.write(f"{''.join(shown)}\n")
-        return True
-
-    def _codes(self, style: str) -> tuple[str, str]:
-        """Return what stands before and behind a text in a style."""
-        if style not in self._styles:
-            before, _, after = self._styled(Text("|", style)).partition("|")
-            self._styles[style] = before, after
-        return self._styles[style]
-
     def cut(self, line: Text) -> None:
         """Print one line, and of a longer one as much as fits."""
         line.truncate(self.width, overflow="ellipsis")
@@ -205,7 +178,7 @@ class Output:
     def paragraphs(self, table: Sequence[Sequence[str]], *, hanging: int) -> None:
         """Print a table, given by its columns, as a paragraph for each row: its first cell bold, later lines indented."""
         room, margin = self.width - hanging, "\n" + " " * hanging
-        bold, usual = self._codes("bold")
+        bold, _, usual = self._styled(Text("|", "bold")).partition("|")
         plain = all(_is_plain("".join(column)) for column in table)
         for first, *others in zip(*table, strict=True):
             line = "  ".join([first, *filter(None, others)])

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TextIO, cast
+from typing import TYPE_CHECKING, Final, TextIO
 from unicodedata import category
 
 from rich.text import Text
@@ -31,11 +31,12 @@ def shown(text: str) -> str:
     """Return a text with all that would steer a terminal as escapes. Spaces of any width stay, lines and tabs too."""
     if text.isprintable():
         return text
-    return "\n".join(line if line.isprintable() else _shown_letters(line) for line in text.split("\n"))
-
-
-def _shown_letters(line: str) -> str:
-    return "".join(letter if category(letter) == "Zs" else printable(letter) for letter in line)
+    return "\n".join(
+        line
+        if line.isprintable()
+        else "".join(letter if category(letter) == "Zs" else printable(letter) for letter in line)
+        for line in text.split("\n")
+    )
 
 
 def safe(text: str, style: str = "") -> Text:
@@ -86,7 +87,7 @@ class Screen:
         parts = tuple(part if _is_of_one_line(part) else _on_one_line(part) for part in parts)
         if not self.is_terminal:
             self._out.plain(_plain(parts))
-        elif not self._out.simple(parts):
+        else:
             self._out.wrapped(_joined(parts))
 
     def dim(self, text: str) -> None:
@@ -147,8 +148,6 @@ class Screen:
         """Show a text of any number of lines, all of them indented, also where a terminal would wrap them."""
         margin = " " * by
         if self.is_terminal:
-            if self._out.simple([text], by):
-                return
             content = safe(text) if isinstance(text, str) else text
             for line in self._out.folded(content, max(self.width - by, _LEAST_ROOM)):
                 self._out.laid_out(Text(margin) + line)
@@ -276,69 +275,23 @@ _DELETE: Final = "\x7f"
 def json_text(value: object, encoding: str | None, *, indent: int | None = 2) -> str:
     """Return a JSON document that is inert in a terminal: what is not printable is escaped.
 
-    Nothing but ASCII goes to what is not UTF-8. Without an indent it is one line. Structs may stand in it: an object with a long
-    tuple of them takes a third of the time that their plain JSON would.
+    Nothing but ASCII goes to what is not UTF-8. Without an indent it is one line.
     """
-    ensure_ascii = not _is_utf8(encoding)
-    text = _one_line(value, ensure_ascii=ensure_ascii)
+    ensure_ascii = (encoding or "").lower().replace("-", "").replace("_", "") != "utf8"
+    text = json.dumps(value, ensure_ascii=ensure_ascii)
     inert = _DELETE not in text if text.isascii() else text.isprintable()
     if indent is not None:
-        text = _indented(text, value, ensure_ascii=ensure_ascii, indent=indent)
-    return text if inert else _UNUSUAL.sub(_escaped, text)
-
-
-def _one_line(value: object, *, ensure_ascii: bool) -> str:
-    document = _object_in(value)
-    if not ensure_ascii and any(map(_are_structs, document.values())):
         import msgspec  # noqa: PLC0415 - help prints no document
 
         try:
-            parts = {
-                name: each if _are_structs(each) else msgspec.Raw(_document(each).encode())
-                for name, each in document.items()
-            }
-            return msgspec.json.format(msgspec.json.encode(parts), indent=0).decode()
-        except UnicodeEncodeError:
-            pass  # half a pair of surrogates
-    return _document(value, ensure_ascii=ensure_ascii)
-
-
-def _object_in(value: object) -> dict[str, object]:
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
-
-
-def _are_structs(value: object) -> bool:
-    if not isinstance(value, tuple):
-        return False
-    each = cast("tuple[object, ...]", value)
-    return bool(each) and hasattr(each[0], "__struct_fields__")
-
-
-def _document(value: object, *, ensure_ascii: bool = False, indent: int | None = None) -> str:
-    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, default=_as_plain)
-
-
-def _as_plain(value: object) -> object:
-    import msgspec  # noqa: PLC0415 - the same
-
-    return msgspec.to_builtins(value)
-
-
-def _indented(text: str, value: object, *, ensure_ascii: bool, indent: int) -> str:
-    import msgspec  # noqa: PLC0415 - the same
-
-    try:
-        return msgspec.json.format(text, indent=indent)
-    except (UnicodeEncodeError, msgspec.DecodeError):
-        # Half a pair of surrogates, or NaN. `json` has a way with them, in Python and three times as slow.
-        return _document(value, ensure_ascii=ensure_ascii, indent=indent)
+            text = msgspec.json.format(text, indent=indent)
+        except (UnicodeEncodeError, msgspec.DecodeError):
+            # Half a pair of surrogates, or NaN. `json` has a way with them, in Python and three times as slow.
+            text = json.dumps(value, ensure_ascii=ensure_ascii, indent=indent)
+    return text if inert else _UNUSUAL.sub(_escaped, text)
 
 
 def _escaped(found: re.Match[str]) -> str:
     return "".join(
         character if character.isprintable() else json.dumps(character)[1:-1] for character in found.group()
     )
-
-
-def _is_utf8(encoding: str | None) -> bool:
-    return (encoding or "").lower().replace("-", "").replace("_", "") == "utf8"
