@@ -2,7 +2,7 @@
 
 import sys
 
-from intersession.cli import main
+from intersession.cli.shell.run import main
 
 if __name__ == "__main__":
     sys.exit(main())

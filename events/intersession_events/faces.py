@@ -1,119 +1,54 @@
-"""Faces that load what they give when it is first asked for: who reads a log needs nothing of what writes one."""
+"""Names that a module takes from others when they are first asked for: a reader of a log loads nothing of what writes one."""
 
-import builtins
-import threading
-from collections.abc import Callable, Mapping
-from functools import partial
+import ast
+from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
-from types import TracebackType
-from typing import Any, Final, NamedTuple
+from pathlib import Path
+from typing import Final
+
+_CONDITION: Final = "TYPE_CHECKING"
 
 
-class on_demand:  # noqa: N801 - it is used as a statement
-    """Note the imports of a block and do them later, each when its name is first asked for.
+def on_demand(face: dict[str, object]) -> None:
+    """Have a module load each name of its imports for type checkers when the name is first asked for.
 
-    It stands around the imports of a package's face::
+    `face` is the module's `globals()`. It stands behind these imports::
 
-        with on_demand(globals()):
+        if TYPE_CHECKING:
             from package.module import name
 
-    `from package import name` then loads `package.module` and nothing that other names of the face need. Type checkers and
-    import contracts see the imports as they stand. A name must not be called as a module of the package is: who imports that
-    module would put it in the name's place.
+        on_demand(globals())
 
-    Raises:
-        ImportError: the block has another statement than `from MODULE import NAME`.
+    `from face import name` then loads `package.module` and nothing that other names of the face need. Type checkers and
+    import contracts see the imports as they stand. A name must not be called as a module of the same package is: whoever
+    imports that module would put it in the name's place.
     """
 
-    def __init__(self, face: dict[str, object]) -> None:
-        self._face: Final = face
+    @cache
+    def homes() -> Mapping[str, str]:
+        return _homes(Path(str(face["__file__"])).read_text(encoding="utf-8"))
 
-    def __enter__(self) -> None:
-        _NOTING.begin(self._face)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
-        face = self._face
-        _NOTING.end(face)
-        homes = {name: noted for name, noted in face.items() if type(noted) is _Noted}
-        for name in homes:
-            del face[name]
-        face["__getattr__"] = _loading(face, homes)
-        face["__dir__"] = lambda: sorted({*face, *homes})
-
-
-class _Noting:
-    """Stands in the place of Python's import while faces are read, and hands on whatever is not theirs.
-
-    Several threads may read faces at once: it comes with the first of them and goes with the last.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._faces: dict[int, Mapping[str, object]] = {}
-        self._before: Any = None  # type checkers know Python's import by its parameters
-        self._instead: Any = None  # the same
-
-    def begin(self, face: Mapping[str, object]) -> None:
-        with self._lock:
-            if not self._faces:
-                self._before = builtins.__import__
-                # A new one each time: who has put his own before the last one calls that, and not this one in a circle.
-                self._instead = partial(self._imported, self._before)
-                builtins.__import__ = self._instead
-            self._faces[id(face)] = face
-
-    def end(self, face: Mapping[str, object]) -> None:
-        with self._lock:
-            del self._faces[id(face)]
-            if not self._faces and builtins.__import__ is self._instead:
-                builtins.__import__ = self._before
-
-    def _imported(
-        self,
-        before: Callable[..., object],
-        name: str,
-        *given: Any,  # whatever it was given is handed on
-        **named: Any,  # the same
-    ) -> object:
-        importer: object = given[0] if given else named.get("globals")
-        face = self._faces.get(id(importer))
-        if face is None or face is not importer:
-            return before(name, *given, **named)
-        _, names, level = given[1:]  # a statement hands all of it in order
-        if not names or level:
-            raise ImportError(f"{face.get('__name__')} may only have `from MODULE import NAME` there")
-        return _Module(name)
-
-
-class _Noted(NamedTuple):
-    """A name that is not loaded yet."""
-
-    module: str
-    name: str
-
-
-class _Module:
-    """Stands for a module while a face notes what it takes from it."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, name: str) -> _Noted:
-        return _Noted(self._name, name)
-
-
-def _loading(face: dict[str, object], homes: Mapping[str, _Noted]) -> Callable[[str], object]:
     def load(name: str) -> object:
-        noted = homes.get(name)
-        if noted is None:
+        module = homes().get(name)
+        if module is None:
             raise AttributeError(f"module {face['__name__']!r} has no attribute {name!r}")
         # Kept, so that it is asked for once.
-        face[name] = value = getattr(import_module(noted.module), noted.name)
+        face[name] = value = getattr(import_module(module), name)
         return value
 
-    return load
+    # Type checkers must not see it: with a `__getattr__` they would take any name for one that is there.
+    face["__getattr__"] = load
+    face["__dir__"] = lambda: sorted({*face, *homes()})
 
 
-_NOTING: Final = _Noting()
+def _homes(source: str) -> Mapping[str, str]:
+    """Return which module each name is from that a source imports for type checkers."""
+    return {
+        alias.name: found.module
+        for block in ast.parse(source).body
+        if isinstance(block, ast.If) and isinstance(block.test, ast.Name) and block.test.id == _CONDITION
+        for found in block.body
+        if isinstance(found, ast.ImportFrom) and found.module is not None
+        for alias in found.names
+    }

@@ -8,19 +8,16 @@ from typing import Final, Literal, NamedTuple
 
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import BackupFailed, CorruptEvent, LogError, MigrationFailed, UnknownTopic
-from intersession_events.forks import directory_of, forks_beside, lies_with_forks
-from intersession_events.log import LogHead, hash_in, verify_log
-from intersession_events.proofs import line_of
-from intersession_events.stores import (
-    MEMORY,
-    Filling,
-    Moved,
-    PortableLog,
-    back_up,
-    filling_at,
-    located,
-    open_log,
-)
+from intersession_events.forks.files import directory_of, forks_beside, lies_with_forks
+from intersession_events.log.row_state import hash_in
+from intersession_events.log.verifying.report import LogHead
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.proofs.statement import line_of
+from intersession_events.stores.backup import back_up
+from intersession_events.stores.database import MEMORY
+from intersession_events.stores.opened import filling_at, located, open_log
+from intersession_events.stores.portable.filling import Filling, Moved
+from intersession_events.stores.portable.log import PortableLog
 
 PAGE: Final = 1000
 """So many rows are moved at a time."""

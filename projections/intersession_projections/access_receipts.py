@@ -8,7 +8,8 @@ from typing import Final
 import msgspec
 
 from intersession_events.facts import AccessEvent, AccessRecorded, SendRefused
-from intersession_events.log import Log, Reads, Recorded, StreamEnd
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Reads, Recorded, StreamEnd
 from intersession_projections.spans import Span, stream_backwards
 
 OPERATOR: Final = "operator"

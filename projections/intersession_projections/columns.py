@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from intersession_events.log import ID_TEXT, IdText
+from intersession_events.log.sql import ID_TEXT, IdText
 
 S = TypeVar("S", bound=msgspec.Struct)
 

@@ -25,10 +25,13 @@ from intersession_events.facts import (
     words,
 )
 from intersession_events.ids import access_stream, delivery_stream, notes_stream, session_stream
-from intersession_events.log import Log, Recorded, left_of
+from intersession_events.log.erasing import left_of
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
 from intersession_projections.copies import QUOTED, Copies, said_in, shows
-from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, Position, SpawnSummary
-from intersession_projections.run_outcomes import Runs
+from intersession_projections.flows.flows import Flows
+from intersession_projections.flows.rows import DeliverySummary, ExchangeSummary, Position, SpawnSummary
+from intersession_projections.run_outcomes.runs import Runs
 
 _PAGE: Final = 256
 _MOST_NAMED: Final = 20

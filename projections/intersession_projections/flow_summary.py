@@ -2,11 +2,18 @@
 
 from intersession_events.facts import FailureCode
 from intersession_events.plain_json import JsonObject, present
-from intersession_projections.differences import FlowKind
-from intersession_projections.flows import ExchangeSummary, SpawnSummary
-from intersession_projections.places import Flow, flow_id
-from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.wording import FAILURES, HELD_BEFORE, HELD_TEXTS, LOOP_ENDS, closed, counted
+from intersession_projections.differences.parts import FlowKind
+from intersession_projections.flows.rows import ExchangeSummary, SpawnSummary
+from intersession_projections.places.runs_named import Flow, flow_id
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.wording.reasons import (
+    FAILURES,
+    HELD_BEFORE,
+    HELD_TEXTS,
+    LOOP_ENDS,
+    closed,
+    counted,
+)
 
 
 def kind_of(flow: Flow) -> FlowKind:

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from intersession_events.facts import SessionArchived, SessionPatched, topics_of
-from intersession_events.log import Ask, Log, Recorded, Sql
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.sql import Ask, Sql
 
 _STREAM: Final = "session:"
 _HOLD: Final = "hold"

@@ -1,11 +1,12 @@
 """The list of views that are written in the transaction of each append, because every call needs them at once."""
 
-from intersession_events.log import InlineView
-from intersession_projections.flows import OpenFlowsView
+from intersession_events.log.views import InlineView
+from intersession_projections.flows.view import OpenFlowsView
 from intersession_projections.held_sessions import HeldSessionsView
 from intersession_projections.positions import PositionsView
-from intersession_projections.run_outcomes import RunOutcomesView
-from intersession_projections.sessions import SessionListView, ThreadBindingsView
+from intersession_projections.run_outcomes.view import RunOutcomesView
+from intersession_projections.sessions.threads import ThreadBindingsView
+from intersession_projections.sessions.view import SessionListView
 
 
 def inline_views() -> tuple[InlineView, ...]:

@@ -8,11 +8,11 @@ from typing import Final
 import msgspec
 
 from intersession_events.facts import message_in
-from intersession_events.log import Log
-from intersession_projections.sessions import Sessions
+from intersession_events.log.log import Log
+from intersession_projections.sessions.list import Sessions
 from intersession_projections.sieve import may_be_a_persons, sieved
 from intersession_projections.spans import Span
-from intersession_projections.wording import called
+from intersession_projections.wording.of_sessions import called
 
 _MOST: Final = 3
 _MESSAGES: Final = 2_000

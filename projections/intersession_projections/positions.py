@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from intersession_events.ids import CLOCK
-from intersession_events.log import Coming, Known, Log, Memory, Moment, Question, Recorded, Row, Sql
+from intersession_events.log.log import Log, Moment
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.sql import Question, Row, Sql
+from intersession_events.log.views import Coming, Known, Memory
 
 _TELLING: Final = ("session:", "exchange:", "spawn:", "delivery:")
 """Streams of what sessions did. All other events are the log's own notes: openings, configurations, receipts."""

@@ -6,13 +6,18 @@ from typing import Final, NamedTuple
 
 from intersession_events.facts import SAYING, Message, Provenance, RunQueued, Usage, is_imported
 from intersession_events.ids import session_stream
-from intersession_events.log import Log, Recorded, Row, StreamPart
-from intersession_projections.flows import DeliverySummary, Flows
-from intersession_projections.run_outcomes import RunOutcome, Runs
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded, StreamPart
+from intersession_events.log.sql import Row
+from intersession_projections.flows.flows import Flows
+from intersession_projections.flows.rows import DeliverySummary
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.run_outcomes.runs import Runs
 from intersession_projections.sieve import Holding, chain_of, sieved
 from intersession_projections.spans import Span, backwards
 from intersession_projections.usage import DAY_MS, SUMS, Used, used_in
-from intersession_projections.wording import as_read, called, is_openclaws, recorded_speaker
+from intersession_projections.wording.of_sessions import as_read, called, recorded_speaker
+from intersession_projections.wording.openclaw import is_openclaws
 
 _STREAM: Final = "session:"
 _FIRST: Final = 32

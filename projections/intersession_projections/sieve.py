@@ -9,7 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from intersession_events.facts import SAYING
-from intersession_events.log import Log, Recorded, Row, named_in, payload_in
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.row_state import named_in, payload_in
+from intersession_events.log.sql import Row
 from intersession_projections.spans import Span
 
 _WINDOW: Final = 16_384

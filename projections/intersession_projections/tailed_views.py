@@ -6,9 +6,12 @@ from contextlib import closing
 from typing import Final
 
 from intersession_events.errors import StoreUnavailable
-from intersession_events.log import InlineView, Log
-from intersession_events.stores import KeptView, Tail, kept
-from intersession_projections.full_text import FullTextView, Redact
+from intersession_events.log.log import Log
+from intersession_events.log.views import InlineView
+from intersession_events.stores.tailing.places import kept
+from intersession_events.stores.tailing.tail import Tail
+from intersession_events.stores.tailing.view import KeptView
+from intersession_projections.full_text.view import FullTextView, Redact
 from intersession_projections.usage import UsageView
 
 _LOGGER: Final = logging.getLogger("intersession.views")

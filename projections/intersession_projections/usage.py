@@ -7,7 +7,8 @@ from typing import Final, Literal
 import msgspec
 
 from intersession_events.facts import MessageRecorded, RunCompleted, Usage, is_imported, topics_of
-from intersession_events.log import Recorded, Row, Sql, SqlValue
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.sql import Row, Sql, SqlValue
 
 _SESSION: Final = "session:"
 DAY_MS: Final = 86_400_000

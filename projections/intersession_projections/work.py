@@ -15,14 +15,20 @@ from intersession_events.facts import (
     parts_of,
     topic_of,
 )
-from intersession_events.log import Ask, Log, Row, payload_in
-from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, Position, SpawnSummary
-from intersession_projections.run_outcomes import RunOutcome, Runs
+from intersession_events.log.log import Log
+from intersession_events.log.row_state import payload_in
+from intersession_events.log.sql import Ask, Row
+from intersession_projections.flows.flows import Flows
+from intersession_projections.flows.rows import DeliverySummary, ExchangeSummary, Position, SpawnSummary
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.run_outcomes.runs import Runs
 from intersession_projections.said import BegunBy, Messages
 from intersession_projections.sieve import Holding
 from intersession_projections.spans import Span
-from intersession_projections.timeline import Timeline, steps_of
-from intersession_projections.wording import OF_RUN, words_of
+from intersession_projections.timeline.steps import steps_of
+from intersession_projections.timeline.timeline import Timeline
+from intersession_projections.wording.events import words_of
+from intersession_projections.wording.words import OF_RUN
 
 Work = ExchangeSummary | SpawnSummary | RunOutcome
 WorkKind = Literal["exchange", "spawn", "run"]

@@ -11,8 +11,8 @@ from benchmarks.bare import PAYLOAD_BYTES, Bare
 from benchmarks.figures import Figure, per_second
 from benchmarks.logs import draft, open_sessions, saying, session_key
 from intersession_events import ids
-from intersession_events.log import Committed, Outcome, StreamAppend
-from intersession_events.stores import SqliteLog
+from intersession_events.log.recorded import Committed, Outcome, StreamAppend
+from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_projections.inline_views import inline_views
 
 NAME = "appends"

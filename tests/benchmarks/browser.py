@@ -21,10 +21,11 @@ from benchmarks.logs import (
     session_id,
     write_directly,
 )
-from intersession.gateway.process import debug_alone, listen
-from intersession_actors.config import load_config
-from intersession_actors.runtime import SystemClock
-from intersession_actors.service import Reader
+from intersession.gateway.process.alone import debug_alone
+from intersession.gateway.process.server import listen
+from intersession_actors.config.config import load_config
+from intersession_actors.runtime.clock import SystemClock
+from intersession_actors.service.reader import Reader
 from intersession_events import ids
 from intersession_events.facts import (
     Message,
@@ -33,7 +34,7 @@ from intersession_events.facts import (
     RunQueued,
     RunStarted,
 )
-from intersession_events.stores import open_log
+from intersession_events.stores.opened import open_log
 from intersession_projections.inline_views import inline_views
 from support.doors.chromium import chromium
 

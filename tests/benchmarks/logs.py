@@ -22,8 +22,10 @@ from intersession_events.facts import (
     encode,
     topic_of,
 )
-from intersession_events.log import ANY_VERSION, FIRST, Draft, HostLog, StreamAppend, seal
-from intersession_events.stores import SqliteLog
+from intersession_events.log.envelope import FIRST, seal
+from intersession_events.log.log import HostLog
+from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
+from intersession_events.stores.sqlite.log import SqliteLog
 
 SECOND_MS = 1000
 START_MS = 1_700_000_000_000

@@ -10,13 +10,14 @@ from typing import Any, Final
 from benchmarks.figures import Figure, quantile
 from benchmarks.logs import draft as drafted
 from benchmarks.logs import to, write
-from intersession_actors.config import load_config
+from intersession_actors.config.config import load_config
 from intersession_actors.errors import ToolRefused
-from intersession_actors.runtime import SystemClock
-from intersession_actors.service import Reader, resolve_label
-from intersession_actors.tools import read_history
+from intersession_actors.runtime.clock import SystemClock
+from intersession_actors.service.reader import Reader
+from intersession_actors.service.resolve import resolve_label
+from intersession_actors.tools.sessions_history import read_history
 from intersession_events.facts import SessionOpened
-from intersession_events.stores import SqliteLog
+from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_projections.inline_views import inline_views
 from support.oracle import uuid
 

@@ -12,7 +12,7 @@ from benchmarks.systems import FULL_LOOP, answers_at_once, system
 from intersession import SessionSystem
 from intersession_events import ids
 from intersession_events.facts import ExchangeClosed
-from intersession_events.log import Recorded, parts_in
+from intersession_events.log.recorded import Recorded, parts_in
 
 NAME = "pingpong"
 PAIRS = (1, 8, 64)

@@ -8,8 +8,8 @@ from benchmarks.figures import Figure, quantile, worked
 from benchmarks.listing import reader_of
 from benchmarks.logs import MAIN, long_session_told, write_directly
 from intersession_actors.errors import ToolRefused
-from intersession_actors.tools import read_history
-from intersession_events.stores import SqliteLog
+from intersession_actors.tools.sessions_history import read_history
+from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_projections.inline_views import inline_views
 
 NAME = "history"

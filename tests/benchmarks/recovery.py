@@ -7,7 +7,7 @@ from benchmarks.figures import Figure
 from benchmarks.logs import open_sessions, session_key
 from benchmarks.systems import NO_LOOP, answers_at_once, system
 from intersession_events.facts import ExchangeClosed, parts_of
-from intersession_events.stores import SqliteLog
+from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_projections.inline_views import inline_views
 
 NAME = "recovery"

@@ -8,7 +8,7 @@ from benchmarks.bare import Bare
 from benchmarks.figures import Figure, quantile, spread, timed
 from benchmarks.logs import open_sessions
 from benchmarks.systems import NO_LOOP, answers_at_once, system
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 NAME = "send"
 ROUNDS = 5

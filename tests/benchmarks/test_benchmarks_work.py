@@ -9,8 +9,8 @@ import pytest
 from benchmarks.against import HERE
 from benchmarks.logs import open_sessions, session_key
 from benchmarks.run import BENCHMARKS, ON_DEMAND, TINY, main, measure
-from intersession_events.log import verify_log
-from intersession_events.stores import SqliteLog
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.openclaw.client import npm
 
 SLOW = {"contest", "browser", "postgres", "postgres-pairs", "postgres-reading", *ON_DEMAND}

@@ -12,7 +12,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from intersession import SessionSystem
-from intersession.gateway.admission import Credentials
+from intersession.gateway.admission.credentials import Credentials
 from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
 from intersession.mcp.stdio import Wire, serve_stdio
 from support.doors.every import INITIALIZE

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from intersession_actors.policy import SeeSession, Sight, judge_access
+from intersession_actors.policy.access import SeeSession, Sight, judge_access
 from intersession_events.errors import InvalidKey
-from intersession_events.keys import KeyReference, SessionKey, refer
+from intersession_events.keys.key import SessionKey
+from intersession_events.keys.references import KeyReference, refer
 
 _PARTS = (
     *(

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from intersession_actors.config import load_config
-from intersession_actors.service import Reader, TargetRefused, resolve_label, resolve_target
-from intersession_actors.tools import list_sessions, read_history
+from intersession_actors.config.config import load_config
+from intersession_actors.service.reader import Reader
+from intersession_actors.service.resolve import TargetRefused, resolve_label, resolve_target
+from intersession_actors.tools.sessions_history import read_history
+from intersession_actors.tools.sessions_list import list_sessions
 from support.oracle import (
     CONFIGURATIONS,
     FAMILY,

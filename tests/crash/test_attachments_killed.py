@@ -23,7 +23,8 @@ from intersession_events.facts import (
     ThreadOpened,
     ThreadUnbound,
 )
-from intersession_events.log import parts_in, verify_log
+from intersession_events.log.recorded import parts_in
+from intersession_events.log.verifying.verification import verify_log
 from support.any_log import log_at
 from support.every_day import every_day
 from support.paths import TESTS

@@ -26,7 +26,7 @@ from intersession_events.facts import (
     message_in,
     text_of,
 )
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from support.any_log import Logs
 from support.every_day import every_day
 from support.paths import DOCS

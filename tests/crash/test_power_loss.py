@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from intersession_events.log import verify_log
-from intersession_events.stores import SqliteLog
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.paths import TESTS
 from support.processes.power_loss import Operation, images, operations, record
 

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from intersession_events.errors import ForkedStoreError, StoreLocked, StoreUnavailable, WriterSuperseded
-from intersession_events.log import Outcome, Unavailable, verify_log
-from intersession_events.stores import SqliteLog, holder_of
+from intersession_events.log.recorded import Outcome, Unavailable
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.stores.sqlite.log import SqliteLog
+from intersession_events.stores.sqlite.writer_lock import holder_of
 from support.log_drafts import anywhere, said, to
 from support.paths import TESTS
 from support.processes.forked import Forked

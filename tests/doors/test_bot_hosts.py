@@ -16,7 +16,7 @@ import pytest
 
 from intersession import SessionSystem
 from intersession_events.facts import DeliveryDone, DeliveryFailed, message_in, text_of
-from intersession_events.stores import open_log
+from intersession_events.stores.opened import open_log
 from support.chats import FakeDiscord, FakeSlack, FakeTelegram
 from support.chats.hosts import HOSTS, TOKENS, connected, names_of, started
 from support.chats.served import Served

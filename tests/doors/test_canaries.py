@@ -11,7 +11,7 @@ import pytest
 from websockets.sync.client import connect
 
 from intersession import SessionSystem, echo
-from intersession.gateway.admission import Limits
+from intersession.gateway.admission.limits import Limits
 from intersession_actors.errors import ConfigError
 from support.doors.command_line import ran
 from support.doors.gateway_live import CONNECT, TOKEN, WRITER, LiveGateway, WireClient

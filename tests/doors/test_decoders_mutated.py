@@ -8,23 +8,29 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from intersession.gateway.admission import Credentials, FailedAttempts
-from intersession.gateway.protocol import Close, Connection, Effect, Perform, Send, Welcome
+from intersession.gateway.admission.attempts import FailedAttempts
+from intersession.gateway.admission.credentials import Credentials
+from intersession.gateway.protocol.connection import Connection
+from intersession.gateway.protocol.effects import Close, Effect, Perform, Send, Welcome
 from intersession.gateway.protocol.frames import BadFrame, read_request
 from intersession.mcp.stdio import parsed
-from intersession_actors.config import GatewayAuth, load_config, read_config_file
+from intersession_actors.config.config import load_config
+from intersession_actors.config.host import GatewayAuth
+from intersession_actors.config.read import read_config_file
 from intersession_actors.errors import ConfigError, ToolRefused
-from intersession_actors.service import read_arguments
-from intersession_actors.tools import TOOLS
+from intersession_actors.service.arguments import read_arguments
 from intersession_actors.tools.list_page import Cursor, read_cursor, write_cursor
+from intersession_actors.tools.registry import TOOLS
 from intersession_events.errors import CorruptEvent, InvalidKey, UnknownTopic
 from intersession_events.facts import TOPICS, Message, Provenance, decode
-from intersession_events.keys import SessionKey, refer
-from intersession_events.log import FIRST, Draft, payload_of, seal, unseal
-from intersession_events.stores import holder_of
-from intersession_events.stores.sqlite.writer_lock import lock_path
-from intersession_events.transcripts.openclaw.reading import Unreadable, read_transcript
-from intersession_events.transcripts.openclaw.reading.foreign_json import read_json5
+from intersession_events.keys.key import SessionKey
+from intersession_events.keys.references import refer
+from intersession_events.log.envelope import FIRST, seal, unseal
+from intersession_events.log.recorded import Draft
+from intersession_events.log.storable import payload_of
+from intersession_events.stores.sqlite.writer_lock import holder_of, lock_path
+from intersession_events.transcripts.openclaw.reading.foreign_json import Unreadable, read_json5
+from intersession_events.transcripts.openclaw.reading.lines import read_transcript
 from intersession_events.transcripts.openclaw.reading.state import SourceFile
 from support.doors.gateway_live import CONNECT, TOKEN
 from support.fakes import ManualClock

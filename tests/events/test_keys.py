@@ -9,18 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession_events.errors import InvalidKey
-from intersession_events.keys import (
+from intersession_events.keys.key import SessionKey, valid_agent_id, valid_main_key
+from intersession_events.keys.references import (
     IdReference,
     KeyReference,
     LookupMiss,
     Reference,
     Scope,
-    SessionKey,
     display,
     parse_agent_id,
     refer,
-    valid_agent_id,
-    valid_main_key,
 )
 from support import hostile
 

@@ -45,7 +45,7 @@ def plant(path: Path, union: str, base: str) -> None:
     member = f"Novel{union}"
     # A command derived from another one would be handled as that one is.
     parent = {"Resume": "FlowCommand"}.get(base, base)
-    imported = "" if parent in text else f"from intersession_actors.streams import {parent}\n"
+    imported = "" if parent in text else f"from intersession_actors.streams.commands import {parent}\n"
     planted = re.sub(
         rf"^{union} = (\(?)",
         f'{imported}\n\nclass {member}({parent}, frozen=True, kw_only=True):\n    """New."""\n\n\n{union} = \\1{member} | ',

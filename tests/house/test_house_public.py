@@ -78,7 +78,7 @@ def test_no_face_gives_a_name_on_demand_that_one_of_its_modules_has() -> None:
     taken = []
     for face in faces():
         blocks = [
-            block for block in ast.parse(face.read_text(encoding="utf-8")).body if isinstance(block, ast.With)
+            block for block in ast.parse(face.read_text(encoding="utf-8")).body if isinstance(block, ast.If)
         ]
         beside = {module.stem for module in face.parent.glob("*.py")} | {
             room.parent.name for room in face.parent.glob("*/__init__.py")

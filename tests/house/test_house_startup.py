@@ -78,7 +78,7 @@ for name in json.loads(sys.argv[1]):
     if os.fork() == 0:
         app[name]  # that loads its module
         if sys.argv[2:]:
-            from intersession_actors.debugger import VERBS
+            from intersession_actors.debugger.verbs.verbs import VERBS
             VERBS[name].arguments  # and that what the verb does
         with open(theirs, "w", encoding="utf-8") as told:
             json.dump(sorted(sys.modules), told)
@@ -121,7 +121,7 @@ for name in app:
         said(name)
 
 from intersession.gateway import process
-from intersession_actors.agents import configured_agents
+from intersession_actors.agents.configured import configured_agents
 settings = {
     "gateway": {"auth": {"token": "t" * 32}},
     "models": {"providers": {"lab": {"baseUrl": "http://127.0.0.1:9/v1", "api": "openai-completions"}}},

@@ -32,8 +32,9 @@ JUDGING = frozenset({"Requester", "Speaker", "judge_send", "tools_for"})
 
 PLANTED = """
 from intersession_actors import streams
-from intersession_actors.service import Recipe, Service, Supervisor
-from intersession_actors.streams import World as Shared
+from intersession_actors.service.service import Service
+from intersession_actors.service.supervisor import Recipe, Supervisor
+from intersession_actors.streams.world import World as Shared
 
 def rewired(log: Service) -> Supervisor:
     Recipe(Supervisor, ())

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from intersession_events.facts import Route, Usage
 from intersession_projections.columns import Packing, pack, packed, ranges, unpacked
-from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.run_outcomes.outcome import RunOutcome
 from intersession_projections.sessions.row import STORED, SessionRow
 
 _ID: Final = "0b7c0f2e-3b1a-5c57-9a55-0f0e3c1d2a4b"

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from intersession_events.log import Moment, Row, SqlValue
+from intersession_events.log.log import Moment
+from intersession_events.log.sql import Row, SqlValue
 from intersession_projections.positions import time_at
 from support.story import MAIN, Story
 

@@ -5,8 +5,9 @@ from msgspec.structs import replace
 
 from intersession_events import facts
 from intersession_projections.flow_summary import in_words
-from intersession_projections.flows import ExchangeSummary, SpawnSummary
-from intersession_projections.wording import closed, words_of
+from intersession_projections.flows.rows import ExchangeSummary, SpawnSummary
+from intersession_projections.wording.events import words_of
+from intersession_projections.wording.reasons import closed
 
 EXCHANGE = ExchangeSummary(
     exchange_id="x", run_id="r", target="agent:b:main", accepted=1, accepted_ms=1, position=9, turns=2

@@ -9,10 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from intersession_events.facts import Provenance
-from intersession_events.log import Recorded, Row
-from intersession_events.stores import PortableLog, open_log
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.sql import Row
+from intersession_events.stores.opened import open_log
+from intersession_events.stores.portable.log import PortableLog
 from intersession_projections.inline_views import inline_views
-from intersession_projections.places import steps_of_flow
+from intersession_projections.places.located import steps_of_flow
 from intersession_projections.said import Messages, SaidWanted
 from intersession_projections.sieve import Holding, sieved
 from intersession_projections.spans import Span, backwards

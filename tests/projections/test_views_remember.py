@@ -24,9 +24,10 @@ from intersession_events.facts import (
     SessionPatched,
     SessionReset,
 )
-from intersession_events.log import ANY_VERSION, Committed, Outcome, StreamAppend, Unavailable
-from intersession_events.stores import SqliteLog, views_proven
+from intersession_events.log.recorded import ANY_VERSION, Committed, Outcome, StreamAppend, Unavailable
+from intersession_events.stores.folding.proof import views_proven
 from intersession_events.stores.sqlite.connections import raw_of
+from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_projections.inline_views import inline_views
 from support.any_log import log_at
 from support.every_day import every_day

@@ -30,7 +30,7 @@ from intersession_events.facts import (
     SpawnAccepted,
     SpawnClosed,
 )
-from intersession_events.log import Recorded, parts_in
+from intersession_events.log.recorded import Recorded, parts_in
 
 Place = tuple[str, ...]
 """Where something is: the names from the root on."""

@@ -7,7 +7,8 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from intersession_actors.errors import Known, Question
-from intersession_actors.policy import denial_of, spawning
+from intersession_actors.policy import spawning
+from intersession_actors.policy.judgements import denial_of
 from intersession_actors.service import resolve, waits
 from intersession_actors.streams import rules_in_force
 from intersession_actors.tools import sessions_send, toolbox

@@ -11,10 +11,11 @@ from intersession_actors.delivery import rules as delivery_rules
 from intersession_actors.exchange import holds as hold_rules
 from intersession_actors.exchange import rules as exchange_rules
 from intersession_actors.policy import chain
-from intersession_actors.replaying import Sources, redecided, redecided_all
+from intersession_actors.replaying.redeciding.deciding_again import redecided, redecided_all
+from intersession_actors.replaying.redeciding.sources import Sources
 from intersession_actors.session import rules as session_rules
 from intersession_actors.spawn import rules as spawn_rules
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from simulation.seed import Kept, recorded_in
 
 RULES: Final[dict[str, tuple[ModuleType, str, str]]] = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from intersession_events.crash_points import arm
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from simulation.faults import Tally
 from simulation.hearing import hearing
 from simulation.store import STORE

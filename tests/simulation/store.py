@@ -11,14 +11,15 @@ from eventsourcing.utils import Environment, EnvType
 
 from intersession_actors.simulation.greenlets import BEGINNING_MS
 from intersession_events.errors import StoreUnavailable
-from intersession_events.stores import SqliteLog
-from intersession_events.stores.sqlite import MEMORY, identity
+from intersession_events.stores.database import MEMORY
+from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.connections import (
     LogDatastore,
     LogFactory,
     PinnedConnection,
     PinnedPool,
 )
+from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.sqlite.readers import MemoryReaders
 from intersession_projections.inline_views import inline_views
 from support.faulty_store import sqlite_failure

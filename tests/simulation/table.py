@@ -25,7 +25,7 @@ from intersession_events.facts import (
     SpawnClose,
     SpawnClosed,
 )
-from intersession_events.log import Recorded, parts_in
+from intersession_events.log.recorded import Recorded, parts_in
 from simulation.faults import FAULTS, Tally
 
 POINTS: Final = (

@@ -20,9 +20,9 @@ from hypothesis.stateful import (
 )
 
 from intersession import Channel, Outbound, Reply, SessionSystem, Turn
-from intersession_actors.simulation import SimulatedRuntime
-from intersession_events.stores import SqliteLog
-from intersession_events.stores.sqlite import MEMORY
+from intersession_actors.simulation.simulated import SimulatedRuntime
+from intersession_events.stores.database import MEMORY
+from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_projections.inline_views import inline_views
 from simulation.bugs import BUGS
 from simulation.model import MOST_TURNS, PROMPT, Action, Before, Model, Mood, says

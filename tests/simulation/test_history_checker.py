@@ -46,8 +46,8 @@ from intersession_events.facts import (
     joined,
     parts_of,
 )
-from intersession_events.log import Recorded
-from intersession_events.stores import SqliteLog
+from intersession_events.log.recorded import Recorded
+from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_projections.inline_views import inline_views
 from support.branching_chain import branches
 from support.history import Asked, Evidence, Op, Shown, broken, check_views, check_whole

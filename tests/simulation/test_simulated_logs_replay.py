@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from intersession_events.facts import ExchangeClosed, SpawnClosed
-from intersession_events.log import parts_in
+from intersession_events.log.recorded import parts_in
 from simulation.otherwise import RULES
 from simulation.seed import recorded_in
 from simulation.shown import RECORDED, is_shown

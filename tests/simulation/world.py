@@ -15,9 +15,12 @@ from intersession import SessionSystem
 from intersession_actors.errors import Known, Question
 from intersession_actors.session.commands import RunReturned, StartNext
 from intersession_actors.session.deciding import Decider
-from intersession_actors.simulation import SimulatedRuntime, Stuck
-from intersession_actors.simulation.greenlets import SimulatedClock
-from intersession_actors.streams import GivenUp, Owner, Plan, Refused
+from intersession_actors.simulation.greenlets import SimulatedClock, Stuck
+from intersession_actors.simulation.simulated import SimulatedRuntime
+from intersession_actors.streams.effects import GivenUp
+from intersession_actors.streams.outcomes import Refused
+from intersession_actors.streams.owner import Owner
+from intersession_actors.streams.plan import Plan
 from intersession_events.errors import BackupFailed, StoreUnavailable
 from intersession_events.facts import (
     AccessRecorded,
@@ -28,9 +31,10 @@ from intersession_events.facts import (
     SessionArchived,
     ThreadUnbound,
 )
-from intersession_events.log import Recorded
-from intersession_events.stores import SqliteLog, back_up
-from intersession_events.stores.sqlite import MEMORY
+from intersession_events.log.recorded import Recorded
+from intersession_events.stores.backup import back_up
+from intersession_events.stores.database import MEMORY
+from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_projections.inline_views import inline_views
 from simulation.chance import Chance, Schedule
 from simulation.clients import Answer, Client

@@ -10,10 +10,11 @@ from typing import Any, TypeVar, overload
 import psycopg
 import pytest
 
-from intersession_events.stores import SqliteLog, located
-from intersession_events.stores.portable import PortableLog
-from intersession_events.stores.postgres import PostgresLog
+from intersession_events.stores.opened import located
+from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.postgres.address import address_of
+from intersession_events.stores.postgres.log import PostgresLog
+from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.url import is_postgres
 from support.postgres.server import Server
 

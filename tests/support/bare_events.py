@@ -1,7 +1,7 @@
 """Recorded events for tests of what is folded from a stream: without hashes, each at the position of its version."""
 
 from intersession_events.facts import Event, topic_of
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 
 def bare(

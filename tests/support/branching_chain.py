@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from intersession_actors.agents import Reply, Turn
-from intersession_actors.simulation import SimulatedRuntime
-from intersession_actors.system import SessionSystem
+from intersession_actors.agents.turn import Reply, Turn
+from intersession_actors.simulation.simulated import SimulatedRuntime
+from intersession_actors.system.system import SessionSystem
 from intersession_events.facts import Usage
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from support.running import SEES_ALL, merged
 
 LIMITS: dict[str, dict[str, int]] = {

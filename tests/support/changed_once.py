@@ -8,7 +8,7 @@ import msgspec
 from intersession_events.errors import CorruptEvent, UnknownWord
 from intersession_events.facts import Event, decode, encode
 from intersession_events.ids import event_id
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 ENVELOPE = ("causation", "correlation", "id", "time")
 

@@ -1,8 +1,8 @@
 """Checkpoints of a log under test, taken by hand."""
 
-from intersession_events.checkpoints import CheckpointTaker, append_of
-from intersession_events.log import Recorded
-from intersession_events.proofs import PrivateKey, new_private
+from intersession_events.checkpoints.taking import CheckpointTaker, append_of
+from intersession_events.log.recorded import Recorded
+from intersession_events.proofs.signatures import PrivateKey, new_private
 from support.any_log import AnyLog
 
 

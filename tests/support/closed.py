@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from intersession_events.facts import AccessRecorded, RunQueued
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 _KINDS = ("session:", "exchange:", "spawn:", "delivery:")
 

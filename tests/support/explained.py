@@ -3,8 +3,9 @@
 from typing import Any
 
 from intersession import SessionSystem
-from intersession_actors.explaining import Explaining, Explanation
-from intersession_events.log import parts_in
+from intersession_actors.explaining.explained import Explaining
+from intersession_actors.explaining.explanation import Explanation
+from intersession_events.log.recorded import parts_in
 
 
 def explained(system: SessionSystem, kind: type[Any]) -> list[Explanation]:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from intersession_events.log import Recorded
-from intersession_events.stores import located
-from intersession_events.stores.portable import EventReader
+from intersession_events.log.recorded import Recorded
+from intersession_events.stores.opened import located
+from intersession_events.stores.portable.reading.events import EventReader
 from support.any_log import ON_POSTGRES, Logs
 from support.doors.scripted_endpoint import scripted_endpoint
 from support.postgres.server import Server, postgres_server

@@ -4,15 +4,18 @@ from collections.abc import Callable, Sequence
 from queue import Queue
 from typing import Any
 
-from intersession_actors.chains import ChainLedger
-from intersession_actors.config import load_config
-from intersession_actors.failures import Reports
-from intersession_actors.flows import Rules
-from intersession_actors.holding import HeldSessions, Holds
-from intersession_actors.runtime import Stopwatch
-from intersession_actors.streams import BoundThreads, Effect, Generations, Mail, Standing, Time, World
+from intersession_actors.chains.ledger import ChainLedger
+from intersession_actors.config.config import load_config
+from intersession_actors.failures.reports import Reports
+from intersession_actors.flows.rules import Rules
+from intersession_actors.holding.standing import HeldSessions, Holds
+from intersession_actors.runtime.stopwatch import Stopwatch
+from intersession_actors.streams.effects import Effect
+from intersession_actors.streams.standing import BoundThreads, Generations, Standing
+from intersession_actors.streams.world import Mail, Time, World
 from intersession_events.facts import Event, LoopEnded
-from intersession_events.log import HostLog, Recorded
+from intersession_events.log.log import HostLog
+from intersession_events.log.recorded import Recorded
 from support.fakes import ManualClock, ManualTimers
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import msgspec
 
 from intersession_events.facts import Erased, encode
-from intersession_events.log import FIRST, Draft, hash_in, opened, seal
+from intersession_events.log.envelope import FIRST, seal
+from intersession_events.log.recorded import Draft
+from intersession_events.log.row_state import hash_in, opened
 
 
 def payload_of_row(path: Path, stream: str, version: int) -> bytes:

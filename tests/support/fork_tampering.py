@@ -10,7 +10,7 @@ from hashlib import sha256
 import msgspec
 
 from intersession_events.log.row_state import as_state, opened
-from intersession_events.proofs import Hashed
+from intersession_events.proofs.hashed import Hashed
 from support.forked import A, B
 from support.tampering import Kind
 

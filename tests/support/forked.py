@@ -15,11 +15,13 @@ from intersession_events.facts import (
     MessageRecorded,
     encode,
 )
-from intersession_events.forks import Fork, ForkWanted, fork_log
+from intersession_events.forks.forking import Fork, ForkWanted, fork_log
 from intersession_events.ids import derive, event_id
-from intersession_events.log import ANY_VERSION, APPLICATION_ID, FORMAT, LOG_TABLES, Draft, StreamAppend
+from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
+from intersession_events.log.tables import APPLICATION_ID, FORMAT, LOG_TABLES
 from intersession_events.machine import random_id
-from intersession_events.stores import PortableLog, SqliteLog
+from intersession_events.stores.portable.log import PortableLog
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.checkpointed import checkpoint, key_of
 
 KEY: Final = key_of(7)

@@ -1,7 +1,7 @@
 """Small drafts for tests of the log: what is in them does not matter, that they differ does."""
 
 from intersession_events.facts import Event, Message, MessageRecorded
-from intersession_events.log import ANY_VERSION, Draft, StreamAppend
+from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 
 
 def said(name: str, text: str = "hello") -> Draft:

@@ -7,20 +7,12 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from intersession_events.facts import Event, ForkedFrom, encode, topic_of
-from intersession_events.log import (
-    Gathered,
-    Gathers,
-    InlineView,
-    Lineage,
-    Moment,
-    OnLoaded,
-    Reads,
-    Recorded,
-    SetAside,
-    take_in,
-)
+from intersession_events.log.lineage import Lineage
+from intersession_events.log.log import Gathers, Moment, OnLoaded
+from intersession_events.log.recorded import Gathered, Reads, Recorded, SetAside
 from intersession_events.log.states import States
-from intersession_events.stores.folding import PlainSql
+from intersession_events.log.views import InlineView, take_in
+from intersession_events.stores.folding.fold import PlainSql
 
 T = TypeVar("T")
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
-from intersession_actors.prompt import RunContext, TranscriptFold, fitted_hash
+from intersession_actors.prompt.transcript import RunContext, TranscriptFold, fitted_hash
 from intersession_events.facts import Erased, RunStarted
-from intersession_events.log import Log, Recorded
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
 
 
 def context_of(recorded: Iterable[Recorded], run_id: str) -> RunContext:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self, TypeVar
 
 from intersession import SessionSystem
-from intersession_actors.agents import Turn
+from intersession_actors.agents.turn import Turn
 from intersession_events import ids
 from intersession_events.facts import (
     Event,
@@ -16,8 +16,8 @@ from intersession_events.facts import (
     generation_of,
     message_in,
 )
-from intersession_events.log import Recorded, parts_in
-from intersession_projections.run_outcomes import Replies, told_in
+from intersession_events.log.recorded import Recorded, parts_in
+from intersession_projections.run_outcomes.replies import Replies, told_in
 from support.fakes import ManualClock, look_at_clock
 
 WAIT = 20.0

@@ -1,10 +1,10 @@
 """The steps of an exchange, a spawn or a run, by its name alone."""
 
-from intersession_events.log import Log
-from intersession_projections.flows import Flows
-from intersession_projections.places import steps_of_flow
-from intersession_projections.run_outcomes import Runs
-from intersession_projections.timeline import Step
+from intersession_events.log.log import Log
+from intersession_projections.flows.flows import Flows
+from intersession_projections.places.located import steps_of_flow
+from intersession_projections.run_outcomes.runs import Runs
+from intersession_projections.timeline.steps import Step
 
 
 def steps_told(log: Log, name: str) -> list[Step]:

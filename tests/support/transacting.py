@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from typing import TypeVar, cast
 
-from intersession_events.log import Log, Sql
-from intersession_events.stores import SqliteLog
-from intersession_events.stores.folding import PlainSql
-from intersession_events.stores.portable import PortableLog
+from intersession_events.log.log import Log
+from intersession_events.log.sql import Sql
+from intersession_events.stores.folding.fold import PlainSql
+from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.sqlite.connections import raw_of
+from intersession_events.stores.sqlite.log import SqliteLog
 
 T = TypeVar("T")
 

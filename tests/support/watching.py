@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from intersession_actors.gate import is_storable
-from intersession_actors.runtime import Handler, PooledRuntime, Ref
+from intersession_actors.gate.values import is_storable
+from intersession_actors.runtime.actor import Handler, Ref
+from intersession_actors.runtime.pool import PooledRuntime
 from intersession_actors.session.commands import SessionRead
-from intersession_actors.streams import Appended, Command
-from intersession_actors.streams.commands import StreamLoaded
+from intersession_actors.streams.commands import Appended, Command, StreamLoaded
 from intersession_events.plain_json import is_too_deep
 
 _LARGEST = 2**53 - 1

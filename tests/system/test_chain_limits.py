@@ -28,7 +28,7 @@ from intersession import (
     Turn,
     echo,
 )
-from intersession_actors.channels import ThreadWanted
+from intersession_actors.channels.channels import ThreadWanted
 from intersession_events.facts import (
     AnnounceDecided,
     ExchangeClosed,
@@ -44,7 +44,7 @@ from intersession_events.facts import (
     SpawnClosed,
     Usage,
 )
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from support.fakes import ManualClock
 from support.running import QUIET, WAIT, Booth, Gate, all_said, merged, recorded, wait_for
 

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from intersession import Channel, MemoryChannel, SessionSystem, echo
-from intersession_actors.channels import Outbound, ThreadWanted
+from intersession_actors.channels.channels import Outbound, ThreadWanted
 from intersession_actors.delivery.commands import DeliveryReturned
-from intersession_actors.streams import Resume
-from intersession_actors.streams.commands import Ask, StreamLoaded
+from intersession_actors.streams.commands import Ask, Resume, StreamLoaded
 from intersession_events.facts import (
     DeliveryDecided,
     DeliveryDenied,

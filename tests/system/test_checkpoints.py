@@ -13,9 +13,13 @@ import pytest
 
 from intersession import ConfigError, Failure, SessionSystem, echo
 from intersession_events.facts import CheckpointPublished, CheckpointTaken
-from intersession_events.log import Recorded, VerifyReport, verify_log
-from intersession_events.proofs import Checkpoint, PublicKey, Trusted, published_in, write_private
-from intersession_events.stores.portable import PortableLog
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.verifying.report import VerifyReport
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.proofs.published import published_in
+from intersession_events.proofs.signatures import PublicKey, Trusted, write_private
+from intersession_events.proofs.statement import Checkpoint
+from intersession_events.stores.portable.log import PortableLog
 from support.checkpointed import key_of
 from support.fakes import ManualClock, look_at_clock
 from support.running import WAIT, Booth

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from intersession import MemoryChannel, Reply, SessionSystem, ToolRefused, Turn
-from intersession_actors.runtime import SystemClock
+from intersession_actors.runtime.clock import SystemClock
 from intersession_events.facts import (
     ChildArchived,
     ChildEnded,

@@ -10,7 +10,8 @@ import pytest
 from intersession import MemoryChannel, Reply, SessionSystem, Turn
 from intersession_actors.errors import ToolRefused
 from intersession_events.facts import AccessRecorded, ExchangeHeld, RunCompleted, encode
-from intersession_events.log import ANY_VERSION, Draft, StreamAppend, verify_log
+from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
+from intersession_events.log.verifying.verification import verify_log
 from support.openclaw.samples import header, message, said, write_state
 from support.running import WAIT, Booth, Gate, merged, wait_for, wait_for_number
 

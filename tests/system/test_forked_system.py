@@ -17,8 +17,9 @@ from intersession_events.facts import (
     SessionArchived,
     SpawnClosed,
 )
-from intersession_events.log import ANY_VERSION, Draft, HostLog, StreamAppend
-from intersession_events.stores import open_log
+from intersession_events.log.log import HostLog
+from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
+from intersession_events.stores.opened import open_log
 from intersession_projections.inline_views import inline_views
 from support.doors.command_line import ran
 from support.fakes import ManualClock

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from intersession import Reply, SessionSystem, Turn
-from intersession_actors.config import load_config
+from intersession_actors.config.config import load_config
 from intersession_actors.errors import ConfigError
 from intersession_events.errors import NoSuchStore
 from intersession_events.facts import (

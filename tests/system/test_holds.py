@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from intersession import Failure, GoingOn, MemoryChannel, SessionSystem, ToolRefused, Turn
-from intersession_actors.simulation import SimulatedRuntime
+from intersession_actors.simulation.simulated import SimulatedRuntime
 from intersession_events.facts import (
     AnnounceDecided,
     ExchangeClosed,
@@ -27,7 +27,7 @@ from intersession_events.facts import (
     text_of,
 )
 from intersession_events.ids import exchange_stream
-from intersession_events.log import parts_in
+from intersession_events.log.recorded import parts_in
 from support.any_log import Logs
 from support.every_day import every_day
 from support.fakes import ManualClock

@@ -7,12 +7,12 @@ from typing import Any, NoReturn
 import pytest
 
 from intersession import GoingOn, MemoryChannel, Message, Reply, SessionSystem, Turn
-from intersession_actors.channels import Channel
+from intersession_actors.channels.channels import Channel
 from intersession_actors.channels.outcomes import ThreadOpened, delivery_of, thread_of
-from intersession_actors.failures import described
-from intersession_actors.host import Came, Raised
+from intersession_actors.failures.trace import described
+from intersession_actors.host.calls import Came, Raised
 from intersession_events.facts import ExchangeHeld
-from intersession_events.log import parts_in
+from intersession_events.log.recorded import parts_in
 from support.running import WAIT
 
 OPEN: dict[str, Any] = {

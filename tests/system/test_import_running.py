@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from intersession import ImportFailed, SessionSystem, ToolRefused, echo
-from intersession_actors.agents import Turn
+from intersession_actors.agents.turn import Turn
 from intersession_actors.session.folding import SHAPE
 from intersession_events.transcripts.openclaw import appending
 from support.openclaw.samples import HOUSEHOLD, header, message, said, write_state

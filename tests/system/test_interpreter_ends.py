@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from intersession_events.log import verify_log
-from intersession_events.stores import open_log
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.stores.opened import open_log
 from support.paths import ROOT
 
 HOST = ROOT / "tests" / "support" / "processes" / "ending_host.py"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, Turn
-from intersession_events.stores import kept_inside
+from intersession_events.stores.tailing.places import kept_inside
 from intersession_projections.inline_views import inline_views
 from support.any_log import Logs, log_at
 from support.log_drafts import anywhere, said

@@ -20,17 +20,17 @@ from intersession_events.facts import (
     SpawnClosed,
     message_in,
 )
-from intersession_events.log import (
+from intersession_events.log.log import InFlight
+from intersession_events.log.recorded import (
     Committed,
-    InFlight,
     OnOutcome,
     Outcome,
     StreamAppend,
     Unavailable,
     parts_in,
-    verify_log,
 )
-from intersession_events.stores.portable import PortableLog
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.stores.portable.log import PortableLog
 from intersession_projections.inline_views import inline_views
 from support.any_log import log_at
 from support.fakes import ManualClock

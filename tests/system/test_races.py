@@ -18,8 +18,10 @@ import pytest
 from greenlet import GreenletExit
 from pykka._envelope import Envelope
 
-from intersession_actors.runtime import Handler, PooledRuntime, inbox, pool
+from intersession_actors.runtime import inbox, pool
+from intersession_actors.runtime.actor import Handler
 from intersession_actors.runtime.inbox import Inbox, InboxFull, a_stop
+from intersession_actors.runtime.pool import PooledRuntime
 from intersession_actors.service import waits
 from intersession_actors.service.waits import OneAtATime, RunWaits, Wait, WaitGraph
 from intersession_events.errors import StoreUnavailable

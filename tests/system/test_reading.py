@@ -8,7 +8,7 @@ import pytest
 
 from intersession import MemoryChannel, Reply, Turn, Usage
 from intersession_events.facts import AccessRecorded, DeliveryDone, SendRefused
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from support.running import QUIET, WAIT, Booth, Gate, closed_exchange, recorded, texts, wait_for
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"

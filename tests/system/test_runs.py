@@ -21,7 +21,7 @@ from intersession_events.facts import (
     RunStarted,
     TextBlock,
 )
-from intersession_events.stores.library import Frontier
+from intersession_events.stores.library.frontier import Frontier
 from support.fakes import ManualClock
 from support.running import QUIET, WAIT, Booth, Gate, all_said, pass_time, recorded, texts, wait_for
 

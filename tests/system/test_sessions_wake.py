@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from intersession import SessionSystem, Turn
-from intersession_actors.session import snapshots_compared
 from intersession_actors.session.folding import SHAPE
+from intersession_actors.session.snapshots import snapshots_compared
 from intersession_events.facts import RunCompleted, RunStarted
-from intersession_events.stores import open_log
+from intersession_events.stores.opened import open_log
 from support.run_context import context_of
 from support.running import QUIET, Booth, Gate, wait_for_number
 from support.transacting import transact

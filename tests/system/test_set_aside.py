@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from intersession import DeliveryRefused, MemoryChannel, Outbound, Reply, SessionSystem, Turn
-from intersession_actors.channels import ThreadWanted
+from intersession_actors.channels.channels import ThreadWanted
 from intersession_events.facts import (
     DeliveryFailed,
     ExchangeAccepted,
@@ -14,7 +14,7 @@ from intersession_events.facts import (
     RunFailed,
     SpawnClosed,
 )
-from intersession_events.log import parts_in
+from intersession_events.log.recorded import parts_in
 from support.any_log import changed_behind
 from support.running import WAIT, Booth, Gate, all_said, closed_spawn, recorded, wait_for
 

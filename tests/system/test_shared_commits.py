@@ -9,7 +9,8 @@ import pytest
 
 from intersession import SessionSystem, Turn
 from intersession_actors.session.deciding import Decider
-from intersession_actors.streams import Owner, record_in
+from intersession_actors.streams.owner import Owner
+from intersession_actors.streams.records import record_in
 from intersession_events.errors import CorruptEvent, StoreUnavailable
 from intersession_events.facts import (
     ExchangeClosed,
@@ -23,16 +24,16 @@ from intersession_events.facts import (
     message_in,
     topic_of,
 )
-from intersession_events.log import (
+from intersession_events.log.log import InFlight
+from intersession_events.log.recorded import (
     ANY_VERSION,
     Draft,
-    InFlight,
     OnOutcome,
     StreamAppend,
     Unavailable,
     parts_in,
 )
-from intersession_events.stores.portable import PortableLog
+from intersession_events.stores.portable.log import PortableLog
 from intersession_projections.inline_views import inline_views
 from support.any_log import log_at
 from support.fakes import ManualClock

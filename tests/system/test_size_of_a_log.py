@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from intersession import MemoryChannel, SessionSystem, Turn
-from intersession_actors.tools import TOOLS
+from intersession_actors.tools.registry import TOOLS
 from intersession_events.facts import SESSION_TOOLS, ExchangeAccepted, ExchangeClosed, RunQueued, encode
-from intersession_events.log import Recorded
-from intersession_events.stores import SqliteLog
+from intersession_events.log.recorded import Recorded
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.running import WAIT, wait_for
 
 LINE = "it has forty-four characters, as is counted."

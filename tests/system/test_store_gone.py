@@ -15,7 +15,7 @@ import pytest
 
 from intersession import Failure, MemoryChannel, SessionSystem, Turn
 from intersession_actors.errors import ToolRefused
-from intersession_actors.simulation import SimulatedRuntime
+from intersession_actors.simulation.simulated import SimulatedRuntime
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import (
     CheckpointTaken,
@@ -27,8 +27,9 @@ from intersession_events.facts import (
     RunStarted,
     SpawnClosed,
 )
-from intersession_events.log import verify_log
-from intersession_events.stores import SqliteLog, located, open_log
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.stores.opened import located, open_log
+from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_projections.inline_views import inline_views
 from support.any_log import AnyLog, log_at
 from support.fakes import ManualClock

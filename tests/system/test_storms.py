@@ -8,7 +8,7 @@ import pytest
 
 from intersession import SessionSystem, Turn
 from intersession_events.facts import ExchangeAccepted, ExchangeClosed, RunQueued, SendRefused
-from intersession_events.log import parts_in
+from intersession_events.log.recorded import parts_in
 from support.every_day import every_day
 
 OPEN_TO_ALL: dict[str, Any] = {

@@ -8,13 +8,16 @@ from typing import NamedTuple
 import pytest
 
 from intersession import Reply, SessionSystem, Turn
-from intersession_actors.session import snapshots_compared
+from intersession_actors.session.snapshots import snapshots_compared
 from intersession_events.errors import LogError
 from intersession_events.facts import CheckpointTaken, Event
-from intersession_events.log import LogHead, VerifyReport, head, verify_log
-from intersession_events.proofs import Checkpoint, PublicKey, Trusted, checkpoint_of
-from intersession_events.stores import SqliteLog, views_proven
-from intersession_events.transcripts.openclaw import import_openclaw
+from intersession_events.log.verifying.report import LogHead, VerifyReport
+from intersession_events.log.verifying.verification import head, verify_log
+from intersession_events.proofs.signatures import PublicKey, Trusted
+from intersession_events.proofs.statement import Checkpoint, checkpoint_of
+from intersession_events.stores.folding.proof import views_proven
+from intersession_events.stores.sqlite.log import SqliteLog
+from intersession_events.transcripts.openclaw.importing import import_openclaw
 from intersession_projections.inline_views import inline_views
 from support.checkpointed import checkpoint, key_of
 from support.every_day import every_day

@@ -13,11 +13,12 @@ import pytest
 
 from intersession import SessionSystem, Turn
 from intersession_actors.errors import ToolRefused
-from intersession_actors.runtime import Handler, PooledRuntime, Ref
-from intersession_actors.streams import Appended
+from intersession_actors.runtime.actor import Handler, Ref
+from intersession_actors.runtime.pool import PooledRuntime
+from intersession_actors.streams.commands import Appended
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import RunQueued
-from intersession_events.log import Committed, Outcome
+from intersession_events.log.recorded import Committed, Outcome
 from support.running import WAIT, Booth, recorded
 
 MAIN = "agent:main:main"

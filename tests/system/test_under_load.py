@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from intersession import MemoryChannel, Reply, SessionSystem, Turn
-from intersession_actors.config import load_config
+from intersession_actors.config.config import load_config
 from intersession_events import ids
 from intersession_events.facts import (
     LoopEnded,
@@ -17,7 +17,8 @@ from intersession_events.facts import (
     SessionOpened,
     SessionPatched,
 )
-from intersession_events.log import ANY_VERSION, Draft, Recorded, Sql, StreamAppend, parts_in
+from intersession_events.log.recorded import ANY_VERSION, Draft, Recorded, StreamAppend, parts_in
+from intersession_events.log.sql import Sql
 from intersession_projections.inline_views import inline_views
 from support.any_log import log_at
 from support.running import (

@@ -4,9 +4,10 @@ from contextlib import closing
 from pathlib import Path
 
 from intersession import SessionSystem, echo
-from intersession_actors.disclosure import redact_raw
-from intersession_events.stores import SqliteLog, ViewFile
-from intersession_projections.full_text import FullTextView
+from intersession_actors.disclosure.redaction import redact_raw
+from intersession_events.stores.sqlite.log import SqliteLog
+from intersession_events.stores.tailing.file import ViewFile
+from intersession_projections.full_text.view import FullTextView
 from intersession_projections.tailed_views import tailed_views, take_in
 from intersession_projections.usage import UsageView
 from support.running import WAIT

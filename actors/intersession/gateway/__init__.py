@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from intersession_actors.config import Config, load_config
-from intersession_actors.host import imported
-from intersession_actors.system import SessionSystem
+from intersession_actors.config.config import Config, load_config
+from intersession_actors.host.extras import imported
+from intersession_actors.system.system import SessionSystem
 from intersession_events.plain_json import JsonMapping
 
 __all__ = ["app"]
@@ -30,7 +30,9 @@ def app(
         ConfigError: the configuration was refused, or sets no token.
         MissingExtra: the extra `gateway` is not installed.
     """
-    http = imported("intersession.gateway.http", what="the gateway", library="litestar", extra="gateway")
+    http = imported(
+        "intersession.gateway.http.application", what="the gateway", library="litestar", extra="gateway"
+    )
     settings = None if config is None else load_config(config).config.gateway
     return http.asgi_application(
         system, settings=None if settings is None else lambda: settings, mounts=mounts or {}

@@ -7,9 +7,9 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.config import Config
+from intersession_actors.config.config import Config
 from intersession_actors.errors import ToolRefused
-from intersession_actors.service import Caller
+from intersession_actors.service.callers import Caller
 from intersession_events.plain_json import JsonObject
 
 PRESENCE: Final = "system-presence"

@@ -8,23 +8,36 @@ from typing import Annotated, Final
 
 import msgspec
 
-from intersession.gateway import admission
 from intersession.gateway.about_gateway import CONFIG, PRESENCE, configuration, presence
+from intersession.gateway.admission import addresses, complaints, scopes, shares
+from intersession.gateway.admission import attempts as admission_attempts
+from intersession.gateway.admission import credentials as admission_credentials
+from intersession.gateway.admission import limits as admission_limits
 from intersession.gateway.hub import Hub
 from intersession.gateway.metrics import Metrics
-from intersession.gateway.protocol import PROTOCOL, Connection, Frame, name_for, named, second_answer
-from intersession.web import ForksFolder, Rates
-from intersession_actors.config import Gateway, GatewayAuth, names_tool
+from intersession.gateway.protocol.connection import Connection
+from intersession.gateway.protocol.frames import PROTOCOL, Frame
+from intersession.gateway.protocol.run_end import second_answer
+from intersession.gateway.protocol.run_names import name_for, named
+from intersession.web.happened import ForksFolder
+from intersession.web.rate import Rates
+from intersession_actors.config.host import Gateway, GatewayAuth
+from intersession_actors.config.tools import names_tool
 from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
-from intersession_actors.gate import KeyText, invalid
-from intersession_actors.host import LimitedLane, off_loop
-from intersession_actors.methods import NoParams, unknown_method
-from intersession_actors.service import claimed_session, read_arguments
-from intersession_actors.system import SessionSystem
-from intersession_actors.tools import TOOLS, Tools
+from intersession_actors.gate.limits import KeyText
+from intersession_actors.gate.values import invalid
+from intersession_actors.host.door_threads import LimitedLane
+from intersession_actors.host.own_threads import off_loop
+from intersession_actors.methods.methods import unknown_method
+from intersession_actors.methods.params import NoParams
+from intersession_actors.service.arguments import read_arguments
+from intersession_actors.service.claims import claimed_session
+from intersession_actors.system.system import SessionSystem
+from intersession_actors.tools.registry import TOOLS
+from intersession_actors.tools.toolbox import Tools
 from intersession_events.errors import IntersessionError
 from intersession_events.facts import ready
-from intersession_events.keys import SessionKey
+from intersession_events.keys.key import SessionKey
 from intersession_events.machine import VERSION
 from intersession_events.plain_json import JsonMapping, JsonObject, JsonValue, is_object
 
@@ -57,7 +70,7 @@ class InvokeParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel", fo
     session_key: KeyText | None = None
 
 
-def refuse_without_token(credentials: admission.Credentials, auth: GatewayAuth) -> None:
+def refuse_without_token(credentials: admission_credentials.Credentials, auth: GatewayAuth) -> None:
     """Refuse a gateway that nobody could come into.
 
     Raises:
@@ -83,19 +96,19 @@ class Door:
         system: SessionSystem,
         *,
         settings: Callable[[], Gateway] | None = None,
-        limits: admission.Limits | None = None,
-        credentials: admission.Credentials | None = None,
+        limits: admission_limits.Limits | None = None,
+        credentials: admission_credentials.Credentials | None = None,
     ) -> None:
         self.system = system
-        self.limits = limits or admission.Limits()
+        self.limits = limits or admission_limits.Limits()
         self._settings = settings or (lambda: system.config.gateway)
-        self.credentials = credentials or admission.Credentials(lambda: self.settings.auth)
-        self.attempts = admission.FailedAttempts(time.monotonic)
-        self.refusals_told = admission.FailedAttempts(time.monotonic)
+        self.credentials = credentials or admission_credentials.Credentials(lambda: self.settings.auth)
+        self.attempts = admission_attempts.FailedAttempts(time.monotonic)
+        self.refusals_told = admission_attempts.FailedAttempts(time.monotonic)
         shared = self.limits
-        self.open = admission.Shares(most=shared.connections, each=shared.share, reserve=shared.reserve)
-        self.waits = admission.Shares(most=shared.waits, each=shared.waits_share, reserve=shared.waits_share)
-        self.logger = admission.limited_logger("intersession.gateway", time.monotonic)
+        self.open = shares.Shares(most=shared.connections, each=shared.share, reserve=shared.reserve)
+        self.waits = shares.Shares(most=shared.waits, each=shared.waits_share, reserve=shared.waits_share)
+        self.logger = complaints.limited_logger("intersession.gateway", time.monotonic)
         """For what clients can cause as often as they like."""
         self.questions = Rates(time.monotonic)
         """How often each caller may ask the web debugger's questions."""
@@ -117,7 +130,7 @@ class Door:
     def client_of(self, scope: JsonMapping) -> str:
         """Return the address that limits count for a request or connection of ASGI."""
         client = scope.get("client")
-        return admission.client_address(
+        return addresses.client_address(
             client[0] if client else None, scope["headers"], trusted=self.settings.trusted_proxies
         )
 
@@ -142,7 +155,12 @@ class Door:
     # --- methods
 
     async def perform(
-        self, credential: admission.Credential, method: str, params: JsonMapping, *, here: bool = False
+        self,
+        credential: admission_credentials.Credential,
+        method: str,
+        params: JsonMapping,
+        *,
+        here: bool = False,
     ) -> JsonValue:
         """Call a method and return its payload; all but `system-presence` give an object.
 
@@ -164,7 +182,7 @@ class Door:
             raise ToolRefused(
                 "forbidden", f"{method} is for callers on the gateway's own machine, over its loopback"
             )
-        if self.draining and admission.needed_scope(method) != "operator.read":
+        if self.draining and scopes.needed_scope(method) != "operator.read":
             raise ToolRefused("unavailable", STOPPING)
         try:
             return await self.system.gateway.aperform(method, params, caller=credential.caller)
@@ -172,7 +190,7 @@ class Door:
             raise self.known(error, method) from None
 
     async def named(
-        self, credential: admission.Credential, method: str, params: JsonMapping, payload: object
+        self, credential: admission_credentials.Credential, method: str, params: JsonMapping, payload: object
     ) -> JsonValue:
         """Return an answer with runs as the caller calls them."""
         caller, asked = credential.caller.name, self.system.service.runs.asked
@@ -185,14 +203,16 @@ class Door:
         except (IntersessionError, RuntimeError) as error:
             raise self.known(error, method) from None
 
-    async def _invoke_over_wire(self, credential: admission.Credential, params: JsonMapping) -> Frame:
+    async def _invoke_over_wire(
+        self, credential: admission_credentials.Credential, params: JsonMapping
+    ) -> Frame:
         """Call a tool over a connection, whose scopes decide; `gateway.tools.allow` is HTTP's."""
         arguments: JsonValue = params.get("args", {})
         # The tool reads its own arguments, and says of them what every door says.
         rest: JsonMapping = {**params, "args": {}} if is_object(arguments) else params
         given = read_arguments(InvokeParams, rest)
-        scope = admission.needed_scope(given.name)
-        if scope not in admission.all_scopes(credential.scopes):
+        scope = scopes.needed_scope(given.name)
+        if scope not in scopes.all_scopes(credential.scopes):
             raise ToolRefused("forbidden", f"missing scope: {scope}")
         if names_tool(self.settings.tools.deny, given.name):
             raise ToolRefused("forbidden", f"name: {given.name} is not given here (gateway.tools.deny)")
@@ -213,7 +233,7 @@ class Door:
             raise self.known(error, "agent") from None
         return second_answer(outcome)
 
-    async def hello(self, credential: admission.Credential) -> Frame:
+    async def hello(self, credential: admission_credentials.Credential) -> Frame:
         """Return the payload that lets a connection in."""
         config = self.system.config
         health = await self.perform(credential, "health", {})
@@ -252,7 +272,11 @@ class Door:
         return not names_tool(rules.deny, tool) and (tool not in NOT_OVER_HTTP or tool in rules.allow)
 
     async def invoke(
-        self, credential: admission.Credential, tool: str, arguments: JsonMapping, session_key: str | None
+        self,
+        credential: admission_credentials.Credential,
+        tool: str,
+        arguments: JsonMapping,
+        session_key: str | None,
     ) -> Frame | None:
         """Call a tool as a session, or as the operator; None if there is no such tool.
 
@@ -279,7 +303,11 @@ class Door:
             raise self.known(error, tool) from None
 
     def _tools(
-        self, credential: admission.Credential, session_key: str | None, tool: str, arguments: JsonMapping
+        self,
+        credential: admission_credentials.Credential,
+        session_key: str | None,
+        tool: str,
+        arguments: JsonMapping,
     ) -> Tools:
         """Return the tools as a session that a credential may act as has them, or as the operator."""
         key = self.acting_as(credential, session_key, tool, arguments)
@@ -292,7 +320,11 @@ class Door:
         )
 
     def acting_as(
-        self, credential: admission.Credential, text: str | None, tool: str, arguments: JsonMapping
+        self,
+        credential: admission_credentials.Credential,
+        text: str | None,
+        tool: str,
+        arguments: JsonMapping,
     ) -> SessionKey | None:
         """Return the session that a call is made as; None is the operator (VIS-6).
 

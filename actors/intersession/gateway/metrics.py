@@ -12,9 +12,9 @@ from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from intersession_actors.system import SessionSystem
+from intersession_actors.system.system import SessionSystem
 from intersession_events import facts
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_events.plain_json import JsonObject
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"

@@ -20,19 +20,14 @@ from mcp_types import (
 from intersession.mcp.bounding import MOST_BYTES, asked_for_less, bounded
 from intersession.mcp.server import ACTS, READS, Context, in_terms, refusal, server_of, tool_result
 from intersession.mcp.stdio import Wire, claimed_wire, serve
-from intersession_actors.debugger import VERBS, Debugger
-from intersession_actors.disclosure import Called, Terms
+from intersession_actors.debugger.debugger import Debugger
+from intersession_actors.debugger.verbs.verbs import VERBS
+from intersession_actors.disclosure.advice import Called, Terms
 from intersession_actors.errors import ToolRefused
-from intersession_actors.host import off_loop
-from intersession_actors.methods import (
-    FIRST,
-    ForkParams,
-    ForksParams,
-    HoldParams,
-    ReleaseParams,
-    with_advice,
-)
-from intersession_actors.tools import schema_of
+from intersession_actors.host.own_threads import off_loop
+from intersession_actors.methods.params import ForkParams, ForksParams, HoldParams, ReleaseParams
+from intersession_actors.methods.terms import FIRST, with_advice
+from intersession_actors.tools.registry import schema_of
 from intersession_events.errors import IntersessionError
 from intersession_events.plain_json import JsonMapping, JsonObject
 

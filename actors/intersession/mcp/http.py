@@ -22,10 +22,12 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from intersession.mcp.server import MOST_BYTES, READING, Seat, mcp_server
-from intersession_actors.config import OperatorScope, names_tool
-from intersession_actors.gate import invalid
-from intersession_actors.service import Caller, claimed_session
-from intersession_actors.system import SessionSystem
+from intersession_actors.config.host import OperatorScope
+from intersession_actors.config.tools import names_tool
+from intersession_actors.gate.values import invalid
+from intersession_actors.service.callers import Caller
+from intersession_actors.service.claims import claimed_session
+from intersession_actors.system.system import SessionSystem
 
 logger = logging.getLogger("intersession.mcp")
 

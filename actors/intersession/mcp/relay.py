@@ -26,7 +26,7 @@ from intersession.mcp.http import SESSION_HEADER
 from intersession.mcp.server import Context, refusal, server_of, tool_result
 from intersession.mcp.stdio import Wire, serve
 from intersession_actors.errors import REFUSAL_CODES, ToolRefused
-from intersession_actors.host import off_loop
+from intersession_actors.host.own_threads import off_loop
 from intersession_events.errors import StoreUnavailable
 from intersession_events.plain_json import JsonObject
 

@@ -20,10 +20,10 @@ from mcp_types import (
     ToolAnnotations,
 )
 
-from intersession_actors.disclosure import Called, Terms, advised
+from intersession_actors.disclosure.advice import Called, Terms, advised
 from intersession_actors.errors import RefusalCode, ToolRefused, status_of
-from intersession_actors.host import off_loop
-from intersession_actors.tools import TOOLS, schemas
+from intersession_actors.host.own_threads import off_loop
+from intersession_actors.tools.registry import TOOLS, schemas
 from intersession_events.machine import VERSION
 from intersession_events.plain_json import JsonMapping, JsonObject
 

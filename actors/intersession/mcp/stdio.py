@@ -29,7 +29,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from intersession.mcp.server import MOST_BYTES, HasTools, Seat, mcp_server
-from intersession_actors.host import off_loop
+from intersession_actors.host.own_threads import off_loop
 from intersession_events.plain_json import JsonObject
 
 _AHEAD: Final = 16

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final, Protocol
 
-from intersession_actors.debugger import View
+from intersession_actors.debugger.view import View
 from intersession_events.plain_json import JsonMapping, JsonObject
 
 ACCESS: Final = "intersession_access"

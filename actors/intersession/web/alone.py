@@ -27,16 +27,16 @@ from intersession.web.happened import (
     told_erased,
     told_live,
 )
-from intersession.web.questions import routes
+from intersession.web.questions.table import routes
 from intersession.web.rate import Rates
 from intersession.web.stopping import ended_well
-from intersession_actors.debugger import View
+from intersession_actors.debugger.view import View
 from intersession_actors.errors import ToolRefused
-from intersession_actors.host import off_loop
-from intersession_actors.service import Reader
+from intersession_actors.host.own_threads import off_loop
+from intersession_actors.service.reader import Reader
 from intersession_events.errors import IntersessionError, StoreUnavailable
 from intersession_events.facts import ready
-from intersession_events.log import Log
+from intersession_events.log.log import Log
 from intersession_events.machine import VERSION
 from intersession_events.plain_json import JsonMapping, JsonObject
 

@@ -9,10 +9,11 @@ from typing import Final
 import msgspec
 
 from intersession_events.errors import LogError
-from intersession_events.forks import forks_beside
-from intersession_events.log import Log
+from intersession_events.forks.files import forks_beside
+from intersession_events.log.log import Log
 from intersession_events.plain_json import JsonObject
-from intersession_events.stores import MEMORY, open_log
+from intersession_events.stores.database import MEMORY
+from intersession_events.stores.opened import open_log
 
 Stamp = tuple[tuple[int, int], ...]
 """Sizes and times of the files of a fork: while these are the same, so is the fork."""

@@ -8,10 +8,13 @@ from typing import Any, Final, Protocol, TypeAlias, cast
 
 from intersession_actors.agents.endpoint_options import check_options
 from intersession_actors.agents.turn import AgentFunction, Reply, Turn
-from intersession_actors.gate import flaw_of_call, invalid
-from intersession_actors.host import HostActor, asking, imported, is_host_actor, needed, off_loop
-from intersession_actors.policy import ModelWindow
-from intersession_actors.prompt import tokens_in
+from intersession_actors.gate.shapes import flaw_of_call
+from intersession_actors.gate.values import invalid
+from intersession_actors.host.actors import HostActor, asking, is_host_actor
+from intersession_actors.host.extras import imported, needed
+from intersession_actors.host.own_threads import off_loop
+from intersession_actors.policy.windows import ModelWindow
+from intersession_actors.prompt.fitting import tokens_in
 
 
 class PydanticAiAgent(Protocol):

@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 
 from intersession_actors.agents.agents import openai_agent
 from intersession_actors.agents.turn import AgentFunction, Reply, Turn
-from intersession_actors.config import Config
+from intersession_actors.config.config import Config
 from intersession_actors.errors import ConfigError, ConfigProblem
-from intersession_actors.policy import find_model
+from intersession_actors.policy.models import find_model
 from intersession_events.plain_json import JsonList, JsonObject, JsonValue, is_list, is_object
 
 SPEAKS: Final = frozenset({"openai-completions"})

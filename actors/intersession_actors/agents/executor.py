@@ -10,9 +10,11 @@ from intersession_actors.agents.recorded import RecordedAgent
 from intersession_actors.agents.result import DEFAULT_REPLY_BYTES, AgentResult, Broke, result_of
 from intersession_actors.agents.results import Results
 from intersession_actors.agents.turn import AgentFunction, Turn
-from intersession_actors.host import Blocking, Call, HostsLoop, Inside, Outcome, Outside, is_async
-from intersession_actors.policy import ModelWindow, Reckoned
-from intersession_actors.runtime import MachineThreads, Threads
+from intersession_actors.host.calls import Call, Inside, Outcome, Outside, is_async
+from intersession_actors.host.hosts_loop import HostsLoop
+from intersession_actors.host.steps import Blocking
+from intersession_actors.policy.windows import ModelWindow, Reckoned
+from intersession_actors.runtime.threads import MachineThreads, Threads
 
 logger = logging.getLogger("intersession.runs")
 

@@ -5,7 +5,8 @@ from itertools import count
 
 import msgspec
 
-from intersession_actors.gate import fit_block, json_or_text
+from intersession_actors.gate.answers import fit_block
+from intersession_actors.gate.values import json_or_text
 from intersession_events.facts import Message, ToolCallBlock, text_of
 from intersession_events.plain_json import JsonValue
 

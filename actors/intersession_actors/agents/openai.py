@@ -14,10 +14,11 @@ from openai.types.chat import ChatCompletion
 from openai.types.chat.chat_completion import Choice
 
 from intersession_actors.agents.turn import Reply, Turn, is_blank, json_text
-from intersession_actors.disclosure import redact_text
-from intersession_actors.failures import one_line
-from intersession_actors.gate import arguments_in, storable, storable_value
-from intersession_actors.host import off_loop
+from intersession_actors.disclosure.redaction import redact_text
+from intersession_actors.failures.trace import one_line
+from intersession_actors.gate.texts import arguments_in
+from intersession_actors.gate.values import storable, storable_value
+from intersession_actors.host.own_threads import off_loop
 from intersession_events.facts import TextBlock, Usage
 from intersession_events.plain_json import JsonObject
 

@@ -36,10 +36,11 @@ from pydantic_ai.usage import RunUsage
 
 from intersession_actors.agents.result import Broke
 from intersession_actors.agents.turn import Reply, ToolBox, Turn, is_blank
-from intersession_actors.failures import described
-from intersession_actors.gate import arguments_of, is_storable, storable, storable_value
-from intersession_actors.host import off_loop
-from intersession_actors.policy import ModelWindow
+from intersession_actors.failures.trace import described
+from intersession_actors.gate.texts import arguments_of
+from intersession_actors.gate.values import is_storable, storable, storable_value
+from intersession_actors.host.own_threads import off_loop
+from intersession_actors.policy.windows import ModelWindow
 from intersession_events.facts import Block, Message, TextBlock, ThinkingBlock, Usage
 from intersession_events.plain_json import JsonMapping, JsonObject
 

@@ -14,18 +14,16 @@ import msgspec
 from intersession_actors.agents.recording import RecordedAttempt, Recording, spot
 from intersession_actors.agents.result import Broke
 from intersession_actors.agents.turn import Reply, Turn
-from intersession_actors.prompt import (
+from intersession_actors.prompt.differing import (
     GivenWords,
-    Meanings,
     Part,
     brief,
-    context_hash,
-    fitted_hash,
     given_then,
     prompts_differing,
     results_differing,
-    tool_meaning,
 )
+from intersession_actors.prompt.meaning import Meanings, tool_meaning
+from intersession_actors.prompt.transcript import context_hash, fitted_hash
 from intersession_events import facts
 from intersession_events.errors import Picklable
 from intersession_events.facts import Message, TextBlock, ToolCallBlock, text_of

@@ -7,9 +7,11 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from intersession_actors.prompt import Meanings, RunContext, TranscriptFold, text_meaning
+from intersession_actors.prompt.meaning import Meanings, text_meaning
+from intersession_actors.prompt.transcript import RunContext, TranscriptFold
 from intersession_events import facts, ids
-from intersession_events.log import Log, Recorded
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
 
 Ended: TypeAlias = "facts.RunEnd | facts.RunInterrupted | None"
 """How an attempt ended; None: the log does not have its end."""

@@ -8,11 +8,12 @@ from typing import Final, cast
 
 import msgspec
 
-from intersession_actors import gate
 from intersession_actors.agents.too_long import is_too_long
 from intersession_actors.agents.turn import Reply, Turn
-from intersession_actors.failures import described, traced
-from intersession_actors.host import Came, LoopEnded, Outcome, Raised
+from intersession_actors.failures.trace import described, traced
+from intersession_actors.gate import answers, limits, texts, values
+from intersession_actors.host.calls import Came, Outcome, Raised
+from intersession_actors.host.hosts_loop import LoopEnded
 from intersession_events.errors import IntersessionError
 from intersession_events.facts import Fact, FailureCode, Message, ToolCallBlock, Usage, check_unknown
 
@@ -65,7 +66,7 @@ def result_of(outcome: Outcome, turn: Turn, *, most_bytes: int = DEFAULT_REPLY_B
         case Came(None):
             return Answered(text=None)
         case Came(str() as text):
-            return _checked(Reply(gate.plain_text(text)), turn, most_bytes)
+            return _checked(Reply(values.plain_text(text)), turn, most_bytes)
         case Came(Reply() as reply):
             return _checked(reply, turn, most_bytes)
         case Came(value):
@@ -86,7 +87,7 @@ def _checked(reply: Reply, turn: Turn, most_bytes: int) -> AgentResult:
             reply = msgspec.convert(plain, Reply, strict=True)
             msgspec.json.encode(reply)
         except UnicodeEncodeError:
-            reply = _with_arguments(msgspec.convert(gate.storable_value(plain), Reply, strict=True))
+            reply = _with_arguments(msgspec.convert(values.storable_value(plain), Reply, strict=True))
             notes.append("halves of surrogate pairs were spelled out")
         for message in reply.messages or ():
             check_unknown(message)
@@ -95,7 +96,7 @@ def _checked(reply: Reply, turn: Turn, most_bytes: int) -> AgentResult:
     except Exception as error:  # noqa: BLE001 - it holds what the host put into it
         return _bad(turn, f"returned something that is no valid Reply: {described(error)}")
     for message in reply.messages or ():
-        flaw = gate.flaw_of_message(message)
+        flaw = answers.flaw_of_message(message)
         if flaw is not None:
             return _bad(turn, f"returned a message that could not be read again: {flaw}")
     return _fitted(reply, turn, notes)
@@ -109,7 +110,7 @@ def _with_arguments(reply: Reply) -> Reply:
         else msgspec.structs.replace(
             message,
             content=tuple(
-                msgspec.structs.replace(block, arguments=gate.arguments_of(block.arguments))
+                msgspec.structs.replace(block, arguments=texts.arguments_of(block.arguments))
                 if isinstance(block, ToolCallBlock)
                 else block
                 for block in message.content
@@ -146,14 +147,14 @@ def _counted(reply: Reply, notes: list[str]) -> Reply:
     def counted(usage: Usage | None) -> Usage | None:
         if not isinstance(usage, Usage):
             return usage
-        fitted = gate.fit_usage(usage)
+        fitted = answers.fit_usage(usage)
         notes.extend(fitted.notes)
         return fitted.value
 
     def dated(time: int) -> int:
         if type(time) is not int:
             return time
-        fitted = gate.fit_time(time)
+        fitted = answers.fit_time(time)
         notes.extend(fitted.notes)
         return fitted.value
 
@@ -170,8 +171,8 @@ def _counted(reply: Reply, notes: list[str]) -> Reply:
 
 def _fitted(reply: Reply, turn: Turn, notes: list[str]) -> Answered:
     """Return the answer as it can be recorded: what is beside the text never costs the run. `notes` are on its usage."""
-    model, reason = gate.fit_word("model", reply.model), gate.fit_word("stopReason", reply.stop_reason)
-    messages = [gate.fit_message(message) for message in reply.messages or ()]
+    model, reason = answers.fit_word("model", reply.model), answers.fit_word("stopReason", reply.stop_reason)
+    messages = [answers.fit_message(message) for message in reply.messages or ()]
     named = tuple(_named((message.value for message in messages), turn, notes))
     return Answered(
         text=reply.text,
@@ -198,8 +199,8 @@ def _sized(reply: Reply, most_bytes: int) -> Reply:
     if reply.text is not None:
         _text_sized(reply.text, most_bytes)
     _messages_of(reply.messages)
-    if len(reply.messages or ()) > gate.REPLY_MESSAGES.most:
-        raise ValueError(f"more than {gate.REPLY_MESSAGES.most} messages")
+    if len(reply.messages or ()) > limits.REPLY_MESSAGES.most:
+        raise ValueError(f"more than {limits.REPLY_MESSAGES.most} messages")
     for message in reply.messages or ():
         if isinstance(message.content, str):
             _text_sized(message.content, most_bytes)
@@ -213,7 +214,7 @@ def _size_of(message: Message) -> int:
     try:
         return len(msgspec.json.encode(message, enc_hook=_plain))
     except UnicodeEncodeError:
-        return len(msgspec.json.encode(gate.storable_value(msgspec.to_builtins(message, enc_hook=_plain))))
+        return len(msgspec.json.encode(values.storable_value(msgspec.to_builtins(message, enc_hook=_plain))))
 
 
 def _messages_of(given: object) -> None:
@@ -230,7 +231,7 @@ def _messages_of(given: object) -> None:
 def _plain(value: object) -> str:
     """Return a text of a class of the host's own as a plain one; there is no other value of a reply that has to be made fit."""
     if isinstance(value, str):
-        return gate.plain_text(value)
+        return values.plain_text(value)
     raise TypeError(f"a {type(value).__name__} is no text, number, list or object")
 
 
@@ -238,6 +239,6 @@ def _text_sized(text: object, most_bytes: int) -> None:
     if not isinstance(text, str):
         hint = ", write `await` before what gave it" if inspect.isawaitable(text) else ""
         raise TypeError(f"its text is {type(text).__name__}{hint}")
-    text = gate.plain_text(text)
+    text = values.plain_text(text)
     if len(text) > most_bytes or len(text.encode("utf-8", "surrogatepass")) > most_bytes:
         raise _TooLarge(f"returned a text of more than {most_bytes} bytes")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from intersession_actors.agents.result import AgentResult, Answered, Broke
-from intersession_actors.failures import described
+from intersession_actors.failures.trace import described
 from intersession_events.facts import (
     LateReplyDropped,
     RunAborted,
@@ -18,7 +18,7 @@ from intersession_events.facts import (
     RunFailed,
     RunInterrupted,
 )
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 MOST_FAILURES: Final = 3
 """So often an actor may fail on a result; then it is taken for a bad reply, and the session goes on."""

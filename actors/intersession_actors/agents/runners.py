@@ -3,7 +3,7 @@
 from typing import Final
 
 from intersession_actors.agents.turn import Turn
-from intersession_events.keys import SessionKey
+from intersession_events.keys.key import SessionKey
 
 ACP: Final = "runtime:acp"
 """What the runtime of `acp` sessions is registered as; no agent can have this id."""

@@ -18,22 +18,15 @@ from intersession_actors.answers import (
     SendAnswer,
     SpawnAnswer,
 )
-from intersession_actors.attachments import Attachment, OwnFiles
-from intersession_actors.gate import spelled_out
-from intersession_actors.host import ToolCoroutine, imported
-from intersession_actors.prompt import (
-    ANNOUNCE_SKIP,
-    NO_REPLY,
-    REPLY_SKIP,
-    anthropic_messages,
-    fence,
-    fence_id,
-    openai_messages,
-    render,
-    responses_items,
-    senders_shown,
-    shown_of,
-)
+from intersession_actors.attachments.told import Attachment, OwnFiles
+from intersession_actors.gate.texts import spelled_out
+from intersession_actors.host.awaited import ToolCoroutine
+from intersession_actors.host.extras import imported
+from intersession_actors.prompt.fencing import fence, fence_id
+from intersession_actors.prompt.fitting import shown_of
+from intersession_actors.prompt.formats import anthropic_messages, openai_messages, responses_items
+from intersession_actors.prompt.rendering import render, senders_shown
+from intersession_actors.prompt.silence import ANNOUNCE_SKIP, NO_REPLY, REPLY_SKIP
 from intersession_events.facts import (
     Block,
     Fit,
@@ -45,7 +38,7 @@ from intersession_events.facts import (
     ready,
     text_of,
 )
-from intersession_events.keys import SessionKey
+from intersession_events.keys.key import SessionKey
 from intersession_events.plain_json import JsonList, JsonMapping, JsonObject, JsonValue
 
 P = ParamSpec("P")

@@ -10,9 +10,10 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from intersession_actors.config import AttachmentRules
+from intersession_actors.config.tools import AttachmentRules
 from intersession_actors.errors import RefusalCode, ToolRefused
-from intersession_actors.gate import FILE_NAME, MOUNT, invalid
+from intersession_actors.gate.limits import FILE_NAME, MOUNT
+from intersession_actors.gate.values import invalid
 from intersession_events.facts import AttachedFile, Attachments, Block, ToolCallBlock
 from intersession_events.plain_json import JsonObject, JsonValue, is_list_like, is_object
 

@@ -7,10 +7,10 @@ import msgspec
 
 from intersession_actors.attachments.checks import relative_directory
 from intersession_actors.attachments.workspaces import configured_workspace
-from intersession_actors.config import Config
+from intersession_actors.config.config import Config
 from intersession_events import ids
 from intersession_events.facts import Attachments, AttachmentsReady, AttachmentsRemoved, SpawnAccepted
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 
 class Attachment(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,10 +3,10 @@
 import os
 from pathlib import Path
 
-from intersession_actors.config import Config
+from intersession_actors.config.config import Config
 from intersession_actors.errors import ToolRefused
-from intersession_events.forks import lies_with_forks
-from intersession_events.stores import MEMORY
+from intersession_events.forks.files import lies_with_forks
+from intersession_events.stores.database import MEMORY
 
 
 def workspace_of(config: Config, agent_id: str, store: str) -> str:

@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.runtime import Clock
+from intersession_actors.runtime.clock import Clock
 from intersession_events.facts import Budget
 
 LEFT_BEHIND_S: Final = 60.0

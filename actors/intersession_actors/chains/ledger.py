@@ -17,10 +17,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from intersession_actors.chains.cause import UnderWay
-from intersession_actors.policy import Spent, Tripped, check_run
+from intersession_actors.policy.chain import Spent, Tripped, check_run
 from intersession_events import facts
 from intersession_events.errors import Picklable
-from intersession_events.log import Follows, Recorded
+from intersession_events.log.log import Follows
+from intersession_events.log.recorded import Recorded
 
 T = TypeVar("T")
 

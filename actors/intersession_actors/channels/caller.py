@@ -8,7 +8,6 @@ from typing import Final, NamedTuple, TypeVar, cast
 
 import msgspec
 
-from intersession_actors import host
 from intersession_actors.channels.attempts import Attempts
 from intersession_actors.channels.channels import (
     AnyChannel,
@@ -28,8 +27,13 @@ from intersession_actors.channels.outcomes import (
     thread_of,
 )
 from intersession_actors.channels.turns import Turns
-from intersession_actors.gate import invalid
-from intersession_actors.runtime import Clock, MachineThreads, Threads, Timers
+from intersession_actors.gate.values import invalid
+from intersession_actors.host import actors, steps
+from intersession_actors.host import calls as host_calls
+from intersession_actors.host import hosts_loop as host_hosts_loop
+from intersession_actors.runtime.clock import Clock
+from intersession_actors.runtime.threads import MachineThreads, Threads
+from intersession_actors.runtime.timers import Timers
 
 logger = logging.getLogger("intersession.deliveries")
 
@@ -66,13 +70,13 @@ class ChannelCaller:
         clock: Clock | None = None,
         timers: Timers | None = None,
         timeout_ms: int = 60_000,
-        hosts_loop: host.HostsLoop | None = None,
+        hosts_loop: host_hosts_loop.HostsLoop | None = None,
         threads: Threads | None = None,
         sealed: Callable[[str], bool] = lambda _name: False,
-        blocking: host.Blocking | None = None,
+        blocking: steps.Blocking | None = None,
     ) -> None:
         threads = threads or MachineThreads()
-        self._outside = host.Outside(
+        self._outside = host_calls.Outside(
             pool_size=_MOST_THREADS,
             keep=SEATS,
             name="channels",
@@ -95,7 +99,7 @@ class ChannelCaller:
         self._channels: dict[str, Channel] = {}
         self._sealed = sealed
         self._kept_shut: dict[str, Channel] = {}
-        self._running: dict[host.Call, _UnderWay] = {}
+        self._running: dict[host_calls.Call, _UnderWay] = {}
         self._stopping = False
 
     def register(self, name: str, channel: AnyChannel) -> None:
@@ -152,7 +156,7 @@ class ChannelCaller:
         *,
         attempt: int = 1,
         begins: int = 0,
-        inside: host.Inside = nullcontext,
+        inside: host_calls.Inside = nullcontext,
         seat: str = "",
     ) -> None:
         """Deliver a text, or the next part of it; `done` gets the outcome, once. Never blocks, never raises.
@@ -189,7 +193,7 @@ class ChannelCaller:
 
         self._call(
             name,
-            deliver_on_loop if host.is_async(function) else deliver,
+            deliver_on_loop if host_calls.is_async(function) else deliver,
             outbound,
             lambda outcome: came(delivery_of(outcome, channel, sent[0])),
             came,
@@ -204,7 +208,7 @@ class ChannelCaller:
         wanted: ThreadWanted,
         done: Callable[[ThreadOpened | NotDelivered], None],
         *,
-        inside: host.Inside = nullcontext,
+        inside: host_calls.Inside = nullcontext,
     ) -> None:
         """Have a channel open a thread, its code `inside` what is given; `done` gets its id, or why there is none. Never blocks, never raises."""
         with self._changed:
@@ -267,16 +271,16 @@ class ChannelCaller:
         name: str,
         function: Callable[[T], object],
         argument: T,
-        done: Callable[[host.Outcome], None],
+        done: Callable[[host_calls.Outcome], None],
         failed: Callable[[NotDelivered], None],
         *,
         idempotent: bool,
-        inside: host.Inside = nullcontext,
+        inside: host_calls.Inside = nullcontext,
         seat: str = "",
     ) -> None:
         timer = ("channel", name, str(next(self._numbers)))
 
-        def came_back(outcome: host.Outcome) -> None:
+        def came_back(outcome: host_calls.Outcome) -> None:
             if self._timers is not None:
                 self._timers.cancel(timer)
             done(outcome)
@@ -296,7 +300,7 @@ class ChannelCaller:
                 self._timers.after(self._timeout_ms, timer, give_up)
             self._outside.call(call, function, argument, inside=inside)
 
-        call = host.Call(came_back, _nothing, name=f"channel {name}")
+        call = host_calls.Call(came_back, _nothing, name=f"channel {name}")
         with self._changed:
             if self._stopping:
                 return
@@ -309,7 +313,7 @@ class ChannelCaller:
             return
         self._lanes.enter(name, Waiting(begin, lambda: failed(_NOT_CALLED)), seat)
 
-    def _over(self, name: str, call: host.Call) -> None:
+    def _over(self, name: str, call: host_calls.Call) -> None:
         with self._changed:
             self._running.pop(call, None)
             self._changed.notify_all()
@@ -327,8 +331,8 @@ class ChannelCaller:
         )
 
 
-def _as_function(deliver: Deliver | host.HostActor) -> Deliver:
-    return host.asking(deliver) if host.is_host_actor(deliver) else cast("Deliver", deliver)
+def _as_function(deliver: Deliver | actors.HostActor) -> Deliver:
+    return actors.asking(deliver) if actors.is_host_actor(deliver) else cast("Deliver", deliver)
 
 
 _NOT_CALLED: Final = NotDelivered(error="the system stopped before the channel was called", retry=True)
@@ -341,5 +345,5 @@ def _report(done: Callable[[T], None], result: T) -> None:
         logger.exception("the outcome of a delivery could not be delivered")
 
 
-def _nothing(_: host.Outcome) -> None:
+def _nothing(_: host_calls.Outcome) -> None:
     """Nobody asks any more."""

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TextIO, cast
 
-from intersession_actors.gate import flaw_of_call
-from intersession_actors.host import HostActor, is_host_actor
+from intersession_actors.gate.shapes import flaw_of_call
+from intersession_actors.host.actors import HostActor, is_host_actor
 from intersession_events.errors import IntersessionError
 from intersession_events.facts import Fact, ready
 from intersession_events.plain_json import JsonObject

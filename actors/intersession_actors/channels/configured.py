@@ -8,9 +8,9 @@ from intersession_actors.channels.addresses import THIS_NETWORK, Network, plain_
 from intersession_actors.channels.apprise import apprise_channel
 from intersession_actors.channels.channels import Channel, DeliveryRefused
 from intersession_actors.channels.url import SCHEMES, BadChannelUrl, channel_url
-from intersession_actors.config import Config
+from intersession_actors.config.config import Config
 from intersession_actors.errors import ConfigError, ConfigProblem
-from intersession_actors.host import imported
+from intersession_actors.host.extras import imported
 from intersession_events.plain_json import JsonMapping, JsonValue
 
 _HOST: Final = re.compile(r"[A-Za-z0-9_.:-]+|\[[0-9a-fA-F:.]+\]")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from intersession_actors.host import Call
+from intersession_actors.host.calls import Call
 
 
 class Calls(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

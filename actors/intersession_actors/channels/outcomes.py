@@ -8,11 +8,13 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors import host
 from intersession_actors.channels.channels import Channel, DeliveryInDoubt, DeliveryLater, DeliveryRefused
 from intersession_actors.errors import ToolRefused
-from intersession_actors.failures import described, traced
-from intersession_actors.gate import RECEIPT, THREAD, checked, flaw_of, plain, plain_text
+from intersession_actors.failures.trace import described, traced
+from intersession_actors.gate.limits import RECEIPT, THREAD
+from intersession_actors.gate.texts import checked
+from intersession_actors.gate.values import flaw_of, plain, plain_text
+from intersession_actors.host import calls, hosts_loop
 from intersession_events.facts import Fact
 
 SHORTEST_PAUSE_S: Final = 1.0
@@ -56,15 +58,15 @@ class ThreadOpened(Fact, frozen=True, kw_only=True):
     withheld: bool = False
 
 
-def delivery_of(outcome: host.Outcome, channel: Channel, sent: int | None) -> DeliveryResult:
+def delivery_of(outcome: calls.Outcome, channel: Channel, sent: int | None) -> DeliveryResult:
     """Return what became of a delivery; `sent` is how many characters the channel got that far, if more are to come."""
     match outcome:
-        case host.Raised(error):
+        case calls.Raised(error):
             return _not_delivered(error, channel)
-        case host.Came(value) if inspect.isgenerator(value) or inspect.isasyncgen(value):
+        case calls.Came(value) if inspect.isgenerator(value) or inspect.isasyncgen(value):
             what = f"the channel returned a {type(value).__name__}, of which nothing has run: it sent nothing"
             return NotDelivered(error=what, retry=False)
-        case host.Came(value):
+        case calls.Came(value):
             return Delivered(receipt=_receipt(value), sent=sent)
 
 
@@ -74,9 +76,9 @@ def _not_delivered(error: BaseException, channel: Channel) -> NotDelivered:
             return NotDelivered(error=described(error), retry=False)
         case DeliveryLater(seconds=seconds):
             return NotDelivered(error=described(error), retry=True, later_ms=_pause_ms(seconds))
-        case host.LoopEnded(begun=False):
+        case hosts_loop.LoopEnded(begun=False):
             return NotDelivered(error=described(error), retry=True)
-        case DeliveryInDoubt() | host.LoopEnded():
+        case DeliveryInDoubt() | hosts_loop.LoopEnded():
             return NotDelivered(error=described(error), retry=channel.idempotent, in_doubt=True)
         case _:
             return NotDelivered(
@@ -124,16 +126,16 @@ def _receipt(value: object) -> str | None:
     return source
 
 
-def thread_of(outcome: host.Outcome, channel: Channel) -> ThreadOpened | NotDelivered:
+def thread_of(outcome: calls.Outcome, channel: Channel) -> ThreadOpened | NotDelivered:
     """Return what became of a wish for a thread."""
     match outcome:
-        case host.Came(str() as given) if (thread := plain_text(given)).strip():
+        case calls.Came(str() as given) if (thread := plain_text(given)).strip():
             return _checked_thread(thread)
-        case host.Came(value):
+        case calls.Came(value):
             return NotDelivered(
                 error=f"the channel gave {type(value).__name__} for a thread's id", retry=False
             )
-        case host.Raised(error):
+        case calls.Raised(error):
             return _not_delivered(error, channel)
 
 

@@ -9,7 +9,8 @@ from bisect import insort
 from collections.abc import Callable
 from typing import Final, NamedTuple, Self
 
-from intersession_actors.runtime import Clock, MachineThreads, Threads
+from intersession_actors.runtime.clock import Clock
+from intersession_actors.runtime.threads import MachineThreads, Threads
 from intersession_events.facts import Route
 
 LONGEST_WAIT_S: Final = 600.0

@@ -12,16 +12,20 @@ from typing import Final, NamedTuple
 
 from intersession_actors.checkpoints.publishing import Publisher, Timers
 from intersession_actors.checkpoints.rules import heads_are_few, is_due, is_short, pause_ms, wait_ms
-from intersession_actors.config import Checkpoints
-from intersession_actors.failures import Reports, described
-from intersession_actors.host import Job, Workers
-from intersession_actors.runtime import Clock, MachineThreads, Threads
-from intersession_events.checkpoints import CheckpointTaker, append_of
+from intersession_actors.config.host import Checkpoints
+from intersession_actors.failures.reports import Reports
+from intersession_actors.failures.trace import described
+from intersession_actors.host.threads import Job, Workers
+from intersession_actors.runtime.clock import Clock
+from intersession_actors.runtime.threads import MachineThreads, Threads
+from intersession_events.checkpoints.taking import CheckpointTaker, append_of
 from intersession_events.errors import LogError, StoreUnavailable
 from intersession_events.facts import CheckpointPublished, CheckpointTaken, Erased
-from intersession_events.log import HostLog, Recorded
+from intersession_events.log.log import HostLog
+from intersession_events.log.recorded import Recorded
 from intersession_events.plain_json import JsonObject
-from intersession_events.proofs import Checkpoint, PrivateKey, checkpoint_of
+from intersession_events.proofs.signatures import PrivateKey
+from intersession_events.proofs.statement import Checkpoint, checkpoint_of
 
 logger = logging.getLogger("intersession.checkpoints")
 

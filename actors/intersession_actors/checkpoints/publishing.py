@@ -14,15 +14,18 @@ from typing import Protocol
 from intersession_actors.checkpoints.rules import pause_ms
 from intersession_actors.checkpoints.still_waiting import MOST_WAITING, unpublished
 from intersession_actors.checkpoints.targets import Target
-from intersession_actors.failures import Reports, described
-from intersession_actors.host import Job, Workers
-from intersession_actors.runtime import Clock, MachineThreads, Threads
+from intersession_actors.failures.reports import Reports
+from intersession_actors.failures.trace import described
+from intersession_actors.host.threads import Job, Workers
+from intersession_actors.runtime.clock import Clock
+from intersession_actors.runtime.threads import MachineThreads, Threads
 from intersession_events.errors import LogError
 from intersession_events.facts import CheckpointPublished
 from intersession_events.ids import derive
-from intersession_events.log import ANY_VERSION, Draft, HostLog, StreamAppend
+from intersession_events.log.log import HostLog
+from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_events.plain_json import JsonObject
-from intersession_events.proofs import STREAM, Checkpoint
+from intersession_events.proofs.statement import STREAM, Checkpoint
 
 logger = logging.getLogger("intersession.checkpoints")
 

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Final
 
-from intersession_actors.config import Checkpoints, milliseconds
+from intersession_actors.config.host import Checkpoints
+from intersession_actors.config.settings import milliseconds
 from intersession_events.facts import CheckpointPublished
-from intersession_events.proofs import Checkpoint
+from intersession_events.proofs.statement import Checkpoint
 
 SHORT: Final = 20_000
 """So many events, or streams, are read for a checkpoint by a process that is about to stop: some tenths of a second."""

@@ -5,8 +5,8 @@ from typing import Final
 
 from intersession_actors.checkpoints.rules import published_up_to
 from intersession_events.facts import CheckpointPublished, CheckpointTaken
-from intersession_events.log import Log
-from intersession_events.proofs import PUBLISHED, STREAM, TAKEN, Checkpoint, checkpoint_of
+from intersession_events.log.log import Log
+from intersession_events.proofs.statement import PUBLISHED, STREAM, TAKEN, Checkpoint, checkpoint_of
 
 MOST_WAITING: Final = 1_000
 """So many checkpoints wait for one target; older ones are left out, for each covers all before it."""

@@ -9,12 +9,15 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_actors.channels import BadChannelUrl, DeliveryRefused, host_problems
-from intersession_actors.config import Config
+from intersession_actors.channels.channels import DeliveryRefused
+from intersession_actors.channels.configured import host_problems
+from intersession_actors.channels.url import BadChannelUrl
+from intersession_actors.config.config import Config
 from intersession_actors.errors import ConfigError, ConfigProblem
 from intersession_events.errors import BadKey, MissingExtra
 from intersession_events.facts import PublishedTo
-from intersession_events.proofs import Checkpoint, PrivateKey, read_private
+from intersession_events.proofs.signatures import PrivateKey, read_private
+from intersession_events.proofs.statement import Checkpoint
 
 COMMAND_SECONDS: Final = 30.0
 _MOST_SAID: Final = 300
@@ -52,7 +55,7 @@ def publishing_targets(config: Config) -> Sequence[Target]:
         found.append(Target("file", _id("file", os.path.abspath(path)), _to_file(path)))  # noqa: PTH100 - links stay
     if wanted.webhook is not None:
         # Few publish, and HTTP brings the parts of e-mail with it.
-        from intersession_actors.channels import posting  # noqa: PLC0415
+        from intersession_actors.channels.webhook import posting  # noqa: PLC0415
 
         try:
             post = posting(wanted.webhook, allowed=wanted.allow_hosts)

@@ -19,7 +19,8 @@ from intersession_actors.config.spellings import Renaming, clamp_turns, fill_in,
 from intersession_actors.config.tools import ToolSettings
 from intersession_actors.errors import ConfigError, ConfigProblem
 from intersession_events.facts import ready
-from intersession_events.keys import Reference, refer, valid_agent_id
+from intersession_events.keys.key import valid_agent_id
+from intersession_events.keys.references import Reference, refer
 from intersession_events.plain_json import JsonMapping, JsonObject, JsonValue, is_object
 
 ConfigSource = JsonMapping | Path | str | None

@@ -13,7 +13,7 @@ from intersession_actors.config.settings import ToolRules
 from intersession_actors.config.tools import TOOL_GROUPS, TOOL_NAMES, AgentTools, ToolSettings, tool_pattern
 from intersession_actors.errors import ConfigProblem
 from intersession_events.errors import InvalidKey
-from intersession_events.keys import SessionKey, valid_agent_id
+from intersession_events.keys.key import SessionKey, valid_agent_id
 
 
 class Findings:

@@ -15,7 +15,7 @@ from intersession_actors.config.settings import (
     Settings,
     Text,
 )
-from intersession_actors.gate import REPLY
+from intersession_actors.gate.limits import REPLY
 from intersession_events.plain_json import JsonObject
 
 OperatorScope = Literal[

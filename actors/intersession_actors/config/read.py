@@ -8,7 +8,7 @@ from typing import Final, NoReturn
 import json5
 
 from intersession_actors.errors import ConfigError, ConfigProblem
-from intersession_actors.gate import SETTING
+from intersession_actors.gate.limits import SETTING
 from intersession_events.plain_json import JsonObject, JsonValue, is_list_like, is_object
 
 MAX_BYTES: Final = 1_048_576

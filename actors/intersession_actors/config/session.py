@@ -15,7 +15,7 @@ from intersession_events.facts import (
     Limits,
     lean,
 )
-from intersession_events.keys import Kind
+from intersession_events.keys.key import Kind
 
 Scope = Literal["per-sender", "global"]
 DmScope = Literal["main", "per-peer", "per-channel-peer", "per-account-channel-peer"]

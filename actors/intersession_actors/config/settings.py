@@ -4,7 +4,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from intersession_actors.gate import CREDENTIAL
+from intersession_actors.gate.limits import CREDENTIAL
 from intersession_events.facts import ready
 
 MAX_SECONDS: Final = 31_536_000

@@ -22,14 +22,14 @@ from typing import Final, Protocol, Self
 import msgspec
 
 from intersession_actors.errors import REFUSAL_CODES, RefusalCode, ToolRefused
-from intersession_actors.gate import invalid
-from intersession_actors.host import off_loop
-from intersession_actors.runtime import Threads
+from intersession_actors.gate.values import invalid
+from intersession_actors.host.own_threads import off_loop
+from intersession_actors.runtime.threads import Threads
 from intersession_events.errors import IntersessionError
 from intersession_events.facts import ready
-from intersession_events.log import Log
+from intersession_events.log.log import Log
 from intersession_events.plain_json import JsonMapping, JsonObject, JsonValue, is_object
-from intersession_events.stores import MEMORY
+from intersession_events.stores.database import MEMORY
 
 logger = logging.getLogger("intersession.control")
 

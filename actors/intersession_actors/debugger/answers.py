@@ -4,7 +4,7 @@ from typing import TypedDict
 
 import msgspec
 
-from intersession_projections.places import Described
+from intersession_projections.places.described import Described
 
 
 class PlaceAnswer(TypedDict):

@@ -7,7 +7,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 from intersession_actors.debugger.forks import ForkViews
-from intersession_actors.debugger.verbs import (
+from intersession_actors.debugger.verbs.verbs import (
     CALLS,
     DELIVERIES,
     EVENTS,
@@ -25,8 +25,8 @@ from intersession_actors.debugger.verbs import (
 )
 from intersession_actors.debugger.view import At, View
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gate import text_of
-from intersession_actors.service import read_arguments
+from intersession_actors.gate.shapes import text_of
+from intersession_actors.service.arguments import read_arguments
 from intersession_events.plain_json import JsonMapping, JsonObject, present
 
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
     from intersession_actors.debugger.diff import DiffAnswer
     from intersession_actors.debugger.smells import SmellingAnswer, SmellsAnswer
-    from intersession_actors.debugger.standing import StateAnswer
+    from intersession_actors.debugger.standing.answers import StateAnswer
     from intersession_actors.debugger.state import ChangesAnswer
     from intersession_actors.debugger.why import EffectsAnswer, WhyAnswer
-    from intersession_actors.replaying import Replayed
-    from intersession_projections.diagram import Diagram
+    from intersession_actors.replaying.replayed import Replayed
+    from intersession_projections.diagram.diagram import Diagram
 
 _Taken = ParamSpec("_Taken")
 _Given = TypeVar("_Given")
@@ -55,7 +55,9 @@ def _awaitable(
 
     @wraps(verb)
     async def awaited(self: Debugger, /, *args: _Taken.args, **kwargs: _Taken.kwargs) -> _Given:
-        from intersession_actors.host import off_loop  # noqa: PLC0415 - who is called by none of these names has no loop
+        from intersession_actors.host.own_threads import (  # noqa: PLC0415 - who is called by none of these names has no loop
+            off_loop,
+        )
 
         return await off_loop(verb, self, *args, **kwargs)
 

@@ -9,16 +9,19 @@ import msgspec
 from intersession_actors.debugger.answers import PlaceAnswer
 from intersession_actors.debugger.forks import ForkViews
 from intersession_actors.debugger.view import View
-from intersession_actors.gate import PlaceText
+from intersession_actors.gate.limits import PlaceText
 from intersession_events.facts import ExchangeAccepted, SpawnAccepted, ready, run_named
-from intersession_events.log import Recorded, StreamPart
+from intersession_events.log.recorded import Recorded, StreamPart
 from intersession_events.plain_json import JsonObject
-from intersession_projections.differences import FlowKind, Outline, Part, Row, RowKind, compare, outline_of
+from intersession_projections.differences.comparing import Row, RowKind, compare
+from intersession_projections.differences.outlines import outline_of
+from intersession_projections.differences.parts import FlowKind, Outline, Part
 from intersession_projections.flow_summary import kind_of
-from intersession_projections.flows import DeliverySummary, Position
-from intersession_projections.forks import pauses_in, without_pauses
-from intersession_projections.places import Flow, flow_id, read_flow
-from intersession_projections.run_outcomes import Replies
+from intersession_projections.flows.rows import DeliverySummary, Position
+from intersession_projections.forks.pauses import pauses_in, without_pauses
+from intersession_projections.places.located import read_flow
+from intersession_projections.places.runs_named import Flow, flow_id
+from intersession_projections.run_outcomes.replies import Replies
 
 _WHOLE: Final = 2**62
 _MOST: Final = 1000

@@ -10,11 +10,12 @@ import msgspec
 
 from intersession_actors.debugger.view import View
 from intersession_actors.errors import ToolRefused
-from intersession_actors.service import Reader
+from intersession_actors.service.reader import Reader
 from intersession_events.errors import LogError
-from intersession_events.forks import forks_called
-from intersession_events.stores import MEMORY, open_log
-from intersession_projections.forks import fork_told
+from intersession_events.forks.files import forks_called
+from intersession_events.stores.database import MEMORY
+from intersession_events.stores.opened import open_log
+from intersession_projections.forks.told import fork_told
 from intersession_projections.inline_views import inline_views
 
 A = TypeVar("A", bound=msgspec.Struct)

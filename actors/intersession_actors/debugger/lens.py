@@ -6,15 +6,18 @@ from typing import Annotated, Final, Literal, NamedTuple, NotRequired, TypedDict
 
 import msgspec
 
-from intersession_actors.agents import Turn
+from intersession_actors.agents.turn import Turn
 from intersession_actors.debugger.answers import PlaceAnswer
 from intersession_actors.debugger.view import View
-from intersession_actors.disclosure import hidden_message
+from intersession_actors.disclosure.events import hidden_message
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gate import KeyText, invalid
-from intersession_actors.prompt import RunContext, Transcript, context_shown, fitted_hash
-from intersession_actors.service import bounded
-from intersession_actors.session import past_context
+from intersession_actors.gate.limits import KeyText
+from intersession_actors.gate.values import invalid
+from intersession_actors.prompt.fitting import context_shown
+from intersession_actors.prompt.transcript import RunContext, fitted_hash
+from intersession_actors.prompt.window import Transcript
+from intersession_actors.service.arguments import bounded
+from intersession_actors.session.past_contexts import past_context
 from intersession_events import ids
 from intersession_events.facts import (
     AnnounceRequested,
@@ -30,19 +33,14 @@ from intersession_events.facts import (
     ready,
     run_asked_in,
 )
-from intersession_events.keys import SessionKey
-from intersession_events.log import Recorded, as_it_is
+from intersession_events.keys.key import SessionKey
+from intersession_events.log.other_words import as_it_is
+from intersession_events.log.recorded import Recorded
 from intersession_events.plain_json import JsonObject, JsonValue
-from intersession_projections.places import (
-    InRun,
-    UnknownPlace,
-    flow_id,
-    flow_stream,
-    not_recorded,
-    parse_place,
-)
-from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.wording import counted
+from intersession_projections.places.grammar import InRun, UnknownPlace, parse_place
+from intersession_projections.places.runs_named import flow_id, flow_stream, not_recorded
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.wording.reasons import counted
 
 LensDialect = Literal["prompt", "openai", "responses", "anthropic", "json"]
 

@@ -4,14 +4,16 @@ import re
 from typing import Final
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.service import Reader
+from intersession_actors.service.reader import Reader
 from intersession_events.errors import InvalidKey
-from intersession_events.keys import IdReference, KeyReference, LookupMiss, parse_agent_id
+from intersession_events.keys.references import IdReference, KeyReference, LookupMiss, parse_agent_id
 from intersession_projections.known_names import KnownNames, near
-from intersession_projections.places import FEWEST, RunNames, Sees, UnknownPlace
-from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.sessions import SessionNames, SessionRow
-from intersession_projections.wording import short_name
+from intersession_projections.places.grammar import UnknownPlace
+from intersession_projections.places.runs_named import FEWEST, RunNames, Sees
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.sessions.names import SessionNames
+from intersession_projections.sessions.row import SessionRow
+from intersession_projections.wording.short_names import short_name
 
 _LOOKED_AT: Final = 2_000
 _HEX: Final = re.compile(r"[0-9a-f]{8}", re.IGNORECASE)

@@ -5,16 +5,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from intersession_actors.config import Config, load_config
+from intersession_actors.config.config import Config, load_config
 from intersession_actors.debugger.debugger import Debugger
 from intersession_actors.debugger.view import View
-from intersession_actors.runtime import SystemClock
-from intersession_actors.service import Reader
-from intersession_events.log import HostLog
+from intersession_actors.runtime.clock import SystemClock
+from intersession_actors.service.reader import Reader
+from intersession_events.log.log import HostLog
 from intersession_events.plain_json import JsonMapping
-from intersession_events.stores import open_log as open_store
+from intersession_events.stores.opened import open_log as open_store
 from intersession_projections.inline_views import inline_views
-from intersession_projections.smells import SmellRule
+from intersession_projections.smells.smell import SmellRule
 
 
 class OpenLog:

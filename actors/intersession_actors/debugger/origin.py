@@ -4,13 +4,16 @@ from typing import Annotated, NotRequired, TypedDict
 
 import msgspec
 
-from intersession_actors.debugger.lists import LimitGiven, most_of, paged
+from intersession_actors.debugger.lists.paging import LimitGiven, most_of, paged
 from intersession_actors.debugger.view import View
-from intersession_actors.gate import CursorText, KeyText, PlaceText, SearchText, invalid
-from intersession_actors.tools import before_of
+from intersession_actors.gate.limits import CursorText, KeyText, PlaceText, SearchText
+from intersession_actors.gate.values import invalid
+from intersession_actors.tools.searching import before_of
 from intersession_events.facts import ready
-from intersession_projections.origins import Hop, Match, Origins, Reads, Via
-from intersession_projections.places import steps_of_flow
+from intersession_projections.origins.hops import Hop, Reads, Via
+from intersession_projections.origins.matching import Match
+from intersession_projections.origins.origins import Origins
+from intersession_projections.places.located import steps_of_flow
 from intersession_projections.spans import Span
 
 

@@ -7,10 +7,10 @@ import msgspec
 
 from intersession_actors.debugger.forks import ForkViews
 from intersession_actors.debugger.view import View
-from intersession_actors.gate import KeyText
-from intersession_actors.replaying import Replayed, replay_all, replay_run
+from intersession_actors.gate.limits import KeyText
+from intersession_actors.replaying.replayed import Replayed, replay_all, replay_run
 from intersession_events.facts import ready
-from intersession_events.log import as_it_is
+from intersession_events.log.other_words import as_it_is
 
 
 @ready

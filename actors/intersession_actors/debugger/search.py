@@ -6,12 +6,14 @@ from typing import Annotated, Final, TypedDict
 import msgspec
 
 from intersession_actors.debugger.view import View
-from intersession_actors.gate import CHOICES, CursorText, KeyText, Name, PlaceText, SearchText, invalid
-from intersession_actors.service import bounded
-from intersession_actors.tools import Hit, before_of, page_of, words_asked
+from intersession_actors.gate.limits import CHOICES, CursorText, KeyText, Name, PlaceText, SearchText
+from intersession_actors.gate.values import invalid
+from intersession_actors.service.arguments import bounded
+from intersession_actors.tools.searching import Hit, before_of, page_of, words_asked
 from intersession_events.facts import EVENT_KINDS, TOPICS, ready
-from intersession_projections.full_text import Found, Wanted, events_of, private_of, shown_of
-from intersession_projections.places import sessions_of_each
+from intersession_projections.full_text.found import Found, Wanted
+from intersession_projections.full_text.view import events_of, private_of, shown_of
+from intersession_projections.places.located import sessions_of_each
 from intersession_projections.spans import Span
 
 DEFAULT_LIMIT: Final = 50

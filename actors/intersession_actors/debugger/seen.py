@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 
 from intersession_actors.debugger.origin import SeenAnswer
 from intersession_actors.debugger.view import View
-from intersession_actors.prompt import RunContext
-from intersession_actors.session import past_context
+from intersession_actors.prompt.transcript import RunContext
+from intersession_actors.session.past_contexts import past_context
 from intersession_events.facts import Message, RunStarted, ToolCallBlock, text_of
 from intersession_events.ids import session_stream
-from intersession_projections.origins import Origin
+from intersession_projections.origins.origins import Origin
 from intersession_projections.spans import Span, backwards
 
 

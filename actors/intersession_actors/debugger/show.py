@@ -9,22 +9,17 @@ import msgspec
 from intersession_actors.debugger.answers import PlaceAnswer
 from intersession_actors.debugger.smells import SmellAnswer, smells_of
 from intersession_actors.debugger.view import View
-from intersession_actors.gate import KeyText, PlaceText
+from intersession_actors.gate.limits import KeyText, PlaceText
 from intersession_events.facts import ready
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_events.plain_json import JsonObject
-from intersession_projections.diagram import Arrow, Diagram, Gap, Lane, Mark, Row, diagram_of
-from intersession_projections.forks import pauses_in
-from intersession_projections.places import (
-    Flow,
-    Located,
-    ReadFlow,
-    calling_runs,
-    flow_id,
-    flow_sessions,
-    read_flow,
-)
-from intersession_projections.sessions import SessionNames
+from intersession_projections.diagram.diagram import Diagram, diagram_of
+from intersession_projections.diagram.rows import Arrow, Gap, Lane, Mark, Row
+from intersession_projections.forks.pauses import pauses_in
+from intersession_projections.places.calling import calling_runs
+from intersession_projections.places.located import Located, ReadFlow, read_flow
+from intersession_projections.places.runs_named import Flow, flow_id, flow_sessions
+from intersession_projections.sessions.names import SessionNames
 
 
 @ready

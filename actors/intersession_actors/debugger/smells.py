@@ -9,20 +9,16 @@ import msgspec
 from intersession_actors.debugger.answers import PlaceAnswer
 from intersession_actors.debugger.search import InSpan, span_of
 from intersession_actors.debugger.view import View
-from intersession_actors.gate import CHOICES, KeyText, Name, PlaceText, invalid
-from intersession_actors.service import bounded
+from intersession_actors.gate.limits import CHOICES, KeyText, Name, PlaceText
+from intersession_actors.gate.values import invalid
+from intersession_actors.service.arguments import bounded
 from intersession_events.facts import ready
-from intersession_projections.places import (
-    Flow,
-    ReadFlow,
-    Then,
-    flow_id,
-    flow_sessions,
-    read_flow,
-    read_flows,
-)
-from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.smells import Smell, Smells
+from intersession_projections.places.located import ReadFlow, read_flow, read_flows
+from intersession_projections.places.runs_named import Flow, flow_id, flow_sessions
+from intersession_projections.places.then import Then
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.smells.smell import Smell
+from intersession_projections.smells.smells import Smells
 from intersession_projections.work import WorkFound, WorkWanted
 
 DEFAULT_LIMIT: Final = 50

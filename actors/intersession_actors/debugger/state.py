@@ -7,14 +7,19 @@ from typing import Annotated, Final, TypedDict
 import msgspec
 
 from intersession_actors.debugger.answers import PlaceAnswer
-from intersession_actors.debugger.standing import OpenAnswer, Standing, StateAnswer, open_in
+from intersession_actors.debugger.standing.answers import OpenAnswer, StateAnswer, open_in
+from intersession_actors.debugger.standing.place import Standing
 from intersession_actors.debugger.view import At, View
-from intersession_actors.gate import KeyText, PlaceText, invalid
-from intersession_actors.service import Reader, bounded
+from intersession_actors.gate.limits import KeyText, PlaceText
+from intersession_actors.gate.values import invalid
+from intersession_actors.service.arguments import bounded
+from intersession_actors.service.reader import Reader
 from intersession_events.facts import ready
 from intersession_events.plain_json import JsonObject, JsonValue, is_list, is_object
-from intersession_projections.flows import ExchangeSummary, held_value
-from intersession_projections.places import Located, Then
+from intersession_projections.flows.held import held_value
+from intersession_projections.flows.rows import ExchangeSummary
+from intersession_projections.places.located import Located
+from intersession_projections.places.then import Then
 
 DEFAULT_SESSIONS: Final = 50
 DEFAULT_MESSAGES: Final = 200

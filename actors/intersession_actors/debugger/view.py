@@ -8,31 +8,25 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from intersession_actors.config import Config, load_config
+from intersession_actors.config.config import Config, load_config
 from intersession_actors.debugger.answers import PlaceAnswer, place_answer
 from intersession_actors.debugger.named import session_named
-from intersession_actors.disclosure import hidden_event, redact_text, redact_value
+from intersession_actors.disclosure.events import hidden_event
+from intersession_actors.disclosure.redaction import redact_text, redact_value
 from intersession_actors.errors import ConfigError, ToolRefused
-from intersession_actors.policy import Requester, check_asked, not_visible
-from intersession_actors.service import Reader
+from intersession_actors.policy.access import Requester, not_visible
+from intersession_actors.policy.questions import check_asked
+from intersession_actors.service.reader import Reader
 from intersession_events.facts import ConfigLoaded
-from intersession_events.log import Log, Recorded, as_it_is, reworded
+from intersession_events.log.log import Log
+from intersession_events.log.other_words import as_it_is, reworded
+from intersession_events.log.recorded import Recorded
 from intersession_events.plain_json import JsonMapping, JsonObject, JsonValue, is_object
-from intersession_projections.places import (
-    Flow,
-    InRun,
-    Located,
-    Places,
-    PlaceWords,
-    ReadFlow,
-    RunNames,
-    Sees,
-    UnknownPlace,
-    parse_place,
-    sessions_of,
-    sessions_of_each,
-)
-from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.places.described import PlaceWords
+from intersession_projections.places.grammar import InRun, UnknownPlace, parse_place
+from intersession_projections.places.located import Located, Places, ReadFlow, sessions_of, sessions_of_each
+from intersession_projections.places.runs_named import Flow, RunNames, Sees
+from intersession_projections.run_outcomes.outcome import RunOutcome
 from intersession_projections.spans import Span, backwards
 
 T = TypeVar("T")

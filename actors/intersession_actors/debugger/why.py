@@ -9,22 +9,21 @@ import msgspec
 from intersession_actors.debugger.named import delivery_named
 from intersession_actors.debugger.view import View
 from intersession_actors.errors import ToolRefused
-from intersession_actors.explaining import Explaining, Explanation, awaited
-from intersession_actors.gate import PlaceText
+from intersession_actors.explaining.explained import Explaining
+from intersession_actors.explaining.explanation import Explanation
+from intersession_actors.explaining.not_over import awaited
+from intersession_actors.gate.limits import PlaceText
 from intersession_events.facts import ready
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_events.plain_json import JsonObject
-from intersession_projections.causes import Causes, Effect, Effects, RootKind, Told
-from intersession_projections.causes import Why as Found
-from intersession_projections.places import (
-    FEWEST,
-    FORMS,
-    Flow,
-    UnknownPlace,
-    parse_place,
-    read_flow,
-    steps_of_flow,
-)
+from intersession_projections.causes.causes import Causes
+from intersession_projections.causes.causes import Why as Found
+from intersession_projections.causes.effects import Effect, Effects
+from intersession_projections.causes.roots import RootKind
+from intersession_projections.causes.told import Told
+from intersession_projections.places.grammar import FORMS, UnknownPlace, parse_place
+from intersession_projections.places.located import read_flow, steps_of_flow
+from intersession_projections.places.runs_named import FEWEST, Flow
 
 _EVENT = "event:"
 

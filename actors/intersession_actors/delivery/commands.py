@@ -1,8 +1,8 @@
 """What the outbox can be told: the policy's word, what a channel came back with, and that it is time to try again."""
 
-from intersession_actors.channels import Delivered, NotDelivered
-from intersession_actors.policy import Verdict
-from intersession_actors.streams import AskedOfFlow, FlowCommand, Resume
+from intersession_actors.channels.outcomes import Delivered, NotDelivered
+from intersession_actors.policy.sending import Verdict
+from intersession_actors.streams.commands import AskedOfFlow, FlowCommand, Resume
 
 
 class SendChecked(FlowCommand, frozen=True, kw_only=True):

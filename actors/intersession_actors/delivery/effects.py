@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 from typing import Final
 
-from intersession_actors.chains import CausedBy
-from intersession_actors.channels import Outbound, Place
-from intersession_actors.config import Config, milliseconds
+from intersession_actors.chains.cause import CausedBy
+from intersession_actors.channels.channels import Outbound
+from intersession_actors.channels.turns import Place
+from intersession_actors.config.config import Config
+from intersession_actors.config.settings import milliseconds
 from intersession_actors.delivery.commands import RetryDue, SendChecked, TooOld
 from intersession_actors.delivery.rules import Delivery, ended_of
-from intersession_actors.failures import FailureKind
-from intersession_actors.policy import Verdict
-from intersession_actors.streams import (
+from intersession_actors.failures.failure import FailureKind
+from intersession_actors.policy.sending import Verdict
+from intersession_actors.streams.effects import (
     AttemptDue,
     DropStopwatch,
     Effect,
@@ -23,7 +25,7 @@ from intersession_actors.streams import (
     Until,
 )
 from intersession_events import facts, ids
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 _ANSWER: Final = Verdict(action="allow", rule="the answer to an owner's command: allow")
 

@@ -6,8 +6,10 @@ from typing import assert_never
 
 import msgspec
 
-from intersession_actors.channels import Asked, Delivered, DeliveryResult, NotDelivered, Place
-from intersession_actors.config import milliseconds
+from intersession_actors.channels.attempts import Asked
+from intersession_actors.channels.outcomes import Delivered, DeliveryResult, NotDelivered
+from intersession_actors.channels.turns import Place
+from intersession_actors.config.settings import milliseconds
 from intersession_actors.delivery import rules
 from intersession_actors.delivery.commands import (
     DeliveryCommand,
@@ -34,20 +36,15 @@ from intersession_actors.delivery.effects import (
 )
 from intersession_actors.delivery.records import RULES, knew_of
 from intersession_actors.delivery.rules import Circumstances, Delivery
-from intersession_actors.flows import Flow, ProcessManager
-from intersession_actors.policy import Verdict
-from intersession_actors.session import CheckSend
-from intersession_actors.streams import (
-    AttemptDue,
-    Effect,
-    Owner,
-    Plan,
-    Refused,
-    Resume,
-    Sleep,
-    TellFlow,
-    World,
-)
+from intersession_actors.flows.process_manager import Flow, ProcessManager
+from intersession_actors.policy.sending import Verdict
+from intersession_actors.session.commands import CheckSend
+from intersession_actors.streams.commands import Resume
+from intersession_actors.streams.effects import AttemptDue, Effect, Sleep, TellFlow
+from intersession_actors.streams.outcomes import Refused
+from intersession_actors.streams.owner import Owner
+from intersession_actors.streams.plan import Plan
+from intersession_actors.streams.world import World
 from intersession_events import facts
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import NotStorable

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from intersession_actors.channels import Delivered, NotDelivered
+from intersession_actors.channels.outcomes import Delivered, NotDelivered
 from intersession_actors.delivery.commands import (
     DeliveryCommand,
     DeliveryReturned,
@@ -13,9 +13,11 @@ from intersession_actors.delivery.commands import (
 )
 from intersession_actors.delivery.effects import effects
 from intersession_actors.delivery.rules import Circumstances, Delivery, decide, fold
-from intersession_actors.flows import RecordRead, Rules
-from intersession_actors.policy import Verdict
-from intersession_actors.streams import Resume, Words, digest_of, judgement_value, present
+from intersession_actors.flows.rules import RecordRead, Rules
+from intersession_actors.policy.sending import Verdict
+from intersession_actors.streams.commands import Resume
+from intersession_actors.streams.judgements import judgement_value
+from intersession_actors.streams.records import Words, digest_of, present
 from intersession_events import facts
 from intersession_events.plain_json import JsonMapping, JsonObject
 

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from intersession_actors.channels import Delivered, NotDelivered
+from intersession_actors.channels.outcomes import Delivered, NotDelivered
 from intersession_actors.delivery.commands import (
     DeliveryCommand,
     DeliveryReturned,
@@ -19,10 +19,12 @@ from intersession_actors.delivery.commands import (
     SendChecked,
     TooOld,
 )
-from intersession_actors.policy import Verdict
-from intersession_actors.streams import DeliveryEnded, Refused, Resume, foreign
+from intersession_actors.policy.sending import Verdict
+from intersession_actors.streams.commands import DeliveryEnded, Resume
+from intersession_actors.streams.outcomes import Refused
+from intersession_actors.streams.strays import foreign
 from intersession_events import facts
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 FIRST_RETRY_MS: Final = 1_000
 RETRY_FACTOR: Final = 4

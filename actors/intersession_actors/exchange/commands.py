@@ -1,8 +1,8 @@
 """What the coordinator can be told."""
 
-from intersession_actors.flows import Begins
-from intersession_actors.holding import Ruling
-from intersession_actors.streams import AskedOfFlow, DeliveryEnded, FlowCommand, Resume, RunEnded
+from intersession_actors.flows.led import Begins
+from intersession_actors.holding.ruling import Ruling
+from intersession_actors.streams.commands import AskedOfFlow, DeliveryEnded, FlowCommand, Resume, RunEnded
 from intersession_events import ids
 from intersession_events.facts import ExchangeAccepted, HoldBefore, Release, SessionOpened
 

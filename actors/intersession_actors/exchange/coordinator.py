@@ -9,8 +9,8 @@ from typing import Final, NamedTuple, assert_never, cast
 
 import msgspec
 
-from intersession_actors.agents import runner_of
-from intersession_actors.chains import CausedBy
+from intersession_actors.agents.runners import runner_of
+from intersession_actors.chains.cause import CausedBy
 from intersession_actors.exchange.commands import (
     ExchangeCommand,
     HoldExchange,
@@ -25,26 +25,21 @@ from intersession_actors.exchange.holds import may_hold
 from intersession_actors.exchange.records import RULES
 from intersession_actors.exchange.rules import Circumstances, Gone, decide_open, evolve
 from intersession_actors.exchange.steps import announced_text, primary_step, step_asked
-from intersession_actors.flows import Decided, Flow, Leader
-from intersession_actors.gate import word_of
-from intersession_actors.holding import GoingOn, Ruling
-from intersession_actors.policy import HoldOrder
-from intersession_actors.streams import (
-    Accepted,
-    DeliveryEnded,
-    Effect,
-    Owner,
-    Plan,
-    Refused,
-    Resume,
-    RunEnded,
-    RunTexts,
-    Through,
-    World,
-)
+from intersession_actors.flows.leader import Decided, Leader
+from intersession_actors.flows.process_manager import Flow
+from intersession_actors.gate.texts import word_of
+from intersession_actors.holding.ruling import GoingOn, Ruling
+from intersession_actors.policy.holding import HoldOrder
+from intersession_actors.streams.commands import DeliveryEnded, Resume, RunEnded
+from intersession_actors.streams.effects import Effect
+from intersession_actors.streams.outcomes import Accepted, Refused
+from intersession_actors.streams.owner import Owner
+from intersession_actors.streams.plan import Plan, Through
+from intersession_actors.streams.texts import RunTexts
+from intersession_actors.streams.world import World
 from intersession_events import facts, ids
 from intersession_events.crash_points import crash_point
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 _DECIDING: dict[Phase, str] = {"primary": "S8", "turn": "K4"}
 """Crash points where a run of the exchange has ended and nothing is decided on it, by phase."""

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from intersession_actors.config import Config
+from intersession_actors.config.config import Config
 from intersession_actors.exchange.exchange import Exchange
-from intersession_actors.streams import DropStopwatch, Effect, Pass, StartStopwatch
+from intersession_actors.streams.effects import DropStopwatch, Effect, Pass, StartStopwatch
 from intersession_events import facts
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 
 class ForgetRuling(Effect, frozen=True):

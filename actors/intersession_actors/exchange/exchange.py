@@ -4,9 +4,9 @@ from typing import Literal
 
 import msgspec
 
-from intersession_actors.flows import Led
-from intersession_actors.policy import budget_of
-from intersession_actors.streams import Replies
+from intersession_actors.flows.led import Led
+from intersession_actors.policy.chain import budget_of
+from intersession_actors.streams.texts import Replies
 from intersession_events import facts
 
 Phase = Literal["primary", "turn", "announce", "held", "released", "delivery", "closed"]

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.config import Config
+from intersession_actors.config.config import Config
 from intersession_events.facts import ExchangeAccepted, ForkEdit
 
 _FIXED: Final[Mapping[str, str]] = {

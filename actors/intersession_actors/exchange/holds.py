@@ -7,9 +7,9 @@ import msgspec
 
 from intersession_actors.exchange.commands import HoldExchange, ReleaseExchange
 from intersession_actors.exchange.exchange import Exchange, Quoted
-from intersession_actors.policy import HoldOrder
-from intersession_actors.prompt import is_announce_skip, spoken, visible_text
-from intersession_actors.streams import Refused
+from intersession_actors.policy.holding import HoldOrder
+from intersession_actors.prompt.silence import is_announce_skip, spoken, visible_text
+from intersession_actors.streams.outcomes import Refused
 from intersession_events import facts, ids
 
 _SETTING: Final = "session.agentToAgent.hold"

@@ -4,14 +4,14 @@ from typing import Final
 
 from msgspec.structs import asdict, replace
 
-from intersession_actors import flows
 from intersession_actors.exchange.commands import ExchangeCommand, HoldExchange, ReleaseExchange
 from intersession_actors.exchange.effects import effects
 from intersession_actors.exchange.exchange import Exchange
 from intersession_actors.exchange.rules import Circumstances, decide, fold
-from intersession_actors.flows import RecordRead, Rules
-from intersession_actors.policy import HoldOrder
-from intersession_actors.streams import Words, digest_of, present
+from intersession_actors.flows import led
+from intersession_actors.flows.rules import RecordRead, Rules
+from intersession_actors.policy.holding import HoldOrder
+from intersession_actors.streams.records import Words, digest_of, present
 from intersession_events import facts
 from intersession_events.plain_json import JsonMapping, JsonObject
 
@@ -36,7 +36,7 @@ def inputs_of(command: ExchangeCommand) -> JsonObject:
 
 def knew_of(state: Exchange, now: Circumstances) -> JsonObject:
     """Return what a record says of circumstances: what is not as it nearly always is."""
-    knew = flows.knew_of(_budget(state, now.held_ms), now)
+    knew = led.knew_of(_budget(state, now.held_ms), now)
     if now.gone:
         knew["gone"] = now.gone
     if now.held_ms:
@@ -73,7 +73,7 @@ def circumstances_in(read: RecordRead, state: Exchange) -> Circumstances:
     knew = read.record.knew
     held_ms: int = knew.get("heldMs", 0)
     return Circumstances(
-        **asdict(flows.circumstances_in(read, _budget(state, held_ms))),
+        **asdict(led.circumstances_in(read, _budget(state, held_ms))),
         requester_has_agent=not knew.get("noAgent", False),
         orders=tuple(_order_in(order, read.words) for order in knew.get("orders", ())),
         wall_ms=knew.get("wallMs", 0),

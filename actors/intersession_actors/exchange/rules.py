@@ -9,7 +9,6 @@ from typing import Final, Literal
 
 import msgspec
 
-from intersession_actors import flows
 from intersession_actors.exchange.commands import (
     ExchangeCommand,
     HoldExchange,
@@ -27,12 +26,16 @@ from intersession_actors.exchange.holds import (
     held_by,
     order_before,
 )
-from intersession_actors.policy import HoldOrder, check_run
-from intersession_actors.prompt import is_announce_skip, is_reply_skip, spoken, visible_text
-from intersession_actors.streams import DeliveryEnded, Refused, Resume, RunEnded, StepRefused, foreign
+from intersession_actors.flows import led
+from intersession_actors.policy.chain import check_run
+from intersession_actors.policy.holding import HoldOrder
+from intersession_actors.prompt.silence import is_announce_skip, is_reply_skip, spoken, visible_text
+from intersession_actors.streams.commands import DeliveryEnded, Resume, RunEnded, StepRefused
+from intersession_actors.streams.outcomes import Refused
+from intersession_actors.streams.strays import foreign
 from intersession_events import facts, ids
 from intersession_events.ids import announce_delivery
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 Gone = Literal["requester_gone", "target_gone"]
 """Who of the two is not there any more: it was reset or deleted since the exchange began."""
@@ -40,7 +43,7 @@ Gone = Literal["requester_gone", "target_gone"]
 _NOBODY_HEARS: Final = "the session that it would have been said to was reset or deleted"
 
 
-class Circumstances(flows.Circumstances, frozen=True, kw_only=True):
+class Circumstances(led.Circumstances, frozen=True, kw_only=True):
     """What a decision needs to know of the world, as it is now.
 
     `orders` are who wants texts held beside the exchange's own settings, `wall_ms` is the time that a hold is recorded with,
@@ -333,7 +336,7 @@ def _end_loop(
                 reason="announce_failed", note=tripped.words, limit=tripped.setting, used=tripped.value
             ),
         ]
-    asked = flows.announce_requested(now.log_id, accepted.exchange_id, accepted.target)
+    asked = led.announce_requested(now.log_id, accepted.exchange_id, accepted.target)
     refusal = now.refused.get(asked.run_id)
     if refusal is not None:
         return [ended, *_no_announce(gone=refusal.code == "not_visible", note=refusal.error)]
@@ -403,7 +406,7 @@ def _announced(
 def _delivery_ended(state: Exchange, outcome: DeliveryEnded) -> list[facts.ExchangeEvent]:
     if state.phase != "delivery" or outcome.delivery_id != state.pending:
         return []
-    reason: facts.CloseReason = flows.ENDS[outcome.outcome]
+    reason: facts.CloseReason = led.ENDS[outcome.outcome]
     if reason == "announced" and state.accepted.route is None:
         reason = "no_route"  # it was given to the host that listens to `webchat` (ANN-2)
     return [facts.ExchangeClosed(reason=reason, note=outcome.note)]

@@ -4,12 +4,13 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from intersession_actors import prompt
 from intersession_actors.exchange.commands import OpenExchange
 from intersession_actors.exchange.exchange import Exchange
-from intersession_actors.flows import Appends, step_of
-from intersession_actors.session import Enqueue
-from intersession_actors.streams import Replies, Through
+from intersession_actors.flows.steps import Appends, step_of
+from intersession_actors.prompt import instructions as prompt_instructions
+from intersession_actors.session.commands import Enqueue
+from intersession_actors.streams.plan import Through
+from intersession_actors.streams.texts import Replies
 from intersession_events import facts
 
 
@@ -109,7 +110,7 @@ def announce_step(state: Exchange, queued: facts.RunQueued, appends: Appends) ->
     accepted = state.accepted
     return accepted.target, step_of(
         queued,
-        prompt.ANNOUNCE_PROMPT,
+        prompt_instructions.ANNOUNCE_PROMPT,
         appends,
         state.budget,
         said_by=accepted.requester,

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from intersession_events.facts import run_named
-from intersession_events.log import Log, Reads, Recorded, StreamPart
-from intersession_projections.run_outcomes import RunOutcome, Runs
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Reads, Recorded, StreamPart
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.run_outcomes.runs import Runs
 
 _FLOWS: Final = ("exchange:", "spawn:")
 

@@ -8,11 +8,11 @@ import msgspec
 from intersession_actors.errors import REFUSAL_CODES, RefusalCode
 from intersession_actors.explaining.explanation import Explanation, Input
 from intersession_actors.explaining.judged import explain_judged
-from intersession_actors.explaining.rules import REFUSALS
+from intersession_actors.explaining.rules.refusals import REFUSALS
 from intersession_actors.explaining.settings import InForce
-from intersession_actors.service import Reader
+from intersession_actors.service.reader import Reader
 from intersession_events import facts
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_events.plain_json import JsonObject, JsonValue, is_object
 from intersession_projections.spans import Span, backwards
 

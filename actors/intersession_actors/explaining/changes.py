@@ -6,11 +6,13 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from intersession_actors.exchange import Circumstances, Exchange, ExchangeCommand, ReleaseExchange, speaker_of
+from intersession_actors.exchange.commands import ExchangeCommand, ReleaseExchange
+from intersession_actors.exchange.exchange import Exchange
+from intersession_actors.exchange.rules import Circumstances, speaker_of
 from intersession_actors.explaining import decisions
 from intersession_actors.explaining.explanation import Instead
-from intersession_actors.policy import check_run
-from intersession_actors.streams import DeliveryEnded, RunEnded
+from intersession_actors.policy.chain import check_run
+from intersession_actors.streams.commands import DeliveryEnded, RunEnded
 from intersession_events import facts
 from intersession_events.facts import topic_of
 from intersession_events.plain_json import JsonValue

@@ -5,25 +5,22 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from intersession_actors import session
-from intersession_actors.delivery import ended_in
+from intersession_actors.delivery.rules import ended_in
 from intersession_actors.explaining.around import Around
-from intersession_actors.flows import Led, RecordRead, Rules
-from intersession_actors.session import Session, ended_again
-from intersession_actors.streams import (
-    DeliveryEnded,
-    Record,
-    Refused,
-    Resume,
-    RunEnded,
-    appends_in,
-    record_in,
-    texts_in,
-    words_of,
-)
+from intersession_actors.flows.led import Led
+from intersession_actors.flows.rules import RecordRead, Rules
+from intersession_actors.session import commands, past_contexts, records
+from intersession_actors.session import rules as session_rules
+from intersession_actors.session import state as session_state
+from intersession_actors.session.answers import ended_again
+from intersession_actors.session.state import Session
+from intersession_actors.streams.commands import DeliveryEnded, Resume, RunEnded
+from intersession_actors.streams.outcomes import Refused
+from intersession_actors.streams.records import Record, appends_in, record_in, texts_in, words_of
 from intersession_events import facts, ids
-from intersession_events.log import Log, Recorded
-from intersession_projections.forks import frozen_in
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
+from intersession_projections.forks.frozen import frozen_in
 from intersession_projections.spans import Span, backwards
 
 L = TypeVar("L", bound=Led)
@@ -88,7 +85,7 @@ def decision_of(around: Around, recorded: Recorded, rules: Rules[L, C, N]) -> De
     return Decision(rules.decide, state, outcome, now, came, _told_at(around, outcome, first))
 
 
-SessionDecision = Decision[Session, session.Decidable, session.Circumstances]
+SessionDecision = Decision[Session, commands.Decidable, session_rules.Circumstances]
 
 _BY_A_FLOW: Final = frozenset({"Enqueue"})
 """What a session is told by others, whose streams have the rest of it."""
@@ -104,12 +101,12 @@ def decision_in_session(log: Log, recorded: Recorded) -> SessionDecision | None:
     if record is None or record.asked in _BY_A_FLOW:
         return None
     log_id = log.lineage.log_id_at(first.position)
-    now = session.session_at(log, first.stream, first.version - 1)
-    state = session.without(now.session, frozen_in(log, first.position).runs)
-    command = session.command_in(record, came, None, state, log_id)
+    now = past_contexts.session_at(log, first.stream, first.version - 1)
+    state = session_state.without(now.session, frozen_in(log, first.position).runs)
+    command = records.command_in(record, came, None, state, log_id)
     if command is None:
         return None
-    known = session.circumstances_in(
+    known = records.circumstances_in(
         record,
         came,
         state,
@@ -126,9 +123,9 @@ def _no_tools(_opened: facts.SessionOpened | None, _begun: facts.RunStarted) -> 
 
 
 def _decided_in_session(
-    state: Session, command: session.Decidable, now: session.Circumstances
+    state: Session, command: commands.Decidable, now: session_rules.Circumstances
 ) -> Sequence[facts.Event] | Refused:
-    plan = session.decide(state, command, now)
+    plan = session_rules.decide(state, command, now)
     return plan if isinstance(plan, Refused) else plan.events
 
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from intersession_actors.explaining.explanation import Explanation, Input
 from intersession_actors.explaining.judged import explain_judged
-from intersession_actors.explaining.rules import UNDELIVERED, Undelivered
+from intersession_actors.explaining.rules.failures import UNDELIVERED, Undelivered
 from intersession_actors.explaining.settings import InForce
-from intersession_actors.service import Reader
+from intersession_actors.service.reader import Reader
 from intersession_events import facts
-from intersession_events.log import Recorded
-from intersession_projections.wording import route_text
+from intersession_events.log.recorded import Recorded
+from intersession_projections.wording.words import route_text
 
 Ending = facts.DeliveryFailed | facts.DeliveryUnknown | facts.DeliveryDenied | facts.DeliveryWithheld
 

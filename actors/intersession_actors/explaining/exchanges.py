@@ -2,17 +2,18 @@
 
 from collections.abc import Iterator
 
-from intersession_actors.exchange import ReleaseExchange
+from intersession_actors.exchange.commands import ReleaseExchange
 from intersession_actors.explaining.around import Around
 from intersession_actors.explaining.changes import ANNOUNCE, TURNS, Decision, instead_of
 from intersession_actors.explaining.explanation import About, Explanation, Input, Instead, Rule
-from intersession_actors.explaining.rules import CLOSES, LOOP_ENDS, SILENCES
+from intersession_actors.explaining.rules.ends import CLOSES, LOOP_ENDS, SILENCES
 from intersession_actors.explaining.settings import InForce
-from intersession_actors.policy import check_run
-from intersession_actors.streams import DeliveryEnded, RunEnded
+from intersession_actors.policy.chain import check_run
+from intersession_actors.streams.commands import DeliveryEnded, RunEnded
 from intersession_events import facts
-from intersession_events.log import Recorded
-from intersession_projections.wording import plain_note, route_text, told_more
+from intersession_events.log.recorded import Recorded
+from intersession_projections.wording.reasons import plain_note, told_more
+from intersession_projections.wording.words import route_text
 
 Ending = facts.LoopEnded | facts.AnnounceDecided | facts.ExchangeClosed
 

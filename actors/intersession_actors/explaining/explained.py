@@ -4,16 +4,17 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from intersession_actors import exchange, spawn
+from intersession_actors.exchange import records as exchange_records
 from intersession_actors.explaining import changes, deliveries, exchanges, runs, sessions, spawns, waiting
 from intersession_actors.explaining.around import Around
 from intersession_actors.explaining.calls import explain_refusal, refusal_in
 from intersession_actors.explaining.decisions import decision_of
 from intersession_actors.explaining.explanation import Explanation
 from intersession_actors.explaining.settings import InForce
-from intersession_actors.service import Reader
+from intersession_actors.service.reader import Reader
+from intersession_actors.spawn import records as spawn_records
 from intersession_events import facts
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 _WELL = frozenset({"text", "announced", "handed_over"})
 """Codes of what went as it is meant to: it is explained to whoever asks for that event, not beside another."""
@@ -67,7 +68,7 @@ class Explaining:
             case facts.AnnounceDecided() | facts.SpawnClosed():
                 at = recorded.position
                 if at not in self._spawns:
-                    self._spawns[at] = decision_of(around, recorded, spawn.RULES)
+                    self._spawns[at] = decision_of(around, recorded, spawn_records.RULES)
                 return (spawns.explain_ending(around, recorded, event, self._spawns[at]),)
             case facts.RunFailed() | facts.RunAborted() | facts.RunInterrupted() | facts.LateReplyDropped():
                 return (runs.explain_ending(around, self._in_force, recorded, event),)
@@ -94,7 +95,7 @@ class Explaining:
     def _end_of_exchange(self, recorded: Recorded, event: exchanges.Ending) -> Explanation:
         at = recorded.position
         if at not in self._exchanges:
-            self._exchanges[at] = decision_of(self._around, recorded, exchange.RULES)
+            self._exchanges[at] = decision_of(self._around, recorded, exchange_records.RULES)
         return exchanges.explain_ending(self._around, self._in_force, recorded, event, self._exchanges[at])
 
     def along(self, path: Iterable[Recorded]) -> Iterator[Explanation]:

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_events.plain_json import JsonValue
 
 About = Literal["loop", "announce", "exchange", "spawn", "run", "delivery", "refusal", "session"]

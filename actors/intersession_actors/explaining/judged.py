@@ -9,29 +9,18 @@ from msgspec.structs import replace
 from intersession_actors.errors import Judgement
 from intersession_actors.explaining.explanation import Explanation, Input, Instead
 from intersession_actors.explaining.settings import InForce
-from intersession_actors.policy import (
-    CarryOn,
-    Chain,
-    Nursery,
-    Rules,
-    SeeSession,
-    Sight,
-    Speak,
-    Speech,
-    StartSubagent,
-    UseTool,
-    WaitFor,
-    Waits,
-    Workshop,
-    denial_of,
-    judge_chain,
-)
-from intersession_actors.replaying import judged_in
-from intersession_actors.service import Reader
+from intersession_actors.policy.access import SeeSession, Sight
+from intersession_actors.policy.chain import CarryOn, Chain, WaitFor, Waits, judge_chain
+from intersession_actors.policy.judgements import denial_of
+from intersession_actors.policy.sending import Speak, Speech
+from intersession_actors.policy.spawning import Nursery, StartSubagent
+from intersession_actors.policy.tools import Rules, UseTool, Workshop
+from intersession_actors.replaying.redeciding.judging_again import judged_in
+from intersession_actors.service.reader import Reader
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import MessageRecorded, SessionImported, SessionPatched
 from intersession_events.ids import session_stream
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_events.plain_json import JsonValue
 from intersession_projections.spans import Span, backwards
 

@@ -5,17 +5,17 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_actors.explaining.rules import Waiting
-from intersession_actors.service import Reader
+from intersession_actors.explaining.rules.failures import Waiting
+from intersession_actors.service.reader import Reader
 from intersession_events.ids import delivery_stream
 from intersession_events.plain_json import JsonObject
 from intersession_projections.flow_summary import kind_of
-from intersession_projections.flows import DeliverySummary, ExchangeSummary, SpawnSummary
-from intersession_projections.forks import Frozen, frozen_in
-from intersession_projections.places import Flow
-from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.sessions import SessionNames
-from intersession_projections.wording import HELD_TEXTS
+from intersession_projections.flows.rows import DeliverySummary, ExchangeSummary, SpawnSummary
+from intersession_projections.forks.frozen import Frozen, frozen_in
+from intersession_projections.places.runs_named import Flow
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.sessions.names import SessionNames
+from intersession_projections.wording.reasons import HELD_TEXTS
 
 
 class Awaited(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

@@ -8,14 +8,14 @@ from msgspec.structs import replace
 from intersession_actors.explaining.around import Around
 from intersession_actors.explaining.decisions import SessionDecision, decision_in_session
 from intersession_actors.explaining.explanation import Explanation, Input, Instead
-from intersession_actors.explaining.rules import CUTS, FAILURES, WITHHELD
+from intersession_actors.explaining.rules.failures import CUTS, FAILURES, WITHHELD
 from intersession_actors.explaining.settings import InForce
-from intersession_actors.policy import Spent
-from intersession_actors.prompt import is_withheld
+from intersession_actors.policy.chain import Spent
+from intersession_actors.prompt.silence import is_withheld
 from intersession_events import facts
 from intersession_events.facts import topic_of
-from intersession_events.log import Recorded
-from intersession_projections.run_outcomes import RunOutcome
+from intersession_events.log.recorded import Recorded
+from intersession_projections.run_outcomes.outcome import RunOutcome
 
 Ending = facts.RunFailed | facts.RunAborted | facts.RunInterrupted | facts.LateReplyDropped
 

@@ -4,14 +4,15 @@ from collections.abc import Iterator
 
 from intersession_actors.explaining.decisions import decision_in_session
 from intersession_actors.explaining.explanation import Explanation, Input
-from intersession_actors.explaining.rules import ARCHIVALS, UNBINDINGS
+from intersession_actors.explaining.rules.ends import ARCHIVALS, UNBINDINGS
 from intersession_actors.explaining.settings import InForce
-from intersession_actors.service import Reader
+from intersession_actors.service.reader import Reader
 from intersession_events import facts
 from intersession_events.ids import session_stream, spawn_stream
-from intersession_events.log import Log, Recorded, parts_in
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded, parts_in
 from intersession_projections.spans import Span, backwards
-from intersession_projections.wording import route_text
+from intersession_projections.wording.words import route_text
 
 Leaving = facts.SessionArchived | facts.ThreadUnbound | facts.ChildArchived
 

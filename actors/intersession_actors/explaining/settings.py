@@ -6,11 +6,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_actors.config import Config
+from intersession_actors.config.config import Config
 from intersession_actors.explaining.explanation import Input
-from intersession_actors.streams import lists_in
+from intersession_actors.streams.judgements import lists_in
 from intersession_events.facts import ConfigLoaded
-from intersession_events.log import Log, StreamPart
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import StreamPart
 from intersession_events.plain_json import JsonObject, JsonValue, is_object
 
 _STREAM: Final = "log"

@@ -8,15 +8,16 @@ from intersession_actors.explaining.around import Around
 from intersession_actors.explaining.changes import LIMITS, verdict
 from intersession_actors.explaining.decisions import Decision
 from intersession_actors.explaining.explanation import About, Explanation, Input, Instead
-from intersession_actors.explaining.rules import CLOSES, SILENCES
-from intersession_actors.policy import check_run
-from intersession_actors.prompt import ANNOUNCE_SKIP as SKIP
-from intersession_actors.spawn import Circumstances, Spawn, SpawnCommand
-from intersession_actors.streams import DeliveryEnded, RunEnded
+from intersession_actors.explaining.rules.ends import CLOSES, SILENCES
+from intersession_actors.policy.chain import check_run
+from intersession_actors.prompt.silence import ANNOUNCE_SKIP as SKIP
+from intersession_actors.spawn.commands import SpawnCommand
+from intersession_actors.spawn.rules import Circumstances, Spawn
+from intersession_actors.streams.commands import DeliveryEnded, RunEnded
 from intersession_events import facts
-from intersession_events.log import Recorded
-from intersession_projections.run_outcomes import told_in
-from intersession_projections.wording import route_text
+from intersession_events.log.recorded import Recorded
+from intersession_projections.run_outcomes.replies import told_in
+from intersession_projections.wording.words import route_text
 
 Ending = facts.AnnounceDecided | facts.SpawnClosed
 

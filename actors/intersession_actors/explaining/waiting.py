@@ -5,12 +5,13 @@ from typing import Final
 
 from intersession_actors.explaining.around import Around
 from intersession_actors.explaining.explanation import Explanation, Input, SetBy
-from intersession_actors.explaining.rules import WAITING, Waiting
-from intersession_actors.service import Reader
+from intersession_actors.explaining.rules.failures import WAITING, Waiting
+from intersession_actors.service.reader import Reader
 from intersession_events import facts
-from intersession_events.log import Recorded
-from intersession_projections.forks import frozen_in
-from intersession_projections.wording import HELD_TEXTS, route_text
+from intersession_events.log.recorded import Recorded
+from intersession_projections.forks.frozen import frozen_in
+from intersession_projections.wording.reasons import HELD_TEXTS
+from intersession_projections.wording.words import route_text
 
 
 def explain_waiting(

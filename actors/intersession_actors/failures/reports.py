@@ -18,8 +18,11 @@ from intersession_actors.failures.failure import (
     failure_line,
 )
 from intersession_actors.failures.trace import described, one_line, traced
-from intersession_actors.host import Blocking, Call, HostsLoop, Inside, Outcome, Outside, Raised
-from intersession_actors.runtime import Clock, MachineThreads, Threads
+from intersession_actors.host.calls import Call, Inside, Outcome, Outside, Raised
+from intersession_actors.host.hosts_loop import HostsLoop
+from intersession_actors.host.steps import Blocking
+from intersession_actors.runtime.clock import Clock
+from intersession_actors.runtime.threads import MachineThreads, Threads
 
 OnFailure = Callable[[Failure], object]
 """Hears of failures, sync or async; what it returns is not used."""

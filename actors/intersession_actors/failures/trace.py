@@ -4,8 +4,9 @@ import traceback
 from types import TracebackType
 from typing import Final
 
-from intersession_actors.disclosure import redact_text
-from intersession_actors.gate import ERROR, plain_text, storable
+from intersession_actors.disclosure.redaction import redact_text
+from intersession_actors.gate.limits import ERROR
+from intersession_actors.gate.values import plain_text, storable
 
 MOST_TRACEBACK_BYTES: Final = 8_192
 _MOST_READ: Final = 4 * MOST_TRACEBACK_BYTES

@@ -8,20 +8,14 @@ import msgspec
 from intersession_actors.flows.led import Begins, Circumstances, Led
 from intersession_actors.flows.process_manager import Flow, ProcessManager
 from intersession_actors.flows.steps import announce_of
-from intersession_actors.policy import age_s
-from intersession_actors.streams import (
-    Accepted,
-    AskedOfFlow,
-    FlowCommand,
-    Plan,
-    Refused,
-    Through,
-    judged_at_door,
-    present,
-    spent_of,
-)
+from intersession_actors.policy.chain import age_s
+from intersession_actors.streams.commands import AskedOfFlow, FlowCommand
+from intersession_actors.streams.judgements import judged_at_door
+from intersession_actors.streams.outcomes import Accepted, Refused
+from intersession_actors.streams.plan import Plan, Through
+from intersession_actors.streams.records import present, spent_of
 from intersession_events import facts
-from intersession_events.log import InFlight
+from intersession_events.log.log import InFlight
 from intersession_events.plain_json import JsonObject
 
 S = TypeVar("S", bound=Led)

@@ -7,18 +7,9 @@ import msgspec
 
 from intersession_actors.errors import Judgement
 from intersession_actors.flows.rules import RecordRead
-from intersession_actors.policy import Spent, age_s, budget_of, time_at_age
-from intersession_actors.streams import (
-    BeginsFlow,
-    DeliveryEnded,
-    Resume,
-    RunEnded,
-    StepRefused,
-    refused_in,
-    refused_of,
-    spent_in,
-    spent_of,
-)
+from intersession_actors.policy.chain import Spent, age_s, budget_of, time_at_age
+from intersession_actors.streams.commands import BeginsFlow, DeliveryEnded, Resume, RunEnded, StepRefused
+from intersession_actors.streams.records import refused_in, refused_of, spent_in, spent_of
 from intersession_events import facts, ids
 from intersession_events.plain_json import JsonObject
 

@@ -16,35 +16,30 @@ from typing import Generic, TypeVar
 
 from intersession_actors.errors import refused_by
 from intersession_actors.flows.rules import Rules
-from intersession_actors.streams import (
-    Accepted,
+from intersession_actors.streams.commands import (
     Appended,
     AskedOfFlow,
     BeginsFlow,
-    Effect,
-    Failures,
     FlowCommand,
-    Owner,
-    Plan,
-    ReadBack,
-    Refused,
     RunEnded,
-    RunTexts,
     SessionReadBack,
-    Shell,
     StepRefused,
     StepTaken,
     StoreDue,
     StreamLoaded,
-    Texts,
-    Told,
     WasRead,
-    World,
-    answer,
-    record_of,
 )
+from intersession_actors.streams.effects import Effect, ReadBack, Told
+from intersession_actors.streams.failures import Failures
+from intersession_actors.streams.outcomes import Accepted, Refused
+from intersession_actors.streams.owner import Owner, answer
+from intersession_actors.streams.plan import Plan
+from intersession_actors.streams.records import record_of
+from intersession_actors.streams.shell import Shell
+from intersession_actors.streams.texts import RunTexts, Texts
+from intersession_actors.streams.world import World
 from intersession_events.errors import AppendConflict, LogError, NotStorable
-from intersession_events.log import Recorded, StreamAppend
+from intersession_events.log.recorded import Recorded, StreamAppend
 
 S = TypeVar("S")
 N = TypeVar("N")

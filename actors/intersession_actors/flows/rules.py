@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterable, Sequence
 from types import UnionType
 from typing import Generic, NamedTuple, TypeGuard, TypeVar
 
-from intersession_actors.config import Config
-from intersession_actors.streams import Effect, Record, Refused, Words
+from intersession_actors.config.config import Config
+from intersession_actors.streams.effects import Effect
+from intersession_actors.streams.outcomes import Refused
+from intersession_actors.streams.records import Record, Words
 from intersession_events.facts import Event
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_events.plain_json import JsonObject
 
 S = TypeVar("S")

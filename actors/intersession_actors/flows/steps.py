@@ -1,10 +1,10 @@
 """The step of an exchange or a spawn as a command to a session's actor: the message, its run, and the flow's own events. Pure."""
 
 from intersession_actors.flows.led import Led
-from intersession_actors.session import Enqueue, message_for
-from intersession_actors.streams import into_outbox
+from intersession_actors.session.commands import Enqueue, message_for
+from intersession_actors.streams.drafting import into_outbox
 from intersession_events import facts, ids
-from intersession_events.log import StreamAppend
+from intersession_events.log.recorded import StreamAppend
 
 Appends = tuple[StreamAppend, ...]
 

@@ -4,10 +4,13 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final, cast
 
-from intersession_actors.agents import Agent, RecordedAgent, Recording, script_file
+from intersession_actors.agents.agents import Agent
+from intersession_actors.agents.recorded import RecordedAgent
+from intersession_actors.agents.recording import Recording
+from intersession_actors.agents.script import script_file
 from intersession_actors.errors import ToolRefused
 from intersession_actors.forking.carrying import Stopping
-from intersession_actors.host import named_object
+from intersession_actors.host.named import named_object
 
 EVERY: Final = "*"
 RECORDED: Final = "recorded"

@@ -7,15 +7,17 @@ from typing import Literal
 
 import msgspec
 
-from intersession_actors.agents import Divergence, OnDivergence, RecordedAttempt, RecordedCall, Turn
+from intersession_actors.agents.recorded import Divergence, OnDivergence, RecordedCall
+from intersession_actors.agents.recording import RecordedAttempt
+from intersession_actors.agents.turn import Turn
 from intersession_actors.forking.outcomes import Outcome, outcome_of
 from intersession_actors.forking.repeating import RecordedOrder, RecordedReleases
 from intersession_actors.forking.standing import HeldAt, Standing, standing
-from intersession_actors.gate import invalid
-from intersession_actors.service import Service
+from intersession_actors.gate.values import invalid
+from intersession_actors.service.service import Service
 from intersession_events.facts import RunStarted
 from intersession_events.ids import session_stream
-from intersession_events.log import ANY_VERSION, Draft, StreamAppend
+from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 
 STREAM = "log"
 _LOOK_AGAIN_S = 0.05

@@ -8,7 +8,8 @@ from itertools import combinations
 from typing import Final
 
 from intersession_events import facts
-from intersession_events.log import Log, Recorded
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
 
 _NEAR: Final = 96
 """An append of a step is much shorter than this."""

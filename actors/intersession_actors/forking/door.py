@@ -11,11 +11,11 @@ from intersession_actors.forking.listing import Listed, forks_of, only_fork
 from intersession_actors.forking.making import MadeFork, Wanted
 from intersession_actors.forking.playing import CarriedSystem, Forker, Opened, Opens, Playing
 from intersession_actors.forking.told import Came
-from intersession_actors.runtime import Threads
-from intersession_actors.service import Reader
+from intersession_actors.runtime.threads import Threads
+from intersession_actors.service.reader import Reader
 from intersession_events.errors import CorruptEvent, ForkFailed, LogError
-from intersession_events.forks import remove_fork
-from intersession_events.log import Log
+from intersession_events.forks.files import remove_fork
+from intersession_events.log.log import Log
 
 MOST_AT_ONCE: Final = 8
 """So many forks are carried on at a time beside a host: each is a system of its own."""

@@ -9,10 +9,12 @@ from typing import Final, NamedTuple, get_args
 
 from intersession_actors.errors import ToolRefused
 from intersession_actors.forking.cutting import appended_with
-from intersession_actors.gate import IDENTITY, MESSAGE, PLACE, is_storable
+from intersession_actors.gate.limits import IDENTITY, MESSAGE, PLACE
+from intersession_actors.gate.values import is_storable
 from intersession_events import facts, ids
-from intersession_events.log import Log, Recorded, parts_in
-from intersession_projections.run_outcomes import Runs
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded, parts_in
+from intersession_projections.run_outcomes.runs import Runs
 
 REPLACING: Final = frozenset({"reply", "message", "skip", "drop"})
 _ANSWERING: Final = frozenset({"reply", "skip", "drop"})

@@ -9,19 +9,24 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_actors import exchange, spawn
-from intersession_actors.agents import RecordedAttempt
+from intersession_actors.agents.recording import RecordedAttempt
 from intersession_actors.errors import ToolRefused
+from intersession_actors.exchange import records as exchange_records
+from intersession_actors.exchange import steps as exchange_steps
 from intersession_actors.forking.edits import Replaced
-from intersession_actors.policy import budget_of
-from intersession_actors.prompt import visible_text
-from intersession_actors.session import with_messages
+from intersession_actors.policy.chain import budget_of
+from intersession_actors.prompt.silence import visible_text
+from intersession_actors.session.answers import with_messages
+from intersession_actors.spawn import records as spawn_records
+from intersession_actors.spawn import steps as spawn_steps
 from intersession_events import facts
 from intersession_events.ids import session_stream
-from intersession_events.log import Log, Recorded, parts_in
-from intersession_projections.flows import SpawnSummary
-from intersession_projections.places import Flow, flow_id, flow_stream
-from intersession_projections.run_outcomes import LoggedTexts, RunOutcome
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded, parts_in
+from intersession_projections.flows.rows import SpawnSummary
+from intersession_projections.places.runs_named import Flow, flow_id, flow_stream
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.run_outcomes.replies import LoggedTexts
 
 _Asks = facts.ExchangeAccepted | facts.SpawnAccepted | facts.TurnRequested | facts.AnnounceRequested
 _Answers = facts.TurnEnded | facts.AnnounceDecided | facts.ChildEnded
@@ -218,25 +223,25 @@ def _run_of(log: Log, events: Sequence[Recorded], asked: _Asks) -> tuple[facts.R
     """Return the run that the last of a flow's events asks for, as it would have been queued here, and its session's key."""
     correlation, started_ms = events[0].correlation, events[0].time
     if isinstance(asked, facts.SpawnAccepted):
-        queued, key = spawn.task_run(asked), asked.child
+        queued, key = spawn_steps.task_run(asked), asked.child
         budget = budget_of(asked, correlation, started_ms)
     elif isinstance(asked, facts.AnnounceRequested) and isinstance(events[0].event, facts.SpawnAccepted):
         # No import shows this one: a fork asked for it that is forked again.
-        spawned = spawn.RULES.state_in(events)
+        spawned = spawn_records.RULES.state_in(events)
         assert spawned is not None  # noqa: S101 - its first event is its beginning
-        queued, key = spawn.announce_run(spawned, asked, LoggedTexts(log)), asked.speaker
+        queued, key = spawn_steps.announce_run(spawned, asked, LoggedTexts(log)), asked.speaker
         budget = budget_of(spawned.accepted, correlation, started_ms)
     else:
-        state = exchange.RULES.state_in(events)
+        state = exchange_records.RULES.state_in(events)
         assert state is not None  # noqa: S101 - its first event is its beginning
         budget = state.budget
         match asked:
             case facts.ExchangeAccepted():
-                queued, key = exchange.primary_run(asked, 0), asked.target
+                queued, key = exchange_steps.primary_run(asked, 0), asked.target
             case facts.TurnRequested():
-                queued, key = exchange.turn_run(state, asked), asked.speaker
+                queued, key = exchange_steps.turn_run(state, asked), asked.speaker
             case facts.AnnounceRequested():
-                queued, key = exchange.announce_run(state, asked, LoggedTexts(log)), asked.speaker
+                queued, key = exchange_steps.announce_run(state, asked, LoggedTexts(log)), asked.speaker
     return msgspec.structs.replace(queued, budget=budget), key
 
 

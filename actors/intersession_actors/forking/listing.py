@@ -8,10 +8,11 @@ import msgspec
 from intersession_actors.errors import ToolRefused
 from intersession_actors.forking.told import edits_told
 from intersession_events.errors import LogError, NotALog
-from intersession_events.forks import databases_beside, forks_called, is_itself
+from intersession_events.forks.files import databases_beside, forks_called, is_itself
 from intersession_events.plain_json import JsonObject
-from intersession_events.stores import MEMORY, open_log
-from intersession_projections.forks import ForkTold, fork_told
+from intersession_events.stores.database import MEMORY
+from intersession_events.stores.opened import open_log
+from intersession_projections.forks.told import ForkTold, fork_told
 
 
 class Listed(NamedTuple):

@@ -10,20 +10,18 @@ from intersession_actors.forking.edits import REPLACING, Replaced, check_edits, 
 from intersession_actors.forking.imports import Step, is_imported, replaced_in, under_way
 from intersession_actors.forking.writing import Writing, names_anew
 from intersession_events import facts, ids
-from intersession_events.forks import ForkWanted, fork_log, remove_fork
-from intersession_events.log import Log
-from intersession_events.stores import Carrying, PortableLog, open_log
-from intersession_projections.forks import closed_streams, frozen_in, roots_of
+from intersession_events.forks.files import remove_fork
+from intersession_events.forks.forking import ForkWanted, fork_log
+from intersession_events.log.log import Log
+from intersession_events.stores.folding.carrying import Carrying
+from intersession_events.stores.opened import open_log
+from intersession_events.stores.portable.log import PortableLog
+from intersession_projections.forks.closure import closed_streams, roots_of
+from intersession_projections.forks.frozen import frozen_in
 from intersession_projections.inline_views import inline_views
-from intersession_projections.places import (
-    Flow,
-    Places,
-    RunNames,
-    UnknownPlace,
-    flow_id,
-    parse_place,
-    steps_of_flow,
-)
+from intersession_projections.places.grammar import UnknownPlace, parse_place
+from intersession_projections.places.located import Places, steps_of_flow
+from intersession_projections.places.runs_named import Flow, RunNames, flow_id
 
 
 class MadeFork(NamedTuple):

@@ -4,16 +4,20 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeVar
 
-from intersession_actors.agents import Agent
-from intersession_actors.config import Config
-from intersession_actors.debugger import ForkViews, View
+from intersession_actors.agents.agents import Agent
+from intersession_actors.config.config import Config
+from intersession_actors.debugger.forks import ForkViews
+from intersession_actors.debugger.view import View
 from intersession_actors.forking.carrying import Carried, Stopping, carry_on
 from intersession_actors.forking.door import ForkDoor
 from intersession_actors.forking.making import MadeFork, Wanted
 from intersession_actors.forking.playing import CarriedSystem, Cast, Forker, Opens, Playing
-from intersession_actors.gate import RUN_TIME, invalid, seconds_of
-from intersession_actors.service import Reader, Service
-from intersession_events.stores import MEMORY, PortableLog
+from intersession_actors.gate.limits import RUN_TIME
+from intersession_actors.gate.values import invalid, seconds_of
+from intersession_actors.service.reader import Reader
+from intersession_actors.service.service import Service
+from intersession_events.stores.database import MEMORY
+from intersession_events.stores.portable.log import PortableLog
 
 S = TypeVar("S", bound=CarriedSystem)
 

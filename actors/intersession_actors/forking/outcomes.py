@@ -4,13 +4,14 @@ from collections.abc import Callable
 
 import msgspec
 
-from intersession_actors.agents import runner_of
-from intersession_actors.service import Reader
+from intersession_actors.agents.runners import runner_of
+from intersession_actors.service.reader import Reader
 from intersession_events import facts, ids
-from intersession_events.keys import SessionKey
-from intersession_events.log import parts_in
-from intersession_projections.flows import held_ms, holds_in
-from intersession_projections.run_outcomes import RunOutcome, told_in
+from intersession_events.keys.key import SessionKey
+from intersession_events.log.recorded import parts_in
+from intersession_projections.flows.held import held_ms, holds_in
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.run_outcomes.replies import told_in
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -4,14 +4,17 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from intersession_actors.config import Config, has_secrets, load_config, plain_config, read_config_file
-from intersession_actors.exchange import fixed_by
-from intersession_actors.gate import invalid, json_or_text
-from intersession_actors.streams import NOT_A_FORK, ForkOf
+from intersession_actors.config.config import Config, load_config
+from intersession_actors.config.read import read_config_file
+from intersession_actors.config.redacted import has_secrets, plain_config
+from intersession_actors.exchange.fixed import fixed_by
+from intersession_actors.gate.values import invalid, json_or_text
+from intersession_actors.streams.world import NOT_A_FORK, ForkOf
 from intersession_events.facts import ForkedFrom, ForkEdit, ForkEdited
-from intersession_events.log import Log
+from intersession_events.log.log import Log
 from intersession_events.plain_json import JsonObject, JsonValue, is_object
-from intersession_projections.forks import frozen_in, pauses_in, without_pauses
+from intersession_projections.forks.frozen import frozen_in
+from intersession_projections.forks.pauses import pauses_in, without_pauses
 
 _FROM_AFAR: Final = ("agents", "deliveries", "runs", "session", "tools")
 _EDITED: Final = "fork_edited.%"

@@ -5,20 +5,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
-from intersession_actors.agents import (
-    Agent,
-    ConfiguredAgent,
-    Divergence,
-    OnDivergence,
-    Recording,
-    Turn,
-    as_function,
-    function_of,
-    runner_of,
-    script_file,
-)
-from intersession_actors.config import Config, load_config
-from intersession_actors.debugger import View
+from intersession_actors.agents.agents import Agent, as_function, function_of
+from intersession_actors.agents.configured import ConfiguredAgent
+from intersession_actors.agents.recorded import Divergence, OnDivergence
+from intersession_actors.agents.recording import Recording
+from intersession_actors.agents.runners import runner_of
+from intersession_actors.agents.script import script_file
+from intersession_actors.agents.turn import Turn
+from intersession_actors.config.config import Config, load_config
+from intersession_actors.debugger.view import View
 from intersession_actors.errors import ToolRefused
 from intersession_actors.forking.agents import EVERY, RECORDED, AgentSpecs
 from intersession_actors.forking.carrying import Stopping, carry_on
@@ -29,10 +24,11 @@ from intersession_actors.forking.outcomes import agent_ids
 from intersession_actors.forking.overlay import Merged, check_settings, merged, without_effect
 from intersession_actors.forking.repeating import RecordedOrder, RecordedReleases
 from intersession_actors.forking.told import Came
-from intersession_actors.service import Reader, Service
+from intersession_actors.service.reader import Reader
+from intersession_actors.service.service import Service
 from intersession_events import facts
-from intersession_events.forks import remove_fork
-from intersession_events.stores import PortableLog
+from intersession_events.forks.files import remove_fork
+from intersession_events.stores.portable.log import PortableLog
 
 Given = Mapping[str, "str | Agent"]
 """Agents by id, each by a SPEC or itself; `*` is for all others."""

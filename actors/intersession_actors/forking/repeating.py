@@ -7,17 +7,22 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_actors.agents import RecordedAttempt, RecordedCall
-from intersession_actors.exchange import ReleaseExchange
-from intersession_actors.prompt import text_meaning
-from intersession_actors.service import Service, ask_flow
+from intersession_actors.agents.recorded import RecordedCall
+from intersession_actors.agents.recording import RecordedAttempt
+from intersession_actors.exchange.commands import ReleaseExchange
+from intersession_actors.prompt.meaning import text_meaning
+from intersession_actors.service.asking import ask_flow
+from intersession_actors.service.service import Service
 from intersession_events import facts, ids
 from intersession_events.errors import StoreUnavailable
-from intersession_events.log import Log, parts_in
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import parts_in
 from intersession_events.plain_json import JsonValue, is_object
-from intersession_projections.flows import ExchangeSummary
-from intersession_projections.forks import Course, CourseTurn, Passed, frozen_in
-from intersession_projections.run_outcomes import Runs, held_in, told_in
+from intersession_projections.flows.rows import ExchangeSummary
+from intersession_projections.forks.course import Course, CourseTurn, Passed
+from intersession_projections.forks.frozen import frozen_in
+from intersession_projections.run_outcomes.replies import held_in, told_in
+from intersession_projections.run_outcomes.runs import Runs
 
 _RELEASES: Final = (
     "SELECT DISTINCT originator_id FROM stored_events "

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from intersession_actors.agents import runner_of
-from intersession_actors.service import Service
+from intersession_actors.agents.runners import runner_of
+from intersession_actors.service.service import Service
 from intersession_events.facts import HeldText
-from intersession_projections.forks import frozen_in
-from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.forks.frozen import frozen_in
+from intersession_projections.run_outcomes.outcome import RunOutcome
 
 
 class HeldAt(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -5,13 +5,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_actors.debugger import PlaceAnswer
+from intersession_actors.debugger.answers import PlaceAnswer
 from intersession_actors.forking.carrying import Carried
 from intersession_actors.forking.making import MadeFork
 from intersession_actors.forking.outcomes import Outcome
 from intersession_events.facts import ForkEdit
 from intersession_events.plain_json import JsonObject
-from intersession_projections.forks import left_in_words, parts_of
+from intersession_projections.forks.told import left_in_words, parts_of
 
 _NOTHING: Final = Outcome(end=None, turns=0, tokens=0, cost_micros=0, announced=None)
 

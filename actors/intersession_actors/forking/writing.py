@@ -5,16 +5,20 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_actors.agents import Answered
+from intersession_actors.agents.result import Answered
 from intersession_actors.errors import ToolRefused
 from intersession_actors.forking.edits import Replaced
 from intersession_actors.forking.imports import Step, answer_of
-from intersession_actors.prompt import ANNOUNCE_SKIP, NO_REPLY, REPLY_SKIP, TranscriptFold
-from intersession_actors.session import RunReturned, Session, decide_returned, evolve
-from intersession_actors.streams import append_of
-from intersession_actors.tools import asked_anew
+from intersession_actors.prompt.silence import ANNOUNCE_SKIP, NO_REPLY, REPLY_SKIP
+from intersession_actors.prompt.transcript import TranscriptFold
+from intersession_actors.session.answers import decide_returned
+from intersession_actors.session.commands import RunReturned
+from intersession_actors.session.state import Session, evolve
+from intersession_actors.streams.drafting import append_of
+from intersession_actors.tools.made_before import asked_anew
 from intersession_events import facts, ids
-from intersession_events.log import ANY_VERSION, Draft, HostLog, Log, StreamAppend
+from intersession_events.log.log import HostLog, Log
+from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 
 _LOG: Final = "log"
 _SKIPS: Final[Mapping[facts.Step, str]] = {

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 import msgspec
 
-from intersession_events.keys import MAX_KEY_CHARACTERS
+from intersession_events.keys.words import MAX_KEY_CHARACTERS
 from intersession_events.plain_json import MOST_LEVELS
 
 Unit = Literal["characters", "bytes", "levels", "values", "messages", "seconds", "tokens or micro-units"]

@@ -3,11 +3,15 @@
 from collections.abc import Callable
 from typing import Final
 
-from intersession_actors.failures import Reports, described
-from intersession_actors.gate import plain_text, word_of
+from intersession_actors.failures.reports import Reports
+from intersession_actors.failures.trace import described
+from intersession_actors.gate.texts import word_of
+from intersession_actors.gate.values import plain_text
 from intersession_actors.holding.ruling import GoingOn, HoldRule, Ruling
-from intersession_actors.host import Call, HostsLoop, Inside, Outcome, Outside, Raised
-from intersession_actors.runtime import Threads, Timers
+from intersession_actors.host.calls import Call, Inside, Outcome, Outside, Raised
+from intersession_actors.host.hosts_loop import HostsLoop
+from intersession_actors.runtime.threads import Threads
+from intersession_actors.runtime.timers import Timers
 
 RULE_TIMEOUT_MS: Final = 60_000
 """So long a rule may take to say something; then the text is held."""

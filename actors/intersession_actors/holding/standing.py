@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, get_args
 
 from intersession_actors.holding.rule import RuleCaller
-from intersession_actors.policy import HoldOrder
+from intersession_actors.policy.holding import HoldOrder
 from intersession_events import facts
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 HELD: Final = "hold"
 """The setting of a session, as its events have it."""

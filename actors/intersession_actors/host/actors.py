@@ -6,7 +6,8 @@ from typing import Any, TypeGuard
 import pykka
 from pykka._envelope import Envelope
 
-from intersession_actors.runtime import Ref, ReplyFuture
+from intersession_actors.runtime.actor import Ref
+from intersession_actors.runtime.reply import ReplyFuture
 
 HostActor = pykka.ActorRef[Any] | Ref  # an actor of any class
 """An address of an actor: Pykka's own, or one of our runtimes'."""

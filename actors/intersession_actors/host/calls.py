@@ -20,7 +20,8 @@ from intersession_actors.host.hosts_loop import HostsLoop, LoopEnded, Watch
 from intersession_actors.host.loop import OwnLoop
 from intersession_actors.host.steps import Blocking
 from intersession_actors.host.threads import Job, Workers
-from intersession_actors.runtime import ReplyFuture, Threads
+from intersession_actors.runtime.reply import ReplyFuture
+from intersession_actors.runtime.threads import Threads
 
 T = TypeVar("T")
 

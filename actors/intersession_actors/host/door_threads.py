@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from intersession_actors.host.own_threads import filling
 from intersession_actors.host.threads import Job, Workers
-from intersession_actors.runtime import Threads
+from intersession_actors.runtime.threads import Threads
 from intersession_events.errors import StoreUnavailable
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Final
 from weakref import WeakSet
 
-from intersession_actors.runtime import MachineThreads, Thread, Threads
+from intersession_actors.runtime.threads import MachineThreads, Thread, Threads
 from intersession_events.errors import Picklable
 
 Stopped = Callable[[], None]

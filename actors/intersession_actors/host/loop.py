@@ -5,7 +5,7 @@ import logging
 import threading
 
 from intersession_actors.host.own_threads import OwnThreads
-from intersession_actors.runtime import MachineThreads, Thread, Threads
+from intersession_actors.runtime.threads import MachineThreads, Thread, Threads
 
 logger = logging.getLogger("intersession.host")
 

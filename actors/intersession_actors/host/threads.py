@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import Literal
 
 from intersession_actors.host.fair_queue import FairQueue
-from intersession_actors.runtime import MachineThreads, Threads
+from intersession_actors.runtime.threads import MachineThreads, Threads
 
 logger = logging.getLogger("intersession.host")
 

@@ -9,11 +9,13 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.debugger import status_at
-from intersession_actors.delivery import GIVEN_UP, RetryDelivery
+from intersession_actors.debugger.state import status_at
+from intersession_actors.delivery.commands import RetryDelivery
+from intersession_actors.delivery.rules import GIVEN_UP
 from intersession_actors.errors import ToolRefused
-from intersession_actors.failures import described, full_findings, process_findings
-from intersession_actors.gate import invalid
+from intersession_actors.failures.of_process import full_findings, process_findings
+from intersession_actors.failures.trace import described
+from intersession_actors.gate.values import invalid
 from intersession_actors.methods.clock import clock_findings
 from intersession_actors.methods.params import (
     DeliveryRetryParams,
@@ -26,26 +28,20 @@ from intersession_actors.methods.params import (
 )
 from intersession_actors.methods.routes import Routes
 from intersession_actors.methods.targets import Targets
-from intersession_actors.policy import model_names, reckon
-from intersession_actors.service import (
-    Call,
-    Imports,
-    Result,
-    Service,
-    ask_flow,
-    deliver,
-    delivery_of,
-    gone_on,
-    keeping_refusals,
-    origin_of,
-    read_arguments,
-    run_id_of,
-)
+from intersession_actors.policy.models import model_names
+from intersession_actors.policy.windows import reckon
+from intersession_actors.service.arguments import read_arguments
+from intersession_actors.service.asking import ask_flow, gone_on, keeping_refusals, origin_of, run_id_of
+from intersession_actors.service.callers import Call
+from intersession_actors.service.deliveries import deliver, delivery_of
+from intersession_actors.service.imports import Imports
+from intersession_actors.service.pending import Result
+from intersession_actors.service.service import Service
 from intersession_events.errors import ImportFailed, LogError
 from intersession_events.facts import ERASED, Budget, Route
 from intersession_events.ids import delivery_stream
 from intersession_events.plain_json import JsonMapping
-from intersession_projections.sessions import Wanted
+from intersession_projections.sessions.wanted import Wanted
 
 MOST_RETRIED: Final = 1_000
 """So many texts are tried once more in one call."""

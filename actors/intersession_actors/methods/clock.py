@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import Final
 
-from intersession_actors.failures import Finding, note, warning
+from intersession_actors.failures.finding import Finding, note, warning
 from intersession_events.facts import ClockStepped
 from intersession_events.ids import CLOCK
-from intersession_events.log import Log
+from intersession_events.log.log import Log
 from intersession_events.times import length, moment
 from intersession_projections.positions import Positions
-from intersession_projections.wording import counted
+from intersession_projections.wording.reasons import counted
 
 _AHEAD_MS: Final = 300_000
 

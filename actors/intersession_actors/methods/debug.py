@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Mapping
 
-from intersession_actors.debugger import Debugger, View
+from intersession_actors.debugger.debugger import Debugger
+from intersession_actors.debugger.view import View
 from intersession_actors.methods.terms import METHOD_TERMS, with_advice
-from intersession_actors.service import Call, Result, Service
+from intersession_actors.service.callers import Call
+from intersession_actors.service.pending import Result
+from intersession_actors.service.service import Service
 from intersession_events.plain_json import JsonMapping
 
 

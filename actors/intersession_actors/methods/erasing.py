@@ -4,22 +4,27 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from intersession_actors.delivery import GiveUpDelivery
+from intersession_actors.delivery.commands import GiveUpDelivery
 from intersession_actors.errors import ToolRefused
 from intersession_actors.methods.params import EraseParams
 from intersession_actors.methods.targets import Targets
-from intersession_actors.policy import not_visible
-from intersession_actors.service import Call, Result, Service, ask_flow, read_arguments
+from intersession_actors.policy.access import not_visible
+from intersession_actors.service.arguments import read_arguments
+from intersession_actors.service.asking import ask_flow
+from intersession_actors.service.callers import Call
+from intersession_actors.service.pending import Result
+from intersession_actors.service.service import Service
 from intersession_events.errors import InvalidKey, LogError
 from intersession_events.facts import AttachmentsReady, Erased
-from intersession_events.forks import forks_beside
+from intersession_events.forks.files import forks_beside
 from intersession_events.ids import delivery_stream
-from intersession_events.keys import KeyReference
-from intersession_events.log import ANY_VERSION, Draft, StreamAppend, erased_stream
+from intersession_events.keys.references import KeyReference
+from intersession_events.log.erasing import erased_stream
+from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_events.plain_json import JsonMapping
-from intersession_events.stores import open_log
+from intersession_events.stores.opened import open_log
 from intersession_projections.erasable import Erasable, Words
-from intersession_projections.transcripts import mirror_directory
+from intersession_projections.transcripts.mirror import mirror_directory
 
 _TOGETHER: Final = 1_000
 """So many events are erased in one append, with one event for each of their streams."""

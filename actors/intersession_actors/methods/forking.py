@@ -3,16 +3,24 @@
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from intersession_actors.agents import Agent, ScriptLine, script_agent
-from intersession_actors.debugger import ForkViews, View
+from intersession_actors.agents.agents import Agent
+from intersession_actors.agents.script import ScriptLine, script_agent
+from intersession_actors.debugger.forks import ForkViews
+from intersession_actors.debugger.view import View
 from intersession_actors.errors import ToolRefused
-from intersession_actors.forking import Came, ForkDoor, MadeFork, Playing, Wanted, came_told
+from intersession_actors.forking.door import ForkDoor
+from intersession_actors.forking.making import MadeFork, Wanted
+from intersession_actors.forking.playing import Playing
+from intersession_actors.forking.told import Came, came_told
 from intersession_actors.methods.params import ForkParams, ForksParams, RemoveForkParams, ScriptGiven
-from intersession_actors.runtime import Threads
-from intersession_actors.service import OPERATOR, Call, Pending, Reader, Result, finished, read_arguments
+from intersession_actors.runtime.threads import Threads
+from intersession_actors.service.arguments import read_arguments
+from intersession_actors.service.callers import OPERATOR, Call
+from intersession_actors.service.pending import Pending, Result, finished
+from intersession_actors.service.reader import Reader
 from intersession_events.facts import ForkEdit
 from intersession_events.plain_json import JsonMapping
-from intersession_projections.places import flow_id
+from intersession_projections.places.runs_named import flow_id
 
 
 class GatewayForks:

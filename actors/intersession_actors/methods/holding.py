@@ -5,26 +5,23 @@ from typing import Final, TypedDict
 
 import msgspec
 
-from intersession_actors.exchange import HoldExchange, ReleaseExchange
-from intersession_actors.gate import invalid
-from intersession_actors.holding import HELD
+from intersession_actors.exchange.commands import HoldExchange, ReleaseExchange
+from intersession_actors.gate.values import invalid
+from intersession_actors.holding.standing import HELD
 from intersession_actors.methods.params import HeldParams, HoldParams, ReleaseParams
 from intersession_actors.methods.targets import Targets
-from intersession_actors.service import (
-    AccessSummary,
-    Call,
-    Result,
-    Service,
-    ask_flow,
-    ask_session,
-    read_arguments,
-    unknown_run,
-)
-from intersession_actors.session import Patch
+from intersession_actors.service.arguments import read_arguments
+from intersession_actors.service.asking import ask_flow, ask_session
+from intersession_actors.service.callers import AccessSummary, Call
+from intersession_actors.service.pending import Result
+from intersession_actors.service.run_waits import unknown_run
+from intersession_actors.service.service import Service
+from intersession_actors.session.commands import Patch
 from intersession_events.facts import ExchangeReleased, HoldBefore, HoldWithdrawn, Release
 from intersession_events.plain_json import JsonMapping, JsonObject, present
-from intersession_projections.flows import ExchangeSummary, Position, held_value
-from intersession_projections.run_outcomes import held_in
+from intersession_projections.flows.held import held_value
+from intersession_projections.flows.rows import ExchangeSummary, Position
+from intersession_projections.run_outcomes.replies import held_in
 
 _PAGE: Final = 256
 

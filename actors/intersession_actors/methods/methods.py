@@ -7,11 +7,12 @@ from typing import Final, Literal, NamedTuple, overload
 import msgspec
 
 from intersession_actors.answers import AcceptedAnswer, ChatHistoryAnswer, RunAnswer
-from intersession_actors.config import OperatorScope
-from intersession_actors.debugger import VERBS, View
+from intersession_actors.config.host import OperatorScope
+from intersession_actors.debugger.verbs.verbs import VERBS
+from intersession_actors.debugger.view import View
 from intersession_actors.errors import ToolRefused, not_on_a_loop
-from intersession_actors.forking import ForkDoor
-from intersession_actors.host import ABOUT, DoorThreads, LimitedLane
+from intersession_actors.forking.door import ForkDoor
+from intersession_actors.host.door_threads import ABOUT, DoorThreads, LimitedLane
 from intersession_actors.methods.about import GatewayAbout, GatewayImport
 from intersession_actors.methods.debug import GatewayDebug
 from intersession_actors.methods.erasing import GatewayErase
@@ -23,22 +24,14 @@ from intersession_actors.methods.runs import GatewayRuns
 from intersession_actors.methods.sessions import GatewaySessions
 from intersession_actors.methods.targets import Targets
 from intersession_actors.methods.terms import in_terms_of_methods
-from intersession_actors.service import (
-    OPERATOR,
-    AccessSummary,
-    Call,
-    Caller,
-    Imports,
-    Pending,
-    Result,
-    RunDoor,
-    Service,
-    TargetRefused,
-    afinished,
-    finished,
-)
+from intersession_actors.service.callers import OPERATOR, AccessSummary, Call, Caller
+from intersession_actors.service.imports import Imports
+from intersession_actors.service.pending import Pending, Result, afinished, finished
+from intersession_actors.service.resolve import TargetRefused
+from intersession_actors.service.run_waits import RunDoor
+from intersession_actors.service.service import Service
 from intersession_events.plain_json import JsonMapping, JsonValue
-from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.run_outcomes.outcome import RunOutcome
 
 Given = JsonMapping | None
 """Parameters; none are an empty object."""

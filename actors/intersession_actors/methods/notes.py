@@ -1,15 +1,18 @@
 """The method `notes.pin`: what somebody who looks at a run writes beside it, as an event of the log."""
 
-from intersession_actors.debugger import View
-from intersession_actors.gate import invalid
+from intersession_actors.debugger.view import View
+from intersession_actors.gate.values import invalid
 from intersession_actors.methods.debug import view_of
 from intersession_actors.methods.params import NoteParams
-from intersession_actors.service import Call, Result, Service, read_arguments
+from intersession_actors.service.arguments import read_arguments
+from intersession_actors.service.callers import Call
+from intersession_actors.service.pending import Result
+from intersession_actors.service.service import Service
 from intersession_events.facts import NotePinned
 from intersession_events.ids import notes_stream
-from intersession_events.log import ANY_VERSION, Draft, StreamAppend
+from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_events.plain_json import JsonMapping
-from intersession_projections.places import flow_id, flow_sessions
+from intersession_projections.places.runs_named import flow_id, flow_sessions
 
 
 class GatewayNotes:

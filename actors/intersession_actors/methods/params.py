@@ -9,21 +9,21 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from intersession_actors import gate
-from intersession_actors.agents import ScriptLine
+from intersession_actors.agents.script import ScriptLine
+from intersession_actors.gate import limits
 from intersession_events.facts import EditKind, HoldBefore, Release, ready
 from intersession_events.plain_json import JsonValue
 
 Busy = Literal["queue", "reject", "interrupt"]
 """What happens to a message for a session that is busy (GATE-4)."""
 
-MAX_WAIT_MS = gate.WAIT.most * 1000
+MAX_WAIT_MS = limits.WAIT.most * 1000
 """A day: the longest wait that a call can ask for."""
 
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=MAX_WAIT_MS)]
 Limit = Annotated[int, msgspec.Meta(ge=1, le=2**53 - 1)]
 Some = msgspec.Meta(min_length=1)
-IdempotencyKey = Annotated[str, msgspec.Meta(min_length=1, max_length=gate.IDENTITY.most)]
+IdempotencyKey = Annotated[str, msgspec.Meta(min_length=1, max_length=limits.IDENTITY.most)]
 
 
 class Params(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -46,7 +46,7 @@ class HealthParams(Params, frozen=True, kw_only=True):
 class StatusParams(HealthParams, frozen=True, kw_only=True):
     """`status`. `at` is a place: what stood there, in place of how the system is now."""
 
-    at: int | float | gate.PlaceText | None = None
+    at: int | float | limits.PlaceText | None = None
 
 
 @ready
@@ -57,42 +57,42 @@ class AgentParams(Params, frozen=True, kw_only=True):
     there is none the call is refused, unless `bestEffortDeliver`.
     """
 
-    message: gate.MessageText
+    message: limits.MessageText
     idempotency_key: IdempotencyKey
-    session_key: gate.KeyText | None = None
-    session_id: gate.KeyText | None = None
-    agent_id: gate.AgentId | None = None
-    thinking: gate.Name | None = None
+    session_key: limits.KeyText | None = None
+    session_id: limits.KeyText | None = None
+    agent_id: limits.AgentId | None = None
+    thinking: limits.Name | None = None
     deliver: bool = False
     best_effort_deliver: bool = False
-    channel: gate.Identity | None = None
-    to: gate.Identity | None = None
-    account_id: gate.Identity | None = None
-    thread_id: gate.Identity | None = None
-    reply_channel: gate.Identity | None = None
-    reply_to: gate.Identity | None = None
-    reply_account_id: gate.Identity | None = None
-    timeout: Annotated[int, msgspec.Meta(ge=0, le=gate.RUN_TIME.most)] | None = None
-    extra_system_prompt: gate.MessageText | None = None
-    label: gate.GatewayLabel | None = None
+    channel: limits.Identity | None = None
+    to: limits.Identity | None = None
+    account_id: limits.Identity | None = None
+    thread_id: limits.Identity | None = None
+    reply_channel: limits.Identity | None = None
+    reply_to: limits.Identity | None = None
+    reply_account_id: limits.Identity | None = None
+    timeout: Annotated[int, msgspec.Meta(ge=0, le=limits.RUN_TIME.most)] | None = None
+    extra_system_prompt: limits.MessageText | None = None
+    label: limits.GatewayLabel | None = None
     busy: Busy = "queue"
     attachments: tuple[JsonValue, ...] = ()
-    lane: gate.Identity | None = None
-    group_id: gate.Identity | None = None
-    group_channel: gate.Identity | None = None
-    group_space: gate.Identity | None = None
+    lane: limits.Identity | None = None
+    group_id: limits.Identity | None = None
+    group_channel: limits.Identity | None = None
+    group_space: limits.Identity | None = None
 
 
 @ready
 class ChatSendParams(Params, frozen=True, kw_only=True):
     """`chat.send`."""
 
-    session_key: gate.KeyText
-    message: gate.MessageText
+    session_key: limits.KeyText
+    message: limits.MessageText
     idempotency_key: IdempotencyKey
-    thinking: gate.Name | None = None
+    thinking: limits.Name | None = None
     deliver: bool = False
-    timeout_ms: Annotated[int, msgspec.Meta(ge=0, le=gate.RUN_TIME.most * 1000)] | None = None
+    timeout_ms: Annotated[int, msgspec.Meta(ge=0, le=limits.RUN_TIME.most * 1000)] | None = None
     busy: Busy = "queue"
     attachments: tuple[JsonValue, ...] = ()
 
@@ -101,7 +101,7 @@ class ChatSendParams(Params, frozen=True, kw_only=True):
 class WaitParams(Params, frozen=True, kw_only=True):
     """`agent.wait`."""
 
-    run_id: gate.RunText
+    run_id: limits.RunText
     timeout_ms: Milliseconds = 30_000
 
 
@@ -109,15 +109,15 @@ class WaitParams(Params, frozen=True, kw_only=True):
 class ChatAbortParams(Params, frozen=True, kw_only=True):
     """`chat.abort`: a run, or all that runs or waits in the session."""
 
-    session_key: gate.KeyText
-    run_id: gate.RunText | None = None
+    session_key: limits.KeyText
+    run_id: limits.RunText | None = None
 
 
 @ready
 class RetryParams(Params, frozen=True, kw_only=True):
     """`runs.retry`: a run that failed."""
 
-    run_id: gate.RunText
+    run_id: limits.RunText
 
 
 @ready
@@ -131,8 +131,8 @@ class HeldParams(Params, frozen=True, kw_only=True):
 class HoldParams(Params, frozen=True, kw_only=True):
     """`exchanges.hold`: a run of an exchange, or a session whose exchanges are all held."""
 
-    run_id: gate.RunText | None = None
-    session_key: gate.KeyText | None = None
+    run_id: limits.RunText | None = None
+    session_key: limits.KeyText | None = None
     before: HoldBefore = "next"
 
 
@@ -140,11 +140,11 @@ class HoldParams(Params, frozen=True, kw_only=True):
 class ReleaseParams(Params, frozen=True, kw_only=True):
     """`exchanges.release`: what is held of a run's exchange, or of a session's exchanges. A `text` goes on in its place."""
 
-    run_id: gate.RunText | None = None
-    session_key: gate.KeyText | None = None
+    run_id: limits.RunText | None = None
+    session_key: limits.KeyText | None = None
     action: Release = "go_on"
-    text: gate.MessageText | None = None
-    hold_id: gate.Identity | None = None
+    text: limits.MessageText | None = None
+    hold_id: limits.Identity | None = None
     for_good: bool = False
 
 
@@ -153,9 +153,9 @@ class EditGiven(Params, frozen=True, kw_only=True):
     """What is otherwise in a fork: `kind`, with the `key` that it is about and the `value` that it has now (FORK-4)."""
 
     kind: EditKind
-    key: gate.Identity = ""
-    value: gate.MessageText = ""
-    place: gate.PlaceText = ""
+    key: limits.Identity = ""
+    value: limits.MessageText = ""
+    place: limits.PlaceText = ""
 
 
 @ready
@@ -163,7 +163,7 @@ class ScriptGiven(Params, frozen=True, kw_only=True):
     """An agent that answers from a script: replies, or lines of `{session?, step?, turn?, reply}`; each is used once."""
 
     script: Annotated[
-        tuple[gate.MessageText | ScriptLine, ...], msgspec.Meta(min_length=1, max_length=gate.SCRIPT.most)
+        tuple[limits.MessageText | ScriptLine, ...], msgspec.Meta(min_length=1, max_length=limits.SCRIPT.most)
     ]
 
 
@@ -175,11 +175,11 @@ class ForkParams(Params, frozen=True, kw_only=True):
     else the answer waits `timeoutMs` for how it comes out, and the fork goes on after that.
     """
 
-    run: gate.PlaceText
-    at: gate.PlaceText | int | None = None
-    edits: Annotated[tuple[EditGiven, ...], msgspec.Meta(max_length=gate.EDITS.most)] = ()
+    run: limits.PlaceText
+    at: limits.PlaceText | int | None = None
+    edits: Annotated[tuple[EditGiven, ...], msgspec.Meta(max_length=limits.EDITS.most)] = ()
     agents: Annotated[
-        dict[gate.Identity, gate.Identity | ScriptGiven], msgspec.Meta(max_length=gate.EDITS.most)
+        dict[limits.Identity, limits.Identity | ScriptGiven], msgspec.Meta(max_length=limits.EDITS.most)
     ] = msgspec.field(default_factory=dict[str, str | ScriptGiven])
     on_divergence: Literal["stop", "live"] = "stop"
     loose: bool = False
@@ -191,21 +191,21 @@ class ForkParams(Params, frozen=True, kw_only=True):
 class ForksParams(Params, frozen=True, kw_only=True):
     """`forks.list`: all, or those of a run."""
 
-    run: gate.PlaceText | None = None
+    run: limits.PlaceText | None = None
 
 
 @ready
 class RemoveForkParams(Params, frozen=True, kw_only=True):
     """`forks.remove`: a fork by its id, or the beginning of it."""
 
-    fork: gate.Identity
+    fork: limits.Identity
 
 
 @ready
 class ChatHistoryParams(Params, frozen=True, kw_only=True):
     """`chat.history`: uncut."""
 
-    session_key: gate.KeyText
+    session_key: limits.KeyText
     limit: Limit | None = None
 
 
@@ -213,8 +213,8 @@ class ChatHistoryParams(Params, frozen=True, kw_only=True):
 class ChatInjectParams(Params, frozen=True, kw_only=True):
     """`chat.inject`: an assistant message that no run made."""
 
-    session_key: gate.KeyText
-    message: Annotated[gate.MessageText, Some]
+    session_key: limits.KeyText
+    message: Annotated[limits.MessageText, Some]
     label: Annotated[str, msgspec.Meta(max_length=100)] | None = None
 
 
@@ -224,10 +224,10 @@ class SessionsListParams(Params, frozen=True, kw_only=True):
 
     limit: Limit | None = None
     active_minutes: Limit | None = None
-    label: gate.GatewayLabel | None = None
-    agent_id: gate.AgentId | None = None
-    search: gate.SearchText | None = None
-    spawned_by: gate.KeyText | None = None
+    label: limits.GatewayLabel | None = None
+    agent_id: limits.AgentId | None = None
+    search: limits.SearchText | None = None
+    spawned_by: limits.KeyText | None = None
     include_derived_titles: bool = False
     include_last_message: bool = False
     include_global: bool = False
@@ -238,7 +238,9 @@ class SessionsListParams(Params, frozen=True, kw_only=True):
 class PreviewParams(Params, frozen=True, kw_only=True):
     """`sessions.preview`: the last messages of at most 64 sessions, each cut at `maxChars` characters."""
 
-    keys: Annotated[tuple[Annotated[gate.KeyText, Some], ...], msgspec.Meta(max_length=gate.PREVIEWS.most)]
+    keys: Annotated[
+        tuple[Annotated[limits.KeyText, Some], ...], msgspec.Meta(max_length=limits.PREVIEWS.most)
+    ]
     limit: Limit = 12
     max_chars: Annotated[int, msgspec.Meta(ge=20, le=2**53 - 1)] = 240
 
@@ -247,11 +249,11 @@ class PreviewParams(Params, frozen=True, kw_only=True):
 class ResolveParams(Params, frozen=True, kw_only=True):
     """`sessions.resolve`: exactly one of the first three."""
 
-    key: gate.KeyText | None = None
-    session_id: gate.KeyText | None = None
-    label: gate.GatewayLabel | None = None
-    agent_id: gate.AgentId | None = None
-    spawned_by: gate.KeyText | None = None
+    key: limits.KeyText | None = None
+    session_id: limits.KeyText | None = None
+    label: limits.GatewayLabel | None = None
+    agent_id: limits.AgentId | None = None
+    spawned_by: limits.KeyText | None = None
     include_global: bool = False
     include_unknown: bool = False
 
@@ -260,17 +262,17 @@ class ResolveParams(Params, frozen=True, kw_only=True):
 class PatchParams(Params, frozen=True, kw_only=True):
     """`sessions.patch`: null clears. What is not here can't be patched, lineage above all (GATE-2)."""
 
-    key: gate.KeyText
+    key: limits.KeyText
     send_policy: Literal["allow", "deny"] | None = None
-    label: gate.GatewayLabel | None = None
-    model: Annotated[gate.Name, Some] | None = None
-    thinking_level: Annotated[gate.Name, Some] | None = None
-    verbose_level: Annotated[gate.Name, Some] | None = None
+    label: limits.GatewayLabel | None = None
+    model: Annotated[limits.Name, Some] | None = None
+    thinking_level: Annotated[limits.Name, Some] | None = None
+    verbose_level: Annotated[limits.Name, Some] | None = None
     reasoning_level: Literal["off", "on", "stream"] | None = None
     elevated_level: Literal["off", "on", "ask", "full"] | None = None
     response_usage: Literal["off", "on", "tokens", "full"] | None = None
     group_activation: Literal["mention", "always"] | None = None
-    display_name: Annotated[gate.Name, Some] | None = None
+    display_name: Annotated[limits.Name, Some] | None = None
 
 
 @ready
@@ -281,9 +283,9 @@ class EraseParams(Params, frozen=True, kw_only=True):
     given up.
     """
 
-    key: gate.KeyText
-    message_ids: Annotated[tuple[Annotated[gate.Identity, Some], ...], msgspec.Meta(max_length=1000)] = ()
-    reason: gate.MessageText = ""
+    key: limits.KeyText
+    message_ids: Annotated[tuple[Annotated[limits.Identity, Some], ...], msgspec.Meta(max_length=1000)] = ()
+    reason: limits.MessageText = ""
     unsent: Literal["refuse", "giveUp"] = "refuse"
 
 
@@ -291,7 +293,7 @@ class EraseParams(Params, frozen=True, kw_only=True):
 class DeleteParams(Params, frozen=True, kw_only=True):
     """`sessions.delete`."""
 
-    key: gate.KeyText
+    key: limits.KeyText
     delete_transcript: bool = True
     emit_lifecycle_hooks: bool = True
 
@@ -300,7 +302,7 @@ class DeleteParams(Params, frozen=True, kw_only=True):
 class ResetParams(Params, frozen=True, kw_only=True):
     """`sessions.reset`."""
 
-    key: gate.KeyText
+    key: limits.KeyText
     reason: Literal["new", "reset"] = "reset"
 
 
@@ -308,37 +310,37 @@ class ResetParams(Params, frozen=True, kw_only=True):
 class SendParams(Params, frozen=True, kw_only=True):
     """`send`: a text to a channel, in the name of a session."""
 
-    channel: Annotated[gate.Identity, Some]
-    to: Annotated[gate.Identity, Some]
-    message: gate.MessageText
+    channel: Annotated[limits.Identity, Some]
+    to: Annotated[limits.Identity, Some]
+    message: limits.MessageText
     idempotency_key: IdempotencyKey
-    session_key: gate.KeyText | None = None
-    account_id: gate.Identity | None = None
-    thread_id: gate.Identity | None = None
+    session_key: limits.KeyText | None = None
+    account_id: limits.Identity | None = None
+    thread_id: limits.Identity | None = None
 
 
 @ready
 class DeliveryRetryParams(Params, frozen=True, kw_only=True):
     """`deliveries.retry`: a text that is to be delivered after all, or all that failed, of one channel where it is named."""
 
-    delivery_id: Annotated[gate.Identity, Some] | None = None
+    delivery_id: Annotated[limits.Identity, Some] | None = None
     failed: bool = False
-    channel: Annotated[gate.Identity, Some] | None = None
+    channel: Annotated[limits.Identity, Some] | None = None
 
 
 @ready
 class IdentityParams(Params, frozen=True, kw_only=True):
     """`agent.identity.get`: of an agent, or of the agent of a session; else of the default one."""
 
-    agent_id: gate.AgentId | None = None
-    session_key: gate.KeyText | None = None
+    agent_id: limits.AgentId | None = None
+    session_key: limits.KeyText | None = None
 
 
 @ready
 class ImportParams(Params, frozen=True, kw_only=True):
     """`import.openclaw`: the whole path of a state directory, and what becomes of sessions whose keys the log has."""
 
-    directory: Annotated[str, msgspec.Meta(min_length=1, max_length=gate.PATH.most)]
+    directory: Annotated[str, msgspec.Meta(min_length=1, max_length=limits.PATH.most)]
     on_taken: Literal["beside", "refuse"] = "beside"
 
 
@@ -346,6 +348,6 @@ class ImportParams(Params, frozen=True, kw_only=True):
 class NoteParams(Params, frozen=True, kw_only=True):
     """`notes.pin`: a run, the place of the note (the head), and what it says."""
 
-    run: gate.PlaceText
-    text: gate.MessageText
-    at: gate.PlaceText | int | None = None
+    run: limits.PlaceText
+    text: limits.MessageText
+    at: limits.PlaceText | int | None = None

@@ -3,25 +3,20 @@
 from msgspec.structs import replace
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gate import invalid
+from intersession_actors.gate.values import invalid
 from intersession_actors.methods.params import RetryParams
 from intersession_actors.methods.targets import Targets
-from intersession_actors.service import (
-    OPERATOR,
-    AskedRun,
-    Call,
-    Result,
-    Service,
-    ask_session,
-    read_arguments,
-    reserving,
-    unknown_run,
-)
-from intersession_actors.session import Enqueue
+from intersession_actors.service.arguments import read_arguments
+from intersession_actors.service.asking import AskedRun, ask_session, reserving
+from intersession_actors.service.callers import OPERATOR, Call
+from intersession_actors.service.pending import Result
+from intersession_actors.service.run_waits import unknown_run
+from intersession_actors.service.service import Service
+from intersession_actors.session.commands import Enqueue
 from intersession_events import ids
 from intersession_events.facts import ERASED, Message, RunQueued, text_of
 from intersession_events.plain_json import JsonMapping
-from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.run_outcomes.outcome import RunOutcome
 from intersession_projections.said import Messages
 
 

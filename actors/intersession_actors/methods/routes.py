@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.service import Call, Service, route_of
+from intersession_actors.service.callers import Call
+from intersession_actors.service.deliveries import route_of
+from intersession_actors.service.service import Service
 from intersession_events.facts import Route
-from intersession_events.keys import SessionKey
+from intersession_events.keys.key import SessionKey
 
 
 class Routes:

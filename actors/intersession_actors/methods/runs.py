@@ -5,8 +5,8 @@ from typing import Final
 import msgspec
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gate import invalid
-from intersession_actors.host import DoorThreads
+from intersession_actors.gate.values import invalid
+from intersession_actors.host.door_threads import DoorThreads
 from intersession_actors.methods.params import (
     MAX_WAIT_MS,
     AgentParams,
@@ -17,32 +17,29 @@ from intersession_actors.methods.params import (
 )
 from intersession_actors.methods.routes import Routes
 from intersession_actors.methods.targets import Targets
-from intersession_actors.policy import THINKING_LEVELS
-from intersession_actors.service import (
+from intersession_actors.policy.spawning import THINKING_LEVELS
+from intersession_actors.service.arguments import read_arguments
+from intersession_actors.service.asking import (
     AskedRun,
-    Call,
     Origin,
-    Pending,
-    Result,
-    RunDoor,
-    Service,
-    afinished,
     ask_session,
     digest_of,
     key_conflict,
-    read_arguments,
     reserving,
-    route_of,
     run_id_of,
-    unknown_run,
 )
-from intersession_actors.session import Abort, Enqueue, message_for
+from intersession_actors.service.callers import Call
+from intersession_actors.service.deliveries import route_of
+from intersession_actors.service.pending import Pending, Result, afinished
+from intersession_actors.service.run_waits import RunDoor, unknown_run
+from intersession_actors.service.service import Service
+from intersession_actors.session.commands import Abort, Enqueue, message_for
 from intersession_events import ids
 from intersession_events.facts import Route, RunAborted, RunQueued, SessionPatched
-from intersession_events.keys import SessionKey
+from intersession_events.keys.key import SessionKey
 from intersession_events.plain_json import JsonMapping, JsonValue
-from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.sessions import SessionRow
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.sessions.row import SessionRow
 
 STOP_WORDS: Final = frozenset({"stop", "abort", "/stop", "/abort"})
 """A `chat.send` that is nothing but one of these stops what runs, as in the original."""

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from intersession_actors.errors import UNREADABLE, ToolRefused
-from intersession_actors.gate import invalid
+from intersession_actors.gate.values import invalid
 from intersession_actors.methods.params import (
     ChatHistoryParams,
     ChatInjectParams,
@@ -18,25 +18,21 @@ from intersession_actors.methods.params import (
     SessionsListParams,
 )
 from intersession_actors.methods.targets import Targets
-from intersession_actors.policy import THINKING_LEVELS, find_model, model_names, not_visible, reckon
-from intersession_actors.service import (
-    Call,
-    Resolved,
-    Result,
-    Service,
-    TargetRefused,
-    ask_session,
-    asked_within,
-    bounded,
-    digest_of,
-    read_arguments,
-    resolve_label,
-)
-from intersession_actors.session import AddMessage, Archive, Patch, Reset
-from intersession_actors.tools import DEFAULT_LIMIT, MAX_LIMIT, list_sessions
+from intersession_actors.policy.access import not_visible
+from intersession_actors.policy.models import find_model, model_names
+from intersession_actors.policy.spawning import THINKING_LEVELS
+from intersession_actors.policy.windows import reckon
+from intersession_actors.service.arguments import bounded, read_arguments
+from intersession_actors.service.asking import ask_session, asked_within, digest_of
+from intersession_actors.service.callers import Call
+from intersession_actors.service.pending import Result
+from intersession_actors.service.resolve import Resolved, TargetRefused, resolve_label
+from intersession_actors.service.service import Service
+from intersession_actors.session.commands import AddMessage, Archive, Patch, Reset
+from intersession_actors.tools.sessions_list import DEFAULT_LIMIT, MAX_LIMIT, list_sessions
 from intersession_events.facts import Message, Provenance, TextBlock
 from intersession_events.plain_json import JsonMapping, present
-from intersession_projections.sessions import SessionRow
+from intersession_projections.sessions.row import SessionRow
 
 MOST_PREVIEWS: Final = 64
 MOST_PREVIEWED: Final = 50

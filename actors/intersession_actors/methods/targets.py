@@ -3,21 +3,19 @@
 from msgspec.structs import replace
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gate import RUN, invalid
-from intersession_actors.policy import Operation, not_visible
-from intersession_actors.service import (
-    Call,
-    Resolved,
-    Service,
-    TargetRefused,
-    opening,
-    resolve_target,
-    unknown_run,
-)
+from intersession_actors.gate.limits import RUN
+from intersession_actors.gate.values import invalid
+from intersession_actors.policy.access import Operation, not_visible
+from intersession_actors.service.callers import Call
+from intersession_actors.service.openings import opening
+from intersession_actors.service.resolve import Resolved, TargetRefused, resolve_target
+from intersession_actors.service.run_waits import unknown_run
+from intersession_actors.service.service import Service
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import SessionOpened
-from intersession_events.keys import IdReference, KeyReference, LookupMiss, SessionKey
-from intersession_projections.run_outcomes import RunOutcome
+from intersession_events.keys.key import SessionKey
+from intersession_events.keys.references import IdReference, KeyReference, LookupMiss
+from intersession_projections.run_outcomes.outcome import RunOutcome
 
 
 class Targets:

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from intersession_actors.debugger import VERBS
-from intersession_actors.disclosure import Called, Terms, advised
+from intersession_actors.debugger.verbs.verbs import VERBS
+from intersession_actors.disclosure.advice import Called, Terms, advised
 from intersession_actors.errors import ToolRefused
 from intersession_events.plain_json import JsonObject, is_list, is_object
 

@@ -7,9 +7,11 @@ from typing import Final, Literal
 
 import msgspec
 
-from intersession_actors.config import Config, SessionToolsVisibility, Visibility
+from intersession_actors.config.agents import SessionToolsVisibility
+from intersession_actors.config.config import Config
+from intersession_actors.config.tools import Visibility
 from intersession_actors.errors import Denial, Known, Question
-from intersession_events.keys import SessionKey
+from intersession_events.keys.key import SessionKey
 
 Operation = Literal["list", "history", "send", "spawn", "status", "search"]
 

@@ -1,6 +1,7 @@
 """Which models can be asked for, and which one a text means. Pure (SPAWN-4, GATE-2)."""
 
-from intersession_actors.config import Config, ModelChoice
+from intersession_actors.config.config import Config
+from intersession_actors.config.settings import ModelChoice
 from intersession_events.plain_json import JsonList, is_list, is_object
 
 

@@ -5,10 +5,10 @@ from typing import Final, Literal
 
 import msgspec
 
-from intersession_actors.config import SendAction, SendMatch, SendRule
+from intersession_actors.config.session import SendAction, SendMatch, SendRule
 from intersession_actors.errors import Judgement, Known, Question
 from intersession_events.facts import ChatType, LoopEnd
-from intersession_events.keys import SessionKey
+from intersession_events.keys.key import SessionKey
 
 _COMMANDS: Final[dict[str, Literal["allow", "deny", "inherit"]]] = {
     "/send on": "allow",

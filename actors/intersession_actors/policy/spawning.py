@@ -5,7 +5,8 @@ from typing import Final, Literal, get_args
 
 import msgspec
 
-from intersession_actors.config import Config, ThinkingLevel, milliseconds, primary_of
+from intersession_actors.config.config import Config
+from intersession_actors.config.settings import ThinkingLevel, milliseconds, primary_of
 from intersession_actors.errors import (
     Denial,
     Judgement,
@@ -19,7 +20,8 @@ from intersession_actors.policy.access import Requester, may_act_for
 from intersession_actors.policy.models import find_model, model_names
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import ready
-from intersession_events.keys import SessionKey, parse_agent_id
+from intersession_events.keys.key import SessionKey
+from intersession_events.keys.references import parse_agent_id
 
 THINKING_LEVELS: Final[tuple[ThinkingLevel, ...]] = get_args(ThinkingLevel)
 

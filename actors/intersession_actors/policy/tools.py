@@ -3,15 +3,9 @@
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from intersession_actors.config import (
-    SESSION_TOOLS,
-    AgentTools,
-    Config,
-    ToolProfile,
-    ToolRules,
-    ToolSettings,
-    names_tool,
-)
+from intersession_actors.config.config import Config
+from intersession_actors.config.settings import ToolRules
+from intersession_actors.config.tools import SESSION_TOOLS, AgentTools, ToolProfile, ToolSettings, names_tool
 from intersession_actors.errors import Denial, Known, Question
 from intersession_actors.policy.access import Requester
 

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_actors.config import Config
+from intersession_actors.config.config import Config
 from intersession_actors.policy.models import find_model
 from intersession_events.facts import ready
 from intersession_events.plain_json import JsonList, JsonObject, JsonValue, is_list, is_object

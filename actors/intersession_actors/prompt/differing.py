@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_actors.disclosure import redact_text
+from intersession_actors.disclosure.redaction import redact_text
 from intersession_actors.prompt.meaning import message_meaning, text_meaning, tool_meaning
 from intersession_actors.prompt.transcript import RunContext
 from intersession_events.facts import Message, OtherBlock, TextBlock, ThinkingBlock, ToolCallBlock

@@ -15,7 +15,7 @@ from intersession_actors.prompt.instructions import told_by
 from intersession_actors.prompt.window import Earlier, Transcript, Window, nothing_earlier
 from intersession_events import facts
 from intersession_events.errors import CorruptEvent
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 _ENCODER = msgspec.json.Encoder(order="sorted")
 

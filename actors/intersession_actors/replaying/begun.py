@@ -4,12 +4,15 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from intersession_actors.holding import HELD
+from intersession_actors.holding.standing import HELD
 from intersession_actors.replaying.part import Part, read_until
-from intersession_actors.session import SHAPE, Session, session_in
+from intersession_actors.session.folding import SHAPE, session_in
+from intersession_actors.session.state import Session
 from intersession_events.facts import run_named
-from intersession_events.log import Log, Recorded, Snapshot
-from intersession_projections.run_outcomes import Runs
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.states import Snapshot
+from intersession_projections.run_outcomes.runs import Runs
 
 
 class Begun(NamedTuple):

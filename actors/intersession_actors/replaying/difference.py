@@ -6,9 +6,9 @@ from typing import Final, TypedDict
 import msgspec
 
 from intersession_events import facts
-from intersession_events.log import Draft, Recorded
+from intersession_events.log.recorded import Draft, Recorded
 from intersession_events.plain_json import JsonValue, is_list_like, is_object
-from intersession_projections.wording import words_in
+from intersession_projections.wording.events import words_in
 
 _SHORT: Final = 80
 

@@ -17,15 +17,10 @@ from intersession_actors.replaying.difference import (
     undecided,
 )
 from intersession_actors.replaying.recording import MANAGED, Recording
-from intersession_actors.replaying.redeciding import (
-    Place,
-    Redecided,
-    is_as_recorded,
-    is_begun_with_another,
-    redecided,
-)
+from intersession_actors.replaying.redeciding.deciding_again import Redecided, is_as_recorded, redecided
+from intersession_actors.replaying.redeciding.sources import Place, is_begun_with_another
 from intersession_events import facts
-from intersession_events.log import Draft, Recorded
+from intersession_events.log.recorded import Draft, Recorded
 
 Progress = Callable[[int, int], None]
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from intersession_events.log import Log, Recorded
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
 
 _FEW: Final = 16
 _PAGE: Final = 250

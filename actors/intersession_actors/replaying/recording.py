@@ -6,15 +6,15 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Final
 
-from intersession_actors.exchange import fixed_by
+from intersession_actors.exchange.fixed import fixed_by
 from intersession_actors.replaying.begun import Begins
-from intersession_actors.replaying.redeciding import Place, Sources
+from intersession_actors.replaying.redeciding.sources import Place, Sources
 from intersession_actors.replaying.settings import RecordedSettings
 from intersession_events import facts
 from intersession_events.errors import CorruptEvent
 from intersession_events.facts import encode
 from intersession_events.ids import event_id
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 _POSITION: Final = attrgetter("position")
 

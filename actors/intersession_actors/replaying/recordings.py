@@ -5,18 +5,21 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from intersession_actors.replaying.begun import MARGIN, Begun, begun_before
-from intersession_actors.replaying.exported import Kept, line_of, lines_of
+from intersession_actors.replaying.exported.kept import Kept, line_of, lines_of
 from intersession_actors.replaying.part import Part, read_until
 from intersession_actors.replaying.recording import MANAGED, Recording
-from intersession_actors.replaying.redeciding import Place, erased_by
+from intersession_actors.replaying.redeciding.sources import Place, erased_by
 from intersession_actors.replaying.settings import RecordedSettings
 from intersession_events.facts import ConfigLoaded, DeliveryDecided, ExchangeAccepted, ForkEdited, LogOpened
 from intersession_events.ids import delivery_stream, session_stream
-from intersession_events.log import Log, Recorded, StreamPart, erased_stream
+from intersession_events.log.erasing import erased_stream
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded, StreamPart
 from intersession_events.machine import private_file
-from intersession_projections.flows import Flows
-from intersession_projections.places import Flow, flow_id, read_flow
-from intersession_projections.run_outcomes import Runs
+from intersession_projections.flows.flows import Flows
+from intersession_projections.places.located import read_flow
+from intersession_projections.places.runs_named import Flow, flow_id
+from intersession_projections.run_outcomes.runs import Runs
 
 # Most events of the stream are checkpoints: one by one they would be a long way.
 _OF_LOG: Final = (

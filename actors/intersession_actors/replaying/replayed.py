@@ -7,16 +7,17 @@ from typing import Final, TypedDict
 import msgspec
 
 from intersession_actors.replaying.difference import Difference
-from intersession_actors.replaying.exported import Kept, Line, recorded_in
+from intersession_actors.replaying.exported.kept import Kept, Line, recorded_in
 from intersession_actors.replaying.judging import Judging, Progress
 from intersession_actors.replaying.recording import Recording
 from intersession_actors.replaying.recordings import Recordings
 from intersession_actors.replaying.settings import RecordedSettings
 from intersession_events import facts
 from intersession_events.errors import CorruptEvent
-from intersession_events.log import Log, Recorded
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
 from intersession_events.machine import read_at_most, sealed
-from intersession_projections.places import Flow, flow_id
+from intersession_projections.places.runs_named import Flow, flow_id
 
 MOST_BYTES: Final = 268_435_456
 """So much is read of a recording: no run has as many words."""

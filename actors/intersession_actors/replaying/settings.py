@@ -6,9 +6,9 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.config import Config
+from intersession_actors.config.config import Config
 from intersession_events.facts import ConfigLoaded, ForkEdit, ForkEdited
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_events.plain_json import JsonObject
 
 _READ: Final = frozenset({"session", "tools", "agents", "runs", "deliveries"})

@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from typing import Final
 
-from intersession_actors.gate import IDENTITY, callable_of, checked, invalid
+from intersession_actors.gate.limits import IDENTITY
+from intersession_actors.gate.shapes import callable_of
+from intersession_actors.gate.texts import checked
+from intersession_actors.gate.values import invalid
 from intersession_actors.runtime.clock import Clock
 from intersession_actors.runtime.runtime import Runtime
 

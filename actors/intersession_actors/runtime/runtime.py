@@ -12,7 +12,7 @@ from intersession_actors.runtime.inbox import Inbox, Mail
 from intersession_actors.runtime.reply import ReplyFuture, handled_here
 from intersession_actors.runtime.threads import MachineThreads, Threads
 from intersession_events.errors import IntersessionError
-from intersession_events.log import Log
+from intersession_events.log.log import Log
 from intersession_events.machine import machine_entropy, random_id
 
 

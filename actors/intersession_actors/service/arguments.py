@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple, TypeVar, get_args, get_origin, ge
 import msgspec
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gate import flaw_of, invalid, plain
+from intersession_actors.gate.values import flaw_of, invalid, plain
 from intersession_events.plain_json import JsonMapping, JsonObject
 
 A = TypeVar("A", bound=msgspec.Struct)

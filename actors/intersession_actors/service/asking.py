@@ -9,14 +9,15 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from intersession_actors.chains import Cause, current_cause
+from intersession_actors.chains.cause import Cause, current_cause
 from intersession_actors.errors import Judgement, LimitReached, ToolRefused
-from intersession_actors.policy import CarryOn, Chain, Tripped, begun, check_hop, one_hop_on
-from intersession_actors.runtime import Threads
+from intersession_actors.policy.chain import CarryOn, Chain, Tripped, begun, check_hop, one_hop_on
+from intersession_actors.runtime.threads import Threads
 from intersession_actors.service.callers import Call, Caller
 from intersession_actors.service.pending import Pending, Result
 from intersession_actors.service.service import Service
-from intersession_actors.streams import Accepted, Asked, AskedOfFlow, BeginsFlow, Refused
+from intersession_actors.streams.commands import Asked, AskedOfFlow, BeginsFlow
+from intersession_actors.streams.outcomes import Accepted, Refused
 from intersession_events import ids
 from intersession_events.facts import Budget, Provenance, SendRefused
 

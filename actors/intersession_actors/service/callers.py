@@ -5,10 +5,18 @@ from typing import Final
 import msgspec
 
 from intersession_actors.errors import Judgement, ToolRefused
-from intersession_actors.gate import DENIED, storable
-from intersession_actors.policy import Requester, SeeSession, Sight, may_act_as, may_act_for, not_visible
+from intersession_actors.gate.limits import DENIED
+from intersession_actors.gate.values import storable
+from intersession_actors.policy.access import (
+    Requester,
+    SeeSession,
+    Sight,
+    may_act_as,
+    may_act_for,
+    not_visible,
+)
 from intersession_events.facts import Budget
-from intersession_events.keys import SessionKey
+from intersession_events.keys.key import SessionKey
 
 EVERY: Final = "*"
 

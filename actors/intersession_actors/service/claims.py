@@ -1,11 +1,11 @@
 """Checks the session that a caller over the network says it is, for every door that takes such a claim (VIS-6)."""
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.policy import not_visible
+from intersession_actors.policy.access import not_visible
 from intersession_actors.service.callers import AccessSummary, Caller
 from intersession_actors.service.resolve import resolve_target
 from intersession_actors.service.service import Service
-from intersession_events.keys import SessionKey
+from intersession_events.keys.key import SessionKey
 from intersession_events.plain_json import JsonMapping
 
 

@@ -4,13 +4,14 @@ import msgspec
 
 from intersession_actors.service.asking import COMMIT_TIMEOUT_S, key_conflict
 from intersession_actors.service.service import Service
-from intersession_actors.streams import StepTaken, into_outbox
+from intersession_actors.streams.commands import StepTaken
+from intersession_actors.streams.drafting import into_outbox
 from intersession_events import ids
 from intersession_events.errors import AppendConflict
 from intersession_events.facts import Budget, DeliveryDecided, Event, Purpose, Route
-from intersession_events.keys import SessionKey
-from intersession_events.log import StreamAppend
-from intersession_projections.sessions import SessionRow
+from intersession_events.keys.key import SessionKey
+from intersession_events.log.recorded import StreamAppend
+from intersession_projections.sessions.row import SessionRow
 
 
 def route_of(row: SessionRow | None, key: SessionKey) -> Route | None:

@@ -8,9 +8,11 @@ from typing import Final
 
 from intersession_actors.errors import ToolRefused
 from intersession_actors.service.service import Service
-from intersession_actors.session import ReadAgain, take_snapshots
+from intersession_actors.session.commands import ReadAgain
+from intersession_actors.session.snapshots import take_snapshots
 from intersession_events.errors import AppendConflict
-from intersession_events.transcripts.openclaw import ImportReport, OnTaken, import_openclaw
+from intersession_events.transcripts.openclaw.importing import OnTaken, import_openclaw
+from intersession_events.transcripts.openclaw.report import ImportReport
 
 _SESSION: Final = "session:"
 

@@ -8,9 +8,11 @@ from msgspec.structs import replace
 
 from intersession_actors.answers import InboundAnswer
 from intersession_actors.errors import ToolRefused, not_on_a_loop
-from intersession_actors.gate import AgentId, Identity, MessageText, invalid, seconds_of, shown_name
-from intersession_actors.host import DoorThreads
-from intersession_actors.policy import parse_send_command
+from intersession_actors.gate.limits import AgentId, Identity, MessageText
+from intersession_actors.gate.texts import shown_name
+from intersession_actors.gate.values import invalid, seconds_of
+from intersession_actors.host.door_threads import DoorThreads
+from intersession_actors.policy.sending import parse_send_command
 from intersession_actors.service.arguments import read_arguments
 from intersession_actors.service.asking import (
     AskedRun,
@@ -26,12 +28,13 @@ from intersession_actors.service.openings import opening
 from intersession_actors.service.pending import Pending, Result, afinished, finished
 from intersession_actors.service.run_waits import RunDoor
 from intersession_actors.service.service import Service
-from intersession_actors.session import Enqueue, message_for
-from intersession_actors.streams import append_of
+from intersession_actors.session.commands import Enqueue, message_for
+from intersession_actors.streams.drafting import append_of
 from intersession_events import facts, ids
 from intersession_events.errors import InvalidKey
-from intersession_events.keys import SessionKey, parse_agent_id
-from intersession_events.log import StreamAppend
+from intersession_events.keys.key import SessionKey
+from intersession_events.keys.references import parse_agent_id
+from intersession_events.log.recorded import StreamAppend
 from intersession_events.plain_json import JsonMapping, JsonObject
 
 Command = Literal["allow", "deny", "inherit"]

@@ -1,12 +1,12 @@
 """Sessions that a call opens: the target of a message, the chat of a person, the main session that calls."""
 
-from intersession_actors.policy import Requester
+from intersession_actors.policy.access import Requester
 from intersession_actors.service.asking import ask_session
 from intersession_actors.service.service import Service
-from intersession_actors.session import Patch
+from intersession_actors.session.commands import Patch
 from intersession_events.facts import ChatType, OpenedBy, SessionOpened
-from intersession_events.keys import SessionKey
-from intersession_projections.sessions import SessionRow
+from intersession_events.keys.key import SessionKey
+from intersession_projections.sessions.row import SessionRow
 
 
 def opening(

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
-from intersession_actors.host import DoorThreads
-from intersession_actors.runtime import Threads
+from intersession_actors.host.door_threads import DoorThreads
+from intersession_actors.runtime.threads import Threads
 from intersession_events.errors import StoreUnavailable
 from intersession_events.plain_json import JsonObject
 

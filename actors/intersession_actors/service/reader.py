@@ -3,23 +3,30 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from intersession_actors.config import Config
-from intersession_actors.disclosure import advised, redact_raw
+from intersession_actors.config.config import Config
+from intersession_actors.disclosure.advice import advised
+from intersession_actors.disclosure.redaction import redact_raw
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gate import storable
-from intersession_actors.policy import Reach, Requester, Sight, reach_of, sight_of
-from intersession_actors.runtime import Clock
+from intersession_actors.gate.values import storable
+from intersession_actors.policy.access import Reach, Requester, Sight, reach_of, sight_of
+from intersession_actors.runtime.clock import Clock
 from intersession_events.facts import AccessEvent, SessionOpened
-from intersession_events.keys import SessionKey, display
-from intersession_events.log import Log
-from intersession_projections.flows import Flows
-from intersession_projections.full_text import FullText
-from intersession_projections.places import Located, Places, Sees, UnknownPlace, parse_place
+from intersession_events.keys.key import SessionKey
+from intersession_events.keys.references import display
+from intersession_events.log.log import Log
+from intersession_projections.flows.flows import Flows
+from intersession_projections.full_text.index import FullText
+from intersession_projections.places.grammar import UnknownPlace, parse_place
+from intersession_projections.places.located import Located, Places
+from intersession_projections.places.runs_named import Sees
 from intersession_projections.positions import Positions
-from intersession_projections.run_outcomes import Runs
-from intersession_projections.sessions import History, Seen, SessionRow, Sessions
-from intersession_projections.smells import SmellRule
-from intersession_projections.transcripts import file_name
+from intersession_projections.run_outcomes.runs import Runs
+from intersession_projections.sessions.history import History
+from intersession_projections.sessions.list import Sessions
+from intersession_projections.sessions.row import SessionRow
+from intersession_projections.sessions.wanted import Seen
+from intersession_projections.smells.smell import SmellRule
+from intersession_projections.transcripts.files import file_name
 
 Record = Callable[[str | None, AccessEvent], None]
 """Keeps a receipt of what a requester (None: the operator) asked for; never waits (VIS-4)."""

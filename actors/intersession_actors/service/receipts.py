@@ -12,12 +12,14 @@ from typing import Final
 import msgspec
 
 from intersession_actors.errors import Judgement
-from intersession_actors.gate import FILTERS, storable
+from intersession_actors.gate.limits import FILTERS
+from intersession_actors.gate.values import storable
 from intersession_actors.service.callers import AccessSummary, Caller
-from intersession_actors.streams import judgement_record, said_by
+from intersession_actors.streams.judgements import judgement_record, said_by
 from intersession_events import ids
 from intersession_events.facts import AccessEvent, AccessRecorded
-from intersession_events.log import ANY_VERSION, Appends, Draft, Outcome, StreamAppend, Unavailable
+from intersession_events.log.log import Appends
+from intersession_events.log.recorded import ANY_VERSION, Draft, Outcome, StreamAppend, Unavailable
 from intersession_events.plain_json import JsonMapping, JsonValue
 
 logger = logging.getLogger("intersession.store")

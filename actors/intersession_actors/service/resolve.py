@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from intersession_actors.errors import Judgement, RefusalCode, ToolRefused
-from intersession_actors.policy import (
+from intersession_actors.policy.access import (
     Operation,
     Requester,
     SeeSession,
@@ -17,8 +17,9 @@ from intersession_actors.policy import (
 )
 from intersession_actors.service.reader import Reader
 from intersession_events.errors import InvalidKey
-from intersession_events.keys import IdReference, KeyReference, LookupMiss, SessionKey, parse_agent_id
-from intersession_projections.sessions import SessionRow
+from intersession_events.keys.key import SessionKey
+from intersession_events.keys.references import IdReference, KeyReference, LookupMiss, parse_agent_id
+from intersession_projections.sessions.row import SessionRow
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):

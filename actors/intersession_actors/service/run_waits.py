@@ -2,19 +2,21 @@
 
 import msgspec
 
-from intersession_actors.agents import runner_of
+from intersession_actors.agents.runners import runner_of
 from intersession_actors.errors import ToolRefused
-from intersession_actors.exchange import ReleaseExchange, StopAsking
-from intersession_actors.gate import IDENTITY, checked
+from intersession_actors.exchange.commands import ReleaseExchange, StopAsking
+from intersession_actors.gate.limits import IDENTITY
+from intersession_actors.gate.texts import checked
 from intersession_actors.service.asking import ask_flow, ask_session
 from intersession_actors.service.pending import Pending, Result
 from intersession_actors.service.service import Service
-from intersession_actors.session import Abort, ended_again
-from intersession_actors.streams import RunEnded
+from intersession_actors.session.answers import ended_again
+from intersession_actors.session.commands import Abort
+from intersession_actors.streams.commands import RunEnded
 from intersession_events import ids
 from intersession_events.facts import ExchangeHeld
-from intersession_events.log import parts_in
-from intersession_projections.run_outcomes import RunOutcome
+from intersession_events.log.recorded import parts_in
+from intersession_projections.run_outcomes.outcome import RunOutcome
 
 
 class RunDoor:

@@ -5,19 +5,21 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final
 
-from intersession_actors.config import Config
+from intersession_actors.config.config import Config
 from intersession_actors.errors import UNREADABLE, ToolRefused, refused_by
-from intersession_actors.runtime import Clock, Threads
+from intersession_actors.runtime.clock import Clock
+from intersession_actors.runtime.threads import Threads
 from intersession_actors.service.reader import Reader
 from intersession_actors.service.receipts import Receipts
 from intersession_actors.service.supervisor import Supervisor
 from intersession_actors.service.waits import OneAtATime, RunWaits, WaitGraph
-from intersession_actors.streams import World
+from intersession_actors.streams.world import World
 from intersession_events.errors import ForkedStoreError, StoreUnavailable
-from intersession_events.log import HostLog
-from intersession_projections.flows import Flows
-from intersession_projections.run_outcomes import Runs
-from intersession_projections.sessions import Sessions, ThreadBindings
+from intersession_events.log.log import HostLog
+from intersession_projections.flows.flows import Flows
+from intersession_projections.run_outcomes.runs import Runs
+from intersession_projections.sessions.list import Sessions
+from intersession_projections.sessions.threads import ThreadBindings
 
 
 @dataclass(kw_only=True, eq=False)

@@ -11,19 +11,14 @@ from typing import Final, NamedTuple
 import pykka
 
 from intersession_actors.errors import RefusalCode, ToolRefused, refused_by
-from intersession_actors.failures import Reports
-from intersession_actors.runtime import Failure, Handler, InboxFull, Ref, Runtime, RuntimeStopped
-from intersession_actors.streams import (
-    Asked,
-    Command,
-    Failures,
-    OfOneLife,
-    Refused,
-    SessionReadBack,
-    Step,
-    answer,
-    refusal_of,
-)
+from intersession_actors.failures.reports import Reports
+from intersession_actors.runtime.actor import Failure, Handler, Ref
+from intersession_actors.runtime.inbox import InboxFull
+from intersession_actors.runtime.runtime import Runtime, RuntimeStopped
+from intersession_actors.streams.commands import Asked, Command, OfOneLife, SessionReadBack, Step, refusal_of
+from intersession_actors.streams.failures import Failures
+from intersession_actors.streams.outcomes import Refused
+from intersession_actors.streams.owner import answer
 
 
 class Recipe(NamedTuple):

@@ -11,8 +11,8 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Final
 
-from intersession_actors.policy import WaitFor, Waits, judge_wait
-from intersession_actors.runtime import Threads
+from intersession_actors.policy.chain import WaitFor, Waits, judge_wait
+from intersession_actors.runtime.threads import Threads
 from intersession_events.crash_points import crash_point
 from intersession_events.facts import (
     ExchangeClosed,
@@ -22,7 +22,8 @@ from intersession_events.facts import (
     TurnEnded,
     parts_of,
 )
-from intersession_events.log import Follows, Recorded
+from intersession_events.log.log import Follows
+from intersession_events.log.recorded import Recorded
 
 _ANSWERS: Final = TurnEnded | ExchangeReleased | ExchangeClosed
 """Events of an exchange by which the reply of its first run goes on to whoever waits for it, unless it is held (LIVE-1)."""

@@ -6,7 +6,7 @@ log by its first message and put to sleep when it has nothing to do.
 
 import logging
 
-from intersession_actors.config import milliseconds
+from intersession_actors.config.settings import milliseconds
 from intersession_actors.errors import refused_by
 from intersession_actors.session import commands
 from intersession_actors.session.bound_thread import BoundThread
@@ -26,24 +26,15 @@ from intersession_actors.session.memory import Memory
 from intersession_actors.session.next_run import NextRun
 from intersession_actors.session.runs import RunStarter, TurnMaker
 from intersession_actors.session.state import EMPTY, Running, Session, without
-from intersession_actors.streams import (
-    Accepted,
-    Appended,
-    Ask,
-    AttemptDue,
-    Effect,
-    Owner,
-    Refused,
-    Shell,
-    StoreDue,
-    Told,
-    WasRead,
-    World,
-    answer,
-)
+from intersession_actors.streams.commands import Appended, Ask, StoreDue, WasRead
+from intersession_actors.streams.effects import AttemptDue, Effect, Told
+from intersession_actors.streams.outcomes import Accepted, Refused
+from intersession_actors.streams.owner import Owner, answer
+from intersession_actors.streams.shell import Shell
+from intersession_actors.streams.world import World
 from intersession_events import ids
 from intersession_events.errors import AppendConflict
-from intersession_events.log import Folded
+from intersession_events.log.states import Folded
 
 SessionOwner = Owner[Session, commands.SessionCommand]
 logger = logging.getLogger("intersession.actors")

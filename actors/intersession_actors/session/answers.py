@@ -5,15 +5,16 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.agents import Answered, Broke
-from intersession_actors.attachments import blocks_without_contents
-from intersession_actors.policy import counts_use
-from intersession_actors.prompt import is_withheld, visible_text
+from intersession_actors.agents.result import Answered, Broke
+from intersession_actors.attachments.checks import blocks_without_contents
+from intersession_actors.policy.chain import counts_use
+from intersession_actors.prompt.silence import is_withheld, visible_text
 from intersession_actors.session.commands import RunReturned
 from intersession_actors.session.state import Running, Session, is_current
-from intersession_actors.streams import RunEnded, into_outbox
+from intersession_actors.streams.commands import RunEnded
+from intersession_actors.streams.drafting import into_outbox
 from intersession_events import facts, ids
-from intersession_events.log import Draft, Recorded, StreamAppend
+from intersession_events.log.recorded import Draft, Recorded, StreamAppend
 
 MOST_REFUSALS: Final = 6
 """So many attempts of a run may be refused as too long, each given at most half of the one before (CTX-3); then it fails."""

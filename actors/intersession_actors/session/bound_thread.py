@@ -3,7 +3,7 @@
 from intersession_actors.session.commands import Unbind
 from intersession_actors.session.rules import ThreadLeft
 from intersession_actors.session.state import Session
-from intersession_actors.streams import World
+from intersession_actors.streams.world import World
 
 
 class BoundThread:

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 
-from intersession_actors.agents import AgentResult
+from intersession_actors.agents.result import AgentResult
 from intersession_actors.errors import Judgement
-from intersession_actors.prompt import RunContext
+from intersession_actors.prompt.transcript import RunContext
 from intersession_actors.session.folding import Awake
-from intersession_actors.streams import Asked, Command, OfOneLife, Step
+from intersession_actors.streams.commands import Asked, Command, OfOneLife, Step
 from intersession_events import facts
-from intersession_events.log import Folded, StreamAppend
+from intersession_events.log.recorded import StreamAppend
+from intersession_events.log.states import Folded
 
 
 class Enqueue(Step, frozen=True, kw_only=True):

@@ -10,12 +10,16 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from intersession_actors.prompt import NotAtHand, RunContext, TranscriptFold, Window
+from intersession_actors.prompt.fitting import NotAtHand
+from intersession_actors.prompt.transcript import RunContext, TranscriptFold
+from intersession_actors.prompt.window import Window
 from intersession_actors.session.folding import Awake, EarlierMessages, SessionFolding
 from intersession_events import ids
 from intersession_events.errors import CorruptEvent
 from intersession_events.facts import Message
-from intersession_events.log import Folded, ReadsEvents, Recorded
+from intersession_events.log.log import ReadsEvents
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.states import Folded
 
 MOST_OF_ONE: Final = 1024 * 1024
 """How much of the messages of one transcript is kept at hand, in bytes of JSON: more than most models take."""

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from intersession_actors.agents import Answered, Broke
-from intersession_actors.policy import Spent, Verdict, counts_use
+from intersession_actors.agents.result import Answered, Broke
+from intersession_actors.policy.chain import Spent, counts_use
+from intersession_actors.policy.sending import Verdict
 from intersession_actors.session import commands, rules
 from intersession_actors.session.answers import ended_of, has_asker, leads_on
 from intersession_actors.session.bound_thread import BoundThread
@@ -15,21 +16,18 @@ from intersession_actors.session.records import inputs_of, knew_of
 from intersession_actors.session.rules import Circumstances
 from intersession_actors.session.runs import RETURNED, RunStarter
 from intersession_actors.session.state import EMPTY, Session, evolve, without
-from intersession_actors.streams import (
-    Effect,
-    Owner,
-    Plan,
-    Refused,
-    RunEnded,
-    Step,
-    World,
-    record_of,
-    recorded_as,
-)
+from intersession_actors.streams.commands import RunEnded, Step
+from intersession_actors.streams.drafting import recorded_as
+from intersession_actors.streams.effects import Effect
+from intersession_actors.streams.outcomes import Refused
+from intersession_actors.streams.owner import Owner
+from intersession_actors.streams.plan import Plan
+from intersession_actors.streams.records import record_of
+from intersession_actors.streams.world import World
 from intersession_events import facts
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import NotStorable
-from intersession_events.log import Recorded, StreamAppend
+from intersession_events.log.recorded import Recorded, StreamAppend
 
 SessionOwner = Owner[Session, commands.SessionCommand]
 

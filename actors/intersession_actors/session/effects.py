@@ -2,19 +2,18 @@
 
 from collections.abc import Sequence
 
-from intersession_actors.agents import runner_of
-from intersession_actors.chains import CausedBy
-from intersession_actors.failures import FailureKind
-from intersession_actors.prompt import is_withheld
+from intersession_actors.agents.runners import runner_of
+from intersession_actors.chains.cause import CausedBy
+from intersession_actors.failures.failure import FailureKind
+from intersession_actors.prompt.silence import is_withheld
 from intersession_actors.session.answers import ended_of
 from intersession_actors.session.commands import DeadlinePassed, Enqueue, RunReturned, SessionCommand, Unbind
 from intersession_actors.session.state import Running, Session, Waiting
-from intersession_actors.streams import (
+from intersession_actors.streams.commands import ChildGone
+from intersession_actors.streams.effects import (
     AttemptDue,
-    ChildGone,
     DropStopwatch,
     Effect,
-    ForkOf,
     Pass,
     Report,
     Sleep,
@@ -24,8 +23,9 @@ from intersession_actors.streams import (
     TellSession,
     Until,
 )
+from intersession_actors.streams.world import ForkOf
 from intersession_events import facts, ids
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 
 class Remember(Effect, frozen=True):

@@ -11,11 +11,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_actors.prompt import Earlier, TranscriptFold, TranscriptState, Window
+from intersession_actors.prompt.transcript import TranscriptFold, TranscriptState
+from intersession_actors.prompt.window import Earlier, Window
 from intersession_actors.session.state import EMPTY, Session, evolve
 from intersession_events.errors import CorruptEvent
 from intersession_events.facts import Message
-from intersession_events.log import ReadsEvents, Recorded
+from intersession_events.log.log import ReadsEvents
+from intersession_events.log.recorded import Recorded
 
 SHAPE: Final = "session_state.1"
 """Another number whenever the same events lead to another state, or the state has other fields: a test says when."""

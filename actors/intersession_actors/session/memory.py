@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from intersession_actors.session.context_cache import ContextCache
 from intersession_actors.session.folding import Awake
 from intersession_actors.session.state import Session
-from intersession_actors.streams import World
+from intersession_actors.streams.world import World
 from intersession_events.ids import session_stream
-from intersession_events.log import EVERY, Folded, Recorded
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.states import EVERY, Folded
 
 
 class Memory:

@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 
-from intersession_actors.policy import Reckoned
+from intersession_actors.policy.windows import Reckoned
 from intersession_actors.session import commands, rules
 from intersession_actors.session.effects import parked
 from intersession_actors.session.rules import Start
 from intersession_actors.session.runs import RunStarter
 from intersession_actors.session.state import Session
-from intersession_actors.streams import Effect, Owner, World
+from intersession_actors.streams.effects import Effect
+from intersession_actors.streams.owner import Owner
+from intersession_actors.streams.world import World
 from intersession_events import facts
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 
 class NextRun:

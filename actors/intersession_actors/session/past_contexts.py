@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import Final
 
-from intersession_actors.prompt import RunContext, Window
+from intersession_actors.prompt.transcript import RunContext
+from intersession_actors.prompt.window import Window
 from intersession_actors.session.folding import Awake, EarlierMessages, SessionFolding
 from intersession_events import ids
 from intersession_events.facts import Message
-from intersession_events.log import ReadsEvents
+from intersession_events.log.log import ReadsEvents
 
 _ROOM: Final = 1024 * 1024
 """How much of the messages is kept while the stream is folded, in bytes of JSON; the others are read when they are looked at."""

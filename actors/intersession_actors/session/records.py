@@ -6,17 +6,19 @@ What was said and done stands in the events of the append, so that a record seld
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from intersession_actors.agents import Answered, Broke
+from intersession_actors.agents.result import Answered, Broke
 from intersession_actors.errors import Judgement
-from intersession_actors.policy import Reckoned, Spent, budget_of
-from intersession_actors.prompt import TranscriptFold
+from intersession_actors.policy.chain import Spent, budget_of
+from intersession_actors.policy.windows import Reckoned
+from intersession_actors.prompt.transcript import TranscriptFold
 from intersession_actors.session import commands
 from intersession_actors.session.answers import reply_id
 from intersession_actors.session.rules import Beginning, Circumstances, Start, ThreadLeft, beginning_of
 from intersession_actors.session.state import Session
-from intersession_actors.streams import Record, Words, digest_of, judgement_value, present, spent_in, spent_of
+from intersession_actors.streams.judgements import judgement_value
+from intersession_actors.streams.records import Record, Words, digest_of, present, spent_in, spent_of
 from intersession_events import facts
-from intersession_events.log import Recorded, StreamAppend
+from intersession_events.log.recorded import Recorded, StreamAppend
 from intersession_events.plain_json import JsonMapping, JsonObject
 
 ToolsOf = Callable[[facts.SessionOpened | None, facts.RunStarted], tuple[str, ...] | None]

@@ -8,21 +8,17 @@ from typing import Final, NamedTuple, assert_never
 
 import msgspec
 
-from intersession_actors.policy import (
-    Reckoned,
-    Spent,
-    Verdict,
-    check_start,
-    has_room_for_tools,
-    room_for_words,
-)
-from intersession_actors.prompt import RunContext
+from intersession_actors.policy.chain import Spent, check_start
+from intersession_actors.policy.sending import Verdict
+from intersession_actors.policy.windows import Reckoned, has_room_for_tools, room_for_words
+from intersession_actors.prompt.transcript import RunContext
 from intersession_actors.session import commands
 from intersession_actors.session.answers import decide_failure, decide_returned, failure_notice
 from intersession_actors.session.state import Session, causes, is_current
-from intersession_actors.streams import Plan, Refused
+from intersession_actors.streams.outcomes import Refused
+from intersession_actors.streams.plan import Plan
 from intersession_events import facts
-from intersession_events.log import StreamAppend
+from intersession_events.log.recorded import StreamAppend
 
 SETTINGS_FOR_AGENTS: Final = frozenset(
     {"verboseLevel", "reasoningLevel", "elevatedLevel", "responseUsage", "groupActivation"}

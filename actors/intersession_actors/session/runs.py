@@ -6,19 +6,23 @@ Everything here happens outside of the session's actor or returns at once; what 
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from intersession_actors.agents import AgentResult, Turn, runner_of
-from intersession_actors.chains import Cause, CausedBy
-from intersession_actors.prompt import RunContext
+from intersession_actors.agents.result import AgentResult
+from intersession_actors.agents.runners import runner_of
+from intersession_actors.agents.turn import Turn
+from intersession_actors.chains.cause import Cause, CausedBy
+from intersession_actors.prompt.transcript import RunContext
 from intersession_actors.session.commands import ContextBuilt, ContextDue, RunReturned
 from intersession_actors.session.context_cache import ContextCache
 from intersession_actors.session.effects import attempt_of
 from intersession_actors.session.rules import is_task
 from intersession_actors.session.state import Running, Session
-from intersession_actors.streams import STORE_RETRY_MS, Command, World
+from intersession_actors.streams.commands import Command
+from intersession_actors.streams.shell import STORE_RETRY_MS
+from intersession_actors.streams.world import World
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import RunQueued, SessionOpened, Step
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 
 class TurnMaker(Protocol):

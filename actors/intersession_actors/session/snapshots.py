@@ -4,11 +4,13 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from intersession_actors.prompt import nothing_earlier
+from intersession_actors.prompt.window import nothing_earlier
 from intersession_actors.session.folding import SHAPE, SessionFolding
 from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.ids import session_stream
-from intersession_events.log import EVERY, Finding, Log, Snapshot
+from intersession_events.log.log import Log
+from intersession_events.log.states import EVERY, Snapshot
+from intersession_events.log.verifying.report import Finding
 
 _LOGGER: Final = logging.getLogger("intersession.store")
 VIEW = "snapshots"

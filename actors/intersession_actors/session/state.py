@@ -5,11 +5,12 @@ from typing import Final, Literal
 
 import msgspec
 
-from intersession_actors.policy import LEAST_ROOM, budget_of, tokens_of_tools
-from intersession_actors.prompt import tokens_of
-from intersession_actors.streams import foreign
+from intersession_actors.policy.chain import budget_of
+from intersession_actors.policy.windows import LEAST_ROOM, tokens_of_tools
+from intersession_actors.prompt.fitting import tokens_of
+from intersession_actors.streams.strays import foreign
 from intersession_events import facts
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_events.plain_json import present
 
 REMEMBERED_MESSAGES: Final = 64

@@ -34,10 +34,13 @@ from uuid import UUID
 
 import pykka
 
-from intersession_actors.runtime import Handler, Inbox, ReplyFuture, Runtime, handled_here
+from intersession_actors.runtime.actor import Handler
+from intersession_actors.runtime.inbox import Inbox
+from intersession_actors.runtime.reply import ReplyFuture, handled_here
+from intersession_actors.runtime.runtime import Runtime
 from intersession_actors.simulation.greenlets import Greenlets, SimulatedClock
 from intersession_actors.simulation.threads import SimulatedThreads
-from intersession_events.log import Log
+from intersession_events.log.log import Log
 
 T = TypeVar("T")
 

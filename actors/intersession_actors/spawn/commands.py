@@ -1,15 +1,8 @@
 """What the spawner can be told."""
 
-from intersession_actors.flows import Begins
-from intersession_actors.streams import (
-    ChildGone,
-    DeliveryEnded,
-    FlowCommand,
-    OnAnswer,
-    Refused,
-    Resume,
-    RunEnded,
-)
+from intersession_actors.flows.led import Begins
+from intersession_actors.streams.commands import ChildGone, DeliveryEnded, FlowCommand, Resume, RunEnded
+from intersession_actors.streams.outcomes import OnAnswer, Refused
 from intersession_events import ids
 from intersession_events.facts import Route, SpawnAccepted
 

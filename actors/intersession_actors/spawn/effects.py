@@ -2,25 +2,24 @@
 
 from collections.abc import Sequence
 
-from intersession_actors.chains import CausedBy
-from intersession_actors.config import Config
+from intersession_actors.chains.cause import CausedBy
+from intersession_actors.config.config import Config
 from intersession_actors.spawn.commands import ArchiveDue
 from intersession_actors.spawn.rules import Spawn
 from intersession_actors.spawn.waiting import why_not_started
-from intersession_actors.streams import (
-    Accepted,
+from intersession_actors.streams.effects import (
     DropStopwatch,
     Effect,
     Pass,
-    Refused,
     Report,
     Sleep,
     StartStopwatch,
     TellFlow,
     Until,
 )
+from intersession_actors.streams.outcomes import Accepted, Refused
 from intersession_events import facts, ids
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 
 class Prepare(Effect, frozen=True):

@@ -8,16 +8,19 @@ from collections.abc import Callable
 
 import msgspec
 
-from intersession_actors.attachments import Place, claim_files, manifest_sha256, remove_claimed
-from intersession_actors.channels import Asked, NotDelivered, ThreadOpened, ThreadWanted
+from intersession_actors.attachments.files import Place, claim_files, manifest_sha256, remove_claimed
+from intersession_actors.channels.attempts import Asked
+from intersession_actors.channels.channels import ThreadWanted
+from intersession_actors.channels.outcomes import NotDelivered, ThreadOpened
 from intersession_actors.errors import ToolRefused
-from intersession_actors.failures import described
-from intersession_actors.host import Inside
+from intersession_actors.failures.trace import described
+from intersession_actors.host.calls import Inside
 from intersession_actors.spawn.commands import FilesRemoved, Prepared
-from intersession_actors.streams import Refused, World
+from intersession_actors.streams.outcomes import Refused
+from intersession_actors.streams.world import World
 from intersession_events import ids
 from intersession_events.facts import Attachments, Route, SpawnAccepted, ThreadAsked
-from intersession_events.log import ActorsLog
+from intersession_events.log.log import ActorsLog
 
 
 def prepare(

@@ -4,12 +4,14 @@ from typing import Final
 
 from msgspec.structs import asdict
 
-from intersession_actors import flows
-from intersession_actors.flows import RecordRead, Rules
+from intersession_actors.flows import led
+from intersession_actors.flows.rules import RecordRead, Rules
 from intersession_actors.spawn.commands import ArchiveDue, FilesRemoved, Prepared, SpawnCommand
 from intersession_actors.spawn.effects import effects
 from intersession_actors.spawn.rules import Circumstances, Spawn, decide, fold
-from intersession_actors.streams import ChildGone, Refused, RunEnded, digest_of, present
+from intersession_actors.streams.commands import ChildGone, RunEnded
+from intersession_actors.streams.outcomes import Refused
+from intersession_actors.streams.records import digest_of, present
 from intersession_events import facts
 from intersession_events.plain_json import JsonMapping, JsonObject
 
@@ -38,7 +40,7 @@ def inputs_of(command: SpawnCommand) -> JsonObject:
 
 def knew_of(state: Spawn, now: Circumstances) -> JsonObject:
     """Return what a record says of circumstances: what is not as it nearly always is."""
-    return present(flows.knew_of(state.budget, now) | {"transcriptPath": now.transcript_path})
+    return present(led.knew_of(state.budget, now) | {"transcriptPath": now.transcript_path})
 
 
 def command_in(read: RecordRead) -> Prepared | FilesRemoved | ChildGone | ArchiveDue | None:
@@ -69,7 +71,7 @@ def command_in(read: RecordRead) -> Prepared | FilesRemoved | ChildGone | Archiv
 
 def circumstances_in(read: RecordRead, state: Spawn) -> Circumstances:
     """Return the circumstances that a record tells of."""
-    alike = flows.circumstances_in(read, state.budget)
+    alike = led.circumstances_in(read, state.budget)
     return Circumstances(**asdict(alike), transcript_path=read.record.knew.get("transcriptPath"))
 
 

@@ -9,9 +9,9 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from intersession_actors import flows
-from intersession_actors.policy import check_run
-from intersession_actors.prompt import is_announce_skip, visible_text
+from intersession_actors.flows import led
+from intersession_actors.policy.chain import check_run
+from intersession_actors.prompt.silence import is_announce_skip, visible_text
 from intersession_actors.spawn.announce import SpawnOutcome, announce_text, announce_to_people, stats
 from intersession_actors.spawn.commands import (
     ArchiveDue,
@@ -21,24 +21,18 @@ from intersession_actors.spawn.commands import (
     Prepared,
     SpawnCommand,
 )
-from intersession_actors.streams import (
-    ChildGone,
-    DeliveryEnded,
-    Refused,
-    Replies,
-    Resume,
-    RunEnded,
-    StepRefused,
-    foreign,
-)
+from intersession_actors.streams.commands import ChildGone, DeliveryEnded, Resume, RunEnded, StepRefused
+from intersession_actors.streams.outcomes import Refused
+from intersession_actors.streams.strays import foreign
+from intersession_actors.streams.texts import Replies
 from intersession_events import facts, ids
 from intersession_events.ids import announce_delivery
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 Phase = Literal["preparing", "task", "announce", "delivery", "closed"]
 
 
-class Spawn(flows.Led, frozen=True, kw_only=True):
+class Spawn(led.Led, frozen=True, kw_only=True):
     """Where a spawn stands."""
 
     accepted: facts.SpawnAccepted
@@ -77,7 +71,7 @@ class Spawn(flows.Led, frozen=True, kw_only=True):
         return accepted.archive_after_ms
 
 
-class Circumstances(flows.Circumstances, frozen=True, kw_only=True):
+class Circumstances(led.Circumstances, frozen=True, kw_only=True):
     """What a decision needs to know of the world. `transcript_path` is the child's, where one is kept."""
 
     transcript_path: str | None = None
@@ -142,7 +136,7 @@ def decide(state: Spawn, outcome: SpawnCommand, now: Circumstances) -> list[fact
         case RunEnded() if outcome.run_id == state.pending and state.phase == "announce":
             return _announce_ended(state, outcome, now)
         case DeliveryEnded() if outcome.delivery_id == state.pending and state.phase == "delivery":
-            return [facts.SpawnClosed(reason=flows.ENDS[outcome.outcome], note=outcome.note)]
+            return [facts.SpawnClosed(reason=led.ENDS[outcome.outcome], note=outcome.note)]
         case RunEnded() | DeliveryEnded() | OpenSpawn() | AskStarted() | Resume():
             return []
 
@@ -216,7 +210,7 @@ def _task_ended(state: Spawn, outcome: RunEnded, now: Circumstances) -> list[fac
         ended_ms=outcome.ended_ms,
     )
     after = evolve(state, ended)
-    asked = flows.announce_requested(now.log_id, state.accepted.spawn_id, state.accepted.child)
+    asked = led.announce_requested(now.log_id, state.accepted.spawn_id, state.accepted.child)
     if outcome.status != "ok" or asked.run_id in now.refused:
         # A child that broke is not asked again; what it leaves behind is announced for it.
         return [ended, *_announce(after, None, now, why="child_failed")]

@@ -9,7 +9,8 @@ from typing import assert_never, cast
 
 import msgspec
 
-from intersession_actors.flows import Decided, Flow, Leader
+from intersession_actors.flows.leader import Decided, Leader
+from intersession_actors.flows.process_manager import Flow
 from intersession_actors.spawn.commands import (
     ArchiveDue,
     AskStarted,
@@ -38,22 +39,13 @@ from intersession_actors.spawn.rules import (
 )
 from intersession_actors.spawn.steps import step_asked, way_out
 from intersession_actors.spawn.waiting import Waiting
-from intersession_actors.streams import (
-    Accepted,
-    ChildGone,
-    DeliveryEnded,
-    Effect,
-    Owner,
-    Plan,
-    Refused,
-    Resume,
-    RunEnded,
-    RunTexts,
-    Sleep,
-    TellFlow,
-    Through,
-    World,
-)
+from intersession_actors.streams.commands import ChildGone, DeliveryEnded, Resume, RunEnded
+from intersession_actors.streams.effects import Effect, Sleep, TellFlow
+from intersession_actors.streams.outcomes import Accepted, Refused
+from intersession_actors.streams.owner import Owner
+from intersession_actors.streams.plan import Plan, Through
+from intersession_actors.streams.texts import RunTexts
+from intersession_actors.streams.world import World
 from intersession_events import facts
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import NotStorable

@@ -4,12 +4,14 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from intersession_actors import prompt
-from intersession_actors.attachments import relative_directory
-from intersession_actors.flows import Appends, step_of
-from intersession_actors.session import Archive
+from intersession_actors.attachments.checks import relative_directory
+from intersession_actors.flows.steps import Appends, step_of
+from intersession_actors.prompt import instructions as prompt_instructions
+from intersession_actors.session.commands import Archive
 from intersession_actors.spawn.rules import Spawn, announced_text, replied_for_child
-from intersession_actors.streams import Replies, RunEnded, Step, Through
+from intersession_actors.streams.commands import RunEnded, Step
+from intersession_actors.streams.plan import Through
+from intersession_actors.streams.texts import Replies
 from intersession_events import facts
 
 
@@ -112,7 +114,7 @@ def announce_step(
     accepted = state.accepted
     return accepted.child, step_of(
         queued,
-        prompt.SPAWN_ANNOUNCE_PROMPT,
+        prompt_instructions.SPAWN_ANNOUNCE_PROMPT,
         appends,
         state.budget,
         said_by=accepted.requester,

@@ -2,7 +2,7 @@
 
 from intersession_actors.errors import REFUSAL_CODES, RefusalCode
 from intersession_actors.spawn.rules import Spawn
-from intersession_actors.streams import Accepted, OnAnswer, Refused
+from intersession_actors.streams.outcomes import Accepted, OnAnswer, Refused
 from intersession_events import facts
 
 

@@ -9,7 +9,8 @@ from intersession_actors.errors import RefusalCode
 from intersession_actors.streams.outcomes import OnAnswer, Refused
 from intersession_actors.streams.texts import RunTexts
 from intersession_events.facts import Route, RunStatus, Usage
-from intersession_events.log import InFlight, Outcome, Recorded
+from intersession_events.log.log import InFlight
+from intersession_events.log.recorded import Outcome, Recorded
 
 # --- kinds of commands
 

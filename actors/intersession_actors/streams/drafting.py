@@ -7,7 +7,7 @@ import msgspec
 from intersession_events import ids
 from intersession_events.errors import NotStorable
 from intersession_events.facts import Budget, DeliveryDecided, Event, encode, topic_of
-from intersession_events.log import Draft, Recorded, StreamAppend
+from intersession_events.log.recorded import Draft, Recorded, StreamAppend
 
 
 def append_of(

@@ -9,12 +9,14 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from intersession_actors.chains import CausedBy, ChainUnread
-from intersession_actors.failures import FailureKind
+from intersession_actors.chains.cause import CausedBy
+from intersession_actors.chains.ledger import ChainUnread
+from intersession_actors.failures.failure import FailureKind
 from intersession_actors.streams.commands import Ask, Command, FlowCommand, RunEnded
 from intersession_actors.streams.outcomes import Accepted, Refused
 from intersession_actors.streams.texts import TextsUnread
-from intersession_events.log import InFlight, StreamAppend
+from intersession_events.log.log import InFlight
+from intersession_events.log.recorded import StreamAppend
 
 Unread = ChainUnread | TextsUnread
 """What a decision raises where it looks at something that has to be read first: what a causal chain has used, the texts of a run."""

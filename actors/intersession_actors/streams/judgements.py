@@ -13,7 +13,8 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 
 from intersession_actors.errors import Judgement, Known, Question
-from intersession_actors.policy import KNOWN, CarryOn, Chain, Spent
+from intersession_actors.policy.chain import CarryOn, Chain, Spent
+from intersession_actors.policy.judgements import KNOWN
 from intersession_actors.streams.records import Record, record_of
 from intersession_events.facts import (
     AccessRecorded,

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from intersession_actors.errors import RefusalCode
-from intersession_actors.policy import Tripped
-from intersession_events.log import Recorded
+from intersession_actors.policy.chain import Tripped
+from intersession_events.log.recorded import Recorded
 
 OnAnswer = Callable[[Any], None]  # told `Accepted | Refused`, and what else the commands of an actor end in
 """Where a door waits for the outcome of a command. It must not block."""

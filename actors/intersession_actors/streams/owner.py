@@ -16,8 +16,8 @@ from typing import Generic, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from intersession_actors.chains import ChainUnread
-from intersession_actors.config import milliseconds
+from intersession_actors.chains.ledger import ChainUnread
+from intersession_actors.config.settings import milliseconds
 from intersession_actors.streams.commands import (
     Appended,
     Ask,
@@ -53,15 +53,8 @@ from intersession_actors.streams.plan import Plan
 from intersession_actors.streams.texts import TextsUnread
 from intersession_actors.streams.world import World
 from intersession_events.errors import AppendConflict, NotStorable, StoreBusy, StoreUnavailable
-from intersession_events.log import (
-    Committed,
-    Conflict,
-    InFlight,
-    Outcome,
-    Recorded,
-    StreamAppend,
-    Unavailable,
-)
+from intersession_events.log.log import InFlight
+from intersession_events.log.recorded import Committed, Conflict, Outcome, Recorded, StreamAppend, Unavailable
 
 S = TypeVar("S")
 C = TypeVar("C", bound=Command)

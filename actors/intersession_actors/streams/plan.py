@@ -7,7 +7,8 @@ import msgspec
 from intersession_actors.streams.commands import Command, Step
 from intersession_actors.streams.effects import Effect
 from intersession_events.facts import Event
-from intersession_events.log import InFlight, StreamAppend
+from intersession_events.log.log import InFlight
+from intersession_events.log.recorded import StreamAppend
 from intersession_events.plain_json import JsonObject
 
 Through = Callable[[tuple[StreamAppend, ...]], tuple[str, Step]]

@@ -12,10 +12,10 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.policy import Spent
+from intersession_actors.policy.chain import Spent
 from intersession_actors.streams.commands import StepRefused
 from intersession_events import facts
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_events.plain_json import JsonMapping, JsonObject
 
 Words = Callable[[str], str]

@@ -3,19 +3,13 @@
 from collections.abc import Callable
 from typing import final
 
-from intersession_actors.config import Config, SendAction
-from intersession_actors.policy import (
-    ModelWindow,
-    Reckoned,
-    Requester,
-    Speak,
-    Speech,
-    Verdict,
-    judge_send,
-    reckon,
-)
+from intersession_actors.config.config import Config
+from intersession_actors.config.session import SendAction
+from intersession_actors.policy.access import Requester
+from intersession_actors.policy.sending import Speak, Speech, Verdict, judge_send
+from intersession_actors.policy.windows import ModelWindow, Reckoned, reckon
 from intersession_events.facts import ChatType, ExchangeAccepted, Route, SessionOpened
-from intersession_events.keys import SessionKey
+from intersession_events.keys.key import SessionKey
 
 
 @final

@@ -7,8 +7,8 @@ import pykka
 from msgspec.structs import replace
 from pykka._envelope import Envelope
 
-from intersession_actors.chains import ChainUnread
-from intersession_actors.runtime import Handler
+from intersession_actors.chains.ledger import ChainUnread
+from intersession_actors.runtime.actor import Handler
 from intersession_actors.streams.commands import Appended, Ask, Command, StoreDue, StreamLoaded, WasRead
 from intersession_actors.streams.effects import (
     Answer,

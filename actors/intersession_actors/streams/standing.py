@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from intersession_actors.holding import Holds
+from intersession_actors.holding.standing import Holds
 from intersession_events.facts import (
     Route,
     SessionArchived,
@@ -16,7 +16,7 @@ from intersession_events.facts import (
     ThreadBound,
     ThreadUnbound,
 )
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 _STREAM = "session:"
 

@@ -1,7 +1,7 @@
 """An event that stands in a stream of another kind: whoever folds a stream says so."""
 
 from intersession_events.errors import CorruptEvent
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 
 def foreign(recorded: Recorded) -> CorruptEvent:

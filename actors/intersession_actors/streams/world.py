@@ -8,19 +8,22 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol, TypeVar
 
-from intersession_actors.agents import AgentExecutor
-from intersession_actors.chains import Cause, CausedBy, ChainLedger
-from intersession_actors.channels import ChannelCaller
-from intersession_actors.config import Config
-from intersession_actors.failures import Reports
-from intersession_actors.host import Inside
-from intersession_actors.runtime import Clock, Stopwatch, Timers
+from intersession_actors.agents.executor import AgentExecutor
+from intersession_actors.chains.cause import Cause, CausedBy
+from intersession_actors.chains.ledger import ChainLedger
+from intersession_actors.channels.caller import ChannelCaller
+from intersession_actors.config.config import Config
+from intersession_actors.failures.reports import Reports
+from intersession_actors.host.calls import Inside
+from intersession_actors.runtime.clock import Clock
+from intersession_actors.runtime.stopwatch import Stopwatch
+from intersession_actors.runtime.timers import Timers
 from intersession_actors.streams.commands import Command
 from intersession_actors.streams.rules_in_force import RulesInForce
 from intersession_actors.streams.standing import Standing
 from intersession_actors.streams.texts import RunTexts
 from intersession_events.facts import Budget, ExchangeAccepted
-from intersession_events.log import ActorsLog
+from intersession_events.log.log import ActorsLog
 
 T = TypeVar("T")
 

@@ -6,48 +6,62 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from intersession_actors.agents import Agent, AgentExecutor, runner_of, runner_of_turn
-from intersession_actors.chains import ChainLedger, RunUse
-from intersession_actors.channels import AnyChannel, ChannelCaller
-from intersession_actors.checkpoints import Checkpointer, Publisher, Target
-from intersession_actors.config import Config, milliseconds
-from intersession_actors.delivery import Outbox
-from intersession_actors.disclosure import redact_raw
-from intersession_actors.exchange import Coordinator
-from intersession_actors.failures import OnFailure, Reports, described
-from intersession_actors.forking import fork_of
-from intersession_actors.holding import HeldSessions, HoldRule, Holds, RuleCaller
-from intersession_actors.host import DoorThreads, HostsLoop, Job, Workers
-from intersession_actors.runtime import Clock, Runtime, Stopwatch, TimerWheel
-from intersession_actors.service import Reader, Receipts, Recipe, Service, Supervisor
-from intersession_actors.session import ContextCache, SessionActor
-from intersession_actors.spawn import Spawner
-from intersession_actors.streams import (
-    STORE_RETRY_MS,
-    BoundThreads,
-    Generations,
-    Mail,
-    RulesInForce,
-    RunTexts,
-    Standing,
-    Time,
-    World,
-)
+from intersession_actors.agents.agents import Agent
+from intersession_actors.agents.executor import AgentExecutor
+from intersession_actors.agents.runners import runner_of, runner_of_turn
+from intersession_actors.chains.ledger import ChainLedger, RunUse
+from intersession_actors.channels.caller import ChannelCaller
+from intersession_actors.channels.channels import AnyChannel
+from intersession_actors.checkpoints.checkpointer import Checkpointer
+from intersession_actors.checkpoints.publishing import Publisher
+from intersession_actors.checkpoints.targets import Target
+from intersession_actors.config.config import Config
+from intersession_actors.config.settings import milliseconds
+from intersession_actors.delivery.outbox import Outbox
+from intersession_actors.disclosure.redaction import redact_raw
+from intersession_actors.exchange.coordinator import Coordinator
+from intersession_actors.failures.reports import OnFailure, Reports
+from intersession_actors.failures.trace import described
+from intersession_actors.forking.overlay import fork_of
+from intersession_actors.holding.rule import RuleCaller
+from intersession_actors.holding.ruling import HoldRule
+from intersession_actors.holding.standing import HeldSessions, Holds
+from intersession_actors.host.door_threads import DoorThreads
+from intersession_actors.host.hosts_loop import HostsLoop
+from intersession_actors.host.threads import Job, Workers
+from intersession_actors.runtime.clock import Clock
+from intersession_actors.runtime.runtime import Runtime
+from intersession_actors.runtime.stopwatch import Stopwatch
+from intersession_actors.runtime.timers import TimerWheel
+from intersession_actors.service.reader import Reader
+from intersession_actors.service.receipts import Receipts
+from intersession_actors.service.service import Service
+from intersession_actors.service.supervisor import Recipe, Supervisor
+from intersession_actors.session.actor import SessionActor
+from intersession_actors.session.context_cache import ContextCache
+from intersession_actors.spawn.spawner import Spawner
+from intersession_actors.streams.rules_in_force import RulesInForce
+from intersession_actors.streams.shell import STORE_RETRY_MS
+from intersession_actors.streams.standing import BoundThreads, Generations, Standing
+from intersession_actors.streams.texts import RunTexts
+from intersession_actors.streams.world import Mail, Time, World
 from intersession_actors.system.main_keys import refuse_orphans
 from intersession_actors.system.opened import record_opening
 from intersession_actors.system.recovery import recover, recover_flow, recover_flows, sweep_staged
 from intersession_actors.system.tracing import Tracing
 from intersession_actors.system.turns import Turns
-from intersession_actors.tools import tools_offered
+from intersession_actors.tools.registry import tools_offered
 from intersession_events.errors import LogError, StoreUnavailable
-from intersession_events.log import HostLog
-from intersession_events.proofs import PrivateKey
-from intersession_events.stores import MEMORY, PortableLog, Tails
-from intersession_projections.flows import DeliverySummary
-from intersession_projections.run_outcomes import LoggedTexts
-from intersession_projections.smells import SmellRule
+from intersession_events.log.log import HostLog
+from intersession_events.proofs.signatures import PrivateKey
+from intersession_events.stores.database import MEMORY
+from intersession_events.stores.portable.log import PortableLog
+from intersession_events.stores.tailing.tails import Tails
+from intersession_projections.flows.rows import DeliverySummary
+from intersession_projections.run_outcomes.replies import LoggedTexts
+from intersession_projections.smells.smell import SmellRule
 from intersession_projections.tailed_views import tails_of
-from intersession_projections.transcripts import mirror_directory, transcript_mirror
+from intersession_projections.transcripts.mirror import mirror_directory, transcript_mirror
 
 T = TypeVar("T")
 logger = logging.getLogger("intersession.actors")

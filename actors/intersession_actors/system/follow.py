@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from intersession_events.log import Log, Recorded
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
 
 POLL_S = 0.5
 """How often somebody who waits looks whether the log was closed."""

@@ -9,12 +9,12 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.config import Config
+from intersession_actors.config.config import Config
 from intersession_actors.errors import ConfigError, ConfigProblem
-from intersession_actors.service import Service
+from intersession_actors.service.service import Service
 from intersession_actors.system.opened import config_in_force
 from intersession_events.facts import ready
-from intersession_events.keys import SessionKey
+from intersession_events.keys.key import SessionKey
 
 MOST_NAMED: Final = 3
 

@@ -2,11 +2,12 @@
 
 import logging
 
-from intersession_actors.config import Config, config_digest
-from intersession_actors.service import Service
-from intersession_actors.tools import described
+from intersession_actors.config.config import Config
+from intersession_actors.config.redacted import config_digest
+from intersession_actors.service.service import Service
+from intersession_actors.tools.registry import described
 from intersession_events.facts import ConfigLoaded, Event, LogOpened
-from intersession_events.log import ANY_VERSION, Draft, Outcome, StreamAppend, Unavailable
+from intersession_events.log.recorded import ANY_VERSION, Draft, Outcome, StreamAppend, Unavailable
 from intersession_events.machine import VERSION
 
 logger = logging.getLogger("intersession.config")

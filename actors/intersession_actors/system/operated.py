@@ -8,17 +8,24 @@ import msgspec
 
 from intersession_actors.answers import AcceptedAnswer, HoldAnswer, ReleaseAnswer
 from intersession_actors.errors import not_on_a_loop
-from intersession_actors.gate import path_of, text_of, texts_of
-from intersession_actors.methods import GatewayMethods, ReleaseFields, hold_params, release_params
-from intersession_actors.service import OPERATOR, Imports, Result, RunDoor, Service, ask_session
-from intersession_actors.session import Unbind
+from intersession_actors.gate.shapes import path_of, text_of, texts_of
+from intersession_actors.methods.holding import ReleaseFields, hold_params, release_params
+from intersession_actors.methods.methods import GatewayMethods
+from intersession_actors.service.asking import ask_session
+from intersession_actors.service.callers import OPERATOR
+from intersession_actors.service.imports import Imports
+from intersession_actors.service.pending import Result
+from intersession_actors.service.run_waits import RunDoor
+from intersession_actors.service.service import Service
+from intersession_actors.session.commands import Unbind
 from intersession_actors.system.assembly import Assembly
 from intersession_actors.system.state_export import export_state
 from intersession_events.facts import HoldBefore
-from intersession_events.keys import SessionKey
+from intersession_events.keys.key import SessionKey
 from intersession_events.plain_json import JsonObject
-from intersession_events.transcripts.openclaw import ImportReport, OnTaken
-from intersession_projections.openclaw_state import ExportReport
+from intersession_events.transcripts.openclaw.importing import OnTaken
+from intersession_events.transcripts.openclaw.report import ImportReport
+from intersession_projections.openclaw_state.exporting import ExportReport
 
 
 class Operated:

@@ -14,12 +14,17 @@ import msgspec
 import pykka
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gate import invalid
-from intersession_actors.host import DoorThreads, OwnLoop
-from intersession_actors.runtime import Handler, ReplyFuture, ThreadingRuntime
-from intersession_actors.service import ChatDoor, InboundMessage, Result, afinished
+from intersession_actors.gate.values import invalid
+from intersession_actors.host.door_threads import DoorThreads
+from intersession_actors.host.loop import OwnLoop
+from intersession_actors.runtime.actor import Handler
+from intersession_actors.runtime.reply import ReplyFuture
+from intersession_actors.runtime.runtime import ThreadingRuntime
+from intersession_actors.service.inbound import ChatDoor, InboundMessage
+from intersession_actors.service.pending import Result, afinished
 from intersession_actors.system.pykka_actor import SystemActor
-from intersession_actors.tools import TOOLS, Tools
+from intersession_actors.tools.registry import TOOLS
+from intersession_actors.tools.toolbox import Tools
 from intersession_events.errors import InvalidKey
 from intersession_events.plain_json import JsonObject
 

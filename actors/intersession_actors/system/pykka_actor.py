@@ -6,7 +6,9 @@ from contextvars import Context, copy_context
 
 import pykka
 
-from intersession_actors.runtime import Handler, Inbox, Mail, ReplyFuture
+from intersession_actors.runtime.actor import Handler
+from intersession_actors.runtime.inbox import Inbox, Mail
+from intersession_actors.runtime.reply import ReplyFuture
 
 Take = Callable[[object, ReplyFuture | None, Context], None]
 """Takes a message, the answer that is owed for it, and the context of whoever gave it."""

@@ -7,15 +7,17 @@ import logging
 from collections.abc import Sequence
 from functools import partial
 
-from intersession_actors.agents import runner_of
-from intersession_actors.attachments import all_workspaces, can_be_safe, sweep_unclaimed
-from intersession_actors.channels import Place
-from intersession_actors.delivery import ended_in
-from intersession_actors.service import Service, run_ended
-from intersession_actors.session import Wake
-from intersession_actors.streams import ChildGone, DeliveryEnded, Resume, RunEnded
+from intersession_actors.agents.runners import runner_of
+from intersession_actors.attachments.files import can_be_safe, sweep_unclaimed
+from intersession_actors.attachments.workspaces import all_workspaces
+from intersession_actors.channels.turns import Place
+from intersession_actors.delivery.rules import ended_in
+from intersession_actors.service.run_waits import run_ended
+from intersession_actors.service.service import Service
+from intersession_actors.session.commands import Wake
+from intersession_actors.streams.commands import ChildGone, DeliveryEnded, Resume, RunEnded
 from intersession_events import facts, ids
-from intersession_projections.flows import DeliverySummary
+from intersession_projections.flows.rows import DeliverySummary
 from intersession_projections.held_sessions import HeldSessions
 
 logger = logging.getLogger("intersession.flows")

@@ -5,14 +5,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from intersession_actors.channels import Channel, configured_channels
-from intersession_actors.checkpoints import Target, publishing_targets, signing_key
-from intersession_actors.config import Config, load_config
+from intersession_actors.channels.channels import Channel
+from intersession_actors.channels.configured import configured_channels
+from intersession_actors.checkpoints.targets import Target, publishing_targets, signing_key
+from intersession_actors.config.config import Config, load_config
 from intersession_actors.errors import ConfigError
-from intersession_actors.forking import overlaid
+from intersession_actors.forking.overlay import overlaid
 from intersession_events.facts import ForkEdit
 from intersession_events.plain_json import JsonMapping
-from intersession_events.proofs import PrivateKey
+from intersession_events.proofs.signatures import PrivateKey
 
 logger = logging.getLogger("intersession.config")
 

@@ -4,8 +4,9 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.service import Reader, resolve_target
-from intersession_projections.openclaw_state import ExportReport, StateSettings, export_openclaw
+from intersession_actors.service.reader import Reader
+from intersession_actors.service.resolve import resolve_target
+from intersession_projections.openclaw_state.exporting import ExportReport, StateSettings, export_openclaw
 
 
 def export_state(

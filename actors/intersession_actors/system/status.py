@@ -6,18 +6,18 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.agents import is_agent, runner_of
-from intersession_actors.failures import described
-from intersession_actors.service import Reader
+from intersession_actors.agents.runners import is_agent, runner_of
+from intersession_actors.failures.trace import described
+from intersession_actors.service.reader import Reader
 from intersession_actors.system.assembly import Assembly
 from intersession_actors.system.settings import Settings
 from intersession_events.errors import LogError, StoreUnavailable
 from intersession_events.facts import SessionPatched
-from intersession_events.log import Log
+from intersession_events.log.log import Log
 from intersession_events.plain_json import JsonObject
-from intersession_events.stores import PortableLog
-from intersession_projections.flows import held_value
-from intersession_projections.forks import frozen_in
+from intersession_events.stores.portable.log import PortableLog
+from intersession_projections.flows.held import held_value
+from intersession_projections.forks.frozen import frozen_in
 from intersession_projections.held_sessions import HeldSessions
 
 _NEWEST: Final = 20

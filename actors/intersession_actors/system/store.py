@@ -4,10 +4,11 @@ import logging
 from pathlib import Path
 from typing import Final
 
-from intersession_actors.gate import invalid
-from intersession_actors.runtime import Clock, Runtime
-from intersession_events.log import HostLog
-from intersession_events.stores import open_log
+from intersession_actors.gate.values import invalid
+from intersession_actors.runtime.clock import Clock
+from intersession_actors.runtime.runtime import Runtime
+from intersession_events.log.log import HostLog
+from intersession_events.stores.opened import open_log
 from intersession_projections.inline_views import inline_views
 
 _FOLDING: Final = logging.getLogger("intersession.log")

@@ -12,51 +12,39 @@ from typing import Any, Literal, Never, Self, Unpack
 
 import pykka
 
-from intersession_actors.agents import ACP, Agent, is_agent
+from intersession_actors.agents.agents import Agent
+from intersession_actors.agents.runners import ACP, is_agent
 from intersession_actors.answers import InboundAnswer
-from intersession_actors.channels import AnyChannel
-from intersession_actors.config import Config
-from intersession_actors.control import ControlSocket, listening
-from intersession_actors.debugger import At, Debugger, View, status_at
+from intersession_actors.channels.channels import AnyChannel
+from intersession_actors.config.config import Config
+from intersession_actors.control.beside_log import ControlSocket, listening
+from intersession_actors.debugger.debugger import Debugger
+from intersession_actors.debugger.state import status_at
+from intersession_actors.debugger.view import At, View
 from intersession_actors.errors import ConfigError, not_on_a_loop
-from intersession_actors.failures import OnFailure
-from intersession_actors.forking import (
-    Carried,
-    Cast,
-    Forks,
-    MadeFork,
-    Playing,
-    Stopping,
-    Wanted,
-    set_in,
-    stopping_of,
-)
-from intersession_actors.gate import (
-    CREDENTIAL,
-    IDENTITY,
-    RUN_TIME,
-    callable_of,
-    callables_of,
-    checked,
-    invalid,
-    mapping_of,
-    position_of,
-    seconds_of,
-    text_of,
-    texts_of,
-)
-from intersession_actors.holding import HoldRule
-from intersession_actors.host import DoorThreads, to_its_end
-from intersession_actors.methods import GatewayMethods
-from intersession_actors.runtime import Clock, Handler, PooledRuntime, Runtime, clock_of, ids_of, runtime_of
-from intersession_actors.service import (
-    EVERY,
-    Caller,
-    ChatDoor,
-    Imports,
-    InboundFields,
-    RunDoor,
-)
+from intersession_actors.failures.reports import OnFailure
+from intersession_actors.forking.carrying import Carried, Stopping, stopping_of
+from intersession_actors.forking.making import MadeFork, Wanted
+from intersession_actors.forking.of_system import Forks
+from intersession_actors.forking.overlay import set_in
+from intersession_actors.forking.playing import Cast, Playing
+from intersession_actors.gate.limits import CREDENTIAL, IDENTITY, RUN_TIME
+from intersession_actors.gate.shapes import callable_of, callables_of, mapping_of, text_of, texts_of
+from intersession_actors.gate.texts import checked
+from intersession_actors.gate.values import invalid, position_of, seconds_of
+from intersession_actors.holding.ruling import HoldRule
+from intersession_actors.host.door_threads import DoorThreads
+from intersession_actors.host.own_threads import to_its_end
+from intersession_actors.methods.methods import GatewayMethods
+from intersession_actors.runtime.actor import Handler
+from intersession_actors.runtime.clock import Clock
+from intersession_actors.runtime.given import clock_of, ids_of, runtime_of
+from intersession_actors.runtime.pool import PooledRuntime
+from intersession_actors.runtime.runtime import Runtime
+from intersession_actors.service.callers import EVERY, Caller
+from intersession_actors.service.imports import Imports
+from intersession_actors.service.inbound import ChatDoor, InboundFields
+from intersession_actors.service.run_waits import RunDoor
 from intersession_actors.system.assembly import Assembly
 from intersession_actors.system.follow import followed
 from intersession_actors.system.main_keys import refuse_orphans
@@ -68,14 +56,15 @@ from intersession_actors.system.settings import Settings
 from intersession_actors.system.status import standing_of, status_of
 from intersession_actors.system.store import checked_store, open_store
 from intersession_actors.system.tracing import tracer_provider_of
-from intersession_actors.tools import Tools
+from intersession_actors.tools.toolbox import Tools
 from intersession_events.errors import ForkedStoreError, StoreUnavailable
 from intersession_events.facts import ForkEdit
-from intersession_events.keys import SessionKey
-from intersession_events.log import HostLog, Recorded
+from intersession_events.keys.key import SessionKey
+from intersession_events.log.log import HostLog
+from intersession_events.log.recorded import Recorded
 from intersession_events.plain_json import JsonMapping, JsonObject
-from intersession_events.stores import PortableLog
-from intersession_projections.smells import SmellRule
+from intersession_events.stores.portable.log import PortableLog
+from intersession_projections.smells.smell import SmellRule
 
 logger = logging.getLogger("intersession.config")
 

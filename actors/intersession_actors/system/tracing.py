@@ -12,13 +12,15 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final
 
-from intersession_actors.agents import Turn
-from intersession_actors.config import Tracing as Settings
-from intersession_actors.disclosure import hidden_event, redact_text
-from intersession_actors.failures import described
-from intersession_actors.gate import invalid
+from intersession_actors.agents.turn import Turn
+from intersession_actors.config.host import Tracing as Settings
+from intersession_actors.disclosure.events import hidden_event
+from intersession_actors.disclosure.redaction import redact_text
+from intersession_actors.failures.trace import described
+from intersession_actors.gate.values import invalid
 from intersession_events import facts
-from intersession_events.log import Log, Recorded
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, SpanContext, Tracer, TracerProvider

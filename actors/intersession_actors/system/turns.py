@@ -4,16 +4,20 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
 
-from intersession_actors.agents import ACP, Turn
-from intersession_actors.attachments import OwnFiles, own_files
-from intersession_actors.host import DoorThreads
-from intersession_actors.prompt import RunContext, context_shown
-from intersession_actors.service import Caller, CallingRun, Service
-from intersession_actors.session import Running
-from intersession_actors.tools import RunRecorder, Tools
+from intersession_actors.agents.runners import ACP
+from intersession_actors.agents.turn import Turn
+from intersession_actors.attachments.told import OwnFiles, own_files
+from intersession_actors.host.door_threads import DoorThreads
+from intersession_actors.prompt.fitting import context_shown
+from intersession_actors.prompt.transcript import RunContext
+from intersession_actors.service.callers import Caller, CallingRun
+from intersession_actors.service.service import Service
+from intersession_actors.session.state import Running
+from intersession_actors.tools.recorder import RunRecorder
+from intersession_actors.tools.toolbox import Tools
 from intersession_events import ids
 from intersession_events.facts import SessionOpened
-from intersession_events.keys import SessionKey
+from intersession_events.keys.key import SessionKey
 
 
 class Turns:

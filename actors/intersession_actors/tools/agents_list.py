@@ -2,8 +2,11 @@
 
 import msgspec
 
-from intersession_actors.policy import agents_list
-from intersession_actors.service import AccessSummary, Call, Result, Service, read_arguments
+from intersession_actors.policy.spawning import agents_list
+from intersession_actors.service.arguments import read_arguments
+from intersession_actors.service.callers import AccessSummary, Call
+from intersession_actors.service.pending import Result
+from intersession_actors.service.service import Service
 from intersession_events.facts import ready
 
 

@@ -2,7 +2,9 @@
 
 from typing import Final, NamedTuple
 
-from intersession_actors.service import Caller, Service, flow_begun_by
+from intersession_actors.service.asking import flow_begun_by
+from intersession_actors.service.callers import Caller
+from intersession_actors.service.service import Service
 from intersession_events import ids
 from intersession_events.facts import ExchangeReleased
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gate import invalid
+from intersession_actors.gate.values import invalid
 from intersession_events.facts import ready
 from intersession_events.plain_json import JsonObject
 

@@ -9,10 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from intersession_actors.attachments import without_contents
-from intersession_actors.chains import Times
-from intersession_actors.gate import flaw_of, json_or_text
-from intersession_actors.service import CallingRun, Result, digest_of
+from intersession_actors.attachments.checks import without_contents
+from intersession_actors.chains.cause import Times
+from intersession_actors.gate.values import flaw_of, json_or_text
+from intersession_actors.service.asking import digest_of
+from intersession_actors.service.callers import CallingRun
+from intersession_actors.service.pending import Result
 from intersession_events import ids
 from intersession_events.facts import Message, ToolCallBlock, text_of
 from intersession_events.plain_json import is_object

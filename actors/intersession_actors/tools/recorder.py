@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from intersession_actors.agents import Recorder
-from intersession_actors.attachments import blocks_without_contents
-from intersession_actors.chains import Times
+from intersession_actors.agents.turn import Recorder
+from intersession_actors.attachments.checks import blocks_without_contents
+from intersession_actors.chains.cause import Times
 from intersession_actors.errors import Judgement
-from intersession_actors.gate import fit_block, id_of, invalid, storable, word_of
-from intersession_actors.service import CallingRun, Service, ask_session, digest_of
-from intersession_actors.session import RecordMessages
+from intersession_actors.gate.answers import fit_block
+from intersession_actors.gate.texts import id_of, word_of
+from intersession_actors.gate.values import invalid, storable
+from intersession_actors.service.asking import ask_session, digest_of
+from intersession_actors.service.callers import CallingRun
+from intersession_actors.service.service import Service
+from intersession_actors.session.commands import RecordMessages
 from intersession_events import ids
 from intersession_events.facts import Block, Message, TextBlock, ToolCallBlock, check_unknown, message_in
 

@@ -6,10 +6,14 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.config import Config
-from intersession_actors.gate import invalid, text_of
-from intersession_actors.policy import Requester, UseTool, Workshop, judge_tool, workshop_of
-from intersession_actors.service import Call, Pending, Result, Service
+from intersession_actors.config.config import Config
+from intersession_actors.gate.shapes import text_of
+from intersession_actors.gate.values import invalid
+from intersession_actors.policy.access import Requester
+from intersession_actors.policy.tools import UseTool, Workshop, judge_tool, workshop_of
+from intersession_actors.service.callers import Call
+from intersession_actors.service.pending import Pending, Result
+from intersession_actors.service.service import Service
 from intersession_actors.tools.agents_list import AgentsList, list_agents
 from intersession_actors.tools.sessions_history import SessionsHistory, read_history
 from intersession_actors.tools.sessions_list import SessionsList, list_sessions

@@ -5,24 +5,15 @@ from collections.abc import Callable, Collection, Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
-from intersession_actors.disclosure import redact_raw
-from intersession_actors.gate import invalid
-from intersession_actors.service import Reader
+from intersession_actors.disclosure.redaction import redact_raw
+from intersession_actors.gate.values import invalid
+from intersession_actors.service.reader import Reader
 from intersession_events.facts import message_in, run_named
 from intersession_events.ids import session_stream
-from intersession_events.log import Recorded
-from intersession_projections.full_text import (
-    Found,
-    Term,
-    Wanted,
-    holds,
-    message_of,
-    snippet,
-    terms,
-    terms_asked,
-    texts_of_event,
-    texts_of_message,
-)
+from intersession_events.log.recorded import Recorded
+from intersession_projections.full_text.found import Found, Wanted
+from intersession_projections.full_text.said import message_of, texts_of_event, texts_of_message
+from intersession_projections.full_text.tokens import Term, holds, snippet, terms, terms_asked
 
 _SESSION: Final = session_stream("")
 _FLOWS: Final = ("exchange", "spawn")

@@ -4,21 +4,17 @@ from typing import Annotated, Final
 
 import msgspec
 
-from intersession_actors.disclosure import shown_messages
+from intersession_actors.disclosure.messages import shown_messages
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gate import KeyText, MessageId, PlaceText
-from intersession_actors.policy import Requester
-from intersession_actors.service import (
-    AccessSummary,
-    Reader,
-    Resolved,
-    bounded,
-    read_arguments,
-    resolve_target,
-)
+from intersession_actors.gate.limits import KeyText, MessageId, PlaceText
+from intersession_actors.policy.access import Requester
+from intersession_actors.service.arguments import bounded, read_arguments
+from intersession_actors.service.callers import AccessSummary
+from intersession_actors.service.reader import Reader
+from intersession_actors.service.resolve import Resolved, resolve_target
 from intersession_events.facts import ready
 from intersession_events.plain_json import JsonMapping, JsonObject
-from intersession_projections.sessions import HistoryPage, UnknownMessage
+from intersession_projections.sessions.history import HistoryPage, UnknownMessage
 
 DEFAULT_LIMIT: Final = 200
 MAX_LIMIT: Final = 1000

@@ -5,18 +5,25 @@ from typing import Annotated, Final
 
 import msgspec
 
-from intersession_actors.disclosure import redact_text, redact_value, shown_messages
+from intersession_actors.disclosure.messages import shown_messages
+from intersession_actors.disclosure.redaction import redact_text, redact_value
 from intersession_actors.errors import UNREADABLE, Judgement, refused_by
-from intersession_actors.gate import CHOICES, AgentId, CursorText, Label, PlaceText, SearchText, invalid
-from intersession_actors.policy import ListSessions, Requester
-from intersession_actors.service import AccessSummary, Reader, bounded, read_arguments, whole
+from intersession_actors.gate.limits import CHOICES, AgentId, CursorText, Label, PlaceText, SearchText
+from intersession_actors.gate.values import invalid
+from intersession_actors.policy.access import ListSessions, Requester
+from intersession_actors.service.arguments import bounded, read_arguments, whole
+from intersession_actors.service.callers import AccessSummary
+from intersession_actors.service.reader import Reader
 from intersession_actors.tools.list_page import Cursor, digest_of_filters, fit, read_cursor, write_cursor
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import ready
-from intersession_events.keys import Kind, SessionKey, parse_agent_id
+from intersession_events.keys.key import Kind, SessionKey
+from intersession_events.keys.references import parse_agent_id
 from intersession_events.plain_json import JsonMapping, JsonObject, present
-from intersession_projections.places import Located, Sees
-from intersession_projections.sessions import Seen, SessionRow, Wanted
+from intersession_projections.places.located import Located
+from intersession_projections.places.runs_named import Sees
+from intersession_projections.sessions.row import SessionRow
+from intersession_projections.sessions.wanted import Seen, Wanted
 
 DEFAULT_LIMIT: Final = 50
 MAX_LIMIT: Final = 200

@@ -5,13 +5,17 @@ from typing import Annotated, Final
 import msgspec
 
 from intersession_actors.errors import Judgement
-from intersession_actors.gate import CursorText, KeyText, PlaceText, SearchText
-from intersession_actors.policy import ListSessions, Requester
-from intersession_actors.service import AccessSummary, Reader, bounded, read_arguments, resolve_target
+from intersession_actors.gate.limits import CursorText, KeyText, PlaceText, SearchText
+from intersession_actors.policy.access import ListSessions, Requester
+from intersession_actors.service.arguments import bounded, read_arguments
+from intersession_actors.service.callers import AccessSummary
+from intersession_actors.service.reader import Reader
+from intersession_actors.service.resolve import resolve_target
 from intersession_actors.tools.searching import Hit, before_of, page_of, words_asked
 from intersession_events.facts import generation_of, message_in, ready
 from intersession_events.plain_json import JsonMapping, JsonObject
-from intersession_projections.full_text import Found, Wanted, private_of, shown_of
+from intersession_projections.full_text.found import Found, Wanted
+from intersession_projections.full_text.view import private_of, shown_of
 from intersession_projections.spans import Span
 
 DEFAULT_LIMIT: Final = 20

@@ -7,45 +7,39 @@ from typing import Annotated, Final
 
 import msgspec
 
-from intersession_actors import gate
 from intersession_actors.errors import Judgement, ToolRefused
-from intersession_actors.exchange import OpenExchange
-from intersession_actors.policy import (
-    Requester,
-    Verdict,
-    WaitFor,
-    Waits,
-    denial_of,
-    effective_visibility,
-    why_no_loop,
-)
-from intersession_actors.prompt import spoken
-from intersession_actors.service import (
-    AccessSummary,
-    Call,
-    Pending,
-    Resolved,
-    Result,
-    Service,
-    TargetRefused,
-    Wait,
+from intersession_actors.exchange.commands import OpenExchange
+from intersession_actors.gate import limits, values
+from intersession_actors.policy.access import Requester, effective_visibility
+from intersession_actors.policy.chain import WaitFor, Waits
+from intersession_actors.policy.judgements import denial_of
+from intersession_actors.policy.sending import Verdict, why_no_loop
+from intersession_actors.prompt.silence import spoken
+from intersession_actors.service.arguments import read_arguments
+from intersession_actors.service.asking import (
     ask_flow,
-    calling_row,
     digest_of,
     flow_begun_by,
-    goes_on,
     gone_on,
     keeping_refusals,
     key_conflict,
-    opening,
     origin_of,
-    read_arguments,
+    run_id_of,
+)
+from intersession_actors.service.callers import AccessSummary, Call
+from intersession_actors.service.deliveries import route_of
+from intersession_actors.service.openings import calling_row, opening
+from intersession_actors.service.pending import Pending, Result
+from intersession_actors.service.resolve import (
+    Resolved,
+    TargetRefused,
     resolve_label,
     resolve_main,
     resolve_target,
-    route_of,
-    run_id_of,
 )
+from intersession_actors.service.run_waits import goes_on
+from intersession_actors.service.service import Service
+from intersession_actors.service.waits import Wait
 from intersession_actors.tools.first_reply import (
     GOES_ON,
     FirstReply,
@@ -56,9 +50,9 @@ from intersession_events import ids
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import ExchangeAccepted, Route, RunEnd, SendRefused, SessionOpened, ready
-from intersession_events.keys import SessionKey
-from intersession_projections.run_outcomes import EndOfRun, RunOutcome, end_of
-from intersession_projections.sessions import SessionRow
+from intersession_events.keys.key import SessionKey
+from intersession_projections.run_outcomes.outcome import EndOfRun, RunOutcome, end_of
+from intersession_projections.sessions.row import SessionRow
 
 DEFAULT_TIMEOUT_S: Final = 30
 
@@ -67,14 +61,14 @@ DEFAULT_TIMEOUT_S: Final = 30
 class SessionsSend(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """What a caller gives (SEND-1)."""
 
-    message: gate.MessageText
-    session_key: gate.KeyText | None = None
-    label: gate.Label | None = None
-    agent_id: gate.AgentId | None = None
+    message: limits.MessageText
+    session_key: limits.KeyText | None = None
+    label: limits.Label | None = None
+    agent_id: limits.AgentId | None = None
     timeout_seconds: Annotated[
-        float | None, msgspec.Meta(extra_json_schema={"minimum": 0, "maximum": gate.WAIT.most})
+        float | None, msgspec.Meta(extra_json_schema={"minimum": 0, "maximum": limits.WAIT.most})
     ] = None
-    idempotency_key: gate.IdempotencyKey | None = None
+    idempotency_key: limits.IdempotencyKey | None = None
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,7 +113,7 @@ def send_message(service: Service, call: Call, arguments: Result) -> Result | Pe
     crash_point("S0")
     timeout = _timeout(given)
     if not given.message.strip():
-        raise gate.invalid("message", "blank, write what the other session should read")
+        raise values.invalid("message", "blank, write what the other session should read")
     run_id = run_id_of(service, call, method="sessions_send", idempotency_key=given.idempotency_key)
     asked = (
         None
@@ -205,7 +199,7 @@ def _was_accepted(send: Send) -> bool:
 
 def _timeout(given: SessionsSend) -> float:
     seconds = DEFAULT_TIMEOUT_S if given.timeout_seconds is None else given.timeout_seconds
-    return gate.seconds_of("timeoutSeconds", seconds)
+    return values.seconds_of("timeoutSeconds", seconds)
 
 
 def _target(service: Service, call: Call, given: SessionsSend) -> Target:
@@ -216,7 +210,7 @@ def _target(service: Service, call: Call, given: SessionsSend) -> Target:
         if value is not None
     ]
     if len(named) > 1 or (given.session_key is not None and given.agent_id is not None):
-        raise gate.invalid(
+        raise values.invalid(
             "sessionKey", "give exactly one of sessionKey, label (with or without agentId), agentId"
         )
     if given.session_key is not None:
@@ -226,7 +220,7 @@ def _target(service: Service, call: Call, given: SessionsSend) -> Target:
     elif given.agent_id is not None:
         found = resolve_main(service.reader, call.requester, given.agent_id, "send")
     else:
-        raise gate.invalid("sessionKey", "give one of sessionKey, label, agentId")
+        raise values.invalid("sessionKey", "give one of sessionKey, label, agentId")
     key = found.key
     _check_other(found, call.requester, given)
     call.summary = AccessSummary(keys=(str(key),), judged=found.judged)

@@ -5,29 +5,24 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 import msgspec
 
-from intersession_actors import gate
-from intersession_actors.agents import ACP
-from intersession_actors.attachments import (
+from intersession_actors.agents.runners import ACP
+from intersession_actors.attachments.checks import (
     AttachmentArgument,
     GivenFile,
     Reference,
-    can_be_safe,
     check_attachments,
     check_mount_path,
-    discard_staged,
     receipt,
-    stage_files,
     taken_out,
 )
+from intersession_actors.attachments.files import can_be_safe, discard_staged, stage_files
 from intersession_actors.errors import ToolRefused
-from intersession_actors.policy import SpawnAllowed, SpawnRefused, SpawnWish, Verdict, judge_spawn
-from intersession_actors.service import (
-    AccessSummary,
-    Call,
+from intersession_actors.gate import limits, values
+from intersession_actors.policy.sending import Verdict
+from intersession_actors.policy.spawning import SpawnAllowed, SpawnRefused, SpawnWish, judge_spawn
+from intersession_actors.service.arguments import read_arguments
+from intersession_actors.service.asking import (
     FirstAnswer,
-    Pending,
-    Result,
-    Service,
     ask_flow,
     digest_of,
     flow_begun_by,
@@ -35,10 +30,12 @@ from intersession_actors.service import (
     keeping_refusals,
     key_conflict,
     origin_of,
-    read_arguments,
     run_id_of,
 )
-from intersession_actors.spawn import AskStarted, OpenSpawn
+from intersession_actors.service.callers import AccessSummary, Call
+from intersession_actors.service.pending import Pending, Result
+from intersession_actors.service.service import Service
+from intersession_actors.spawn.commands import AskStarted, OpenSpawn
 from intersession_actors.tools.spawn_request import SpawnWords, accepted_spawn, place_of
 from intersession_events import ids
 from intersession_events.crash_points import crash_point
@@ -51,20 +48,20 @@ LONGER_THAN_A_CHANNEL_S: Final = 30.0
 class AttachAs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """Where the child is told its files would be mounted."""
 
-    mount_path: Annotated[str, msgspec.Meta(extra_json_schema={"maxLength": gate.MOUNT.most})] | None = None
+    mount_path: Annotated[str, msgspec.Meta(extra_json_schema={"maxLength": limits.MOUNT.most})] | None = None
 
 
 @ready
 class SessionsSpawn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """What a caller gives (SPAWN-1)."""
 
-    task: gate.MessageText
-    label: gate.Label | None = None
-    agent_id: gate.AgentId | None = None
-    model: gate.Name | None = None
-    thinking: gate.Name | None = None
+    task: limits.MessageText
+    label: limits.Label | None = None
+    agent_id: limits.AgentId | None = None
+    model: limits.Name | None = None
+    thinking: limits.Name | None = None
     run_timeout_seconds: Annotated[
-        float | None, msgspec.Meta(extra_json_schema={"minimum": 0, "maximum": gate.RUN_TIME.most})
+        float | None, msgspec.Meta(extra_json_schema={"minimum": 0, "maximum": limits.RUN_TIME.most})
     ] = None
     thread: bool = False
     mode: Literal["run", "session"] | None = None
@@ -73,7 +70,7 @@ class SessionsSpawn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     attachments: tuple[AttachmentArgument, ...] = ()
     attach_as: AttachAs | None = None
     runtime: Literal["subagent", "acp"] = "subagent"
-    idempotency_key: gate.IdempotencyKey | None = None
+    idempotency_key: limits.IdempotencyKey | None = None
 
 
 class _Asked(NamedTuple):
@@ -95,10 +92,10 @@ def start_subagent(service: Service, call: Call, arguments: Result) -> Result | 
     arguments, references = taken_out(arguments) if service.log.forked is not None else (arguments, {})
     given = read_arguments(SessionsSpawn, arguments)
     if not given.task.strip():
-        raise gate.invalid("task", "blank, write what the sub-agent should do")
+        raise values.invalid("task", "blank, write what the sub-agent should do")
     seconds = given.run_timeout_seconds
     if seconds is not None:
-        gate.seconds_of("runTimeoutSeconds", seconds, most=gate.RUN_TIME.most)
+        values.seconds_of("runTimeoutSeconds", seconds, most=limits.RUN_TIME.most)
     words = SpawnWords(
         task=given.task,
         label=given.label,
@@ -127,7 +124,9 @@ def _check_acp(service: Service, given: SessionsSpawn) -> None:
     if not service.world.agents.has(ACP):
         raise ToolRefused("not_supported", "runtime: no acp runtime is registered here, use subagent")
     if given.attachments:
-        raise gate.invalid("attachments", "not with runtime acp, use subagent or put the content in the task")
+        raise values.invalid(
+            "attachments", "not with runtime acp, use subagent or put the content in the task"
+        )
 
 
 def _known(service: Service, call: Call, words: SpawnWords, run_id: str) -> SpawnAccepted | None:

@@ -5,15 +5,21 @@ from typing import Final, Literal
 
 import msgspec
 
-from intersession_actors.attachments import GivenFile, Place, workspace_of
-from intersession_actors.config import milliseconds
+from intersession_actors.attachments.checks import GivenFile
+from intersession_actors.attachments.files import Place
+from intersession_actors.attachments.workspaces import workspace_of
+from intersession_actors.config.settings import milliseconds
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gate import is_storable
-from intersession_actors.policy import SpawnAllowed
-from intersession_actors.service import Call, Service, calling_row, flow_begun_by, route_of
+from intersession_actors.gate.values import is_storable
+from intersession_actors.policy.spawning import SpawnAllowed
+from intersession_actors.service.asking import flow_begun_by
+from intersession_actors.service.callers import Call
+from intersession_actors.service.deliveries import route_of
+from intersession_actors.service.openings import calling_row
+from intersession_actors.service.service import Service
 from intersession_events import ids
 from intersession_events.facts import Attachments, SpawnAccepted, ThreadAsked
-from intersession_events.keys import SessionKey
+from intersession_events.keys.key import SessionKey
 
 MOST_TITLE: Final = 80
 HOUR_S: Final = 3600

@@ -6,25 +6,18 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_actors.agents import Given, ToolBox
-from intersession_actors.chains import Times
+from intersession_actors.agents.turn import Given, ToolBox
+from intersession_actors.chains.cause import Times
 from intersession_actors.errors import Judgement, ToolRefused, not_on_a_loop
-from intersession_actors.gate import flaw_of, invalid, storable
-from intersession_actors.host import DoorThreads
-from intersession_actors.policy import Requester, UseTool, judge_tool
-from intersession_actors.service import (
-    AccessSummary,
-    Call,
-    Caller,
-    Pending,
-    Result,
-    Service,
-    TargetRefused,
-    afinished,
-    asked_within,
-    finished,
-    was_asked_for,
-)
+from intersession_actors.gate.values import flaw_of, invalid, storable
+from intersession_actors.host.door_threads import DoorThreads
+from intersession_actors.policy.access import Requester
+from intersession_actors.policy.tools import UseTool, judge_tool
+from intersession_actors.service.asking import asked_within, was_asked_for
+from intersession_actors.service.callers import AccessSummary, Call, Caller
+from intersession_actors.service.pending import Pending, Result, afinished, finished
+from intersession_actors.service.resolve import TargetRefused
+from intersession_actors.service.service import Service
 from intersession_actors.tools.made_before import CallsBefore, MadeCall, ids_of, words_of
 from intersession_actors.tools.recorder import RunRecorder
 from intersession_actors.tools.registry import TOOLS, Tool, schemas, tools_offered, workshop

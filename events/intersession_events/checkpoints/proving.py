@@ -3,22 +3,19 @@
 from collections.abc import Callable, Sequence
 
 from intersession_events.errors import BadCheckpoint, CorruptEvent
-from intersession_events.log import Log, checkpoints_of, hash_in, opened
-from intersession_events.proofs import (
-    Checkpoint,
+from intersession_events.log.held_checkpoints import checkpoints_of
+from intersession_events.log.log import Log
+from intersession_events.log.row_state import hash_in, opened
+from intersession_events.proofs.merkle import (
     GrowingTree,
-    GrowthProof,
-    HeadPath,
-    ProvenEvent,
     RangeRoots,
-    StreamHeads,
-    StreamProof,
-    checkpoint_of,
     consistency_ranges,
     inclusion_ranges,
     leaf_hash,
-    line_of,
 )
+from intersession_events.proofs.proof import GrowthProof, ProvenEvent, StreamProof
+from intersession_events.proofs.statement import Checkpoint, checkpoint_of, line_of
+from intersession_events.proofs.stream_heads import HeadPath, StreamHeads
 
 Progress = Callable[[int, int], None]
 """Hears the position that was reached, and the last one."""

@@ -13,20 +13,22 @@ import msgspec
 from intersession_events import ids
 from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.facts import CheckpointTaken
-from intersession_events.log import ANY_VERSION, Draft, Log, Recorded, StreamAppend, hash_in, left_in
-from intersession_events.proofs import (
+from intersession_events.log.erasing import left_in
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import ANY_VERSION, Draft, Recorded, StreamAppend
+from intersession_events.log.row_state import hash_in
+from intersession_events.proofs.merkle import GrowingTree, leaf_hash
+from intersession_events.proofs.signatures import PrivateKey
+from intersession_events.proofs.statement import (
     PUBLISHED,
     STREAM,
     TAKEN,
     Checkpoint,
-    GrowingTree,
-    PrivateKey,
-    StreamHeads,
     checkpoint_of,
-    leaf_hash,
     line_of,
     unsaid_line,
 )
+from intersession_events.proofs.stream_heads import StreamHeads
 
 ERASED: Final = "erased.1"
 PAGE: Final = 1000

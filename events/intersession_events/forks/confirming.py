@@ -5,20 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from intersession_events.errors import CorruptEvent
 from intersession_events.facts import Erased, decode
 from intersession_events.forks.prefix import STREAM
-from intersession_events.log import (
-    FIRST,
-    NOT_AUTHORISED,
-    Erasing,
-    Lineage,
-    Row,
-    damaged,
-    erased_stream,
-    is_short,
-    links_in,
-    opened,
-    payload_in,
-    rows_erased,
-)
+from intersession_events.log.envelope import FIRST, NOT_AUTHORISED, Erasing, damaged
+from intersession_events.log.erasing import erased_stream, rows_erased
+from intersession_events.log.lineage import Lineage
+from intersession_events.log.row_state import is_short, links_in, opened, payload_in
+from intersession_events.log.sql import Row
 
 _ERASED = erased_stream("")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Final
 
 from intersession_events.errors import ForkFailed, StoreLocked
-from intersession_events.log import Log
+from intersession_events.log.log import Log
 from intersession_events.machine import on_disk
-from intersession_events.stores import located, writer_of
+from intersession_events.stores.opened import located, writer_of
 
 FEWEST: Final = 4
 """How many characters of an id are enough, if no other id begins with them."""

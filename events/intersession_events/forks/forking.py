@@ -14,21 +14,18 @@ from intersession_events.forks.confirming import confirm
 from intersession_events.forks.files import directory_of, fork_path
 from intersession_events.forks.prefix import STREAM, Prefix, Query, prefix_of
 from intersession_events.forks.proving import heads_proven
-from intersession_events.log import (
-    FIRST,
-    FORMAT,
-    SALT_BYTES,
-    Draft,
-    Row,
-    erased_stream,
-    hash_in,
-    opened,
-    payload_in,
-    payload_of,
-    seal,
-)
+from intersession_events.log.envelope import FIRST, SALT_BYTES, seal
+from intersession_events.log.erasing import erased_stream
+from intersession_events.log.recorded import Draft
+from intersession_events.log.row_state import hash_in, opened, payload_in
+from intersession_events.log.sql import Row
+from intersession_events.log.storable import payload_of
+from intersession_events.log.tables import FORMAT
 from intersession_events.machine import machine_entropy
-from intersession_events.stores import MEMORY, FileFilling, Moved, PortableLog
+from intersession_events.stores.database import MEMORY
+from intersession_events.stores.portable.filling import Moved
+from intersession_events.stores.portable.log import PortableLog
+from intersession_events.stores.sqlite.filling import FileFilling
 
 Fill = Callable[[sqlite3.Connection], None]
 """Puts more into the file of a fork that is being made, such as views."""

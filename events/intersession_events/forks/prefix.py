@@ -4,7 +4,10 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
 from typing import Final, NamedTuple
 
-from intersession_events.log import FORKED, Row, SqlValue, erased_stream, hash_in
+from intersession_events.log.erasing import erased_stream
+from intersession_events.log.lineage import FORKED
+from intersession_events.log.row_state import hash_in
+from intersession_events.log.sql import Row, SqlValue
 
 STREAM: Final = "log"
 _UP_TO: Final = (

@@ -11,8 +11,10 @@ from typing import Final, NamedTuple
 from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.facts import CheckpointTaken, HeadProof, SourceCheckpoint, decode
 from intersession_events.forks.prefix import Query
-from intersession_events.log import Row, hash_in, payload_in
-from intersession_events.proofs import TAKEN, GrowingTree, inclusion_ranges, leaf_hash, line_of, node_hash
+from intersession_events.log.row_state import hash_in, payload_in
+from intersession_events.log.sql import Row
+from intersession_events.proofs.merkle import GrowingTree, inclusion_ranges, leaf_hash, node_hash
+from intersession_events.proofs.statement import TAKEN, line_of
 
 _CHECKPOINTS: Final = (
     "SELECT rowid FROM stored_events WHERE originator_id='log' AND topic=? ORDER BY originator_version"

@@ -23,7 +23,7 @@ from intersession_events.errors import CorruptEvent, ForgedTopic, NotStorable, U
 from intersession_events.facts import TOPICS, Event, decode, standing
 from intersession_events.log.recorded import Draft, Recorded
 from intersession_events.log.row_state import Envelope, Short, as_state, in_places, is_short, opened, short_in
-from intersession_events.proofs import Hashed
+from intersession_events.proofs.hashed import Hashed
 
 FIRST: Final = "0" * 64
 """What the first event of a stream has for `prev`."""

@@ -7,7 +7,8 @@ from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.facts import CheckpointTaken
 from intersession_events.log.envelope import unseal
 from intersession_events.log.sql import Row, SqlValue
-from intersession_events.proofs import STREAM, TAKEN, Taken
+from intersession_events.proofs.statement import STREAM, TAKEN
+from intersession_events.proofs.walk import Taken
 
 Query = Callable[[str, Sequence[SqlValue]], list[Row]]
 """Runs a reading statement with parameters and returns its rows."""

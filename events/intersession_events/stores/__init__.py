@@ -1,64 +1,17 @@
 """Stores: where a log is kept. `open_log` opens the one that a URL names."""
 
+from typing import TYPE_CHECKING
+
 from intersession_events.faces import on_demand
 
-with on_demand(globals()):
+if TYPE_CHECKING:
     from intersession_events.stores.backup import back_up
-    from intersession_events.stores.database import MEMORY
-    from intersession_events.stores.folding import Carrying, views_proven
-    from intersession_events.stores.opened import (
-        Located,
-        filling_at,
-        gateway_of,
-        has_writer,
-        located,
-        open_log,
-        writer_of,
-    )
-    from intersession_events.stores.portable import NAME, Filling, Holder, Moved, PortableLog
-    from intersession_events.stores.sqlite import FileFilling, SessionLog, SqliteLog, holder_of
-    from intersession_events.stores.tailing import (
-        KeptView,
-        Tail,
-        TailedView,
-        Tails,
-        ViewFile,
-        kept,
-        kept_inside,
-        kept_to,
-        place_of,
-    )
-    from intersession_events.stores.url import VARIABLE
+    from intersession_events.stores.folding.proof import views_proven
+    from intersession_events.stores.opened import open_log
+    from intersession_events.stores.sqlite.application import SessionLog
+    from intersession_events.stores.tailing.file import ViewFile
+    from intersession_events.stores.tailing.tail import Tail
 
-__all__ = [
-    "MEMORY",
-    "NAME",
-    "VARIABLE",
-    "Carrying",
-    "FileFilling",
-    "Filling",
-    "Holder",
-    "KeptView",
-    "Located",
-    "Moved",
-    "PortableLog",
-    "SessionLog",
-    "SqliteLog",
-    "Tail",
-    "TailedView",
-    "Tails",
-    "ViewFile",
-    "back_up",
-    "filling_at",
-    "gateway_of",
-    "has_writer",
-    "holder_of",
-    "kept",
-    "kept_inside",
-    "kept_to",
-    "located",
-    "open_log",
-    "place_of",
-    "views_proven",
-    "writer_of",
-]
+on_demand(globals())
+
+__all__ = ["SessionLog", "Tail", "ViewFile", "back_up", "open_log", "views_proven"]

@@ -15,14 +15,17 @@ from typing import TYPE_CHECKING, Final, cast
 
 from intersession_events.crash_points import crash_point
 from intersession_events.errors import BackupFailed, LogError
-from intersession_events.log import VerifyReport, verify_log
+from intersession_events.log.verifying.report import VerifyReport
+from intersession_events.log.verifying.verification import verify_log
 from intersession_events.machine import on_disk, random_id, sync
-from intersession_events.stores.database import Row
-from intersession_events.stores.portable import Moved, PortableLog
-from intersession_events.stores.sqlite import MEMORY, FileFilling, SqliteLog, files_there
+from intersession_events.stores.database import MEMORY, Row
+from intersession_events.stores.portable.filling import Moved
+from intersession_events.stores.portable.log import PortableLog
+from intersession_events.stores.sqlite.filling import FileFilling, files_there
+from intersession_events.stores.sqlite.log import SqliteLog
 
 if TYPE_CHECKING:
-    from intersession_events.stores.postgres import PostgresLog
+    from intersession_events.stores.postgres.log import PostgresLog
 
 _PAGES: Final = 1024
 """How many pages are copied between two looks at the progress: 4 MiB."""
@@ -128,7 +131,7 @@ _ROWS: Final = 1000
 def _dumped(log: "PostgresLog", part: Path, verifying: Progress | None) -> VerifyReport:
     """Dump a log, and verify the rows that the dump has: in a file of their own, which is deleted then."""
     # Loaded only where a log is on PostgreSQL.
-    from intersession_events.stores.postgres import dump, programs_for, rows_in  # noqa: PLC0415
+    from intersession_events.stores.postgres.dumping import dump, programs_for, rows_in  # noqa: PLC0415
 
     address = log.application.datastore.address
     os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))

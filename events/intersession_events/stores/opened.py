@@ -7,11 +7,17 @@ from types import ModuleType
 from typing import Final, NamedTuple
 
 from intersession_events.errors import MissingExtra, NoSuchStore, StoreUnavailable
-from intersession_events.log import InlineView, Log, as_it_is
+from intersession_events.log.log import Log
+from intersession_events.log.other_words import as_it_is
+from intersession_events.log.views import InlineView
 from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
-from intersession_events.stores import sqlite
-from intersession_events.stores.portable import Filling, Holder, PortableLog
-from intersession_events.stores.sqlite import MEMORY, FileFilling, SqliteLog
+from intersession_events.stores.database import MEMORY
+from intersession_events.stores.portable.filling import Filling
+from intersession_events.stores.portable.identity import Holder
+from intersession_events.stores.portable.log import PortableLog
+from intersession_events.stores.sqlite import writer_lock
+from intersession_events.stores.sqlite.filling import FileFilling
+from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.url import VARIABLE, is_postgres, sqlite_path
 
 _SHOWN: Final = 128
@@ -111,11 +117,11 @@ def gateway_of(url: str | None = None) -> str | None:
     """
     where = located(url)
     if where.is_file:
-        return sqlite.gateway_of(where.url)
+        return writer_lock.gateway_of(where.url)
     holder: Holder | None = _postgres().writer_at(where.url)
     if holder is None or holder.gateway is None:
         return None
-    if holder.host is not None or not sqlite.is_loopback(holder.gateway):
+    if holder.host is not None or not writer_lock.is_loopback(holder.gateway):
         raise StoreUnavailable(
             f"{where.shown} is written on {holder.host or 'this machine'}, with a gateway at {holder.gateway[:_SHOWN]!r}, which is "
             "not this machine's loopback; ask it over the network with its token"
@@ -130,7 +136,7 @@ def writer_of(where: Located) -> Holder | None:
         StoreUnavailable: that can't be looked up.
     """
     if where.is_file:
-        return sqlite.writer_of(where.url)
+        return writer_lock.writer_of(where.url)
     found: Holder | None = _postgres().writer_at(where.url)
     return found
 

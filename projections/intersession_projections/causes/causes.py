@@ -6,7 +6,8 @@ from typing import Final
 
 import msgspec
 
-from intersession_events.log import Log, Recorded
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
 from intersession_projections.causes.links import Links
 from intersession_projections.causes.roots import RootKind, begins, doer, root_kind, words_beside
 from intersession_projections.causes.told import Telling, Told

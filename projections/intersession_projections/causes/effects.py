@@ -6,11 +6,13 @@ from typing import Final, Literal
 import msgspec
 
 from intersession_events import facts
-from intersession_events.log import Log, Recorded, parts_in
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded, parts_in
 from intersession_projections.causes.links import Links
 from intersession_projections.causes.told import Telling, Told
-from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, SpawnSummary
-from intersession_projections.run_outcomes import Runs
+from intersession_projections.flows.flows import Flows
+from intersession_projections.flows.rows import DeliverySummary, ExchangeSummary, SpawnSummary
+from intersession_projections.run_outcomes.runs import Runs
 
 _DEEPEST: Final = 200
 """How many causes deep a tree goes: readers and writers of JSON give up at a thousand levels, and each takes two."""

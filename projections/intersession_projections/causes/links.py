@@ -7,7 +7,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
-from intersession_events.log import Log, Row, named_in, packed_names_in
+from intersession_events.log.log import Log
+from intersession_events.log.row_state import named_in, packed_names_in
+from intersession_events.log.sql import Row
 
 _WINDOW: Final = 16_384
 _FIRST_WINDOW: Final = 64

@@ -4,8 +4,10 @@ from collections.abc import Iterable
 from typing import Literal
 
 from intersession_events import facts
-from intersession_events.log import Recorded
-from intersession_projections.wording import asker_of, caller_of, is_openclaws, writer_of
+from intersession_events.log.recorded import Recorded
+from intersession_projections.wording.of_flows import asker_of
+from intersession_projections.wording.of_sessions import caller_of, writer_of
+from intersession_projections.wording.openclaw import is_openclaws
 
 RootKind = Literal["person", "operator", "timer", "start", "import", "system"]
 """What it began with: a person's words, a call by a door (of the operator, or of code of the host's), time that came, a

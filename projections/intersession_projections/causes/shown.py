@@ -1,6 +1,6 @@
 """The nearest cause that is shown, in a story that leaves events out. Pure."""
 
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 
 class ShownCauses:

@@ -6,19 +6,13 @@ from typing import Final
 import msgspec
 
 from intersession_events import facts
-from intersession_events.log import Log, Recorded, StreamPart
-from intersession_projections.run_outcomes import told_in
-from intersession_projections.wording import (
-    Kind,
-    Words,
-    as_read,
-    asker_of,
-    caller_of,
-    route_text,
-    speaker,
-    words_of,
-    writer_of,
-)
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded, StreamPart
+from intersession_projections.run_outcomes.replies import told_in
+from intersession_projections.wording.events import words_of
+from intersession_projections.wording.of_flows import asker_of
+from intersession_projections.wording.of_sessions import as_read, caller_of, speaker, writer_of
+from intersession_projections.wording.words import Kind, Words, route_text
 
 _SESSION: Final = "session"
 _FLOWS: Final = frozenset({"exchange", "spawn", "delivery"})

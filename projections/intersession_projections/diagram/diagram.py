@@ -4,14 +4,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 import msgspec
 
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_projections.diagram.mermaid import mermaid_of
 from intersession_projections.diagram.reading import read
 from intersession_projections.diagram.rows import Lane, Row
 from intersession_projections.diagram.svg import svg_of
 from intersession_projections.diagram.text import Line, lines_of
-from intersession_projections.flows import Hold, holds_in
-from intersession_projections.run_outcomes import Replies
+from intersession_projections.flows.held import Hold, holds_in
+from intersession_projections.run_outcomes.replies import Replies
 
 
 class Diagram(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,17 +7,13 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession_events import facts
-from intersession_events.log import Recorded, parts_in
+from intersession_events.log.recorded import Recorded, parts_in
 from intersession_projections.diagram.rows import Arrow, Gap, Lane, LaneKind, Mark, MarkKind, Row
-from intersession_projections.flows import Hold, holds_in
-from intersession_projections.wording import (
-    BY_METHOD,
-    is_by_method,
-    is_openclaws,
-    route_text,
-    words_of,
-    words_of_message,
-)
+from intersession_projections.flows.held import Hold, holds_in
+from intersession_projections.wording.events import words_of
+from intersession_projections.wording.of_sessions import BY_METHOD, is_by_method, words_of_message
+from intersession_projections.wording.openclaw import is_openclaws
+from intersession_projections.wording.words import route_text
 
 FOLDED_MS: Final = 2_000
 """From so many milliseconds on, a stretch in which nothing happens is folded and its length written."""

@@ -1,6 +1,6 @@
 """The parts of a flow while its events are read: outlines are made of them. Pure."""
 
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_events.plain_json import JsonValue
 from intersession_projections.differences.parts import Part
 

@@ -7,13 +7,16 @@ from typing import Final
 import msgspec
 
 from intersession_events import facts
-from intersession_events.log import Recorded, parts_in
+from intersession_events.log.recorded import Recorded, parts_in
 from intersession_events.plain_json import JsonValue
 from intersession_projections.differences.drafts import Draft
 from intersession_projections.differences.parts import FlowKind, Outline, Part, Totals
-from intersession_projections.flows import DeliverySummary, accept_flow, evolve_flow, held_ms, holds_in
-from intersession_projections.run_outcomes import Replies
-from intersession_projections.wording import asker_of, route_text, speaker
+from intersession_projections.flows.held import held_ms, holds_in
+from intersession_projections.flows.rows import DeliverySummary, accept_flow, evolve_flow
+from intersession_projections.run_outcomes.replies import Replies
+from intersession_projections.wording.of_flows import asker_of
+from intersession_projections.wording.of_sessions import speaker
+from intersession_projections.wording.words import route_text
 
 Begun = Callable[[str], Iterable[tuple[str, Outline]]]
 """The exchanges and spawns that a run, by its id, began: the id and the outline of each, in the order they were accepted."""

@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_events.plain_json import JsonValue
 
 FlowKind = Literal["exchange", "spawn", "run"]

@@ -5,7 +5,9 @@ from itertools import chain
 from typing import Final, TypeVar
 
 from intersession_events.facts import DeliveryDecided, DeliveryDenied, DeliveryFailed, DeliveryUnknown
-from intersession_events.log import Ask, Log, Recorded, Row, SqlValue, among
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.sql import Ask, Row, SqlValue, among
 from intersession_projections.columns import beginning_with, hashed, packed, unpacked
 from intersession_projections.flows.rows import (
     DeliveriesWanted,

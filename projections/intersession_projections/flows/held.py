@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from intersession_events.facts import ExchangeClosed, ExchangeHeld, ExchangeReleased, LoopEnded
-from intersession_events.log import Recorded, parts_in
+from intersession_events.log.recorded import Recorded, parts_in
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flows.rows import ExchangeSummary
 

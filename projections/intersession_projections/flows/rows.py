@@ -7,7 +7,7 @@ import msgspec
 
 from intersession_events import facts
 from intersession_events.ids import delivery_stream, exchange_stream, spawn_stream
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_projections.spans import Span
 
 DeliveryState = Literal["decided", "started", "retrying", "done", "failed", "unknown", "denied", "withheld"]

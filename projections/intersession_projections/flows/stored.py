@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from intersession_events.log import Row
+from intersession_events.log.sql import Row
 from intersession_projections.columns import Packing, unpacked
 from intersession_projections.flows.rows import DeliverySummary, ExchangeSummary, SpawnSummary, Summary
 

@@ -6,18 +6,10 @@ from typing import Final
 import msgspec
 
 from intersession_events.facts import run_asked_in
-from intersession_events.log import (
-    Coming,
-    Known,
-    Memory,
-    Moment,
-    Question,
-    Recorded,
-    Row,
-    Sql,
-    SqlValue,
-    among,
-)
+from intersession_events.log.log import Moment
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.sql import Question, Row, Sql, SqlValue, among
+from intersession_events.log.views import Coming, Known, Memory
 from intersession_projections.columns import Small, hashed, pack, packed, unpack, unpacked
 from intersession_projections.flows.rows import (
     DeliverySummary,

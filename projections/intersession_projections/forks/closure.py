@@ -14,11 +14,13 @@ from intersession_events.ids import (
     session_stream,
     spawn_stream,
 )
-from intersession_events.log import Log, SqlValue, marks, name_of, packed_names_in
+from intersession_events.log.log import Log
+from intersession_events.log.row_state import name_of, packed_names_in
+from intersession_events.log.sql import SqlValue, marks
 from intersession_projections.columns import hashed, packed, unpacked
 from intersession_projections.forks.references import References
-from intersession_projections.places import Flow, flow_sessions, flow_stream
-from intersession_projections.run_outcomes import Runs
+from intersession_projections.places.runs_named import Flow, flow_sessions, flow_stream
+from intersession_projections.run_outcomes.runs import Runs
 
 _ROWS: Final = "SELECT rowid, topic, state FROM stored_events WHERE originator_id IN ({}) AND rowid<=?"
 _FLOWS: Final = "SELECT kind, id FROM flows WHERE {} IN ({}) AND accepted<=?"

@@ -9,9 +9,11 @@ import msgspec
 from intersession_events import facts
 from intersession_events.facts import ready
 from intersession_events.ids import exchange_stream, session_stream, spawn_stream
-from intersession_events.log import Log, Recorded, StreamPart
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded, StreamPart
 from intersession_projections.forks.frozen import Frozen
-from intersession_projections.run_outcomes import RunOutcome, Runs
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.run_outcomes.runs import Runs
 
 _AT: Final = "SELECT rowid FROM stored_events WHERE originator_id=? AND originator_version=?"
 _BEHIND: Final = (

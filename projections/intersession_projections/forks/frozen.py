@@ -6,9 +6,11 @@ import msgspec
 
 from intersession_events import facts
 from intersession_events.ids import delivery_stream, exchange_stream, spawn_stream
-from intersession_events.log import Log
-from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, SpawnSummary
-from intersession_projections.run_outcomes import RunOutcome, Runs
+from intersession_events.log.log import Log
+from intersession_projections.flows.flows import Flows
+from intersession_projections.flows.rows import DeliverySummary, ExchangeSummary, SpawnSummary
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.run_outcomes.runs import Runs
 
 _MOST_HOPS: Final = 1000
 """So far up a chain of causes is looked; guards end chains long before that."""

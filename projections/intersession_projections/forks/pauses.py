@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from intersession_events.facts import ForkedFrom
-from intersession_events.log import Log
+from intersession_events.log.log import Log
 from intersession_projections.spans import Span, backwards
 
 

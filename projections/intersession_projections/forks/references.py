@@ -6,7 +6,7 @@ import msgspec
 
 from intersession_events import facts
 from intersession_events.facts import ready
-from intersession_events.log import payload_in
+from intersession_events.log.row_state import payload_in
 
 
 class References:

@@ -10,8 +10,17 @@ import msgspec
 
 from intersession_events import facts
 from intersession_events.ids import exchange_stream, session_stream, spawn_stream
-from intersession_events.log import Log, Recorded, Row, payload_in
-from intersession_projections.flows import ExchangeSummary, SpawnSummary, Summary, accept_flow, evolve_flow
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.row_state import payload_in
+from intersession_events.log.sql import Row
+from intersession_projections.flows.rows import (
+    ExchangeSummary,
+    SpawnSummary,
+    Summary,
+    accept_flow,
+    evolve_flow,
+)
 from intersession_projections.sieve import sieved
 from intersession_projections.spans import Span, backwards
 

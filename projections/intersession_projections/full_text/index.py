@@ -8,8 +8,13 @@ from pathlib import Path
 from typing import Final, Literal
 
 from intersession_events.errors import StoreUnavailable
-from intersession_events.log import Log, Row, SqlValue, marks
-from intersession_events.stores import MEMORY, KeptView, Tail, ViewFile, kept, kept_inside, kept_to, place_of
+from intersession_events.log.log import Log
+from intersession_events.log.sql import Row, SqlValue, marks
+from intersession_events.stores.database import MEMORY
+from intersession_events.stores.tailing.file import ViewFile
+from intersession_events.stores.tailing.places import kept, kept_inside, kept_to
+from intersession_events.stores.tailing.tail import Tail
+from intersession_events.stores.tailing.view import KeptView, place_of
 from intersession_projections.full_text.found import Found, Wanted
 from intersession_projections.full_text.scan import Scan
 from intersession_projections.full_text.tokens import Term, holds

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from intersession_events.facts import AccessRecorded, is_imported, message_in, raw_message, words
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_events.plain_json import JsonObject, JsonValue, is_list, is_object
-from intersession_events.transcripts.openclaw import strip_stamp
+from intersession_events.transcripts.openclaw.reading.stamp import strip_stamp
 
 SEARCHES: Final = "sessions_search"
 """What this tool was given and gave is not searched: each search would find itself, and all that were made before."""

@@ -18,7 +18,10 @@ from intersession_events.facts import (
     unsaid,
 )
 from intersession_events.ids import session_stream
-from intersession_events.log import Log, Recorded, Row, payload_in
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.row_state import payload_in
+from intersession_events.log.sql import Row
 from intersession_projections.full_text.found import Wanted
 from intersession_projections.full_text.said import message_of, texts_of_event, texts_of_message
 from intersession_projections.full_text.tokens import LONGEST, Term, folded, holds, terms

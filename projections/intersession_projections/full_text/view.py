@@ -13,7 +13,8 @@ from typing import Final
 
 from intersession_events.facts import ERASED, Erased, may_say, message_in, unsaid
 from intersession_events.ids import session_stream
-from intersession_events.log import Recorded, Sql, SqlValue
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.sql import Sql, SqlValue
 from intersession_events.plain_json import JsonObject
 from intersession_projections.full_text.said import message_of, texts_of_event, texts_of_message
 from intersession_projections.full_text.tokens import terms

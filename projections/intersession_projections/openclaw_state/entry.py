@@ -7,7 +7,7 @@ import msgspec
 from intersession_events.facts import Route
 from intersession_events.plain_json import JsonObject, is_object, present
 from intersession_projections.openclaw_state.lives import Life
-from intersession_projections.sessions import SessionRow
+from intersession_projections.sessions.row import SessionRow
 
 _OF_A_GENERATION: Final = frozenset(
     {

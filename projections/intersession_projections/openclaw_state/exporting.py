@@ -16,16 +16,17 @@ import msgspec
 from intersession_events import ids
 from intersession_events.errors import ExportFailed, InvalidKey
 from intersession_events.facts import LineImported, message_in, ready
-from intersession_events.keys import SessionKey
-from intersession_events.log import Log, Recorded
+from intersession_events.keys.key import SessionKey
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
 from intersession_events.plain_json import JsonObject, present
-from intersession_events.transcripts.openclaw import entry_line, header_line, iso, kept_line
+from intersession_events.transcripts.openclaw.export import entry_line, header_line, iso, kept_line
 from intersession_projections.openclaw_state.directory import NewDirectory, new_directory
 from intersession_projections.openclaw_state.entry import entry_of, kept_entry
 from intersession_projections.openclaw_state.lives import Generation, Life, life_of
 from intersession_projections.openclaw_state.records import record_of
-from intersession_projections.run_outcomes import told_in
-from intersession_projections.sessions import Taken, with_run
+from intersession_projections.run_outcomes.replies import told_in
+from intersession_projections.sessions.taken_order import Taken, with_run
 
 _SESSIONS: Final = ids.session_stream("")
 _SPAWNS: Final = ids.spawn_stream("")

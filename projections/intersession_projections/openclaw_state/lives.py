@@ -12,8 +12,9 @@ from intersession_events.facts import (
     SessionReset,
     generation_of,
 )
-from intersession_events.log import Recorded
-from intersession_projections.sessions import SessionRow, Taken, evolve_row, taken_backwards
+from intersession_events.log.recorded import Recorded
+from intersession_projections.sessions.row import SessionRow, evolve_row
+from intersession_projections.sessions.taken_order import Taken, taken_backwards
 
 
 class Generation(msgspec.Struct, kw_only=True):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from intersession_events.facts import ChildEnded, RunStatus, SpawnAccepted
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.openclaw_state.entry import route_as_object
 

@@ -8,9 +8,13 @@ from msgspec.structs import replace
 
 from intersession_events import facts
 from intersession_events.errors import LogError
-from intersession_events.log import Recorded, Row, payload_in
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.row_state import payload_in
+from intersession_events.log.sql import Row
 from intersession_events.plain_json import JsonValue, is_list, is_object
-from intersession_projections.wording import as_read, is_openclaws, route_text, speaker, writer_of
+from intersession_projections.wording.of_sessions import as_read, speaker, writer_of
+from intersession_projections.wording.openclaw import is_openclaws
+from intersession_projections.wording.words import route_text
 
 Via = Literal["person", "agent", "sessions_send", "sessions_spawn", "tool", "delivery", "system"]
 """How words came to where they are: a person or an agent said them, another session sent or handed them over, a tool gave

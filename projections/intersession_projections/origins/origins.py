@@ -12,7 +12,9 @@ import msgspec
 from msgspec.structs import replace
 
 from intersession_events import facts
-from intersession_events.log import Log, Recorded, Row, parts_in
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded, parts_in
+from intersession_events.log.sql import Row
 from intersession_projections.origins.hops import (
     SESSION,
     Hop,
@@ -26,7 +28,7 @@ from intersession_projections.origins.hops import (
 )
 from intersession_projections.origins.matching import Match, Phrase, holds, longest_shared
 from intersession_projections.spans import Span
-from intersession_projections.wording import is_openclaws
+from intersession_projections.wording.openclaw import is_openclaws
 
 MOST_ROWS: Final = 500_000
 """How many rows are looked through: a hundred thousand take a good third of a second."""

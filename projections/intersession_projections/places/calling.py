@@ -5,11 +5,12 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from intersession_events import facts
-from intersession_events.log import Log, Recorded
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.places.runs_named import Flow, flow_stream
-from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.timeline import Timeline
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.timeline.timeline import Timeline
 
 
 class CallingRun(msgspec.Struct, frozen=True, kw_only=True):

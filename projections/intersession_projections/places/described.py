@@ -10,14 +10,18 @@ from typing import NamedTuple
 import msgspec
 
 from intersession_events.facts import run_named
-from intersession_events.log import Log, Recorded
-from intersession_projections.flows import DeliverySummary, ExchangeSummary, SpawnSummary, Summary
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
+from intersession_projections.flows.rows import DeliverySummary, ExchangeSummary, SpawnSummary, Summary
 from intersession_projections.places.located import Located, ReadFlow, flows_of, read_flow, sessions_of
 from intersession_projections.places.runs_named import Sees
-from intersession_projections.run_outcomes import RunOutcome, Runs
-from intersession_projections.sessions import SessionNames
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.run_outcomes.runs import Runs
+from intersession_projections.sessions.names import SessionNames
 from intersession_projections.spans import Span, backwards
-from intersession_projections.wording import Sides, Words, counted, words_of
+from intersession_projections.wording.events import words_of
+from intersession_projections.wording.reasons import counted
+from intersession_projections.wording.words import Sides, Words
 
 
 class Described(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

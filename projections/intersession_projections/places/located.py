@@ -6,8 +6,10 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession_events import facts
-from intersession_events.log import Log, Recorded
-from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, SpawnSummary, Summary
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
+from intersession_projections.flows.flows import Flows
+from intersession_projections.flows.rows import DeliverySummary, ExchangeSummary, SpawnSummary, Summary
 from intersession_projections.places.grammar import (
     AtEvent,
     AtHead,
@@ -21,8 +23,9 @@ from intersession_projections.places.grammar import (
 )
 from intersession_projections.places.runs_named import FEWEST, Flow, RunNames, Sees, flow_stream
 from intersession_projections.positions import Positions
-from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.timeline import Step, Timeline, steps_of
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.timeline.steps import Step, steps_of
+from intersession_projections.timeline.timeline import Timeline
 
 _FLOWS: Final = frozenset({"exchange", "spawn", "delivery"})
 _MOST: Final = 32

@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from intersession_events.ids import exchange_stream, spawn_stream
-from intersession_events.log import Log
-from intersession_projections.flows import DeliverySummary, ExchangeSummary, Flows, SpawnSummary
+from intersession_events.log.log import Log
+from intersession_projections.flows.flows import Flows
+from intersession_projections.flows.rows import DeliverySummary, ExchangeSummary, SpawnSummary
 from intersession_projections.places.grammar import UnknownPlace, no_place
-from intersession_projections.run_outcomes import RunOutcome, Runs
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.run_outcomes.runs import Runs
 
 FEWEST: Final = 4
 """How many characters of an id are enough, if no other id begins with them."""

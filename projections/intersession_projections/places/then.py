@@ -6,12 +6,14 @@ from typing import Final, TypeVar
 
 from intersession_events import facts
 from intersession_events.ids import session_stream
-from intersession_events.log import Ask, Log, Recorded, StreamPart
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded, StreamPart
+from intersession_events.log.sql import Ask
 from intersession_projections.columns import hashed, unpacked
-from intersession_projections.flows import (
+from intersession_projections.flows.flows import Flows
+from intersession_projections.flows.rows import (
     DeliverySummary,
     ExchangeSummary,
-    Flows,
     Position,
     SpawnSummary,
     Summary,
@@ -19,7 +21,8 @@ from intersession_projections.flows import (
     evolve_flow,
 )
 from intersession_projections.places.runs_named import Flow
-from intersession_projections.run_outcomes import RunOutcome, Runs, begin_run, evolve_run
+from intersession_projections.run_outcomes.outcome import RunOutcome, begin_run, evolve_run
+from intersession_projections.run_outcomes.runs import Runs
 
 S = TypeVar("S", bound=Summary)
 

@@ -16,7 +16,7 @@ from intersession_events.facts import (
     Usage,
     ready,
 )
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 RunStatus = Literal["queued", "running", "ok", "error", "timeout", "aborted"]
 

@@ -12,10 +12,11 @@ import msgspec
 
 from intersession_events import facts
 from intersession_events.ids import delivery_stream, session_stream
-from intersession_events.log import Log, Recorded, StreamPart, parts_in
-from intersession_projections.flows import ExchangeSummary
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded, StreamPart, parts_in
+from intersession_projections.flows.rows import ExchangeSummary
 from intersession_projections.run_outcomes.runs import Runs
-from intersession_projections.sessions import Sessions
+from intersession_projections.sessions.list import Sessions
 
 E = TypeVar("E", bound=msgspec.Struct)
 _Asking = facts.ExchangeAccepted | facts.SpawnAccepted

@@ -8,9 +8,10 @@ import msgspec
 
 from intersession_events.facts import Event, RunEnd, RunQueued
 from intersession_events.ids import retry_of
-from intersession_events.log import Ask, Log, Row, SqlValue, among
+from intersession_events.log.log import Log
+from intersession_events.log.sql import Ask, Row, SqlValue, among
 from intersession_projections.columns import beginning_with, hashed, packed, to_text, unpacked
-from intersession_projections.flows import Position
+from intersession_projections.flows.rows import Position
 from intersession_projections.run_outcomes.outcome import Asked, RunOutcome, asked_in, end_of
 from intersession_projections.run_outcomes.stored import COLUMNS, restored
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from intersession_events.facts import Usage
-from intersession_events.log import Row
+from intersession_events.log.sql import Row
 from intersession_projections.columns import Packing, unpacked
 from intersession_projections.run_outcomes.outcome import RunOutcome
 

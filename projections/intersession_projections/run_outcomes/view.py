@@ -16,7 +16,10 @@ from intersession_events.facts import (
     RunStarted,
     SpawnAccepted,
 )
-from intersession_events.log import Coming, Known, Memory, Moment, Question, Recorded, Row, Sql, among
+from intersession_events.log.log import Moment
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.sql import Question, Row, Sql, among
+from intersession_events.log.views import Coming, Known, Memory
 from intersession_projections.columns import Small, hashed, pack, packed, to_text, unpack, unpacked
 from intersession_projections.run_outcomes.outcome import RunOutcome, begin_run, evolve_run
 from intersession_projections.run_outcomes.stored import COLUMNS, STORED, restored

@@ -8,13 +8,14 @@ import msgspec
 from intersession_events.errors import CorruptEvent, IntersessionError, UnknownTopic
 from intersession_events.facts import Message, RunQueued, generation_of, is_imported, message_in, raw_message
 from intersession_events.ids import session_stream
-from intersession_events.log import Log, Recorded, StreamPart
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded, StreamPart
 from intersession_events.plain_json import JsonObject
 from intersession_projections.columns import packed
 from intersession_projections.sessions.list import Sessions, Span
 from intersession_projections.sessions.row import SessionRow
 from intersession_projections.sessions.taken_order import events_backwards, taken_backwards, with_run
-from intersession_projections.wording import without_stamp
+from intersession_projections.wording.of_sessions import without_stamp
 
 RawMessage = JsonObject
 

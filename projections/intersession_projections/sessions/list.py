@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from intersession_events.log import Log, Question, Row, among
+from intersession_events.log.log import Log
+from intersession_events.log.sql import Question, Row, among
 from intersession_projections.columns import beginning_with, hashed, packed, to_text
 from intersession_projections.sessions.order import SessionOrder
 from intersession_projections.sessions.row import STORED, SessionRow

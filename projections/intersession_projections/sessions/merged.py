@@ -6,8 +6,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_events.keys import Kind
-from intersession_events.log import Moment, Question, Row
+from intersession_events.keys.key import Kind
+from intersession_events.log.log import Moment
+from intersession_events.log.sql import Question, Row
 from intersession_projections.columns import to_text
 from intersession_projections.positions import ahead_at, time_in, time_of
 from intersession_projections.sessions.row import SessionRow

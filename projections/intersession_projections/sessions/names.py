@@ -8,13 +8,14 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from intersession_events.errors import InvalidKey
-from intersession_events.keys import SessionKey
-from intersession_events.log import Log, Question, among
+from intersession_events.keys.key import SessionKey
+from intersession_events.log.log import Log
+from intersession_events.log.sql import Question, among
 from intersession_projections.columns import to_text
 from intersession_projections.sessions.list import Sessions
 from intersession_projections.sessions.row import SessionRow
 from intersession_projections.sessions.sets import ALL, part_of
-from intersession_projections.wording import short_name
+from intersession_projections.wording.short_names import short_name
 
 _LONGEST: Final = 64
 _PARTS: Final = part_of(1, "main") - part_of(0, "main")

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from intersession_events.log import Log, Moment, Row
+from intersession_events.log.log import Log, Moment
+from intersession_events.log.sql import Row
 from intersession_projections.sessions.merged import GROWTH, MOST, Merged, Place, Rank, numbers
 from intersession_projections.sessions.row import SessionRow
 from intersession_projections.sessions.rows import other_names, places_of, rows_at, rows_of, rows_stood

@@ -26,7 +26,7 @@ from intersession_events.facts import (
     message_in,
     ready,
 )
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_projections.columns import Packing
 
 RunState = Literal["idle", "queued", "running"]

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from intersession_events.log import Moment, Question, Row, marks
+from intersession_events.log.log import Moment
+from intersession_events.log.sql import Question, Row, marks
 from intersession_projections.sessions.row import STORED, SessionRow
 from intersession_projections.sessions.versions import row_in
 

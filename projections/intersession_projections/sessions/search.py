@@ -10,7 +10,8 @@ from typing import Final
 
 import msgspec
 
-from intersession_events.log import Moment, Question, Row, Sql
+from intersession_events.log.log import Moment
+from intersession_events.log.sql import Question, Row, Sql
 from intersession_projections.sessions.sets import ALL, ListSet, agent_of
 
 TABLE: Final = "session_search"

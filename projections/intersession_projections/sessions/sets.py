@@ -11,8 +11,8 @@ from functools import lru_cache, partial
 from typing import Final, NamedTuple, Protocol
 
 from intersession_events.errors import InvalidKey
-from intersession_events.keys import Kind, SessionKey
-from intersession_events.log import Row, Sql
+from intersession_events.keys.key import Kind, SessionKey
+from intersession_events.log.sql import Row, Sql
 
 KINDS: Final[tuple[Kind, ...]] = ("main", "group", "cron", "hook", "node", "other")
 _PARTS: Final = 8

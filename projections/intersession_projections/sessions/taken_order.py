@@ -26,7 +26,8 @@ from intersession_events.facts import (
     generation_of,
     message_in,
 )
-from intersession_events.log import Log, Recorded
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
 
 _FIRST_PAGE: Final = 16
 _PAGE: Final = 256

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from intersession_events.facts import Route, SessionArchived, ThreadBound, ThreadUnbound, topics_of
-from intersession_events.log import Log, Recorded, Sql
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.sql import Sql
 
 _SESSION: Final = "session:"
 

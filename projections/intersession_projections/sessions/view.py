@@ -15,7 +15,9 @@ from intersession_events.facts import (
     message_in,
 )
 from intersession_events.ids import CLOCK
-from intersession_events.log import Coming, Known, Memory, Question, Recorded, Row, Sql, among, asked
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.sql import Question, Row, Sql, among, asked
+from intersession_events.log.views import Coming, Known, Memory
 from intersession_projections.columns import Small, hashed, pack, packed, to_text, unpack
 from intersession_projections.sessions import search, sets
 from intersession_projections.sessions.row import STORED, SessionRow, evolve_row

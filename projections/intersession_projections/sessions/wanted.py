@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from intersession_events.keys import Kind
+from intersession_events.keys.key import Kind
 from intersession_projections.sessions.row import SessionRow
 from intersession_projections.sessions.sets import kind_of
 

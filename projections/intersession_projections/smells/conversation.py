@@ -6,10 +6,10 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from intersession_events import facts
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_projections.smells.likeness import count_of, likeness, words_in
 from intersession_projections.smells.smell import Seen, Smell
-from intersession_projections.wording import is_openclaws
+from intersession_projections.wording.openclaw import is_openclaws
 
 ALIKE: Final = 0.8
 """From this on two turns say the same."""

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from intersession_projections.full_text import is_unspaced, words_in_order
+from intersession_projections.full_text.tokens import is_unspaced, words_in_order
 
 
 def words_in(text: str) -> list[str]:

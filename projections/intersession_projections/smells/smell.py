@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 
 class Smell(NamedTuple):

@@ -4,9 +4,11 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from intersession_events.ids import session_stream
-from intersession_events.log import Log, Recorded, StreamPart, parts_in
-from intersession_projections.flows import ExchangeSummary, SpawnSummary
-from intersession_projections.run_outcomes import Replies, RunOutcome
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded, StreamPart, parts_in
+from intersession_projections.flows.rows import ExchangeSummary, SpawnSummary
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.run_outcomes.replies import Replies
 from intersession_projections.smells.conversation import duplicate_message, polite_loop, tokens_growing
 from intersession_projections.smells.endings import (
     announce_unheard,

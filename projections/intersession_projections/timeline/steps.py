@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from intersession_events.log import Recorded
-from intersession_projections.run_outcomes import Replies
-from intersession_projections.wording import words_in
+from intersession_events.log.recorded import Recorded
+from intersession_projections.run_outcomes.replies import Replies
+from intersession_projections.wording.events import words_in
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -10,10 +10,14 @@ from typing import Final, NamedTuple
 
 from intersession_events import facts
 from intersession_events.ids import session_stream
-from intersession_events.log import Log, Question, Reads, Recorded, StreamPart
-from intersession_projections.flows import ExchangeSummary, Flows, SpawnSummary
-from intersession_projections.run_outcomes import RunOutcome, Runs
-from intersession_projections.sessions import Sessions
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Reads, Recorded, StreamPart
+from intersession_events.log.sql import Question
+from intersession_projections.flows.flows import Flows
+from intersession_projections.flows.rows import ExchangeSummary, SpawnSummary
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.run_outcomes.runs import Runs
+from intersession_projections.sessions.list import Sessions
 
 _BEFORE: Final = 3
 """How far before a run's acceptance its session may have been opened and its route set: they are in the same append."""

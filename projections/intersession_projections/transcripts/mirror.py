@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Final
 
 from intersession_events.facts import Erased, generation_of
-from intersession_events.log import Log, Recorded
-from intersession_events.stores import MEMORY, Tail, TailedView
-from intersession_events.transcripts.openclaw import entry_line, header_line
-from intersession_projections.sessions import taken_forwards
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
+from intersession_events.stores.database import MEMORY
+from intersession_events.stores.tailing.tail import Tail
+from intersession_events.stores.tailing.view import TailedView
+from intersession_events.transcripts.openclaw.export import entry_line, header_line
+from intersession_projections.sessions.taken_order import taken_forwards
 from intersession_projections.transcripts.files import LastLine, Mirrored, TranscriptFiles
 
 _BATCH: Final = 500

@@ -9,7 +9,7 @@ from functools import partial
 from typing import cast, get_args
 
 from intersession_events import facts
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_projections.wording.of_flows import of_exchange, of_spawn
 from intersession_projections.wording.of_sessions import of_run, of_session
 from intersession_projections.wording.of_system import of_delivery, of_system

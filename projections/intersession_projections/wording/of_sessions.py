@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from intersession_events import facts
-from intersession_events.transcripts.openclaw import strip_stamp
+from intersession_events.transcripts.openclaw.reading.stamp import strip_stamp
 from intersession_projections.wording.openclaw import OPENCLAW, is_openclaws
 from intersession_projections.wording.reasons import ARCHIVALS, FAILURES, OPENINGS
 from intersession_projections.wording.words import NO_TEXT, Naming, Words, route_text

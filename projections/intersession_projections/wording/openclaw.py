@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from intersession_events import facts
-from intersession_events.transcripts.openclaw import strip_stamp
+from intersession_events.transcripts.openclaw.reading.stamp import strip_stamp
 
 OPENCLAW: Final = "OpenClaw"
 """What it is called where such words are told."""

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Final
 
 from intersession_events.errors import InvalidKey
-from intersession_events.keys import SessionKey
+from intersession_events.keys.key import SessionKey
 
 _UUID: Final = re.compile(r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 _FIRST: Final = r"\1"

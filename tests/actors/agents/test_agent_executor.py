@@ -9,10 +9,13 @@ from typing import Any
 import pykka
 import pytest
 
-from intersession_actors.agents import AgentExecutor, AgentResult, Answered, Broke, Reply, Turn
+from intersession_actors.agents.executor import AgentExecutor
+from intersession_actors.agents.result import AgentResult, Answered, Broke
+from intersession_actors.agents.turn import Reply, Turn
 from intersession_actors.errors import ToolRefused
-from intersession_actors.host import HostsLoop
-from intersession_actors.runtime import Handler, PooledRuntime
+from intersession_actors.host.hosts_loop import HostsLoop
+from intersession_actors.runtime.actor import Handler
+from intersession_actors.runtime.pool import PooledRuntime
 from intersession_events.facts import Message, Provenance, Usage
 from support.hosts_loops import end_loop
 

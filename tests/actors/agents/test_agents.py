@@ -2,9 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from intersession_actors.agents import Reply, ToolBox, Turn, echo, scripted
-from intersession_actors.agents.agents import ScriptEnded, as_function
-from intersession_actors.host import MissingExtra, imported
+from intersession_actors.agents.agents import ScriptEnded, as_function, echo, scripted
+from intersession_actors.agents.turn import Reply, ToolBox, Turn
+from intersession_actors.host.extras import imported
+from intersession_events.errors import MissingExtra
 from intersession_events.facts import Message, Step
 
 

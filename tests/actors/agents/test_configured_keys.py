@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from intersession.cli.commands.doctor import setting_findings
-from intersession_actors.agents import configured_agents
-from intersession_actors.config import Config, load_config
+from intersession_actors.agents.configured import configured_agents
+from intersession_actors.config.config import Config, load_config
 from intersession_actors.errors import ConfigError
 
 

@@ -28,17 +28,11 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.usage import RequestUsage, RunUsage
 
-from intersession_actors.agents import (
-    AgentExecutor,
-    Answered,
-    Broke,
-    Recorder,
-    ToolBox,
-    Turn,
-    openai_agent,
-    pydantic_ai_agent,
-)
+from intersession_actors.agents.agents import openai_agent, pydantic_ai_agent
+from intersession_actors.agents.executor import AgentExecutor
 from intersession_actors.agents.pydantic_ai import _reply as reply_of
+from intersession_actors.agents.result import Answered, Broke
+from intersession_actors.agents.turn import Recorder, ToolBox, Turn
 from intersession_actors.errors import ToolRefused
 from intersession_events.facts import (
     Block,

@@ -17,9 +17,12 @@ import pytest
 from openai import NOT_GIVEN, AsyncOpenAI, DefaultAsyncHttpxClient
 from openai.resources.chat.completions import AsyncCompletions
 
-from intersession_actors.agents import AgentExecutor, Answered, Broke, Reply, Turn, openai_agent
+from intersession_actors.agents.agents import openai_agent
 from intersession_actors.agents.endpoint_options import DO_NOT_WORK, OF_A_CLIENT, OF_A_REQUEST
-from intersession_actors.tools import schemas
+from intersession_actors.agents.executor import AgentExecutor
+from intersession_actors.agents.result import Answered, Broke
+from intersession_actors.agents.turn import Reply, Turn
+from intersession_actors.tools.registry import schemas
 from intersession_events.facts import Message
 from support.agent_calls import answer_of
 

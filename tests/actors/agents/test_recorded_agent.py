@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from intersession import Reply, SessionSystem, Turn, echo
-from intersession_actors.agents import Divergence, RecordedAgent, Recording
-from intersession_actors.agents.recording import RecordedAttempt
+from intersession_actors.agents.recorded import Divergence, RecordedAgent
+from intersession_actors.agents.recording import RecordedAttempt, Recording
 from intersession_actors.prompt.meaning import Meanings
 from intersession_events import facts
-from intersession_events.log import Log
+from intersession_events.log.log import Log
 from support.running import SEES_ALL, closed_exchange, merged
 
 MAIN, RESEARCH = "agent:main:main", "agent:research:main"

@@ -2,8 +2,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from intersession_actors.agents import Recorder, Turn
-from intersession_actors.prompt import anthropic_messages, openai_messages
+from intersession_actors.agents.turn import Recorder, Turn
+from intersession_actors.prompt.formats import anthropic_messages, openai_messages
 from intersession_actors.prompt.rendering import seen
 from intersession_events.facts import Block, Message, Provenance, TextBlock, ToolCallBlock
 from support.unrendered import parse, parse_openai, unfence

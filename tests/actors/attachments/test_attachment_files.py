@@ -11,11 +11,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from intersession_actors.attachments import (
-    GivenFile,
+from intersession_actors.attachments.checks import GivenFile, receipt
+from intersession_actors.attachments.files import (
     Place,
     claim_files,
-    receipt,
     remove_claimed,
     stage_files,
     sweep_unclaimed,

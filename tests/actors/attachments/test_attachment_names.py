@@ -9,14 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from intersession_actors.attachments import (
+from intersession_actors.attachments.checks import (
     AttachmentArgument,
     blocks_without_contents,
     check_attachments,
     check_mount_path,
+    name_problem,
+    one_name,
+    without_contents,
 )
-from intersession_actors.attachments.checks import name_problem, one_name, without_contents
-from intersession_actors.config import AttachmentRules
+from intersession_actors.config.tools import AttachmentRules
 from intersession_actors.errors import ToolRefused
 from intersession_events.facts import ToolCallBlock
 from support import hostile

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.chains import ChainLedger, ChainUnread, RunUse
-from intersession_actors.policy import Spent
+from intersession_actors.chains.ledger import ChainLedger, ChainUnread, RunUse
+from intersession_actors.policy.chain import Spent
 from intersession_events.facts import (
     Budget,
     Event,
@@ -23,8 +23,8 @@ from intersession_events.facts import (
     RunQueued,
     Usage,
 )
-from intersession_events.log import Draft, StreamAppend
-from intersession_projections.run_outcomes import Runs
+from intersession_events.log.recorded import Draft, StreamAppend
+from intersession_projections.run_outcomes.runs import Runs
 from support.story import Story
 
 STREAM, FLOW = "session:agent:main:main", "exchange:x"

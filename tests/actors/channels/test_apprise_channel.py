@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from intersession import ConfigError, DeliveryInDoubt, DeliveryRefused, Outbound
-from intersession_actors.channels import Channel, configured_channels
 from intersession_actors.channels.addresses import Network
+from intersession_actors.channels.channels import Channel
+from intersession_actors.channels.configured import configured_channels
 from intersession_actors.channels.fitting import fitted
-from intersession_actors.config import load_config
+from intersession_actors.config.config import load_config
 from support.loopback import Answer, Asked, Loopback
 
 pytest.importorskip("apprise", reason="channels by Apprise URLs are an extra")

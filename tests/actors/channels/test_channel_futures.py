@@ -8,15 +8,9 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, Turn
-from intersession_actors.channels import (
-    Channel,
-    ChannelCaller,
-    Delivered,
-    DeliveryRefused,
-    NotDelivered,
-    Outbound,
-)
-from intersession_actors.channels.outcomes import DeliveryResult
+from intersession_actors.channels.caller import ChannelCaller
+from intersession_actors.channels.channels import Channel, DeliveryRefused, Outbound
+from intersession_actors.channels.outcomes import Delivered, DeliveryResult, NotDelivered
 from intersession_actors.errors import ToolRefused
 
 WAIT = 20.0

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from intersession_actors.channels import Channel, ChannelCaller, Delivered, NotDelivered, Outbound
-from intersession_actors.channels.outcomes import DeliveryResult
-from intersession_actors.host import HostsLoop
+from intersession_actors.channels.caller import ChannelCaller
+from intersession_actors.channels.channels import Channel, Outbound
+from intersession_actors.channels.outcomes import Delivered, DeliveryResult, NotDelivered
+from intersession_actors.host.hosts_loop import HostsLoop
 from support.fakes import ManualClock, ManualTimers
 
 WAIT = 20.0

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.channels import DeliveryRefused, Outbound
+from intersession_actors.channels.channels import DeliveryRefused, Outbound
 from intersession_actors.channels.url import BadChannelUrl, channel_url
 
 SECRET = "very-secret"

@@ -10,24 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.channels import (
-    Asked,
+from intersession_actors.channels.attempts import Asked
+from intersession_actors.channels.caller import ChannelCaller
+from intersession_actors.channels.channels import (
     Channel,
-    ChannelCaller,
-    Delivered,
     DeliveryInDoubt,
     DeliveryRefused,
     MemoryChannel,
-    NotDelivered,
     Outbound,
-    ThreadOpened,
     ThreadWanted,
     console_channel,
 )
 from intersession_actors.channels.lanes import Calls
-from intersession_actors.channels.outcomes import DeliveryResult
+from intersession_actors.channels.outcomes import Delivered, DeliveryResult, NotDelivered, ThreadOpened
 from intersession_actors.errors import ToolRefused
-from intersession_actors.host import HostsLoop
+from intersession_actors.host.hosts_loop import HostsLoop
 from intersession_events.printable import printable
 from support.fakes import ManualClock, ManualTimers
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.channels import Channel, ChannelCaller, DeliveryRefused
+from intersession_actors.channels.caller import ChannelCaller
+from intersession_actors.channels.channels import Channel, DeliveryRefused
 from intersession_actors.channels.fitting import fitted
 from intersession_actors.errors import ToolRefused
 

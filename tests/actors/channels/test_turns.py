@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from intersession_actors.channels import Place
-from intersession_actors.channels.turns import Turns
+from intersession_actors.channels.turns import Place, Turns
 from support.fakes import ManualClock
 
 HERE = Place("telegram", None, "42", None)

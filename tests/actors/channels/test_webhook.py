@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from intersession import ConfigError, DeliveryInDoubt, DeliveryLater, DeliveryRefused, Outbound
-from intersession_actors.channels import Channel, configured_channels
 from intersession_actors.channels.addresses import THIS_NETWORK, Network, is_public
-from intersession_actors.config import load_config
+from intersession_actors.channels.channels import Channel
+from intersession_actors.channels.configured import configured_channels
+from intersession_actors.config.config import load_config
 from support.hostile import given, row_id, rows
 from support.loopback import Answer, Asked, Loopback
 

@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from intersession_actors.checkpoints import Publisher, Target
-from intersession_actors.failures import Reports
+from intersession_actors.checkpoints.publishing import Publisher
+from intersession_actors.checkpoints.targets import Target
+from intersession_actors.failures.reports import Reports
 from intersession_events.facts import CheckpointPublished
-from intersession_events.proofs import Checkpoint
-from intersession_events.stores import SqliteLog
+from intersession_events.proofs.statement import Checkpoint
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.fakes import ManualClock, ManualTimers
 
 WAIT = 20.0

@@ -12,9 +12,9 @@ from intersession_actors.checkpoints.rules import (
     published_up_to,
     wait_ms,
 )
-from intersession_actors.config import Checkpoints
+from intersession_actors.config.host import Checkpoints
 from intersession_events.facts import CheckpointPublished
-from intersession_events.proofs import Checkpoint
+from intersession_events.proofs.statement import Checkpoint
 
 
 @pytest.mark.clause("CHECK-1")

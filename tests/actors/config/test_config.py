@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.config import Config, load_config
+from intersession_actors.config.config import Config, load_config
 from intersession_actors.config.settings import Settings
 from intersession_actors.errors import ConfigError
 from intersession_events.facts import ExchangeSettings, Limits

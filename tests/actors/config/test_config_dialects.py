@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from intersession_actors.config import load_config
+from intersession_actors.config.config import load_config
 from intersession_actors.errors import ConfigError
 
 pytestmark = pytest.mark.clause("CFG-2")

@@ -8,7 +8,8 @@ from typing import Any, get_args, get_origin
 
 import msgspec
 
-from intersession_actors.config import Config, load_config, read_config_file
+from intersession_actors.config.config import Config, load_config
+from intersession_actors.config.read import read_config_file
 from intersession_actors.config.settings import Settings
 from support.paths import DOCS, ROOT
 

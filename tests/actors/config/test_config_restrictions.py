@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from intersession_actors.config import load_config
+from intersession_actors.config.config import load_config
 from intersession_actors.config.tools import TOOL_NAMES
 from intersession_actors.config.unused import IGNORED, OF_CHANNELS, REFUSED
 from intersession_actors.errors import ConfigError
-from intersession_actors.policy import Requester, SpawnRefused, SpawnWish, judge_spawn
-from intersession_actors.tools import TOOLS
-from intersession_events.keys import SessionKey
+from intersession_actors.policy.access import Requester
+from intersession_actors.policy.spawning import SpawnRefused, SpawnWish, judge_spawn
+from intersession_actors.tools.registry import TOOLS
+from intersession_events.keys.key import SessionKey
 from support.paths import DOCS
 
 PAGE = (DOCS / "reference" / "configuration.md").read_text(encoding="utf-8")

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from intersession import MemoryChannel, SessionSystem, ToolRefused, Turn
-from intersession_actors.agents import Reply
-from intersession_actors.debugger import Debugger, View
+from intersession_actors.agents.turn import Reply
+from intersession_actors.debugger.debugger import Debugger
+from intersession_actors.debugger.view import View
 from intersession_events.facts import DeliveryDone, Usage
 from intersession_projections.said import used_by_person
 from support.any_log import Logs

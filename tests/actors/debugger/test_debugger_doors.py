@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from intersession import NoSuchStore, SessionSystem, ToolRefused, echo, open_log
-from intersession_actors.service import Caller
+from intersession_actors.service.callers import Caller
 from intersession_events.facts import AccessRecorded
 from support.running import SEES_ALL, wait_for
 

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from intersession import MemoryChannel, SessionSystem, ToolRefused, Turn, open_log
-from intersession_actors.debugger import Debugger, DiffAnswer, View
+from intersession_actors.debugger.debugger import Debugger
+from intersession_actors.debugger.diff import DiffAnswer
+from intersession_actors.debugger.view import View
 from intersession_events.facts import (
     Message,
     MessageRecorded,
@@ -18,7 +20,8 @@ from intersession_events.facts import (
     SpawnClosed,
     ToolCallBlock,
 )
-from intersession_projections.places import RunNames, steps_of_flow
+from intersession_projections.places.located import steps_of_flow
+from intersession_projections.places.runs_named import RunNames
 from support.running import SEES_ALL, closed_exchange, merged, wait_for
 from support.story import MAIN, Story
 

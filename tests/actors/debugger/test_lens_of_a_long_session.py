@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from intersession import Debugger, MemoryChannel, SessionSystem, ToolRefused, Turn, open_log
 from intersession_events.facts import SessionOpened
-from intersession_events.stores import SqliteLog
+from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_projections.inline_views import inline_views
 from support.log_drafts import anywhere, draft, said
 

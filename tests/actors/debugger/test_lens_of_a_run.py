@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from intersession import MemoryChannel, SessionSystem, ToolRefused, Turn, open_log
-from intersession_actors.debugger import Debugger, View
+from intersession_actors.debugger.debugger import Debugger
+from intersession_actors.debugger.view import View
 from intersession_events.facts import DeliveryDone, RunStarted
 from support.any_log import Logs
 from support.golden_logs import GoldenLog, golden_logs

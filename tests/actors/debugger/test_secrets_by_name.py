@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, Turn
-from intersession_actors.debugger import VERBS, Debugger, View
+from intersession_actors.debugger.debugger import Debugger
+from intersession_actors.debugger.verbs.verbs import VERBS
+from intersession_actors.debugger.view import View
 from support.any_log import Logs
 from support.running import SEES_ALL, merged
 

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import Phase, example, given, settings
 
 from intersession import MemoryChannel, SessionSystem, Turn
-from intersession_actors.config import load_config
-from intersession_actors.debugger import Debugger, View
-from intersession_actors.service import Reader
+from intersession_actors.config.config import load_config
+from intersession_actors.debugger.debugger import Debugger
+from intersession_actors.debugger.view import View
+from intersession_actors.service.reader import Reader
 from intersession_events.facts import Event, RunCompleted, RunQueued
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_projections.inline_views import inline_views
 from support.plain_log import PlainLog
 from support.running import QUIET, SEES_ALL, WAIT, merged

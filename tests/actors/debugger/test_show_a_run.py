@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from intersession import MemoryChannel, SessionSystem, ToolRefused, Turn
-from intersession_actors.debugger import Debugger, View
-from intersession_actors.service import Reader
+from intersession_actors.debugger.debugger import Debugger
+from intersession_actors.debugger.view import View
+from intersession_actors.service.reader import Reader
 from support.any_log import Logs
 from support.running import SEES_ALL, closed_exchange, merged
 

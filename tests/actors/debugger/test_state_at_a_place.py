@@ -9,21 +9,17 @@ import pytest
 
 from intersession import MemoryChannel, SessionSystem, ToolRefused, Turn, echo
 from intersession.cli.app import COMMANDS
-from intersession_actors.debugger import (
-    VERBS,
-    ChangesAnswer,
-    Debugger,
-    DiffAnswer,
-    EffectsAnswer,
-    LensAnswer,
-    OriginAnswer,
-    SearchAnswer,
-    ShowAnswer,
-    SmellingAnswer,
-    SmellsAnswer,
-    StateAnswer,
-    WhyAnswer,
-)
+from intersession_actors.debugger.debugger import Debugger
+from intersession_actors.debugger.diff import DiffAnswer
+from intersession_actors.debugger.lens import LensAnswer
+from intersession_actors.debugger.origin import OriginAnswer
+from intersession_actors.debugger.search import SearchAnswer
+from intersession_actors.debugger.show import ShowAnswer
+from intersession_actors.debugger.smells import SmellingAnswer, SmellsAnswer
+from intersession_actors.debugger.standing.answers import StateAnswer
+from intersession_actors.debugger.state import ChangesAnswer
+from intersession_actors.debugger.verbs.verbs import VERBS
+from intersession_actors.debugger.why import EffectsAnswer, WhyAnswer
 from intersession_events import ids
 from intersession_events.facts import (
     DeliveryDone,
@@ -31,8 +27,8 @@ from intersession_events.facts import (
     TurnEnded,
     message_in,
 )
-from intersession_events.log import parts_in
-from intersession_projections.places import steps_of_flow
+from intersession_events.log.recorded import parts_in
+from intersession_projections.places.located import steps_of_flow
 from support.any_log import Logs
 from support.running import SEES_ALL, closed_exchange, merged, wait_for
 

@@ -6,13 +6,15 @@ from typing import Any, cast
 import pytest
 
 from intersession import MemoryChannel, SessionSystem, Turn
-from intersession_actors.debugger import WhyAnswer
+from intersession_actors.debugger.why import WhyAnswer
 from intersession_actors.errors import ToolRefused
-from intersession_actors.service import Call, Caller, deliver, delivery_of, run_id_of
+from intersession_actors.service.asking import run_id_of
+from intersession_actors.service.callers import Call, Caller
+from intersession_actors.service.deliveries import deliver, delivery_of
 from intersession_events import facts
 from intersession_events.facts import decode, encode
-from intersession_events.log import parts_in
-from intersession_projections.wording import words_of
+from intersession_events.log.recorded import parts_in
+from intersession_projections.wording.events import words_of
 from support.running import Gate, wait_for
 
 MAIN, SIDE = "agent:main:main", "agent:main:side"

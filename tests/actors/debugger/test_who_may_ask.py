@@ -6,8 +6,8 @@ import pytest
 
 from intersession import SessionSystem, Turn, echo
 from intersession_actors.errors import ToolRefused
-from intersession_actors.policy import check_asked
-from intersession_actors.service import Caller
+from intersession_actors.policy.questions import check_asked
+from intersession_actors.service.callers import Caller
 from support.as_caller import called_by
 from support.running import QUIET, SEES_ALL, WAIT, merged
 

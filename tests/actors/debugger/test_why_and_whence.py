@@ -7,9 +7,10 @@ import msgspec
 import pytest
 
 from intersession import MemoryChannel, Seen, SessionSystem, Smell, ToolRefused, Turn
-from intersession_actors.debugger import Debugger, View
+from intersession_actors.debugger.debugger import Debugger
+from intersession_actors.debugger.view import View
 from intersession_events.facts import DeliveryDone, ExchangeClosed, LoopEnded, SessionArchived
-from intersession_events.log import parts_in
+from intersession_events.log.recorded import parts_in
 from support.any_log import Logs
 from support.running import SEES_ALL, exchange_of, merged, wait_for
 from support.story import Story

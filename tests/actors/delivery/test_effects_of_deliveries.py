@@ -6,9 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from intersession_actors.chains import CausedBy
-from intersession_actors.channels import Outbound, Place
-from intersession_actors.config import load_config
+from intersession_actors.chains.cause import CausedBy
+from intersession_actors.channels.channels import Outbound
+from intersession_actors.channels.turns import Place
+from intersession_actors.config.config import load_config
 from intersession_actors.delivery.commands import RetryDue, SendChecked, TooOld
 from intersession_actors.delivery.effects import (
     AskPolicy,
@@ -22,10 +23,10 @@ from intersession_actors.delivery.effects import (
     parked,
 )
 from intersession_actors.delivery.rules import Delivery, fold
-from intersession_actors.policy import Verdict
-from intersession_actors.streams import (
+from intersession_actors.policy.sending import Verdict
+from intersession_actors.streams.commands import DeliveryEnded
+from intersession_actors.streams.effects import (
     AttemptDue,
-    DeliveryEnded,
     DropStopwatch,
     Effect,
     Pass,

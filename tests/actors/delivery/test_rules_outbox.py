@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
-from intersession_actors.channels import Delivered, NotDelivered
+from intersession_actors.channels.outcomes import Delivered, NotDelivered
 from intersession_actors.delivery.commands import DeliveryReturned, SendChecked
 from intersession_actors.delivery.rules import (
     Circumstances,
@@ -18,8 +18,8 @@ from intersession_actors.delivery.rules import (
     decide_retried,
     evolve,
 )
-from intersession_actors.policy import Verdict
-from intersession_actors.streams import Refused
+from intersession_actors.policy.sending import Verdict
+from intersession_actors.streams.outcomes import Refused
 from intersession_events.facts import (
     DeliveryDecided,
     DeliveryDenied,

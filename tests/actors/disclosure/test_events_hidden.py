@@ -2,7 +2,7 @@
 
 import pytest
 
-from intersession_actors.disclosure import hidden_event
+from intersession_actors.disclosure.events import hidden_event
 from intersession_events.facts import TOPICS, Event, encode, unsaid
 from support.vocabulary import full_of
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.disclosure import redact_text, structures
 from intersession_actors.disclosure import secrets as secret_spans
-from intersession_actors.disclosure.redaction import mask, redact_raw, redact_value
+from intersession_actors.disclosure import structures
+from intersession_actors.disclosure.redaction import mask, redact_raw, redact_text, redact_value
 from intersession_actors.disclosure.secret_names import is_secret_name
 from intersession_events.patterns import Later
 from support.redaction_corpus import SEED

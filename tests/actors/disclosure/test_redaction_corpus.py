@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.disclosure import redact_text
 from intersession_actors.disclosure.announced import announced
-from intersession_actors.disclosure.redaction import redact_value
+from intersession_actors.disclosure.redaction import redact_text, redact_value
 from intersession_actors.disclosure.structures import structured
 from intersession_actors.disclosure.token_rules import token_rules, tokens_in
 from support.pages import token_rules as made

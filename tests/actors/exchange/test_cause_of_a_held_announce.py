@@ -6,7 +6,8 @@ import pytest
 
 from intersession import MemoryChannel
 from intersession_events import facts
-from intersession_events.log import Log, Recorded, parts_in
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded, parts_in
 from support.running import Booth, wait_for
 
 MAIN = "agent:main:main"

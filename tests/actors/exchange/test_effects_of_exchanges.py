@@ -2,9 +2,9 @@
 
 import pytest
 
-from intersession_actors.config import load_config
+from intersession_actors.config.config import load_config
 from intersession_actors.exchange.effects import ForgetRuling, UnwatchSessions, effects
-from intersession_actors.streams import DropStopwatch, Effect, Pass, StartStopwatch
+from intersession_actors.streams.effects import DropStopwatch, Effect, Pass, StartStopwatch
 from intersession_events.facts import (
     AnnounceDecided,
     Event,

@@ -10,8 +10,10 @@ from intersession_actors.exchange.commands import HoldExchange, ReleaseExchange
 from intersession_actors.exchange.exchange import Exchange, Quoted
 from intersession_actors.exchange.holds import decide_hold, decide_release
 from intersession_actors.exchange.rules import Circumstances, evolve, go_on
-from intersession_actors.policy import HoldOrder, Spent
-from intersession_actors.streams import Refused, RunEnded, StepRefused
+from intersession_actors.policy.chain import Spent
+from intersession_actors.policy.holding import HoldOrder
+from intersession_actors.streams.commands import RunEnded, StepRefused
+from intersession_actors.streams.outcomes import Refused
 from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,

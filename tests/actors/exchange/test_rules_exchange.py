@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from intersession_actors.exchange.exchange import Exchange, Quoted
 from intersession_actors.exchange.rules import Circumstances, evolve, speaker_of
-from intersession_actors.policy import Spent
-from intersession_actors.streams import DeliveryEnded, RunEnded, StepRefused
+from intersession_actors.policy.chain import Spent
+from intersession_actors.streams.commands import DeliveryEnded, RunEnded, StepRefused
 from intersession_events import ids
 from intersession_events.facts import (
     AnnounceDecided,

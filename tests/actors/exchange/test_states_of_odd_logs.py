@@ -8,7 +8,7 @@ from intersession_actors.delivery.records import RULES as DELIVERIES
 from intersession_actors.exchange.records import RULES as EXCHANGES
 from intersession_actors.spawn.records import RULES as SPAWNS
 from intersession_events.facts import TurnRequested
-from intersession_events.stores import SqliteLog
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.log_drafts import draft, said, to
 
 

@@ -8,18 +8,13 @@ import pytest
 
 from intersession import DeliveryInDoubt, DeliveryRefused, MemoryChannel, SendAnswer, SessionSystem, Turn
 from intersession_actors.errors import RefusalCode
-from intersession_actors.explaining import Explaining, Explanation
-from intersession_actors.explaining.rules import (
-    ARCHIVALS,
-    CLOSES,
-    FAILURES,
-    LOOP_ENDS,
-    REFUSALS,
-    SILENCES,
-    UNBINDINGS,
-)
+from intersession_actors.explaining.explained import Explaining
+from intersession_actors.explaining.explanation import Explanation
+from intersession_actors.explaining.rules.ends import ARCHIVALS, CLOSES, LOOP_ENDS, SILENCES, UNBINDINGS
+from intersession_actors.explaining.rules.failures import FAILURES
+from intersession_actors.explaining.rules.refusals import REFUSALS
 from intersession_events import facts
-from intersession_events.log import parts_in
+from intersession_events.log.recorded import parts_in
 from support.explained import explained
 from support.golden_logs import GoldenLog
 from support.running import Booth, Gate, all_said, merged, wait_for, wait_for_number

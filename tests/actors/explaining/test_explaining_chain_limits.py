@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from intersession_actors.debugger import open_log
+from intersession_actors.debugger.opened import open_log
 from intersession_events import facts
 from support.branching_chain import LIMITS, branches
 from support.every_day import every_day

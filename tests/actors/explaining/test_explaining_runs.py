@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from intersession import MemoryChannel, SessionSystem, Turn
-from intersession_actors.explaining import Explaining, Explanation
+from intersession_actors.explaining.explained import Explaining
+from intersession_actors.explaining.explanation import Explanation
 from intersession_actors.session import rules
 from intersession_events import facts
 from support.fakes import ManualClock

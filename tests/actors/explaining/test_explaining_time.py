@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from intersession import DeliveryRefused, MemoryChannel, Outbound, Turn
-from intersession_actors.explaining import Explanation
+from intersession_actors.explaining.explanation import Explanation
 from intersession_events import facts
 from support.explained import explained
 from support.fakes import ManualClock

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.failures import Failure, FailureKind, Reports, described, traced
-from intersession_actors.failures.failure import KINDS, failure_line
+from intersession_actors.failures.failure import KINDS, Failure, FailureKind, failure_line
+from intersession_actors.failures.reports import Reports
+from intersession_actors.failures.trace import described, traced
 from support.fakes import ManualClock
 from support.paths import ROOT
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from intersession_actors.debugger import DiffAnswer
-from intersession_actors.forking import Wanted, make_fork
+from intersession_actors.debugger.diff import DiffAnswer
+from intersession_actors.forking.making import Wanted, make_fork
 from intersession_events.facts import ForkEdit
 from intersession_events.machine import random_id
 from support.fakes import ManualClock

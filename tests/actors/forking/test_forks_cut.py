@@ -6,8 +6,8 @@ import pytest
 
 from intersession_actors.forking.cutting import consistent
 from intersession_events import facts
-from intersession_events.log import parts_in
-from intersession_events.stores import open_log
+from intersession_events.log.recorded import parts_in
+from intersession_events.stores.opened import open_log
 from support.golden_logs import golden_logs
 from support.random_runs import random_runs
 

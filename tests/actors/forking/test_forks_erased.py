@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from intersession_events.facts import ERASED, ForkedFrom, ForkEdit, ForkEdited
-from intersession_events.log import verify_log
-from intersession_events.stores import open_log
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.stores.opened import open_log
 from support.forks_played import DESK, WAIT, conversation
 
 ANSWER, FURTHER = "the train was cancelled for good", "nobody may ever hear of this"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from intersession import SessionSystem
-from intersession_projections.places import Flow
+from intersession_projections.places.runs_named import Flow
 from support.forked_everywhere import Cut, Everywhere
 from support.golden_logs import golden_logs
 from support.random_runs import random_runs

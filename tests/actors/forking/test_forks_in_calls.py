@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from intersession import MemoryChannel, SessionSystem, ToolRefused, Turn
-from intersession_actors.forking import carry_on
+from intersession_actors.forking.carrying import carry_on
 from intersession_events.facts import (
     DeliveryDecided,
     ExchangeAccepted,
@@ -24,8 +24,9 @@ from intersession_events.facts import (
     message_in,
     text_of,
 )
-from intersession_events.log import Log, parts_in
-from intersession_projections.run_outcomes import told_in
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import parts_in
+from intersession_projections.run_outcomes.replies import told_in
 from support.running import SEES_ALL, WAIT, merged, recorded
 
 MAIN, DESK = "agent:main:main", "agent:desk:main"

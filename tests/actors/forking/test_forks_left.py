@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem
-from intersession_actors.forking import Carried, forks_of
+from intersession_actors.forking.carrying import Carried
+from intersession_actors.forking.listing import forks_of
 from intersession_actors.prompt.differing import GivenWords, prompts_differing, results_differing
 from intersession_events.facts import ForkEdit, Message, Provenance, RecordingLeft, RunCompleted
-from intersession_events.log import Log
-from intersession_events.stores import open_log
+from intersession_events.log.log import Log
+from intersession_events.stores.opened import open_log
 from support.forks_played import CONFIG, DESK, WAIT, Conversation, answers, asks, conversation
 
 MAIN = "agent:main:main"

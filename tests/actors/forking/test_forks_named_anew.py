@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from intersession import MemoryChannel, SessionSystem, Turn
-from intersession_actors.forking import carry_on
-from intersession_events.log import Recorded
+from intersession_actors.forking.carrying import carry_on
+from intersession_events.log.recorded import Recorded
 from intersession_events.proofs.hashed import Hashed
 from support.forks_played import Conversation, conversation
 

@@ -6,14 +6,15 @@ from typing import Any
 import pytest
 
 from intersession import ForkEdit, MemoryChannel, SessionSystem, Turn
-from intersession_actors.forking import MadeFork, Wanted, make_fork
 from intersession_actors.forking.cutting import consistent
+from intersession_actors.forking.making import MadeFork, Wanted, make_fork
 from intersession_actors.forking.overlay import without_effect
-from intersession_actors.simulation import SimulatedRuntime
+from intersession_actors.simulation.simulated import SimulatedRuntime
 from intersession_events import facts
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_events.machine import random_id
-from intersession_events.stores import SqliteLog, open_log
+from intersession_events.stores.opened import open_log
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.forks_played import conversation
 from support.running import SEES_ALL
 from support.simulated_runs import CONFIG

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from intersession import SessionSystem, ToolRefused, Turn, echo
-from intersession_actors.forking import Carried
+from intersession_actors.forking.carrying import Carried
 from intersession_events import facts
 from intersession_events.facts import ForkEdit
 from intersession_events.ids import exchange_stream, session_stream, spawn_stream
-from intersession_events.log import verify_log
-from intersession_events.stores import PortableLog
-from intersession_projections.flows import ExchangeSummary, Position, SpawnSummary
-from intersession_projections.run_outcomes import told_in
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.stores.portable.log import PortableLog
+from intersession_projections.flows.rows import ExchangeSummary, Position, SpawnSummary
+from intersession_projections.run_outcomes.replies import told_in
 from support.golden_logs import golden_logs
 from support.running import SEES_ALL, WAIT
 from support.told_steps import steps_told

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import pytest
 
 from intersession import MemoryChannel, SessionSystem, Turn
-from intersession_actors.channels import ThreadWanted
-from intersession_actors.forking import carry_on
+from intersession_actors.channels.channels import ThreadWanted
+from intersession_actors.forking.carrying import carry_on
 from intersession_events.facts import (
     AttachmentsReady,
     DeliveryWithheld,
@@ -18,7 +18,7 @@ from intersession_events.facts import (
     ThreadBound,
     ThreadOpened,
 )
-from intersession_events.forks import remove_fork
+from intersession_events.forks.files import remove_fork
 from support.running import SEES_ALL, WAIT, merged, recorded, wait_for
 
 CONFIG = merged(

@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from intersession import ConfigError, MemoryChannel, SessionSystem, ToolRefused, Turn, echo
-from intersession_actors.forking import forks_of
-from intersession_actors.runtime import SystemClock
+from intersession_actors.forking.listing import forks_of
+from intersession_actors.runtime.clock import SystemClock
 from intersession_events.facts import ForkEdit, ForkEdited, ToolCallBlock, TurnEnded, message_in
-from intersession_events.log import Log
-from intersession_events.stores import open_log
-from intersession_events.stores.folding import Fold, ViewsBeside
-from intersession_projections.run_outcomes import told_in
+from intersession_events.log.log import Log
+from intersession_events.stores.folding.beside import ViewsBeside
+from intersession_events.stores.folding.fold import Fold
+from intersession_events.stores.opened import open_log
+from intersession_projections.run_outcomes.replies import told_in
 from support.forks_played import (
     CONFIG,
     DESK,

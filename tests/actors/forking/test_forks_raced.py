@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 
 from intersession import SessionSystem, Turn
-from intersession_actors.forking import MadeFork, Wanted, carry_on, make_fork
+from intersession_actors.forking.carrying import carry_on
+from intersession_actors.forking.making import MadeFork, Wanted, make_fork
 from intersession_events.facts import ForkEdit
 from intersession_events.machine import random_id
-from intersession_events.stores import PortableLog
-from intersession_projections.places import flow_id
-from intersession_projections.run_outcomes import RunOutcome
+from intersession_events.stores.portable.log import PortableLog
+from intersession_projections.places.runs_named import flow_id
+from intersession_projections.run_outcomes.outcome import RunOutcome
 from support.branching_chain import LIMITS, branches
 from support.every_day import every_day
 from support.forked_everywhere import Everywhere

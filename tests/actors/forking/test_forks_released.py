@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from intersession import MemoryChannel, SessionSystem
-from intersession_actors.forking import carry_on
+from intersession_actors.forking.carrying import carry_on
 from intersession_events.facts import ExchangeReleased, ForkEdit
-from intersession_events.log import Log
+from intersession_events.log.log import Log
 from support.every_day import every_day
 from support.forks_played import CONFIG, WAIT, answers, asks
 from support.running import merged

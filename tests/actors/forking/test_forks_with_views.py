@@ -10,17 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from intersession_actors.forking import MadeFork, Wanted
-from intersession_actors.forking.making import make_fork
+from intersession_actors.forking.making import MadeFork, Wanted, make_fork
 from intersession_events.facts import SessionOpened
-from intersession_events.forks import remove_fork
-from intersession_events.log import Outcome, verify_log
+from intersession_events.forks.files import remove_fork
+from intersession_events.log.recorded import Outcome
+from intersession_events.log.verifying.verification import verify_log
 from intersession_events.machine import random_id
-from intersession_events.stores import PortableLog, open_log, views_proven
+from intersession_events.stores.folding.proof import views_proven
+from intersession_events.stores.opened import open_log
+from intersession_events.stores.portable.log import PortableLog
 from intersession_projections.inline_views import inline_views
-from intersession_projections.places import flow_id
-from intersession_projections.run_outcomes import Runs
-from intersession_projections.sessions import Sessions
+from intersession_projections.places.runs_named import flow_id
+from intersession_projections.run_outcomes.runs import Runs
+from intersession_projections.sessions.list import Sessions
 from support.every_day import every_day
 from support.forked_everywhere import flows_of
 from support.golden_logs import golden_logs

@@ -10,10 +10,10 @@ import pytest
 
 from intersession import SessionSystem, echo
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gate import flaw_of, seconds_of
-from intersession_actors.service import Caller
+from intersession_actors.gate.values import flaw_of, seconds_of
+from intersession_actors.service.callers import Caller
 from intersession_actors.service.receipts import filters_of
-from intersession_actors.tools import TOOLS
+from intersession_actors.tools.registry import TOOLS
 from intersession_events.facts import AccessRecorded
 from support.as_caller import called_by
 from support.pages.limits import LIMITS, PAGE, page

@@ -5,9 +5,9 @@ from functools import partial
 
 import pytest
 
-from intersession_actors.host import DoorThreads, LimitedLane
+from intersession_actors.host.door_threads import DoorThreads, LimitedLane
 from intersession_actors.methods.methods import _lane  # pyright: ignore[reportPrivateUsage]
-from intersession_actors.service import OPERATOR, Caller
+from intersession_actors.service.callers import OPERATOR, Caller
 
 WAIT = 20.0
 READER = Caller.by_credential("reader", ("agent:main:*",))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.host import ABOUT, DoorThreads
+from intersession_actors.host.door_threads import ABOUT, DoorThreads
 from intersession_actors.host.fair_queue import FairQueue
 from intersession_events.errors import StoreUnavailable
 

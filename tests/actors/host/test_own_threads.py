@@ -8,8 +8,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from intersession_actors.host import off_loop
-from intersession_actors.host.own_threads import OwnThreads
+from intersession_actors.host.own_threads import OwnThreads, off_loop
 
 WAIT = 20
 

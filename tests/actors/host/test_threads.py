@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 
 from intersession_actors.host.threads import Job, Workers
-from intersession_actors.runtime import MachineThreads, Thread
+from intersession_actors.runtime.threads import MachineThreads, Thread
 
 WAIT_S = 30.0
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from intersession import ConfigError, MemoryChannel, SessionSystem, Turn, echo
-from intersession_actors.service import Caller
+from intersession_actors.service.callers import Caller
 from intersession_events.facts import RunStarted
 from support.as_caller import called_by
 from support.running import SEES_ALL, WAIT, Booth, Gate, merged

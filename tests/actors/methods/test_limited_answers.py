@@ -11,10 +11,10 @@ import msgspec
 import pytest
 
 from intersession import SessionSystem, Turn, echo
-from intersession_actors.debugger import VERBS
-from intersession_actors.methods import METHODS
-from intersession_actors.policy import may_act_for
-from intersession_actors.service import OPERATOR, Caller
+from intersession_actors.debugger.verbs.verbs import VERBS
+from intersession_actors.methods.methods import METHODS
+from intersession_actors.policy.access import may_act_for
+from intersession_actors.service.callers import OPERATOR, Caller
 from support.as_caller import called_by
 from support.fakes import TickingClock
 from support.running import SEES_ALL, Gate, merged

@@ -8,7 +8,7 @@ import pytest
 
 from intersession import MemoryChannel, SessionSystem, echo
 from intersession_actors.methods import params
-from intersession_actors.service import Caller
+from intersession_actors.service.callers import Caller
 from intersession_events.facts import DeliveryDone
 from support.as_caller import called_by
 from support.running import SEES_ALL, WAIT, merged, wait_for_number

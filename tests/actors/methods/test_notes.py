@@ -6,7 +6,7 @@ import pytest
 
 from intersession import SessionSystem, echo
 from intersession_actors.errors import ToolRefused
-from intersession_actors.service import Caller
+from intersession_actors.service.callers import Caller
 from intersession_events.facts import NotePinned, RunQueued, SessionOpened
 from intersession_events.ids import notes_stream
 from support.any_log import written

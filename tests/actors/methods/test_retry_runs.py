@@ -6,7 +6,7 @@ import pytest
 
 from intersession import MemoryChannel, SessionSystem, ToolRefused, Turn
 from intersession_events.facts import RunFailed, RunQueued, RunStarted, message_in, text_of
-from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.run_outcomes.outcome import RunOutcome
 from support.running import WAIT, Booth, Gate, all_said, recorded, wait_for
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"

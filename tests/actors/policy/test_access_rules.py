@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from intersession_actors.config import Visibility, load_config
-from intersession_actors.policy import (
+from intersession_actors.config.config import load_config
+from intersession_actors.config.tools import Visibility
+from intersession_actors.policy.access import (
     Operation,
     Requester,
     SeeSession,
@@ -21,7 +22,7 @@ from intersession_actors.policy import (
     reach_of,
     sight_of,
 )
-from intersession_events.keys import SessionKey
+from intersession_events.keys.key import SessionKey
 
 CHILD_ID, OTHER_CHILD_ID = "6a4d280b-fc53-4c01-9c8c-4d77a60bfa97", "7a4d280b-fc53-4c01-9c8c-4d77a60bfa97"
 ME = SessionKey.parse("agent:main:discord:group:42")

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.policy import Spent, check_hop, check_run, check_start, find_wait_cycle, one_hop_on
+from intersession_actors.policy.chain import (
+    Spent,
+    check_hop,
+    check_run,
+    check_start,
+    find_wait_cycle,
+    one_hop_on,
+)
 from intersession_events.facts import Budget, Limits
 
 OFF = Limits(hops=0, revisits=0, runs=0, tokens=0, cost_micros=0, wall_seconds=0)

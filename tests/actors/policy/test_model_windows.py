@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from intersession_actors.config import load_config
-from intersession_actors.policy import ModelWindow, has_room_for_tools, reckon, room_for_words
+from intersession_actors.config.config import load_config
+from intersession_actors.policy.windows import ModelWindow, has_room_for_tools, reckon, room_for_words
 
 
 def reckoned(

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.config import SendPolicy, load_config
-from intersession_actors.policy import Speak, Speech, Verdict, judge_send, parse_send_command
-from intersession_events.keys import SessionKey
+from intersession_actors.config.config import load_config
+from intersession_actors.config.session import SendPolicy
+from intersession_actors.policy.sending import Speak, Speech, Verdict, judge_send, parse_send_command
+from intersession_events.keys.key import SessionKey
 
 GROUP = SessionKey.parse("agent:main:discord:group:42:thread:7")
 JOB = SessionKey.cron("main", "nightly")

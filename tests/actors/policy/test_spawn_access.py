@@ -6,22 +6,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from intersession_actors.config import Config, load_config
+from intersession_actors.config.config import Config, load_config
 from intersession_actors.errors import Judgement
-from intersession_actors.policy import (
+from intersession_actors.policy.access import Requester
+from intersession_actors.policy.models import find_model, model_names
+from intersession_actors.policy.spawning import (
     THINKING_LEVELS,
     Nursery,
-    Requester,
     SpawnAllowed,
     SpawnRefused,
     SpawnWish,
     StartSubagent,
     agents_list,
-    find_model,
     judge_spawn,
-    model_names,
 )
-from intersession_events.keys import SessionKey
+from intersession_events.keys.key import SessionKey
 
 CHILD = SessionKey.subagent("main", "6a4d280b-fc53-4c01-9c8c-4d77a60bfa97")
 MAIN = Requester(key=SessionKey.main("main"), agent_id="main")

@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
-from intersession_actors.config import SESSION_TOOLS, load_config
-from intersession_actors.policy import Requester, UseTool, judge_tool, workshop_of
-from intersession_events.keys import SessionKey
+from intersession_actors.config.config import load_config
+from intersession_actors.config.tools import SESSION_TOOLS
+from intersession_actors.policy.access import Requester
+from intersession_actors.policy.tools import UseTool, judge_tool, workshop_of
+from intersession_events.keys.key import SessionKey
 
 CHILD = "6a4d280b-fc53-4c01-9c8c-4d77a60bfa97"
 TOOLS = (*SESSION_TOOLS, "session_status", "exec")

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
-from intersession_actors.prompt import RunContext, TranscriptFold, Window
-from intersession_actors.session import ContextCache
+from intersession_actors.prompt.transcript import RunContext, TranscriptFold
+from intersession_actors.prompt.window import Window
+from intersession_actors.session.context_cache import ContextCache
 from intersession_events.errors import CorruptEvent
 from intersession_events.facts import (
     Event,
@@ -23,8 +24,8 @@ from intersession_events.facts import (
     RunStarted,
     SessionOpened,
 )
-from intersession_events.log import Recorded
-from intersession_events.stores import SqliteLog
+from intersession_events.log.recorded import Recorded
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.bare_events import bare
 from support.log_drafts import anywhere, draft
 from support.run_context import context_of

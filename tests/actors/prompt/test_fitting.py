@@ -8,16 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.prompt import (
-    NotAtHand,
-    RunContext,
-    context_shown,
-    fence,
-    shown_of,
-    tokens_in,
-    tokens_of,
-)
-from intersession_actors.prompt.fitting import fit
+from intersession_actors.prompt.fencing import fence
+from intersession_actors.prompt.fitting import NotAtHand, context_shown, fit, shown_of, tokens_in, tokens_of
+from intersession_actors.prompt.transcript import RunContext
 from intersession_events.facts import ImageBlock, Message, Provenance, ToolCallBlock, text_of
 
 PERSON: Final = Provenance(kind="external_user")

@@ -12,7 +12,7 @@ from intersession_events.facts import (
     SessionOpened,
     message_in,
 )
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_projections.sessions.row import SessionRow, evolve_row
 from intersession_projections.sessions.taken_order import taken_backwards
 from support.bare_events import bare

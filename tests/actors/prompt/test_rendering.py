@@ -13,16 +13,10 @@ from openai.types.chat import ChatCompletionMessageParam
 from openai.types.responses import FunctionToolParam, ResponseInputParam
 from pydantic import TypeAdapter
 
-from intersession_actors.prompt import (
-    anthropic_messages,
-    fence,
-    fence_id,
-    openai_messages,
-    render,
-    responses_items,
-)
-from intersession_actors.prompt.rendering import Seen, seen
-from intersession_actors.tools import schemas
+from intersession_actors.prompt.fencing import fence, fence_id
+from intersession_actors.prompt.formats import anthropic_messages, openai_messages, responses_items
+from intersession_actors.prompt.rendering import Seen, render, seen
+from intersession_actors.tools.registry import schemas
 from intersession_events.facts import (
     Block,
     ImageBlock,

@@ -7,13 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from intersession_actors.prompt import (
-    ANNOUNCE_PROMPT,
-    ANNOUNCE_SKIP,
-    REPLY_SKIP,
-    SPAWN_ANNOUNCE_PROMPT,
-    told_by,
-)
+from intersession_actors.prompt.instructions import ANNOUNCE_PROMPT, SPAWN_ANNOUNCE_PROMPT, told_by
+from intersession_actors.prompt.silence import ANNOUNCE_SKIP, REPLY_SKIP
 from intersession_events.facts import Instructions, Message, RunQueued, decode, encode, left_of_payload, words
 from support import hostile
 from support.unrendered import unfence

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.prompt import (
+from intersession_actors.prompt.silence import (
     ANNOUNCE_SKIP,
     NO_REPLY,
     REPLY_SKIP,

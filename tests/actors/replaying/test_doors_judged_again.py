@@ -12,12 +12,14 @@ import pytest
 
 from intersession import SessionSystem, Turn, open_log, replay_file
 from intersession_actors.errors import ToolRefused
-from intersession_actors.explaining import Explaining, Explanation
+from intersession_actors.explaining.explained import Explaining
+from intersession_actors.explaining.explanation import Explanation
 from intersession_actors.policy import access, chain, sending, spawning, tools
-from intersession_actors.replaying import Sources, redecided_all
-from intersession_actors.service import Caller
+from intersession_actors.replaying.redeciding.deciding_again import redecided_all
+from intersession_actors.replaying.redeciding.sources import Sources
+from intersession_actors.service.callers import Caller
 from intersession_events import facts
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from support.doors.command_line import ran
 from support.rewritten import rewritten
 from support.running import wait_for_number

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from intersession_actors.replaying import Sources, redecided_all
+from intersession_actors.replaying.redeciding.deciding_again import redecided_all
+from intersession_actors.replaying.redeciding.sources import Sources
 from support.forks_played import DESK, conversation
 
 

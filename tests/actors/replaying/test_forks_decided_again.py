@@ -3,14 +3,15 @@
 import pytest
 
 from intersession import SessionSystem
-from intersession_actors.config import load_config
-from intersession_actors.exchange import fixed_by
-from intersession_actors.explaining import Explaining
-from intersession_actors.forking import set_in
-from intersession_actors.replaying import Redecided, Sources, redecided_all
+from intersession_actors.config.config import load_config
+from intersession_actors.exchange.fixed import fixed_by
+from intersession_actors.explaining.explained import Explaining
+from intersession_actors.forking.overlay import set_in
+from intersession_actors.replaying.redeciding.deciding_again import Redecided, redecided_all
+from intersession_actors.replaying.redeciding.sources import Sources
 from intersession_events.facts import ExchangeClosed, ForkEdit, LoopEnded, parts_of
-from intersession_events.log import parts_in
-from intersession_events.stores import SqliteLog
+from intersession_events.log.recorded import parts_in
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.forks_played import CONFIG, Conversation, conversation, play
 
 TURNS = "session.agentToAgent.maxPingPongTurns"

@@ -11,12 +11,13 @@ import pytest
 from msgspec import structs
 
 from intersession import CorruptEvent, MemoryChannel, SessionSystem, open_log, replay_file
-from intersession_actors.agents import Turn
-from intersession_actors.replaying import Recordings, replay_events
-from intersession_actors.simulation import SimulatedRuntime
+from intersession_actors.agents.turn import Turn
+from intersession_actors.replaying.recordings import Recordings
+from intersession_actors.replaying.replayed import replay_events
+from intersession_actors.simulation.simulated import SimulatedRuntime
 from intersession_events import facts
 from intersession_events.facts import ForkEdit
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from support.branching_chain import branches
 from support.changed_once import Change, changes, lessened
 from support.every_day import every_day

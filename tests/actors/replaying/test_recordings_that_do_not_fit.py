@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from intersession import CorruptEvent, MemoryChannel, SessionSystem, replay_file
-from intersession_actors.agents import Turn
-from intersession_actors.replaying import Recordings
-from intersession_actors.simulation import SimulatedRuntime
+from intersession_actors.agents.turn import Turn
+from intersession_actors.replaying.recordings import Recordings
+from intersession_actors.simulation.simulated import SimulatedRuntime
 from intersession_events import facts
 from support.resealed import read_lines, write_resealed
 from support.simulated_runs import CONFIG

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from intersession_actors.debugger import open_log
+from intersession_actors.debugger.opened import open_log
 from intersession_actors.policy import chain
-from intersession_actors.replaying import replay_events
+from intersession_actors.replaying.replayed import replay_events
 from intersession_events import facts
-from intersession_events.log import parts_in
+from intersession_events.log.recorded import parts_in
 from support.branching_chain import LIMITS, branches
 from support.every_day import every_day
 from support.rewritten import rewritten

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from intersession_actors.debugger import open_log
+from intersession_actors.debugger.opened import open_log
 from intersession_actors.delivery import rules as delivery_rules
-from intersession_actors.session import Patch
 from intersession_actors.session import rules as session_rules
-from intersession_actors.simulation import SimulatedRuntime
-from intersession_actors.system import SessionSystem
+from intersession_actors.session.commands import Patch
+from intersession_actors.simulation.simulated import SimulatedRuntime
+from intersession_actors.system.system import SessionSystem
 from intersession_events.facts import DeliveryFailed, ExchangeAccepted, SessionPatched
 from support.rewritten import rewritten
 from support.running import SEES_ALL

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from intersession import SessionSystem, Turn
-from intersession_actors.replaying import Recordings, Replayed, replay_file
+from intersession_actors.replaying.recordings import Recordings
+from intersession_actors.replaying.replayed import Replayed, replay_file
 from intersession_events.facts import ForkEdit, LogOpened, RunQueued
 from intersession_events.ids import derive
-from intersession_projections.flows import Position
-from intersession_projections.places import Flow
+from intersession_projections.flows.rows import Position
+from intersession_projections.places.runs_named import Flow
 from support.every_day import every_day
 from support.golden_logs import golden_logs
 from support.resealed import read_lines, write_resealed

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from intersession_actors.agents import Turn
-from intersession_actors.debugger import open_log
-from intersession_actors.session import Patch
-from intersession_actors.simulation import SimulatedRuntime
-from intersession_actors.system import SessionSystem
+from intersession_actors.agents.turn import Turn
+from intersession_actors.debugger.opened import open_log
+from intersession_actors.session.commands import Patch
+from intersession_actors.simulation.simulated import SimulatedRuntime
+from intersession_actors.system.system import SessionSystem
 from intersession_events.facts import ExchangeHeld, ExchangeReleased, ForkEdit
-from intersession_events.log import parts_in
+from intersession_events.log.recorded import parts_in
 from support.forks_played import DESK, conversation, play
 
 CONFIG = {

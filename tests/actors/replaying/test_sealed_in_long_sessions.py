@@ -8,13 +8,16 @@ import pytest
 
 from intersession import Debugger, SessionSystem, Turn, open_log
 from intersession_actors.exchange import rules as exchange_rules
-from intersession_actors.replaying import Recordings, replay_file, replay_run
-from intersession_actors.session import long_sessions, take_snapshots
-from intersession_actors.simulation import SimulatedRuntime
+from intersession_actors.replaying.recordings import Recordings
+from intersession_actors.replaying.replayed import replay_file, replay_run
+from intersession_actors.session.snapshots import long_sessions, take_snapshots
+from intersession_actors.simulation.simulated import SimulatedRuntime
 from intersession_events import facts
 from intersession_events.ids import session_stream
-from intersession_events.log import Log, Recorded, Row, SqlValue, StreamPart
-from intersession_events.stores import SqliteLog
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded, StreamPart
+from intersession_events.log.sql import Row, SqlValue
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.rewritten import rewritten
 from support.rows import edited
 

@@ -25,13 +25,15 @@ from intersession import (
 )
 from intersession_actors.errors import Denial
 from intersession_actors.exchange import rules as exchange_rules
-from intersession_actors.policy import Tripped, Verdict, access, judgements, one_hop_on
-from intersession_actors.replaying import Recordings
+from intersession_actors.policy import access, judgements
+from intersession_actors.policy.chain import Tripped, one_hop_on
+from intersession_actors.policy.sending import Verdict
+from intersession_actors.replaying.recordings import Recordings
 from intersession_actors.replaying.redeciding import doors
 from intersession_actors.session import answers
-from intersession_actors.simulation import SimulatedRuntime
+from intersession_actors.simulation.simulated import SimulatedRuntime
 from intersession_events import facts
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_events.machine import machine_entropy, random_id, sealed, wall_clock_ms
 from support.paths import TESTS
 from support.rewritten import rewritten

@@ -14,19 +14,12 @@ from typing import Any
 import pykka
 import pytest
 
-from intersession_actors.runtime import (
-    Failure,
-    Handler,
-    HandlerFailed,
-    InboxFull,
-    PooledRuntime,
-    Ref,
-    ReplyFuture,
-    RuntimeStopped,
-    ThreadingRuntime,
-    WaitedInHandler,
-)
-from intersession_actors.simulation import SimulatedRuntime
+from intersession_actors.runtime.actor import Failure, Handler, HandlerFailed, Ref
+from intersession_actors.runtime.inbox import InboxFull
+from intersession_actors.runtime.pool import PooledRuntime
+from intersession_actors.runtime.reply import ReplyFuture, WaitedInHandler
+from intersession_actors.runtime.runtime import RuntimeStopped, ThreadingRuntime
+from intersession_actors.simulation.simulated import SimulatedRuntime
 
 AnyRuntime = PooledRuntime | ThreadingRuntime | SimulatedRuntime
 WAIT = 20.0

@@ -4,7 +4,8 @@ from functools import partial
 
 import pytest
 
-from intersession_actors.runtime import SystemClock, TimerWheel
+from intersession_actors.runtime.clock import SystemClock
+from intersession_actors.runtime.timers import TimerWheel
 from support.fakes import ManualClock, ManualTimers, look_at_clock
 
 WAIT = 20.0

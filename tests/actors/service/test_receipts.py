@@ -9,11 +9,12 @@ import msgspec
 import pytest
 
 from intersession import SessionSystem, echo
-from intersession_actors.debugger import VERBS
+from intersession_actors.debugger.verbs.verbs import VERBS
 from intersession_actors.errors import ToolRefused
-from intersession_actors.service import Caller, claimed_session
+from intersession_actors.service.callers import Caller
+from intersession_actors.service.claims import claimed_session
 from intersession_actors.service.receipts import filters_of, keys_digest
-from intersession_actors.tools import TOOLS
+from intersession_actors.tools.registry import TOOLS
 from intersession_events.facts import AccessRecorded
 from support.as_caller import called_by
 

@@ -5,7 +5,13 @@ from typing import Any
 
 import pytest
 
-from intersession_actors.service import Resolved, TargetRefused, resolve_label, resolve_main, resolve_target
+from intersession_actors.service.resolve import (
+    Resolved,
+    TargetRefused,
+    resolve_label,
+    resolve_main,
+    resolve_target,
+)
 from intersession_events.facts import SessionArchived, SessionReset
 from support import hostile
 from support.story import MAIN, Story

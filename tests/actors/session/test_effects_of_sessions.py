@@ -5,9 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from intersession_actors.chains import CausedBy
-from intersession_actors.session import Enqueue, Session, Unbind, evolve
-from intersession_actors.session.commands import DeadlinePassed
+from intersession_actors.chains.cause import CausedBy
+from intersession_actors.session.commands import DeadlinePassed, Enqueue, Unbind
 from intersession_actors.session.effects import (
     CallAgent,
     CancelAgent,
@@ -16,16 +15,14 @@ from intersession_actors.session.effects import (
     beside,
     effects,
 )
-from intersession_actors.streams import (
-    NOT_A_FORK,
+from intersession_actors.session.state import Session, evolve
+from intersession_actors.streams.commands import ChildGone, RunEnded
+from intersession_actors.streams.effects import (
     AttemptDue,
-    ChildGone,
     DropStopwatch,
     Effect,
-    ForkOf,
     Pass,
     Report,
-    RunEnded,
     Sleep,
     StartStopwatch,
     StopTimer,
@@ -33,6 +30,7 @@ from intersession_actors.streams import (
     TellSession,
     Until,
 )
+from intersession_actors.streams.world import NOT_A_FORK, ForkOf
 from intersession_events.facts import (
     Budget,
     Event,

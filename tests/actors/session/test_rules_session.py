@@ -6,11 +6,19 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
-from intersession_actors.agents import Answered
-from intersession_actors.policy import Spent
-from intersession_actors.prompt import RunContext
-from intersession_actors.session import Abort, AddMessage, Archive, Enqueue, Patch, RecordMessages, Reset
+from intersession_actors.agents.result import Answered
+from intersession_actors.policy.chain import Spent
+from intersession_actors.prompt.transcript import RunContext
 from intersession_actors.session.answers import decide_answer, decide_failure
+from intersession_actors.session.commands import (
+    Abort,
+    AddMessage,
+    Archive,
+    Enqueue,
+    Patch,
+    RecordMessages,
+    Reset,
+)
 from intersession_actors.session.rules import (
     Beginning,
     Circumstances,
@@ -26,7 +34,7 @@ from intersession_actors.session.rules import (
     decide_wake,
 )
 from intersession_actors.session.state import Session, evolve
-from intersession_actors.streams import Refused
+from intersession_actors.streams.outcomes import Refused
 from intersession_events.facts import (
     Budget,
     Event,
@@ -52,7 +60,7 @@ from intersession_events.facts import (
     topic_of,
     unsaid,
 )
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from support.bare_events import bare
 
 KEY = "agent:main:main"

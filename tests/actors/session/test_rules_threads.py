@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.session import Archive, Enqueue, Unbind
+from intersession_actors.session.commands import Archive, Enqueue, Unbind
 from intersession_actors.session.rules import ThreadLeft, decide_archive, decide_enqueue, decide_unbind
 from intersession_actors.session.state import Session, evolve
-from intersession_actors.streams import Refused
+from intersession_actors.streams.outcomes import Refused
 from intersession_events.facts import (
     Budget,
     Event,

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from intersession_actors.session import ended_again
-from intersession_actors.session.answers import ended_of
+from intersession_actors.session.answers import ended_again, ended_of
 from intersession_actors.session.state import Session, evolve
 from intersession_events.facts import (
     Event,
@@ -20,7 +19,7 @@ from intersession_events.facts import (
     SessionOpened,
     Usage,
 )
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from support.bare_events import bare
 
 KEY = "agent:main:main"

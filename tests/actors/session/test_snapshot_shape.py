@@ -7,10 +7,12 @@ from typing import Final
 
 import pytest
 
-from intersession_actors.prompt import TranscriptFold, nothing_earlier
+from intersession_actors.prompt.transcript import TranscriptFold
+from intersession_actors.prompt.window import nothing_earlier
 from intersession_actors.session.folding import SHAPE, SessionFolding
 from intersession_events.facts import RunStarted
-from intersession_events.stores import PortableLog, open_log
+from intersession_events.stores.opened import open_log
+from intersession_events.stores.portable.log import PortableLog
 from support.golden_logs import golden_logs
 
 STATES: Final = {

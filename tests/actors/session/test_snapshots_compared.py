@@ -9,14 +9,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from intersession_actors.prompt import nothing_earlier
-from intersession_actors.session import ContextCache, snapshots_compared
+from intersession_actors.prompt.window import nothing_earlier
+from intersession_actors.session.context_cache import ContextCache
 from intersession_actors.session.folding import SessionFolding
+from intersession_actors.session.snapshots import snapshots_compared
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import SessionOpened
-from intersession_events.log import Finding
-from intersession_events.stores import SqliteLog, open_log
+from intersession_events.log.verifying.report import Finding
+from intersession_events.stores.opened import open_log
 from intersession_events.stores.postgres.address import address_of
+from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_projections.inline_views import inline_views
 from support.any_log import changed_behind, log_at
 from support.log_drafts import anywhere, draft, said

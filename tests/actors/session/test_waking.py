@@ -13,15 +13,19 @@ from eventsourcing.persistence import StoredEvent
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
-from intersession_actors.prompt import RunContext, TranscriptFold, nothing_earlier
-from intersession_actors.session import ContextCache
+from intersession_actors.prompt.transcript import RunContext, TranscriptFold
+from intersession_actors.prompt.window import nothing_earlier
+from intersession_actors.session.context_cache import ContextCache
 from intersession_actors.session.folding import SHAPE, Awake, SessionFolding
 from intersession_actors.session.state import Session, evolve
 from intersession_events import facts
-from intersession_events.log import Folded, Question, Recorded, Row, Snapshot
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.sql import Question, Row
+from intersession_events.log.states import Folded, Snapshot
 from intersession_events.migrating import migrate
-from intersession_events.stores import SqliteLog, located
-from intersession_events.stores.library import ChainedMapper
+from intersession_events.stores.library.mapper import ChainedMapper
+from intersession_events.stores.opened import located
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.any_log import Logs, changed_behind, log_at
 from support.bare_events import bare
 from support.busy_session import STEPS, Busy

@@ -5,8 +5,10 @@ import threading
 
 import pytest
 
-from intersession_actors.runtime import Handler, TimerWheel
-from intersession_actors.simulation import SimulatedRuntime, Stuck
+from intersession_actors.runtime.actor import Handler
+from intersession_actors.runtime.timers import TimerWheel
+from intersession_actors.simulation.greenlets import Stuck
+from intersession_actors.simulation.simulated import SimulatedRuntime
 
 
 class Noting(Handler):

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from intersession_actors.chains import CausedBy
-from intersession_actors.config import load_config
+from intersession_actors.chains.cause import CausedBy
+from intersession_actors.config.config import load_config
 from intersession_actors.spawn.commands import ArchiveDue
 from intersession_actors.spawn.effects import (
     Prepare,
@@ -18,18 +18,17 @@ from intersession_actors.spawn.effects import (
     prepared,
 )
 from intersession_actors.spawn.rules import Spawn, fold
-from intersession_actors.streams import (
-    Accepted,
+from intersession_actors.streams.effects import (
     DropStopwatch,
     Effect,
     Pass,
-    Refused,
     Report,
     Sleep,
     StartStopwatch,
     TellFlow,
     Until,
 )
+from intersession_actors.streams.outcomes import Accepted, Refused
 from intersession_events.facts import (
     AnnounceDecided,
     AttachedFile,

@@ -16,7 +16,8 @@ from intersession_actors.spawn.rules import (
     decide_removed,
     evolve,
 )
-from intersession_actors.streams import ChildGone, DeliveryEnded, Refused, RunEnded, StepRefused
+from intersession_actors.streams.commands import ChildGone, DeliveryEnded, RunEnded, StepRefused
+from intersession_actors.streams.outcomes import Refused
 from intersession_events import ids
 from intersession_events.facts import (
     AnnounceDecided,

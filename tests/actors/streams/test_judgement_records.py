@@ -5,10 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.config import SendMatch, SendRule, load_config
+from intersession_actors.config.config import load_config
+from intersession_actors.config.session import SendMatch, SendRule
 from intersession_actors.errors import Judgement, Known, Question
-from intersession_actors.policy import KNOWN, SeeSession, Sight, Speak, Speech
-from intersession_actors.streams import judgement_in, judgement_record, lists_in, record_in
+from intersession_actors.policy.access import SeeSession, Sight
+from intersession_actors.policy.judgements import KNOWN
+from intersession_actors.policy.sending import Speak, Speech
+from intersession_actors.streams.judgements import judgement_in, judgement_record, lists_in
+from intersession_actors.streams.records import record_in
 from intersession_events.facts import Limits
 from intersession_events.plain_json import JsonObject, JsonValue
 from support.paths import ROOT

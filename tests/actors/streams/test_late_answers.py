@@ -7,33 +7,35 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from intersession_actors.config import Config
-from intersession_actors.flows import Flow, ProcessManager
-from intersession_actors.streams import (
-    Append,
+from intersession_actors.config.config import Config
+from intersession_actors.flows.process_manager import Flow, ProcessManager
+from intersession_actors.streams.commands import (
     Appended,
     Ask,
-    AskStoreAgain,
     BeginsFlow,
-    Effect,
     FlowCommand,
-    Load,
-    Loaded,
-    Owner,
-    Plan,
-    ReadBack,
     SessionReadBack,
     Step,
     StepRefused,
     StepTaken,
     StreamLoaded,
+)
+from intersession_actors.streams.effects import (
+    Append,
+    AskStoreAgain,
+    Effect,
+    Load,
+    Loaded,
+    ReadBack,
     TellSession,
     Told,
 )
+from intersession_actors.streams.owner import Owner
+from intersession_actors.streams.plan import Plan
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import ExchangeClosed, LoopEnded
-from intersession_events.log import Conflict, Recorded, StreamAppend
-from intersession_events.stores import SqliteLog
+from intersession_events.log.recorded import Conflict, Recorded, StreamAppend
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.flows import a_world, counting
 
 STREAM = "exchange:x"

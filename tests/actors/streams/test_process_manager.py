@@ -5,21 +5,18 @@ from queue import Queue
 
 import pytest
 
-from intersession_actors.flows import Flow, ProcessManager
-from intersession_actors.runtime import Ref, ThreadingRuntime
-from intersession_actors.streams import (
-    Accepted,
-    BeginsFlow,
-    Effect,
-    FlowCommand,
-    Owner,
-    Plan,
-    Refused,
-    World,
-)
+from intersession_actors.flows.process_manager import Flow, ProcessManager
+from intersession_actors.runtime.actor import Ref
+from intersession_actors.runtime.runtime import ThreadingRuntime
+from intersession_actors.streams.commands import BeginsFlow, FlowCommand
+from intersession_actors.streams.effects import Effect
+from intersession_actors.streams.outcomes import Accepted, Refused
+from intersession_actors.streams.owner import Owner
+from intersession_actors.streams.plan import Plan
+from intersession_actors.streams.world import World
 from intersession_events.facts import ExchangeClosed, LoopEnded
-from intersession_events.log import HostLog
-from intersession_events.stores import SqliteLog
+from intersession_events.log.log import HostLog
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.flows import a_world, counting
 
 WAIT = 20.0

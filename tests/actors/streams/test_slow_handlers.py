@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from intersession_actors.failures import Failure, Reports
-from intersession_actors.streams import Shell
-from intersession_events.stores import SqliteLog
+from intersession_actors.failures.failure import Failure
+from intersession_actors.failures.reports import Reports
+from intersession_actors.streams.shell import Shell
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.fakes import ManualClock
 from support.flows import a_world
 

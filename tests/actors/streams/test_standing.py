@@ -2,7 +2,7 @@
 
 import pytest
 
-from intersession_actors.streams import Generations
+from intersession_actors.streams.standing import Generations
 from intersession_events.facts import SessionArchived, SessionOpened, SessionReset
 from support.bare_events import bare
 

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.service import TargetRefused
-from intersession_actors.tools import read_history
+from intersession_actors.service.resolve import TargetRefused
+from intersession_actors.tools.sessions_history import read_history
 from intersession_events.facts import ImageBlock, SessionArchived, SessionReset, TextBlock, ToolCallBlock
 from support.any_log import Logs
 from support.story import MAIN, PERSON, Story

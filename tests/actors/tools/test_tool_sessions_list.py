@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from intersession_actors.errors import ToolRefused
-from intersession_actors.service import Reader
-from intersession_actors.tools import list_sessions
+from intersession_actors.service.reader import Reader
+from intersession_actors.tools.sessions_list import list_sessions
 from intersession_events.facts import (
     Route,
     RouteChanged,

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from intersession_actors.errors import ToolRefused
 from intersession_actors.tools.sessions_search import groups_of, search_sessions
 from intersession_events.facts import TextBlock, ToolCallBlock
-from intersession_projections.full_text import Wanted, terms_asked
+from intersession_projections.full_text.found import Wanted
+from intersession_projections.full_text.tokens import terms_asked
 from support.story import MAIN, Story
 
 AGENTS = {"agents": {"list": [{"id": "main"}, {"id": "ops"}]}}

@@ -9,7 +9,7 @@ from benchmarks.logs import open_sessions, session_key
 from benchmarks.pingpong import Talk
 from benchmarks.rivals import meter
 from benchmarks.systems import FULL_LOOP, NO_LOOP, answers_at_once, system
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 
 def main(directory: Path, sizes: dict[str, Any]) -> None:

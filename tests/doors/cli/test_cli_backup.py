@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from intersession import SessionSystem, echo
-from intersession_events.log import verify_log
-from intersession_events.stores import open_log
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.stores.opened import open_log
 from support.doors.command_line import DemoLog, ran, ran_as_process
 from support.running import WAIT
 

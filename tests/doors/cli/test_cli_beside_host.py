@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, Turn
-from intersession_actors.control import ControlClient
+from intersession_actors.control.beside_log import ControlClient
 from intersession_actors.errors import ToolRefused
 from support.doors.command_line import ran
 from support.running import WAIT

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from intersession_events.stores import located
+from intersession_events.stores.opened import located
 from support.any_log import Logs
 from support.doors.command_line import DemoLog, ran
 from support.doors.gateway_live import WAIT

@@ -7,7 +7,7 @@ import pytest
 
 from intersession import SessionSystem
 from intersession_events.facts import RunAborted, RunQueued
-from intersession_events.stores import PortableLog
+from intersession_events.stores.portable.log import PortableLog
 from support.doors.command_line import Ran, ran
 from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.running import WAIT, Booth, Gate, recorded, wait_for

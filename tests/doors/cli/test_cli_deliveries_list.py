@@ -15,7 +15,7 @@ from intersession_events.facts import (
     DeliveryUnknown,
     SpawnAccepted,
 )
-from intersession_events.stores import PortableLog
+from intersession_events.stores.portable.log import PortableLog
 from support.doors.command_line import shown
 from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.hosts_code import doubts, parrot, refuses

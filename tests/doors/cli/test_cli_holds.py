@@ -8,7 +8,7 @@ import pytest
 
 from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_events.facts import ExchangeClosed, ExchangeHeld
-from intersession_events.stores import PortableLog
+from intersession_events.stores.portable.log import PortableLog
 from support.doors.command_line import shown
 from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.running import SEES_ALL, Booth, Gate, merged, wait_for, wait_for_number

@@ -11,9 +11,9 @@ import pytest
 
 from intersession import SessionSystem, echo
 from intersession_events.errors import LogError
-from intersession_events.log import Row
-from intersession_events.stores import SqliteLog
-from intersession_events.stores.postgres import PostgresLog
+from intersession_events.log.sql import Row
+from intersession_events.stores.postgres.log import PostgresLog
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.doors.command_line import DemoLog, environment, ran, ran_as_process
 from support.log_drafts import anywhere, said
 from support.processes.forked import ForkedCommand

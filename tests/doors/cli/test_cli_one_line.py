@@ -11,7 +11,7 @@ import pytest
 
 from intersession import SessionSystem, echo
 from intersession_actors.forking.listing import forks_of
-from intersession_actors.replaying import replay_file
+from intersession_actors.replaying.replayed import replay_file
 from intersession_events.errors import CorruptEvent
 from intersession_events.transcripts.openclaw.reading.foreign_json import Unreadable, read_json5
 from support.doors.command_line import ran

@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from intersession_events.facts import Provenance, message_in, text_of
-from intersession_events.stores import open_log
-from intersession_projections.diagram import Arrow, diagram_of
-from intersession_projections.wording import is_openclaws, speaker
+from intersession_events.stores.opened import open_log
+from intersession_projections.diagram.diagram import diagram_of
+from intersession_projections.diagram.rows import Arrow
+from intersession_projections.wording.of_sessions import speaker
+from intersession_projections.wording.openclaw import is_openclaws
 from support.doors.command_line import ran
 from support.doors.imported_store import imported_store
 from support.openclaw.samples import HOUSEHOLD

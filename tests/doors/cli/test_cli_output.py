@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from intersession.cli import main
 from intersession.cli.shell.output import LEGIBLE, NARROW
+from intersession.cli.shell.run import main
 from intersession.cli.shell.terminal import Screen, one_line, safe
 from support.every_day import every_day
 from support.hostile import given as given_of

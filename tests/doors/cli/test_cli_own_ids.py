@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from intersession import SessionSystem
-from intersession_events.log import VerifyReport, verify_log
-from intersession_events.stores import SqliteLog
-from intersession_events.transcripts.openclaw import import_openclaw
+from intersession_events.log.verifying.report import VerifyReport
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.stores.sqlite.log import SqliteLog
+from intersession_events.transcripts.openclaw.importing import import_openclaw
 from intersession_projections.inline_views import inline_views
 from support.doors.command_line import DemoLog
 from support.openclaw.samples import DESK, HOME, HOUSEHOLD

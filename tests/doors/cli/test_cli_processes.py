@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from intersession.cli.shell.output import LEGIBLE
-from intersession_events.stores import Holder
+from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.sqlite.writer_lock import WriterLock
 from support.doors.command_line import DemoLog, environment, process, ran, ran_as_process, ran_forked
 from support.paths import DATA

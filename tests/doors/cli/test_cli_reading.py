@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from intersession_events.facts import Provenance, RunQueued, SessionArchived, SessionReset, TextBlock
-from intersession_events.stores import SqliteLog, open_log
-from intersession_events.stores.folding import Fold
+from intersession_events.stores.folding.fold import Fold
+from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.inline_views import InlineViews
+from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_projections.inline_views import inline_views
 from support.doors.command_line import DemoLog, ran, words
 from support.log_drafts import anywhere, said

@@ -6,7 +6,7 @@ from typing import Any
 
 from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_events.facts import DeliveryDone
-from intersession_events.stores import PortableLog
+from intersession_events.stores.portable.log import PortableLog
 from support.doors.command_line import shown
 from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.running import WAIT, Booth, Gate, wait_for_number

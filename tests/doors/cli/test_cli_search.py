@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 
 from intersession import SessionSystem, ToolRefused, echo
-from intersession_actors.config import Config
+from intersession_actors.config.config import Config
 from intersession_actors.config.host import Views
-from intersession_actors.service import Caller
+from intersession_actors.service.callers import Caller
 from intersession_events.facts import SessionOpened
 from intersession_events.ids import session_stream
-from intersession_events.stores import open_log, place_of
+from intersession_events.stores.opened import open_log
+from intersession_events.stores.tailing.view import place_of
 from intersession_projections.inline_views import inline_views
 from support.doors.command_line import DemoLog, ran
 from support.log_drafts import anywhere, draft, said

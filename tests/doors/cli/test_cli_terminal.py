@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from intersession.cli import main
 from intersession.cli.host.reading import folding
+from intersession.cli.shell.run import main
 from intersession.cli.shell.terminal import Screen, json_text, one_line, safe, shown
 from intersession_events.facts import TextBlock, ToolCallBlock
 from support.doors.command_line import DemoLog, Ran, ran

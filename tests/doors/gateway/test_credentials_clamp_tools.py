@@ -13,10 +13,10 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from intersession import SessionSystem, echo
-from intersession.gateway.admission import Credentials
+from intersession.gateway.admission.credentials import Credentials
 from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
 from intersession_actors.errors import ToolRefused
-from intersession_actors.tools import TOOLS
+from intersession_actors.tools.registry import TOOLS
 from intersession_events.facts import NotePinned
 from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.doors.mcp_clients import over_http

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, Turn, echo
-from intersession.gateway.admission import Credentials
+from intersession.gateway.admission.credentials import Credentials
 from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
 from intersession_events.facts import RunQueued
 from support.doors.gateway_live import GATEWAY, WRITER, LiveGateway

@@ -27,13 +27,16 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from intersession import SessionSystem, echo
-from intersession.gateway.admission import Credentials, FailedAttempts, Limits, client_address
-from intersession.gateway.admission.addresses import normalised
-from intersession.gateway.protocol import Close, Connection, Effect, Perform, Send, Welcome
-from intersession_actors.config import GatewayAuth
+from intersession.gateway.admission.addresses import client_address, normalised
+from intersession.gateway.admission.attempts import FailedAttempts
+from intersession.gateway.admission.credentials import Credentials
+from intersession.gateway.admission.limits import Limits
+from intersession.gateway.protocol.connection import Connection
+from intersession.gateway.protocol.effects import Close, Effect, Perform, Send, Welcome
+from intersession_actors.config.host import GatewayAuth
 from intersession_actors.errors import ToolRefused
-from intersession_actors.tools import TOOLS, schemas
-from intersession_events.keys import SessionKey
+from intersession_actors.tools.registry import TOOLS, schemas
+from intersession_events.keys.key import SessionKey
 from support.doors.gateway_live import CONNECT, GATEWAY, TOKEN, WAIT, WRITER, LiveGateway
 from support.fakes import ManualClock
 from support.running import SEES_ALL, merged

@@ -8,8 +8,8 @@ import pytest
 
 from intersession import SessionSystem, echo
 from intersession_events.facts import ExchangeClosed, ForkEdited
-from intersession_events.log import parts_in
-from intersession_events.stores import open_log
+from intersession_events.log.recorded import parts_in
+from intersession_events.stores.opened import open_log
 from support.any_log import changed_behind
 from support.doors.gateway_live import LiveGateway
 from support.forks_played import CONFIG, WAIT, Conversation, conversation

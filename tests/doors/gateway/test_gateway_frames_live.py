@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from intersession import SessionSystem, echo
-from intersession.gateway.admission import Limits
+from intersession.gateway.admission.limits import Limits
 from support.doors.gateway_live import CONNECT, GATEWAY, TOKEN, WAIT, LiveGateway
 from support.mutations import mutations
 from support.running import SEES_ALL, merged

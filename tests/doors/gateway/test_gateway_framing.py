@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession import SessionSystem, echo
-from intersession.gateway.admission import limited_logger
+from intersession.gateway.admission.complaints import limited_logger
 from intersession.gateway.process.framing import BadFraming, Framing
 from support.doors.gateway_live import GATEWAY, TOKEN, WAIT, LiveGateway
 from support.fakes import ManualClock

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem
-from intersession_events.stores import SqliteLog
+from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_projections.inline_views import inline_views
 from support.doors.gateway_live import GATEWAY, READER, WAIT, LiveGateway
 from support.faulty_store import FAULT, FAULTY, disk_full

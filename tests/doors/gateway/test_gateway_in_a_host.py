@@ -14,7 +14,7 @@ import pytest
 
 from intersession import SessionSystem, echo
 from intersession.gateway import app as gateway_of
-from intersession.web import ended_well
+from intersession.web.stopping import ended_well
 from support.doors.command_line import environment
 from support.doors.gateway_live import WAIT
 from support.doors.mcp_clients import served

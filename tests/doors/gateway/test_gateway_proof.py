@@ -17,7 +17,7 @@ from websockets.sync.client import connect
 from websockets.sync.server import ServerConnection, serve
 
 from intersession import SessionSystem, ToolRefused, echo
-from intersession.gateway.admission import Handshake, token_digest
+from intersession.gateway.admission.proof import Handshake, token_digest
 from intersession.gateway.protocol.client import GatewayClient
 from support.doors.command_line import ran
 from support.doors.gateway_live import CONNECT, GATEWAY, TOKEN, WAIT, WRITER, LiveGateway, WireClient

@@ -16,7 +16,7 @@ from websockets.frames import Opcode
 from websockets.uri import parse_uri
 
 from intersession import SessionSystem, echo
-from intersession.gateway.admission import Limits
+from intersession.gateway.admission.limits import Limits
 from support.doors.gateway_live import CONNECT, GATEWAY, TOKEN, WAIT, LiveGateway, WireClient
 from support.paths import DOCS
 from support.running import SEES_ALL, merged

@@ -8,9 +8,9 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from intersession import SessionSystem, echo
-from intersession.gateway.admission import Limits
-from intersession_actors.system import followed
-from intersession_events.stores import open_log
+from intersession.gateway.admission.limits import Limits
+from intersession_actors.system.follow import followed
+from intersession_events.stores.opened import open_log
 from intersession_projections.inline_views import inline_views
 from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.running import SEES_ALL, merged

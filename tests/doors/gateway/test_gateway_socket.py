@@ -10,7 +10,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.frames import Close
 
 from intersession import MemoryChannel, Reply, SessionSystem, Turn, echo
-from intersession.gateway.admission import FailedAttempts, Limits
+from intersession.gateway.admission.attempts import FailedAttempts
+from intersession.gateway.admission.limits import Limits
 from support.doors.gateway_live import CONNECT, GATEWAY, READER, TOKEN, WRITER, LiveGateway, WireClient
 from support.running import SEES_ALL, Gate, merged
 

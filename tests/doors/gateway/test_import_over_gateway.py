@@ -10,13 +10,14 @@ import pytest
 
 from intersession import ImportFailed, SessionSystem, ToolRefused, echo
 from intersession.cli.host.beside import METHOD, import_beside
-from intersession.gateway.admission import is_this_machine
+from intersession.gateway.admission.addresses import is_this_machine
 from intersession.gateway.protocol.client import GatewayClient
 from intersession_actors.errors import RefusalCode
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import ImportReported
-from intersession_events.stores import SqliteLog
-from intersession_events.transcripts.openclaw import appending, import_openclaw
+from intersession_events.stores.sqlite.log import SqliteLog
+from intersession_events.transcripts.openclaw import appending
+from intersession_events.transcripts.openclaw.importing import import_openclaw
 from support.doors.command_line import ran
 from support.doors.gateway_live import GATEWAY, READER, TOKEN, WAIT, WRITER, LiveGateway, WireClient
 from support.paths import DATA

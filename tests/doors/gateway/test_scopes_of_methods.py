@@ -2,7 +2,7 @@
 
 import pytest
 
-from intersession.gateway.admission import granted, needed_scope
+from intersession.gateway.admission.scopes import granted, needed_scope
 
 METHODS = {
     "sessions.list": "operator.read",

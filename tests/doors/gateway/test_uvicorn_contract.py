@@ -22,9 +22,9 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from intersession.gateway.admission import Limits
+from intersession.gateway.admission.limits import Limits
 from intersession.gateway.process import server, uvicorn_protocols
-from intersession.web import Application
+from intersession.web.answers import Application
 from support.paths import ROOT
 
 OURS = [

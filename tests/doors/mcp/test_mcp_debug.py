@@ -7,7 +7,9 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
 from intersession.mcp.debugging import debug_server
-from intersession_actors.debugger import VERBS, Debugger, View
+from intersession_actors.debugger.debugger import Debugger
+from intersession_actors.debugger.verbs.verbs import VERBS
+from intersession_actors.debugger.view import View
 from intersession_actors.errors import ToolRefused
 from intersession_events.facts import Provenance
 from intersession_events.plain_json import JsonMapping, JsonObject

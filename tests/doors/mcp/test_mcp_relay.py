@@ -13,12 +13,12 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
 from intersession import SessionSystem, echo
-from intersession.cli import main
-from intersession.gateway.admission import Credentials
-from intersession.gateway.http import asgi_application
+from intersession.cli.shell.run import main
+from intersession.gateway.admission.credentials import Credentials
+from intersession.gateway.http.application import asgi_application
 from intersession.mcp.http import McpCaller, mcp_app
 from intersession.mcp.relay import Host, relaying
-from intersession_events.stores import SqliteLog
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.doors.gateway_live import GATEWAY, TOKEN, WRITER, KnownWay
 from support.doors.mcp_clients import over_http, served
 from support.running import QUIET, SEES_ALL, merged

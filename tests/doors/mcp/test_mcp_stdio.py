@@ -14,9 +14,9 @@ from mcp import Client, StdioServerParameters
 from mcp_types import INVALID_REQUEST, PARSE_ERROR
 
 from intersession import SessionSystem, echo, scripted
-from intersession.cli import main
+from intersession.cli.shell.run import main
 from intersession.mcp.stdio import Wire, serve_stdio
-from intersession_actors.tools import TOOLS
+from intersession_actors.tools.registry import TOOLS
 from support.running import QUIET, SEES_ALL, WAIT, merged
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"

@@ -9,8 +9,9 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from doors.web.test_web_limited import ASKED
-from intersession.web import Alone, routes
-from intersession_actors.debugger import open_log
+from intersession.web.alone import Alone
+from intersession.web.questions.table import routes
+from intersession_actors.debugger.opened import open_log
 from support.doors.chromium import WAIT_MS, chromium, come_in
 from support.doors.command_line import DemoLog
 from support.doors.gateway_live import READER, TOKEN, LiveGateway

@@ -12,11 +12,11 @@ import httpx
 import pytest
 
 from intersession import SessionSystem
-from intersession.web import ForksBeside, ForksFolder
 from intersession.web.alone import ReadOnly
+from intersession.web.happened import ForksBeside, ForksFolder
 from intersession.web.rate import Rates
-from intersession_actors.service import Reader
-from intersession_events.stores import open_log
+from intersession_actors.service.reader import Reader
+from intersession_events.stores.opened import open_log
 from support.doors.command_line import ran
 from support.doors.gateway_live import READER, TOKEN, WAIT, LiveGateway
 from support.doors.web_log import played

@@ -16,11 +16,11 @@ from intersession import SessionSystem, Turn
 from intersession.cli.host.hosting import forking_beside
 from intersession.cli.host.reading import reader_of
 from intersession.cli.shell.answer import Reading
-from intersession.web import Deed
+from intersession.web.alone import Deed
 from intersession.web.questions.called import with_names
 from intersession.web.questions.of_runs import RunsAsked, runs
-from intersession_actors.debugger import open_log
-from intersession_actors.service import Reader
+from intersession_actors.debugger.opened import open_log
+from intersession_actors.service.reader import Reader
 from intersession_events.facts import ExchangeClosed
 from intersession_projections.wording.openclaw import begins_as_openclaws
 from support.doors.chromium import WAIT_MS, Tab, chromium

@@ -11,10 +11,10 @@ import pytest
 
 from intersession import SessionSystem
 from intersession.web.questions.table import QUESTIONS
-from intersession_actors.debugger import VERBS
-from intersession_actors.policy import OPERATORS
+from intersession_actors.debugger.verbs.verbs import VERBS
+from intersession_actors.policy.questions import OPERATORS
 from intersession_events.facts import NotePinned
-from intersession_events.log import Draft, StreamAppend
+from intersession_events.log.recorded import Draft, StreamAppend
 from support.doors.gateway_live import READER, TOKEN, WRITER, LiveGateway
 from support.doors.web_log import played
 from support.every_day import every_day

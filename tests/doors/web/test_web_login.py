@@ -17,11 +17,12 @@ from intersession import SessionSystem
 from intersession.cli.host.hosting import forking_beside
 from intersession.cli.host.reading import reader_of
 from intersession.cli.shell.answer import Reading
-from intersession.web import Alone, Coming, Deed, file_at
+from intersession.web.alone import Alone, Coming, Deed
+from intersession.web.files import file_at
 from intersession.web.questions.of_forks import Forks, forks
 from intersession.web.questions.of_the_log import Integrity, integrity
-from intersession_actors.debugger import open_log
-from intersession_actors.service import Reader
+from intersession_actors.debugger.opened import open_log
+from intersession_actors.service.reader import Reader
 from support.doors.command_line import DemoLog, ran
 from support.doors.gateway_live import GATEWAY, READER, TOKEN, LiveGateway
 from support.doors.web_log import played

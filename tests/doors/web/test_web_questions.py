@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem
-from intersession.web import Rates
+from intersession.web.rate import Rates
 from intersession_events.facts import AccessRecorded
-from intersession_events.stores import has_writer, open_log
+from intersession_events.stores.opened import has_writer, open_log
 from support.doors.gateway_live import GATEWAY, READER, TOKEN, LiveGateway
 from support.doors.web_log import played
 from support.pages.answers import ANSWERS, check_typed

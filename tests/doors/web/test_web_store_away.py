@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
-from intersession.web import StoreNews, all_news
+from intersession.web.happened import StoreNews, all_news
 from support.doors.chromium import WAIT_MS, Tab, chromium, come_in
 from support.doors.web_log import played
 from support.postgres.server import Server, postgres_server

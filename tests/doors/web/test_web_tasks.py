@@ -12,8 +12,8 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from intersession.cli.host.hosting import forking_beside
 from intersession.cli.host.reading import reader_of
 from intersession.cli.shell.answer import Reading
-from intersession.web import Deed
-from intersession_actors.service import Reader
+from intersession.web.alone import Deed
+from intersession_actors.service.reader import Reader
 from support.doors.chromium import WAIT_MS, Tab, chromium, come_in
 from support.doors.debugging import debugging
 from support.doors.imported_store import imported_store

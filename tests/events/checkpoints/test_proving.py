@@ -8,19 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from intersession_events.checkpoints import prove_growth, prove_stream
+from intersession_events.checkpoints.proving import prove_growth, prove_stream
 from intersession_events.errors import BadCheckpoint, CorruptEvent
 from intersession_events.facts import CheckpointTaken
-from intersession_events.proofs import (
-    GrowthProof,
-    Proof,
-    StreamProof,
-    Trusted,
-    check_proof,
-    checkpoint_of,
-    read_proof,
-)
-from intersession_events.stores import SqliteLog
+from intersession_events.proofs.proof import GrowthProof, Proof, StreamProof, check_proof, read_proof
+from intersession_events.proofs.signatures import Trusted
+from intersession_events.proofs.statement import checkpoint_of
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.any_log import AnyLog, log_at
 from support.checkpointed import checkpoint, key_of
 from support.log_drafts import anywhere, said

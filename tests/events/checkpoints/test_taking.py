@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from intersession_events.checkpoints import CheckpointTaker, append_of
-from intersession_events.checkpoints.taking import _HEADS
+from intersession_events.checkpoints.taking import _HEADS, CheckpointTaker, append_of
 from intersession_events.errors import CorruptEvent
 from intersession_events.facts import CheckpointTaken
-from intersession_events.log import Recorded, verify_log
-from intersession_events.proofs import GrowingTree, checkpoint_of, leaf_hash
-from intersession_events.proofs.merkle import root_of
-from intersession_events.stores import SqliteLog
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.proofs.merkle import GrowingTree, leaf_hash, root_of
+from intersession_events.proofs.statement import checkpoint_of
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.any_log import AnyLog, log_at
 from support.checkpointed import checkpoint, key_of, taken_by
 from support.log_drafts import anywhere, said

@@ -10,21 +10,15 @@ from msgspec import structs
 
 from intersession_events.errors import CorruptEvent, ForkFailed
 from intersession_events.facts import ConfigLoaded, Erased, ForkEdit, MessageRecorded, decode, encode, unsaid
-from intersession_events.forks import directory_of, forks_beside, forks_called
+from intersession_events.forks.files import directory_of, forks_beside, forks_called
 from intersession_events.ids import derive
-from intersession_events.log import (
-    ANY_VERSION,
-    Draft,
-    Finding,
-    StreamAppend,
-    VerifyReport,
-    erased_stream,
-    left_of,
-    prefix_compared,
-    verify_log,
-)
-from intersession_events.proofs import Trusted
-from intersession_events.stores import SqliteLog
+from intersession_events.log.erasing import erased_stream, left_of
+from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
+from intersession_events.log.verifying.prefix_source import prefix_compared
+from intersession_events.log.verifying.report import Finding, VerifyReport
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.proofs.signatures import Trusted
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.checkpointed import checkpoint
 from support.forged_erasures import forge, payload_of_row
 from support.forked import CUT, KEY, LOG_ID, OTHER, A, B, fork_of, forked, load, say, source_log

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from intersession_events.errors import LogError
-from intersession_events.log import verify_log
-from intersession_events.stores import SqliteLog
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.fork_tampering import FORKS
 from support.forked import A, fork_of, say, source_log
 from support.tampering import Kind, tamper

@@ -8,9 +8,11 @@ import msgspec
 import pytest
 
 from intersession_events.facts import CheckpointTaken
-from intersession_events.log import VerifyReport, verify_log
-from intersession_events.proofs import Checkpoint, PublicKey, Trusted, checkpoint_of
-from intersession_events.stores import SqliteLog
+from intersession_events.log.verifying.report import VerifyReport
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.proofs.signatures import PublicKey, Trusted
+from intersession_events.proofs.statement import Checkpoint, checkpoint_of
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.checkpointed import checkpoint, key_of
 from support.log_drafts import anywhere, said
 

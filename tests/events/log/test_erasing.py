@@ -33,8 +33,10 @@ from intersession_events.facts import (
     unsaid,
     words,
 )
-from intersession_events.log import Draft, Recorded, erased_stream, head, left_of, verify_log
-from intersession_events.stores import SqliteLog
+from intersession_events.log.erasing import erased_stream, left_of
+from intersession_events.log.recorded import Draft, Recorded
+from intersession_events.log.verifying.verification import head, verify_log
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.log_drafts import anywhere, draft, said, to
 from support.transacting import transact
 from support.vocabulary import full_of
@@ -255,8 +257,9 @@ def test_what_is_erased_twice_at_once_stays_erased(path: Path) -> None:
 CHILD = """
 import sys
 from intersession_events.facts import Erased
-from intersession_events.log import Draft, StreamAppend, left_of
-from intersession_events.stores import SqliteLog
+from intersession_events.log.erasing import left_of
+from intersession_events.log.recorded import Draft, StreamAppend
+from intersession_events.stores.sqlite.log import SqliteLog
 log = SqliteLog(sys.argv[1])
 rows = tuple((one.version, left_of(one)) for one in log.stream("s"))
 draft = Draft(event=Erased(stream="s", rows=rows, by="operator"), id="x", time=1)

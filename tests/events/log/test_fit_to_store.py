@@ -21,7 +21,8 @@ from intersession_events.facts import (
     TextBlock,
     Usage,
 )
-from intersession_events.log import Draft, payload_of
+from intersession_events.log.recorded import Draft
+from intersession_events.log.storable import payload_of
 
 LARGE = 2**53
 MESSAGE = Message(id="m", role="user", content=(TextBlock(text="hello"),), timestamp=1)

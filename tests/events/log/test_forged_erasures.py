@@ -21,9 +21,12 @@ from intersession_events.facts import (
     encode,
     unsaid,
 )
-from intersession_events.log import VerifyReport, left_of, verify_log
-from intersession_events.proofs import Checkpoint, Trusted, checkpoint_of
-from intersession_events.stores import SqliteLog
+from intersession_events.log.erasing import left_of
+from intersession_events.log.verifying.report import VerifyReport
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.proofs.signatures import Trusted
+from intersession_events.proofs.statement import Checkpoint, checkpoint_of
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.checkpointed import checkpoint, key_of
 from support.forged_erasures import forge, payload_of_row, put_in_place, say_erased
 from support.log_drafts import anywhere, draft, said

@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession_events.errors import NotALog
-from intersession_events.log import Draft, LogHead, SqlValue, VerifyReport, head, verify_log
-from intersession_events.log.verifying.report import Finding
-from intersession_events.stores import SqliteLog
+from intersession_events.log.recorded import Draft
+from intersession_events.log.sql import SqlValue
+from intersession_events.log.verifying.report import Finding, LogHead, VerifyReport
+from intersession_events.log.verifying.verification import head, verify_log
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.hostile import row_id, rows
 from support.log_drafts import anywhere, said, to
 from support.transacting import transact

@@ -4,8 +4,9 @@ from pathlib import Path
 
 from intersession_events.facts import ForkedFrom, ForkEdit
 from intersession_events.ids import derive
-from intersession_events.log import ANY_VERSION, Draft, Lineage, StreamAppend
-from intersession_events.stores import open_log
+from intersession_events.log.lineage import Lineage
+from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
+from intersession_events.stores.opened import open_log
 
 FIRST, SECOND, OWN = (f"00000000-0000-4000-8000-00000000000{n}" for n in (1, 2, 3))
 

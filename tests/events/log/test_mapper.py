@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession_events.facts import registry
-from intersession_events.log import FIRST, Draft, payload_of, seal, unseal
+from intersession_events.log.envelope import FIRST, seal, unseal
+from intersession_events.log.recorded import Draft
+from intersession_events.log.storable import payload_of
 from support.vocabulary import strategy_of
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=30)

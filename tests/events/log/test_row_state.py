@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from intersession_events.errors import CorruptEvent
 from intersession_events.facts import SessionArchived, encode
 from intersession_events.ids import event_id, session_stream
-from intersession_events.log import Draft, StreamAppend, verify_log
+from intersession_events.log.recorded import Draft, StreamAppend
 from intersession_events.log.row_state import (
     Envelope,
     Named,
@@ -27,8 +27,9 @@ from intersession_events.log.row_state import (
     opened,
     payload_in,
 )
-from intersession_events.proofs import Hashed
-from intersession_events.stores import SqliteLog
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.proofs.hashed import Hashed
+from intersession_events.stores.sqlite.log import SqliteLog
 
 _ID: Final = "0b7c0f2e-3b1a-5c57-9a55-0f0e3c1d2a4b"
 _LOG: Final = "6a4d280b-fc53-4c01-9c8c-4d77a60bfa97"

@@ -9,18 +9,12 @@ import pytest
 
 from intersession_events.errors import AlteredLog, CorruptEvent, UnknownWord
 from intersession_events.facts import LoopEnded, decode
-from intersession_events.log import (
-    LOG_TABLES,
-    Row,
-    SqlValue,
-    head,
-    place_problems,
-    schema_problems,
-    seal,
-    verify_log,
-)
-from intersession_events.stores import SqliteLog
+from intersession_events.log.envelope import seal
+from intersession_events.log.sql import Row, SqlValue
+from intersession_events.log.tables import LOG_TABLES, place_problems, schema_problems
+from intersession_events.log.verifying.verification import head, verify_log
 from intersession_events.stores.database import Row as EventRow
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.log_drafts import draft, said, to
 from support.rows import edited
 from support.transacting import transact

@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from intersession_events.errors import BadCheckpoint
-from intersession_events.proofs import Checkpoint, published_in
+from intersession_events.proofs.published import published_in
+from intersession_events.proofs.statement import Checkpoint
 
 
 def checkpoint(position: int) -> Checkpoint:

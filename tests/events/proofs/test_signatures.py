@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519, x25519
 
 from intersession_events.errors import BadKey, MissingExtra
-from intersession_events.proofs import (
+from intersession_events.proofs.signatures import (
     PublicKey,
     Trusted,
     new_private,

@@ -5,9 +5,8 @@ from hashlib import sha256
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_events.proofs import HeadPath, StreamHeads, leaf_hash
-from intersession_events.proofs.merkle import EMPTY, root_of
-from intersession_events.proofs.stream_heads import root_over_heads
+from intersession_events.proofs.merkle import EMPTY, leaf_hash, root_of
+from intersession_events.proofs.stream_heads import HeadPath, StreamHeads, root_over_heads
 
 heads = st.dictionaries(
     st.text(min_size=1, max_size=5), st.tuples(st.integers(1, 9), st.text("0123", min_size=1))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from intersession_events.errors import AlteredLog, StoreUnavailable
-from intersession_events.log import verify_log
-from intersession_events.stores import SqliteLog
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_projections.inline_views import inline_views
 from support.log_drafts import said, to
 

@@ -19,12 +19,14 @@ from intersession_events.errors import (
     StoreUnavailable,
 )
 from intersession_events.facts import Erased, MessageRecorded
-from intersession_events.log import Draft, erased_stream, left_of, verify_log
-from intersession_events.log import head as head_of
+from intersession_events.log.erasing import erased_stream, left_of
+from intersession_events.log.recorded import Draft
+from intersession_events.log.verifying.verification import head as head_of
+from intersession_events.log.verifying.verification import verify_log
 from intersession_events.migrating import migrate
-from intersession_events.stores import SqliteLog
-from intersession_events.stores.postgres import PostgresLog
 from intersession_events.stores.postgres.address import address_of
+from intersession_events.stores.postgres.log import PostgresLog
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.any_log import AnyLog
 from support.forked import CUT, A, B, fork_of, say, source_log
 from support.log_drafts import anywhere, said, to

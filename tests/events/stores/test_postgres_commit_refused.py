@@ -8,9 +8,10 @@ import psycopg
 import pytest
 
 from intersession_events.errors import StoreUnavailable
-from intersession_events.log import InlineView, Recorded
-from intersession_events.stores.postgres import PostgresLog
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.views import InlineView
 from intersession_events.stores.postgres.address import address_of
+from intersession_events.stores.postgres.log import PostgresLog
 from intersession_projections.inline_views import inline_views
 from support.log_drafts import anywhere, said
 from support.postgres.server import Server, postgres_server

@@ -7,8 +7,8 @@ import psycopg
 import pytest
 
 from intersession_events.errors import StoreUnavailable
-from intersession_events.stores.postgres import PostgresLog
 from intersession_events.stores.postgres.address import address_of
+from intersession_events.stores.postgres.log import PostgresLog
 from intersession_events.stores.postgres.recorder import ReadingRecorder
 from support.log_drafts import anywhere, said, to
 from support.postgres.load import load_on

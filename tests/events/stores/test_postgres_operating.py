@@ -19,12 +19,17 @@ from intersession_events.errors import (
     StoreUnavailable,
 )
 from intersession_events.facts import Erased
-from intersession_events.log import Draft, erased_stream, left_of
+from intersession_events.log.erasing import erased_stream, left_of
+from intersession_events.log.recorded import Draft
 from intersession_events.migrating import migrate
-from intersession_events.stores import Tail, ViewFile, back_up, kept
-from intersession_events.stores.postgres import PostgresLog, dumping
+from intersession_events.stores.backup import back_up
+from intersession_events.stores.postgres import dumping
 from intersession_events.stores.postgres.address import address_of
+from intersession_events.stores.postgres.log import PostgresLog
 from intersession_events.stores.tailing import inside
+from intersession_events.stores.tailing.file import ViewFile
+from intersession_events.stores.tailing.places import kept
+from intersession_events.stores.tailing.tail import Tail
 from intersession_projections.inline_views import inline_views
 from intersession_projections.usage import UsageView
 from support.forked import A, source_log

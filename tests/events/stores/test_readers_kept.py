@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from intersession_events.stores import SqliteLog
+from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.sqlite.readers import FileReaders
 from support.soaking import held
 

@@ -10,9 +10,10 @@ from eventsourcing.persistence import IntegrityError, JSONTranscoder, Mapper, No
 from eventsourcing.utils import Environment
 
 from intersession_events.errors import CorruptEvent, NoSuchStore, NotStorable, StoreUnavailable
-from intersession_events.log import verify_log
-from intersession_events.stores import SessionLog, SqliteLog
-from intersession_events.stores.library import ChainedMapper, Fresh
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.stores.library.mapper import ChainedMapper, Fresh
+from intersession_events.stores.sqlite.application import SessionLog
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.log_drafts import said, to
 from support.rows import edited
 

@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 from intersession_events.errors import BackupFailed, NotALog
-from intersession_events.log import Recorded, verify_log
-from intersession_events.stores import SqliteLog, back_up, open_log
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.stores.backup import back_up
+from intersession_events.stores.opened import open_log
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.log_drafts import anywhere, said
 
 WRITERS = 4

@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from intersession_events.log import Committed, Conflict, Outcome, Unavailable
-from intersession_events.stores import SqliteLog
+from intersession_events.log.recorded import Committed, Conflict, Outcome, Unavailable
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.any_log import AnyLog
 from support.faulty_store import FAULT, FAULTY, cut_off
 from support.log_drafts import said, to

@@ -8,8 +8,9 @@ import pytest
 
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import ClockStepped
-from intersession_events.log import Draft, Outcome, verify_log
-from intersession_events.stores.portable import PortableLog
+from intersession_events.log.recorded import Draft, Outcome
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.stores.portable.log import PortableLog
 from support.any_log import Place, log_at
 from support.fakes import ManualClock
 from support.faulty_store import FAULT, faulty

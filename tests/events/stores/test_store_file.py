@@ -15,12 +15,15 @@ from typing import cast
 import pytest
 
 from intersession_events.errors import StoreLocked, StoreUnavailable
-from intersession_events.log import Outcome, Unavailable, verify_log
-from intersession_events.stores import SqliteLog
+from intersession_events.log.recorded import Outcome, Unavailable
+from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.database import Cursor
-from intersession_events.stores.file import check_one_name, inode_of, keep_open
+from intersession_events.stores.file.held import keep_open
+from intersession_events.stores.file.names import check_one_name
+from intersession_events.stores.file.presence import inode_of
 from intersession_events.stores.sqlite.ahead import Index
 from intersession_events.stores.sqlite.connections import raw_of
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.faulty_store import FAULT, FAULTY, sync_failed
 from support.log_drafts import anywhere, said, to
 from support.transacting import transact
@@ -80,7 +83,7 @@ def test_a_symbolic_link_is_another_way_to_the_one_name(path: Path) -> None:
 OPENING = """
 import sys
 from intersession_events.errors import StoreUnavailable
-from intersession_events.stores import SqliteLog
+from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.database import Cursor
 for read_only in (False, True):
     try:
@@ -689,7 +692,7 @@ SEALED = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && exec "$2" -
 READING = """
 import sys
 from intersession_events.errors import LogError
-from intersession_events.stores import SqliteLog
+from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.database import Cursor
 try:
     with SqliteLog(sys.argv[1], read_only=True) as log:
@@ -734,7 +737,7 @@ def test_a_log_on_such_media_says_when_its_last_events_lie_beside_it(path: Path)
 
 FOLLOWING = """
 import sys
-from intersession_events.stores import SqliteLog
+from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.database import Cursor
 with SqliteLog(sys.argv[1], read_only=True) as log:
     for _ in sys.stdin:

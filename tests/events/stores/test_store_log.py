@@ -22,8 +22,11 @@ from intersession_events.errors import (
     StoreUnavailable,
 )
 from intersession_events.facts import RunAborted, RunCompleted, SessionArchived, Usage
-from intersession_events.log import Committed, Conflict, HostLog, Outcome, Recorded, StreamPart, Unavailable
-from intersession_events.stores import SqliteLog, holder_of, open_log
+from intersession_events.log.log import HostLog
+from intersession_events.log.recorded import Committed, Conflict, Outcome, Recorded, StreamPart, Unavailable
+from intersession_events.stores.opened import open_log
+from intersession_events.stores.sqlite.log import SqliteLog
+from intersession_events.stores.sqlite.writer_lock import holder_of
 from support.any_log import AnyLog, Place
 from support.log_drafts import anywhere, draft, said, to
 from support.transacting import transact

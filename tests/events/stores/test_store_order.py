@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_events.log import Draft, StreamAppend, verify_log
-from intersession_events.stores import SqliteLog
+from intersession_events.log.recorded import Draft, StreamAppend
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.log_drafts import anywhere, said, to
 
 

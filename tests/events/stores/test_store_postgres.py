@@ -20,14 +20,15 @@ from intersession_events.errors import (
     StoreUnavailable,
     WriterSuperseded,
 )
-from intersession_events.log import Recorded, Sql
-from intersession_events.stores import located
-from intersession_events.stores.postgres import PostgresLog
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.sql import Sql
+from intersession_events.stores.opened import located
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.application import WriterApplication
 from intersession_events.stores.postgres.cursor import OTHER_PLACE, PgCursor
 from intersession_events.stores.postgres.dialect import translated
-from intersession_events.stores.postgres.wire import byte_strings, number, numbers, texts, truth
+from intersession_events.stores.postgres.log import PostgresLog
+from intersession_events.stores.postgres.wire.values import byte_strings, number, numbers, texts, truth
 from support.log_drafts import anywhere, said, to
 from support.postgres.network import network
 from support.postgres.pooler import pooler

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from intersession_events.log import Recorded, Sql
-from intersession_events.stores import SqliteLog
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.sql import Sql
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.log_drafts import anywhere, said
 
 READER = """
 import json, sys, threading
-from intersession_events.stores import SqliteLog
+from intersession_events.stores.sqlite.log import SqliteLog
 
 LOOK = (
     "SELECT (SELECT COUNT(*) FROM places), (SELECT COALESCE(SUM(position), 0) FROM places), "

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from intersession_events.log import Committed, Outcome, Recorded, Sql
-from intersession_events.stores import open_log
+from intersession_events.log.recorded import Committed, Outcome, Recorded
+from intersession_events.log.sql import Sql
+from intersession_events.stores.opened import open_log
 from intersession_events.stores.refusals import RefusedBatch
 from support.log_drafts import anywhere, said, to
 

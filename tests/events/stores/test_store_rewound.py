@@ -10,9 +10,9 @@ import psycopg
 import pytest
 
 from intersession_events.errors import LogRewound, StoreUnavailable, WriterSuperseded
-from intersession_events.log import StreamAppend
-from intersession_events.stores.postgres import PostgresLog
+from intersession_events.log.recorded import StreamAppend
 from intersession_events.stores.postgres.application import WriterApplication
+from intersession_events.stores.postgres.log import PostgresLog
 from support.log_drafts import anywhere, said, to
 from support.postgres.network import Network, network
 from support.postgres.server import Server, postgres_server

@@ -13,9 +13,10 @@ from intersession_events.errors import (
     StoreLocked,
     StoreUnavailable,
 )
-from intersession_events.log import verify_log
-from intersession_events.stores import back_up, gateway_of, open_log
-from intersession_events.stores.portable import PortableLog
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.stores.backup import back_up
+from intersession_events.stores.opened import gateway_of, open_log
+from intersession_events.stores.portable.log import PortableLog
 from support.log_drafts import said, to
 
 pytestmark = pytest.mark.sqlite("about files")

@@ -8,8 +8,13 @@ from eventsourcing.projection import BaseProjectionRunner
 
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import Message, MessageRecorded, SessionOpened, topics_of
-from intersession_events.log import Draft, Recorded, Sql, StreamAppend
-from intersession_events.stores import KeptView, SqliteLog, Tail, Tails, ViewFile, place_of
+from intersession_events.log.recorded import Draft, Recorded, StreamAppend
+from intersession_events.log.sql import Sql
+from intersession_events.stores.sqlite.log import SqliteLog
+from intersession_events.stores.tailing.file import ViewFile
+from intersession_events.stores.tailing.tail import Tail
+from intersession_events.stores.tailing.tails import Tails
+from intersession_events.stores.tailing.view import KeptView, place_of
 from support.rows import edited
 
 STREAM = "session:agent:main:main"

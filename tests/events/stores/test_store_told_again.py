@@ -6,12 +6,13 @@ import msgspec
 import pytest
 
 from intersession_events.errors import AppendConflict, StoreUnavailable
-from intersession_events.log import Committed, Outcome, StreamAppend, Unavailable, verify_log
-from intersession_events.stores import SqliteLog
+from intersession_events.log.recorded import Committed, Outcome, StreamAppend, Unavailable
+from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.portable import recent
 from intersession_events.stores.portable.appends import Append
-from intersession_events.stores.postgres import PostgresLog
 from intersession_events.stores.postgres.address import address_of
+from intersession_events.stores.postgres.log import PostgresLog
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.any_log import AnyLog, Place
 from support.faulty_store import FAULT, FAULTY, cut_off
 from support.log_drafts import anywhere, said, to

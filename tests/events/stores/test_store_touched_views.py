@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 
 from intersession_events.errors import LogError
 from intersession_events.facts import MessageRecorded, text_of
-from intersession_events.log import TOUCHED, Draft, Recorded, Row, Sql, marks_of, schema_problems
-from intersession_events.stores import SqliteLog, views_proven
-from intersession_events.stores.folding import PlainSql
+from intersession_events.log.recorded import Draft, Recorded
+from intersession_events.log.sql import Row, Sql
+from intersession_events.log.tables import TOUCHED, marks_of, schema_problems
+from intersession_events.stores.folding.fold import PlainSql
+from intersession_events.stores.folding.proof import views_proven
+from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.sqlite.views import SqliteViews
 from support.log_drafts import anywhere, said
 from support.rows import edited

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession_events.facts import MessageRecorded, text_of
-from intersession_events.log import Outcome, Recorded, Sql
-from intersession_events.stores import SqliteLog
+from intersession_events.log.recorded import Outcome, Recorded
+from intersession_events.log.sql import Sql
 from intersession_events.stores.portable.inline_views import PAGE
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.log_drafts import anywhere, said, to
 from support.transacting import transact
 

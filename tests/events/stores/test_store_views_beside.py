@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from intersession_events.facts import MessageRecorded, text_of
-from intersession_events.log import Recorded, Sql
-from intersession_events.stores import SqliteLog, views_proven
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.sql import Sql
+from intersession_events.stores.folding.proof import views_proven
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.log_drafts import anywhere, said
 from support.rows import edited
 

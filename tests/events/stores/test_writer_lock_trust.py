@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from intersession_events.errors import StoreUnavailable
-from intersession_events.stores import SqliteLog, gateway_of
+from intersession_events.stores.opened import gateway_of
+from intersession_events.stores.sqlite.log import SqliteLog
 
 ADDRESS = "http://127.0.0.1:18789"
 

@@ -26,9 +26,13 @@ from intersession_events.facts import (
     SessionOpened,
     TurnEnded,
 )
-from intersession_events.log import ANY_VERSION, Draft, Log, Row, StreamAppend
-from intersession_events.stores import PortableLog, open_log
-from intersession_projections.causes import Causes, Effect, Effects
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
+from intersession_events.log.sql import Row
+from intersession_events.stores.opened import open_log
+from intersession_events.stores.portable.log import PortableLog
+from intersession_projections.causes.causes import Causes
+from intersession_projections.causes.effects import Effect, Effects
 from intersession_projections.inline_views import inline_views
 from support.golden_logs import GoldenLog
 from support.story import MAIN, Story

@@ -31,9 +31,10 @@ from intersession_events.facts import (
     TurnEnded,
     Usage,
 )
-from intersession_events.log import Recorded
-from intersession_projections.diagram import Arrow, Diagram, Gap, Lane, Mark, diagram_of
+from intersession_events.log.recorded import Recorded
+from intersession_projections.diagram.diagram import Diagram, diagram_of
 from intersession_projections.diagram.fitting import cells
+from intersession_projections.diagram.rows import Arrow, Gap, Lane, Mark
 from support.hostile import given as input_of
 from support.hostile import row_id, rows
 from support.story import MAIN, Story

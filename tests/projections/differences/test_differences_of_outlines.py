@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from intersession_projections.differences import Outline, Part, compare
-from intersession_projections.differences.parts import Totals
+from intersession_projections.differences.comparing import compare
+from intersession_projections.differences.parts import Outline, Part, Totals
 from intersession_projections.differences.wording import Marked, marked
 
 WORDS = st.text(st.sampled_from("ab .\n"), max_size=12)

@@ -29,9 +29,9 @@ from intersession_events.facts import (
     TurnEnded,
     TurnRequested,
 )
-from intersession_events.stores.postgres import PostgresLog
-from intersession_projections.flows import Flows, Position
-from intersession_projections.flows.flows import _at
+from intersession_events.stores.postgres.log import PostgresLog
+from intersession_projections.flows.flows import Flows, _at
+from intersession_projections.flows.rows import Position
 from support.story import MAIN, Story
 
 OPS = "agent:ops:main"

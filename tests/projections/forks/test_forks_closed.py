@@ -6,12 +6,15 @@ from pathlib import Path
 import pytest
 
 from intersession_events.facts import ExchangeAccepted
-from intersession_events.log import Recorded, verify_log
-from intersession_events.stores import PortableLog, open_log
-from intersession_projections.forks import closed_streams, fork_told, roots_of
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.stores.opened import open_log
+from intersession_events.stores.portable.log import PortableLog
+from intersession_projections.forks.closure import closed_streams, roots_of
+from intersession_projections.forks.told import fork_told
 from intersession_projections.inline_views import inline_views
-from intersession_projections.places import Flow, flow_id
-from intersession_projections.run_outcomes import Runs
+from intersession_projections.places.runs_named import Flow, flow_id
+from intersession_projections.run_outcomes.runs import Runs
 from support.closed import Known, cut_short, not_in
 from support.forked import forked
 from support.forked_everywhere import flows_of

@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 
 from intersession import SessionSystem, Turn
-from intersession_events.stores import open_log
-from intersession_projections.forks import closed_streams
+from intersession_events.stores.opened import open_log
+from intersession_projections.forks.closure import closed_streams
 from intersession_projections.inline_views import inline_views
-from intersession_projections.places import Places, PlaceWords, UnknownPlace, parse_place
-from intersession_projections.run_outcomes import Runs
+from intersession_projections.places.described import PlaceWords
+from intersession_projections.places.grammar import UnknownPlace, parse_place
+from intersession_projections.places.located import Places
+from intersession_projections.run_outcomes.runs import Runs
 from support.forked import fork_of, forked, source_log
 
 

@@ -13,29 +13,20 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from intersession import MemoryChannel, SessionSystem, echo
-from intersession_actors.disclosure import redact_raw
+from intersession_actors.disclosure.redaction import redact_raw
 from intersession_events.facts import Event, Message, MessageRecorded, SessionOpened, ToolCallBlock
 from intersession_events.ids import session_stream
-from intersession_events.stores import kept_to, open_log, place_of, views_proven
-from intersession_projections.full_text import (
-    Found,
-    FullText,
-    FullTextView,
-    Scan,
-    Wanted,
-    events_of,
-    holds,
-    message_of,
-    private_of,
-    shown_of,
-    snippet,
-    terms,
-    terms_asked,
-    texts_of_event,
-    texts_of_message,
-)
+from intersession_events.stores.folding.proof import views_proven
+from intersession_events.stores.opened import open_log
+from intersession_events.stores.tailing.places import kept_to
+from intersession_events.stores.tailing.view import place_of
 from intersession_projections.full_text import view as packing
-from intersession_projections.full_text.view import restored
+from intersession_projections.full_text.found import Found, Wanted
+from intersession_projections.full_text.index import FullText
+from intersession_projections.full_text.said import message_of, texts_of_event, texts_of_message
+from intersession_projections.full_text.scan import Scan
+from intersession_projections.full_text.tokens import holds, snippet, terms, terms_asked
+from intersession_projections.full_text.view import FullTextView, events_of, private_of, restored, shown_of
 from support.log_drafts import anywhere, draft
 from support.log_drafts import said as said_in_log
 from support.plain_log import PlainLog

@@ -23,9 +23,10 @@ from intersession_events.facts import (
     SpawnAccepted,
 )
 from intersession_events.ids import session_stream, spawn_stream
-from intersession_events.log import ANY_VERSION, Draft, StreamAppend
-from intersession_events.stores import PortableLog, open_log
-from intersession_projections.openclaw_state import ExportReport, StateSettings, export_openclaw
+from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
+from intersession_events.stores.opened import open_log
+from intersession_events.stores.portable.log import PortableLog
+from intersession_projections.openclaw_state.exporting import ExportReport, StateSettings, export_openclaw
 
 KEY = "agent:main:main"
 OPENED = SessionOpened(key=KEY, session_id="s-1", agent_id="main", opened_by="person")

@@ -21,10 +21,14 @@ from intersession_events.facts import (
     text_of,
 )
 from intersession_events.ids import session_stream
-from intersession_events.log import Draft, Log, StreamAppend
-from intersession_events.stores import PortableLog, open_log
-from intersession_events.transcripts.openclaw import ImportReport, import_openclaw, read_state
-from intersession_projections.openclaw_state import ExportReport, StateSettings, export_openclaw
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Draft, StreamAppend
+from intersession_events.stores.opened import open_log
+from intersession_events.stores.portable.log import PortableLog
+from intersession_events.transcripts.openclaw.importing import import_openclaw
+from intersession_events.transcripts.openclaw.reading.files import read_state
+from intersession_events.transcripts.openclaw.report import ImportReport
+from intersession_projections.openclaw_state.exporting import ExportReport, StateSettings, export_openclaw
 from intersession_projections.openclaw_state.lives import life_of
 from support.busy_session import STEPS, Busy
 from support.golden_logs import GoldenLog, golden_logs

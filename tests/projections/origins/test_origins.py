@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession_events.facts import DeliveryDecided, Provenance, Route, ToolCallBlock
-from intersession_projections.origins import Origins
 from intersession_projections.origins.matching import FOLDED_TO_ASCII, Phrase, holds, longest_shared
+from intersession_projections.origins.origins import Origins
 from support.story import MAIN, Story
 
 OPS = "agent:ops:main"

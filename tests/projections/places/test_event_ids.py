@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from intersession_events.log import Draft
-from intersession_events.stores import SqliteLog
+from intersession_events.log.recorded import Draft
+from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_projections.inline_views import inline_views
-from intersession_projections.places import Places, UnknownPlace
-from intersession_projections.places.grammar import AtEvent, Place
+from intersession_projections.places.grammar import AtEvent, Place, UnknownPlace
+from intersession_projections.places.located import Places
 from support.golden_logs import golden_logs
 from support.log_drafts import to
 from support.story import Story

@@ -4,8 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_projections.places import InRun, UnknownPlace, parse_place
-from intersession_projections.places.grammar import FORMS, AtEvent, AtHead, AtPosition, AtTime, Place
+from intersession_projections.places.grammar import (
+    FORMS,
+    AtEvent,
+    AtHead,
+    AtPosition,
+    AtTime,
+    InRun,
+    Place,
+    UnknownPlace,
+    parse_place,
+)
 
 NOON = 1_795_262_400_000  # 2026-11-21T12:00:00Z
 ID = "2ffbb130-9e64-5cf0-8e1a-830de165c600"

@@ -7,8 +7,10 @@ from contextlib import closing
 import pytest
 
 from intersession_events.facts import AccessRecorded, ConfigLoaded
-from intersession_events.log import Log, Recorded
-from intersession_projections.places import Places, parse_place
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
+from intersession_projections.places.grammar import parse_place
+from intersession_projections.places.located import Places
 from intersession_projections.positions import Positions
 from support.story import MAIN, Story
 

@@ -3,7 +3,8 @@
 import pytest
 
 from intersession_events.facts import ConfigLoaded
-from intersession_projections.places import Places, UnknownPlace, parse_place
+from intersession_projections.places.grammar import UnknownPlace, parse_place
+from intersession_projections.places.located import Places
 from intersession_projections.positions import Positions
 from support.story import MAIN, Story
 

@@ -7,7 +7,8 @@ from typing import Any, get_args
 import pytest
 
 from intersession_events import facts
-from intersession_projections.wording import Sides, words_of
+from intersession_projections.wording.events import words_of
+from intersession_projections.wording.words import Sides
 
 SIDES = Sides("main", "research")
 CODE = re.compile(r"\b[a-z]+_[a-z_]+\b|\((?:ok|error|timeout|aborted|silent|announced)\)")

@@ -14,9 +14,8 @@ from intersession_events.facts import (
     SpawnAccepted,
     Usage,
 )
-from intersession_projections.flows import Flows
-from intersession_projections.run_outcomes import Runs
-from intersession_projections.run_outcomes.runs import KeyUse
+from intersession_projections.flows.flows import Flows
+from intersession_projections.run_outcomes.runs import KeyUse, Runs
 from support.story import MAIN, Story
 
 STREAM = f"session:{MAIN}"

@@ -19,9 +19,9 @@ from intersession_events.facts import (
     ThinkingBlock,
     message_in,
 )
-from intersession_events.log import ANY_VERSION, Draft, StreamAppend
+from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_projections.inline_views import inline_views
-from intersession_projections.sessions import History, UnknownMessage
+from intersession_projections.sessions.history import History, UnknownMessage
 from support.busy_session import STEPS, Busy
 from support.plain_log import PlainLog
 from support.story import MAIN, PERSON, Story

@@ -18,8 +18,7 @@ from intersession_events.facts import (
     Usage,
     message_in,
 )
-from intersession_projections.sessions import Sessions
-from intersession_projections.sessions.list import Generation
+from intersession_projections.sessions.list import Generation, Sessions
 from intersession_projections.sessions.versions import versions_in
 from support.story import MAIN, Story, listed
 

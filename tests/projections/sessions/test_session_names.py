@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from intersession_actors.debugger import session_named
+from intersession_actors.debugger.named import session_named
 from intersession_actors.errors import ToolRefused
 from intersession_events.facts import SessionArchived, SessionPatched
-from intersession_projections.sessions import SessionNames
+from intersession_projections.sessions.names import SessionNames
 from support.story import MAIN, Story
 
 KEYS = [f"agent:main:subagent:{number}a4d280b-fc53-4c01-9c8c-4d77a60bfa97" for number in range(4)]

@@ -19,22 +19,17 @@ from intersession_events.facts import (
     SessionPatched,
     SessionReset,
 )
-from intersession_events.keys import SessionKey
-from intersession_events.log import (
-    ANY_VERSION,
-    Draft,
-    Log,
-    Moment,
-    Recorded,
-    Row,
-    SqlValue,
-    StreamAppend,
-)
+from intersession_events.keys.key import SessionKey
+from intersession_events.log.log import Log, Moment
+from intersession_events.log.recorded import ANY_VERSION, Draft, Recorded, StreamAppend
+from intersession_events.log.sql import Row, SqlValue
 from intersession_projections.inline_views import inline_views
-from intersession_projections.sessions import Seen, SessionRow, Sessions, Wanted, evolve_row
+from intersession_projections.sessions.list import Sessions
 from intersession_projections.sessions.merged import Place
+from intersession_projections.sessions.row import SessionRow, evolve_row
 from intersession_projections.sessions.search import matches
 from intersession_projections.sessions.sets import KINDS
+from intersession_projections.sessions.wanted import Seen, Wanted
 from support.plain_log import PlainLog
 from support.story import Story
 from support.transacting import transact

@@ -3,7 +3,7 @@
 import pytest
 
 from intersession_events.facts import Route, SessionArchived, ThreadBound, ThreadUnbound
-from intersession_projections.sessions import ThreadBindings
+from intersession_projections.sessions.threads import ThreadBindings
 from support.story import Story
 
 CHILD, OTHER = "agent:main:subagent:1", "agent:main:subagent:2"

@@ -8,12 +8,11 @@ from msgspec.structs import replace
 
 from intersession_events import facts
 from intersession_events.facts import Message, MessageRecorded, Provenance, Usage
-from intersession_events.log import Recorded
-from intersession_events.stores import open_log
-from intersession_projections.flows import ExchangeSummary
+from intersession_events.log.recorded import Recorded
+from intersession_events.stores.opened import open_log
+from intersession_projections.flows.rows import ExchangeSummary
 from intersession_projections.inline_views import inline_views
-from intersession_projections.places import read_flows, steps_of_flow
-from intersession_projections.smells import Seen, Smell, Smells, likeness
+from intersession_projections.places.located import read_flows, steps_of_flow
 from intersession_projections.smells.conversation import duplicate_message, polite_loop, tokens_growing
 from intersession_projections.smells.endings import (
     announce_unheard,
@@ -22,7 +21,9 @@ from intersession_projections.smells.endings import (
     loop_cut,
     retry_changed,
 )
-from intersession_projections.smells.smells import SMELLS, smells_in
+from intersession_projections.smells.likeness import likeness
+from intersession_projections.smells.smell import Seen, Smell
+from intersession_projections.smells.smells import SMELLS, Smells, smells_in
 from intersession_projections.work import WorkFound, WorkWanted
 from support.golden_logs import GoldenLog
 from support.story import MAIN, Story

@@ -30,8 +30,8 @@ from intersession_events.facts import (
     TurnEnded,
     TurnRequested,
 )
-from intersession_events.log import Recorded
-from intersession_projections.timeline import Step, steps_of
+from intersession_events.log.recorded import Recorded
+from intersession_projections.timeline.steps import Step, steps_of
 from support.plain_log import PlainLog
 from support.story import MAIN, Story
 from support.told_steps import steps_told

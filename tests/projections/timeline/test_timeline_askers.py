@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from intersession_events.facts import SpawnAccepted
-from intersession_projections.wording import asker_of
+from intersession_projections.wording.of_flows import asker_of
 
 OPERATORS = SpawnAccepted(
     spawn_id="s",

@@ -11,12 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.config import Config
+from intersession_actors.config.config import Config
 from intersession_events.errors import StoreUnavailable
 from intersession_events.facts import Message, MessageRecorded, TextBlock
-from intersession_events.log import Draft, Recorded, StreamAppend
-from intersession_events.stores import PortableLog, SqliteLog, open_log
-from intersession_projections.transcripts import file_name, mirror_directory, transcript_mirror
+from intersession_events.log.recorded import Draft, Recorded, StreamAppend
+from intersession_events.stores.opened import open_log
+from intersession_events.stores.portable.log import PortableLog
+from intersession_events.stores.sqlite.log import SqliteLog
+from intersession_projections.transcripts.files import file_name
+from intersession_projections.transcripts.mirror import mirror_directory, transcript_mirror
 from support.busy_session import STEPS, Busy
 from support.plain_log import PlainLog
 from support.rows import edited

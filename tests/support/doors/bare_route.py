@@ -9,7 +9,7 @@ from typing import Any
 from litestar import Litestar, post
 from litestar.params import JSONBody
 
-from intersession.gateway.admission import Limits
+from intersession.gateway.admission.limits import Limits
 from intersession.gateway.process.server import Server, address_of, listen
 from support.doors.prompt_server import PromptServer
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from intersession.cli import main
+from intersession.cli.shell.run import main
 from support.paths import TESTS
 from support.processes.forked import ForkedCommand
 from support.running import Booth

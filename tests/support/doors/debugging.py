@@ -5,9 +5,10 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from queue import Queue
 
-from intersession.gateway.process import debug_alone, listen
-from intersession.web import Deed
-from intersession_actors.service import Reader
+from intersession.gateway.process.alone import debug_alone
+from intersession.gateway.process.server import listen
+from intersession.web.alone import Deed
+from intersession_actors.service.reader import Reader
 
 Opens = Callable[[Callable[[int, int | None], None]], AbstractContextManager[tuple[Reader, Deed | None]]]
 

@@ -18,15 +18,15 @@ import httpx
 import msgspec
 
 from intersession import As, SessionSystem
-from intersession.gateway.admission import Credentials
+from intersession.gateway.admission.credentials import Credentials
 from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
 from intersession.mcp.http import SESSION_HEADER, SESSION_PARAMETER
 from intersession.mcp.relay import relay_stdio
 from intersession.mcp.stdio import Wire, serve_stdio
 from intersession_actors.errors import REFUSAL_CODES, RefusalCode, status_of
-from intersession_actors.tools import TOOLS
-from intersession_events.stores.portable import PortableLog
-from intersession_events.stores.postgres import PostgresLog
+from intersession_actors.tools.registry import TOOLS
+from intersession_events.stores.portable.log import PortableLog
+from intersession_events.stores.postgres.log import PostgresLog
 from support.doors.command_line import ran
 from support.doors.gateway_live import LiveGateway, WireClient
 from support.running import WAIT

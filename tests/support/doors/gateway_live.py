@@ -14,9 +14,10 @@ from litestar.types import ASGIApp
 from websockets.sync.client import ClientConnection, connect
 
 from intersession import SessionSystem
-from intersession.gateway.admission import Credentials, Limits
+from intersession.gateway.admission.credentials import Credentials
+from intersession.gateway.admission.limits import Limits
 from intersession.gateway.door import Door
-from intersession.gateway.http import asgi_application
+from intersession.gateway.http.application import asgi_application
 from intersession.gateway.process.server import Server, address_of, listen
 from intersession.gateway.protocol.client import GatewayClient
 from support.doors.prompt_server import PromptServer

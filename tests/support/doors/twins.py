@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from intersession import MemoryChannel, SessionSystem, Turn
-from intersession_events.keys import SessionKey
+from intersession_events.keys.key import SessionKey
 from intersession_projections.inline_views import inline_views
 from support.any_log import Logs, log_at
 from support.doors.gateway_live import GATEWAY

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from intersession_actors.replaying import replay_events
-from intersession_events.log import Recorded, verify_log
-from intersession_events.stores import SqliteLog, views_proven
-from intersession_events.stores.portable import PortableLog
+from intersession_actors.replaying.replayed import replay_events
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.stores.folding.proof import views_proven
+from intersession_events.stores.portable.log import PortableLog
+from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_projections.inline_views import inline_views
 from support.history import (
     of_children,

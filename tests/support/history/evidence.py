@@ -22,8 +22,8 @@ from intersession_events.facts import (
     generation_of,
     message_in,
 )
-from intersession_events.log import Recorded, parts_in
-from intersession_projections.run_outcomes import Replies
+from intersession_events.log.recorded import Recorded, parts_in
+from intersession_projections.run_outcomes.replies import Replies
 
 E = TypeVar("E")
 

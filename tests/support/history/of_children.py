@@ -15,7 +15,7 @@ from intersession_events.facts import (
     SpawnAccepted,
     SpawnClosed,
 )
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from support.history.evidence import LATE_S, SLACK_S, Evidence, is_word, said
 
 STATUSES: Final[Mapping[RunStatus, str]] = {

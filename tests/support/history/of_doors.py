@@ -5,20 +5,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from intersession_actors.errors import Judgement
-from intersession_actors.policy import (
-    CarryOn,
-    Chain,
-    ListSessions,
-    Nursery,
-    SeeSession,
-    Sight,
-    Speak,
-    Speech,
-    WaitFor,
-    Waits,
-)
-from intersession_actors.replaying import judged_in
-from intersession_actors.streams import judged_by_door, record_in
+from intersession_actors.policy.access import ListSessions, SeeSession, Sight
+from intersession_actors.policy.chain import CarryOn, Chain, WaitFor, Waits
+from intersession_actors.policy.sending import Speak, Speech
+from intersession_actors.policy.spawning import Nursery
+from intersession_actors.replaying.redeciding.judging_again import judged_in
+from intersession_actors.streams.judgements import judged_by_door
+from intersession_actors.streams.records import record_in
 from intersession_events.facts import (
     ChildEnded,
     ConfigLoaded,
@@ -32,7 +25,7 @@ from intersession_events.facts import (
     SpawnClosed,
 )
 from intersession_events.ids import session_stream, spawn_stream
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from support.history.evidence import Evidence
 
 

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from intersession_actors.policy import budget_of
+from intersession_actors.policy.chain import budget_of
 from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,
@@ -31,7 +31,8 @@ from intersession_events.facts import (
     TurnRequested,
     Usage,
 )
-from intersession_events.log import FIRST, Recorded
+from intersession_events.log.envelope import FIRST
+from intersession_events.log.recorded import Recorded
 from support.history.evidence import SLACK_S, Evidence, is_word, said
 
 MOST_TURNS: Final = 5

@@ -21,7 +21,7 @@ from intersession_events.facts import (
     ThreadUnbound,
 )
 from intersession_events.ids import session_stream
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from support.history.evidence import Evidence, Held
 
 _OUTCOMES = {"RunEnded", "ReleaseExchange", "Resume"}

@@ -19,7 +19,7 @@ from intersession_events.facts import (
     message_in,
     text_of,
 )
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from support.history.evidence import LATE_S, SLACK_S, Evidence, said
 
 

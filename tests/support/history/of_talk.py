@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Final
 
-from intersession_actors.service import digest_of
+from intersession_actors.service.asking import digest_of
 from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,
@@ -35,7 +35,7 @@ from intersession_events.facts import (
     TurnRequested,
     text_of,
 )
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from support.history.evidence import Evidence, is_word, said
 
 

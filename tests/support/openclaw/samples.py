@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import pytest
 
 from intersession_events import ids
-from intersession_events.log import Draft
-from intersession_events.transcripts.openclaw import read_state
+from intersession_events.log.recorded import Draft
 from intersession_events.transcripts.openclaw.plan import ImportPlan, plan_survey
-from intersession_events.transcripts.openclaw.reconstruction import survey
+from intersession_events.transcripts.openclaw.reading.files import read_state
+from intersession_events.transcripts.openclaw.reconstruction.sessions import survey
 from support.paths import DATA
 
 LOG_ID = "6a4d280b-fc53-4c01-9c8c-4d77a60bfa97"

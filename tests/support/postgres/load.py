@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from itertools import count
 
 from intersession_events.errors import StoreUnavailable
-from intersession_events.log import StreamAppend
-from intersession_events.stores.postgres import PostgresLog
+from intersession_events.log.recorded import StreamAppend
+from intersession_events.stores.postgres.log import PostgresLog
 from support.log_drafts import anywhere, said
 
 _PATIENCE_S = 60.0

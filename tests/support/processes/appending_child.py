@@ -10,8 +10,8 @@ import sys
 import threading
 
 from intersession_events.facts import ExchangeAccepted
-from intersession_events.log import Committed, Outcome
-from intersession_events.stores import SqliteLog
+from intersession_events.log.recorded import Committed, Outcome
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.log_drafts import anywhere, draft, said, to
 
 

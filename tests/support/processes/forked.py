@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from intersession.cli import main
+from intersession.cli.shell.run import main
 from intersession_events.crash_points import VARIABLE, arm, from_environment
 
 _FORKS = multiprocessing.get_context("forkserver")

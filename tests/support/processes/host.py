@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from intersession import Channel, DeliveryRefused, Outbound, Reply, SessionSystem, Turn
-from intersession_actors.runtime import SystemClock
+from intersession_actors.runtime.clock import SystemClock
 from intersession_events.facts import Event, ExchangeAccepted, ExchangeClosed, ExchangeHeld, ToolCallBlock
-from intersession_events.log import parts_in
-from intersession_events.stores import located
+from intersession_events.log.recorded import parts_in
+from intersession_events.stores.opened import located
 from support.processes.errands import ERRANDS, RUN, Bank
 
 MAIN, RESEARCH, HELPER = "agent:main:main", "agent:research:main", "agent:helper:main"

@@ -18,8 +18,8 @@ from intersession_events.facts import (
     RunQueued,
     text_of,
 )
-from intersession_events.log import Recorded, parts_in
-from intersession_events.stores import located
+from intersession_events.log.recorded import Recorded, parts_in
+from intersession_events.stores.opened import located
 from intersession_projections.inline_views import inline_views
 from support.any_log import AnyLog, Logs, log_at
 from support.history import Asked, Evidence, Op, Shown, broken, check_views, check_whole

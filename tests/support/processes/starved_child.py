@@ -9,8 +9,8 @@ import os
 import sys
 from contextlib import suppress
 
-from intersession_events.log import Committed, Outcome
-from intersession_events.stores import SqliteLog
+from intersession_events.log.recorded import Committed, Outcome
+from intersession_events.stores.sqlite.log import SqliteLog
 from support.log_drafts import anywhere, said
 
 

@@ -35,9 +35,9 @@ from intersession_events.facts import (
     message_in,
     text_of,
 )
-from intersession_events.log import parts_in
-from intersession_events.stores import open_log
-from intersession_events.transcripts.openclaw import import_openclaw
+from intersession_events.log.recorded import parts_in
+from intersession_events.stores.opened import open_log
+from intersession_events.transcripts.openclaw.importing import import_openclaw
 from intersession_projections.inline_views import inline_views
 from support import paths
 from support.fakes import ManualClock, look_at_clock

@@ -16,16 +16,17 @@ from intersession.cli.commands.demo_agents import GREETING, ORDER, QUESTION, hos
 from intersession.cli.commands.replay import Story, find_subject
 from intersession.cli.shell.answer import Answer, Json, UsageError
 from intersession.cli.shell.terminal import Screen, safe
-from intersession_actors.channels import Channel, console_channel
-from intersession_actors.config import load_config
-from intersession_actors.disclosure import redact_raw
-from intersession_actors.runtime import SystemClock
-from intersession_actors.service import Reader
-from intersession_actors.system import SessionSystem
+from intersession_actors.channels.channels import Channel, console_channel
+from intersession_actors.config.config import load_config
+from intersession_actors.disclosure.redaction import redact_raw
+from intersession_actors.runtime.clock import SystemClock
+from intersession_actors.service.reader import Reader
+from intersession_actors.system.system import SessionSystem
 from intersession_events.errors import NoSuchStore
 from intersession_events.plain_json import JsonObject
-from intersession_events.stores import VARIABLE, Located, located, open_log
-from intersession_projections.flows import Position
+from intersession_events.stores.opened import Located, located, open_log
+from intersession_events.stores.url import VARIABLE
+from intersession_projections.flows.rows import Position
 from intersession_projections.inline_views import inline_views
 from intersession_projections.tailed_views import take_in
 

@@ -8,11 +8,11 @@
 from collections.abc import Mapping
 from typing import Final
 
-from intersession_actors.agents import AgentFunction, Reply, Turn
-from intersession_actors.channels import Channel, MemoryChannel
-from intersession_actors.system import SessionSystem
+from intersession_actors.agents.turn import AgentFunction, Reply, Turn
+from intersession_actors.channels.channels import Channel, MemoryChannel
+from intersession_actors.system.system import SessionSystem
 from intersession_events.facts import Usage
-from intersession_events.keys import SessionKey
+from intersession_events.keys.key import SessionKey
 from intersession_events.plain_json import JsonObject
 
 RESEARCH: Final = "agent:research:main"

@@ -19,29 +19,25 @@ from intersession.cli.host.reading import reader_of, store_url
 from intersession.cli.shell.answer import OK, READING, REFUSED, Answer, Reading
 from intersession.cli.shell.terminal import Screen, safe
 from intersession.cli.shell.times import moment
-from intersession_actors.agents import keyless
-from intersession_actors.checkpoints import publishing_targets, unpublished
-from intersession_actors.config import Config, load_config
+from intersession_actors.agents.configured import keyless
+from intersession_actors.checkpoints.still_waiting import unpublished
+from intersession_actors.checkpoints.targets import publishing_targets
+from intersession_actors.config.config import Config, load_config
 from intersession_actors.errors import ConfigError, ToolRefused
-from intersession_actors.failures import Finding, full_findings, note, process_findings, warning, wrong
-from intersession_actors.host import MissingExtra
-from intersession_actors.methods import clock_findings
-from intersession_actors.service import Reader
-from intersession_actors.system import prepared
-from intersession_events.errors import IntersessionError, LogTooNew, StoreUnavailable
-from intersession_events.log import Log
-from intersession_events.stores import (
-    Located,
-    PortableLog,
-    SqliteLog,
-    gateway_of,
-    has_writer,
-    holder_of,
-    located,
-)
-from intersession_projections.flows import DeliverySummary
-from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.wording import counted
+from intersession_actors.failures.finding import Finding, note, warning, wrong
+from intersession_actors.failures.of_process import full_findings, process_findings
+from intersession_actors.methods.clock import clock_findings
+from intersession_actors.service.reader import Reader
+from intersession_actors.system.settings import prepared
+from intersession_events.errors import IntersessionError, LogTooNew, MissingExtra, StoreUnavailable
+from intersession_events.log.log import Log
+from intersession_events.stores.opened import Located, gateway_of, has_writer, located
+from intersession_events.stores.portable.log import PortableLog
+from intersession_events.stores.sqlite.log import SqliteLog
+from intersession_events.stores.sqlite.writer_lock import holder_of
+from intersession_projections.flows.rows import DeliverySummary
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.wording.reasons import counted
 
 MIB: Final = 1 << 20
 _LEAST_BYTES: Final = 100 * MIB

@@ -13,20 +13,23 @@ from intersession.cli.host.reading import reader_of, reading_log, store_url
 from intersession.cli.shell.answer import READING, Answer, AsOf, Reading
 from intersession.cli.shell.terminal import Screen, one_line, safe
 from intersession.cli.shell.times import moment
-from intersession_actors.config import load_config
-from intersession_actors.debugger import IMPORTS, ImportsAnswer
-from intersession_actors.disclosure import redact_raw
-from intersession_actors.gate import LISTED
-from intersession_actors.runtime import SystemClock
-from intersession_actors.session import take_snapshots
-from intersession_actors.system import export_state
+from intersession_actors.config.config import load_config
+from intersession_actors.debugger.lists.imports import ImportsAnswer
+from intersession_actors.debugger.verbs.verbs import IMPORTS
+from intersession_actors.disclosure.redaction import redact_raw
+from intersession_actors.gate.limits import LISTED
+from intersession_actors.runtime.clock import SystemClock
+from intersession_actors.session.snapshots import take_snapshots
+from intersession_actors.system.state_export import export_state
 from intersession_events.plain_json import JsonObject
-from intersession_events.stores import located, open_log
-from intersession_events.transcripts.openclaw import ImportReport, import_openclaw, read_state
+from intersession_events.stores.opened import located, open_log
+from intersession_events.transcripts.openclaw.importing import import_openclaw
+from intersession_events.transcripts.openclaw.reading.files import read_state
+from intersession_events.transcripts.openclaw.report import ImportReport
 from intersession_projections.inline_views import inline_views
-from intersession_projections.openclaw_state import ExportReport
+from intersession_projections.openclaw_state.exporting import ExportReport
 from intersession_projections.tailed_views import take_in
-from intersession_projections.wording import counted
+from intersession_projections.wording.reasons import counted
 
 importing = App(name="import", help="Make a log of another system's transcripts.")
 exporting = App(name="export", help="Write sessions of a log as another system keeps them.")

@@ -16,36 +16,37 @@ from intersession.cli.story.names import Names, names_of
 from intersession.cli.story.printing import BeatPrinter, names_in, show_legend
 from intersession.cli.story.standing import delivery_in_words, standing_in_words
 from intersession.cli.story.telling import Beat, FlowStory, SessionStory
-from intersession_actors.debugger import (
-    Debugger,
-    SmellAnswer,
-    Stands,
-    View,
-    as_key,
-    delivery_value,
-    near_sessions,
-    smells_of_all,
-)
+from intersession_actors.debugger.debugger import Debugger
+from intersession_actors.debugger.lists.deliveries import delivery_value
+from intersession_actors.debugger.lists.runs import Stands
+from intersession_actors.debugger.named import as_key, near_sessions
+from intersession_actors.debugger.smells import SmellAnswer, smells_of_all
+from intersession_actors.debugger.view import View
 from intersession_actors.errors import ToolRefused
-from intersession_actors.service import Reader
+from intersession_actors.service.reader import Reader
 from intersession_events import ids
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import SessionReset, generation_of
-from intersession_events.keys import IdReference, KeyReference, LookupMiss
-from intersession_events.log import Recorded
+from intersession_events.keys.references import IdReference, KeyReference, LookupMiss
+from intersession_events.log.recorded import Recorded
 from intersession_events.plain_json import JsonObject
-from intersession_events.stores import has_writer
+from intersession_events.stores.opened import has_writer
 from intersession_projections.flow_summary import began_ms, kind_of
-from intersession_projections.flows import DeliverySummary, Hold, Position, held_ms, holds_in
-from intersession_projections.forks import pauses_in, without_pauses
-from intersession_projections.places import Flow, RunNames, Then, UnknownPlace, flow_id, read_flow
-from intersession_projections.run_outcomes import RunOutcome, told_in
-from intersession_projections.sessions import SessionRow
-from intersession_projections.timeline import Step, steps_of
+from intersession_projections.flows.held import Hold, held_ms, holds_in
+from intersession_projections.flows.rows import DeliverySummary, Position
+from intersession_projections.forks.pauses import pauses_in, without_pauses
+from intersession_projections.places.grammar import UnknownPlace
+from intersession_projections.places.located import read_flow
+from intersession_projections.places.runs_named import Flow, RunNames, flow_id
+from intersession_projections.places.then import Then
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.run_outcomes.replies import told_in
+from intersession_projections.sessions.row import SessionRow
+from intersession_projections.timeline.steps import Step, steps_of
 
 if TYPE_CHECKING:
-    from intersession_actors.replaying import Replayed  # a story needs no actors
-from intersession_projections.wording import counted
+    from intersession_actors.replaying.replayed import Replayed  # a story needs no actors
+from intersession_projections.wording.reasons import counted
 
 _MOST_FLOWS: Final = 1_000_000
 _PAGE: Final = 1_000

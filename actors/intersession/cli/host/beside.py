@@ -10,14 +10,15 @@ import msgspec
 
 from intersession.cli.host.reading import store_url
 from intersession.cli.shell.answer import Reading
-from intersession_actors.config import Config, load_config
-from intersession_actors.control import ControlClient
+from intersession_actors.config.config import Config, load_config
+from intersession_actors.control.beside_log import ControlClient
 from intersession_actors.errors import ToolRefused
-from intersession_actors.host import imported
+from intersession_actors.host.extras import imported
 from intersession_events.errors import ImportFailed, StoreUnavailable
-from intersession_events.log import Log
-from intersession_events.stores import Located, gateway_of, located, writer_of
-from intersession_events.transcripts.openclaw import ImportReport, OnTaken
+from intersession_events.log.log import Log
+from intersession_events.stores.opened import Located, gateway_of, located, writer_of
+from intersession_events.transcripts.openclaw.importing import OnTaken
+from intersession_events.transcripts.openclaw.report import ImportReport
 
 Client: TypeAlias = Any  # no door imports another, and what this one needs may be missing
 """The gateway's `GatewayClient`, or the `ControlClient` of a host without one."""

@@ -9,18 +9,22 @@ from intersession.cli.host.beside import host_beside
 from intersession.cli.host.reading import reader_of, store_url
 from intersession.cli.shell.answer import Common, Reading, UsageError
 from intersession.cli.shell.run import use_level
-from intersession_actors.agents import Agent, configured_agents
-from intersession_actors.config import load_config
-from intersession_actors.forking import Cast, ForkDoor, Forker, MadeFork
-from intersession_actors.host import named_object
-from intersession_actors.methods import fork_methods
-from intersession_actors.runtime import MachineThreads
-from intersession_actors.service import Reader
-from intersession_actors.system import SessionSystem, followed
-from intersession_events.log import Recorded
+from intersession_actors.agents.agents import Agent
+from intersession_actors.agents.configured import configured_agents
+from intersession_actors.config.config import load_config
+from intersession_actors.forking.door import ForkDoor
+from intersession_actors.forking.making import MadeFork
+from intersession_actors.forking.playing import Cast, Forker
+from intersession_actors.host.named import named_object
+from intersession_actors.methods.forking import fork_methods
+from intersession_actors.runtime.threads import MachineThreads
+from intersession_actors.service.reader import Reader
+from intersession_actors.system.follow import followed
+from intersession_actors.system.system import SessionSystem
+from intersession_events.log.recorded import Recorded
 from intersession_events.machine import random_id
 from intersession_events.plain_json import JsonMapping, JsonObject
-from intersession_events.stores import PortableLog
+from intersession_events.stores.portable.log import PortableLog
 
 _EXPECTED: Final = (
     "give module:NAME, where NAME is a dict of agents by id, or a function that takes the store's URL and returns a "

@@ -9,10 +9,16 @@ from intersession.cli.host.reading import reading_log
 from intersession.cli.shell.answer import COMMON, Answer, Common, Json, UsageError
 from intersession.cli.shell.terminal import Screen, safe
 from intersession_events.errors import BadKey
-from intersession_events.log import checkpoints_of
+from intersession_events.log.held_checkpoints import checkpoints_of
 from intersession_events.machine import machine_entropy
 from intersession_events.plain_json import JsonObject
-from intersession_events.proofs import PublicKey, new_private, public_keys, read_private, write_private
+from intersession_events.proofs.signatures import (
+    PublicKey,
+    new_private,
+    public_keys,
+    read_private,
+    write_private,
+)
 
 keys = App(name="keys", help="Keys that sign checkpoints (extra `sign`).")
 

@@ -11,9 +11,9 @@ from intersession.cli.shell.answer import READING, Answer, Reading
 from intersession.cli.shell.terminal import Screen, one_line
 from intersession.cli.shell.times import moment
 from intersession.cli.story.unknown import unknown_names
-from intersession_actors.debugger import paged
+from intersession_actors.debugger.lists.paging import paged
 from intersession_actors.errors import ToolRefused
-from intersession_actors.service import Reader
+from intersession_actors.service.reader import Reader
 from intersession_events.facts import AccessRecorded, SendRefused
 from intersession_events.plain_json import JsonObject
 from intersession_projections.access_receipts import OPERATOR, Receipt, Wanted, receipts

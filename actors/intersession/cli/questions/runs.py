@@ -13,15 +13,16 @@ from intersession.cli.shell.times import moment
 from intersession.cli.story.names import Names, names_of
 from intersession.cli.story.standing import can_be_retried, standing_in_words
 from intersession.cli.story.unknown import unknown_names
-from intersession_actors.debugger import RUNS, Runs, RunsAnswer, Stands, runs_found
-from intersession_actors.service import read_arguments
-from intersession_events.stores import has_writer
+from intersession_actors.debugger.lists.runs import Runs, RunsAnswer, Stands, runs_found
+from intersession_actors.debugger.verbs.verbs import RUNS
+from intersession_actors.service.arguments import read_arguments
+from intersession_events.stores.opened import has_writer
 from intersession_projections.flow_summary import began_ms, kind_of
-from intersession_projections.flows import ExchangeSummary, SpawnSummary
+from intersession_projections.flows.rows import ExchangeSummary, SpawnSummary
 from intersession_projections.known_names import near
-from intersession_projections.places import Flow, flow_id, flow_sessions
-from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.wording import CLOSES, FAILURES, LOOP_ENDS, STATUSES
+from intersession_projections.places.runs_named import Flow, flow_id, flow_sessions
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.wording.reasons import CLOSES, FAILURES, LOOP_ENDS, STATUSES
 from intersession_projections.work import WorkEnd
 
 CODES: Final[tuple[WorkEnd, ...]] = get_args(WorkEnd)

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from intersession.cli.shell.terminal import Screen, safe
-from intersession_actors.debugger import near_sessions
-from intersession_actors.service import Reader
+from intersession_actors.debugger.named import near_sessions
+from intersession_actors.service.reader import Reader
 from intersession_events.ids import access_stream, session_stream
 from intersession_events.plain_json import JsonObject
 from intersession_projections.known_names import KnownNames, near
@@ -65,8 +65,8 @@ def unknown_stream(reader: Reader, beginning: str) -> list[Unknown]:
 
 def _tools(_reader: Reader) -> set[str]:
     # They are all that writes as well, which nothing else here needs.
-    from intersession_actors.methods import METHODS  # noqa: PLC0415
-    from intersession_actors.tools import TOOLS  # noqa: PLC0415
+    from intersession_actors.methods.methods import METHODS  # noqa: PLC0415
+    from intersession_actors.tools.registry import TOOLS  # noqa: PLC0415
 
     return {*TOOLS, *METHODS}
 

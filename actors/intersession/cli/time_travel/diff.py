@@ -16,7 +16,8 @@ from intersession.cli.shell.times import clock, duration
 from intersession.cli.story.names import Names, names_of
 from intersession.cli.story.printing import parts, speaker
 from intersession.cli.time_travel.show import debugger_of
-from intersession_actors.debugger import Change, DiffAnswer, TurnAnswer
+from intersession_actors.debugger.diff import DiffAnswer, TurnAnswer
+from intersession_actors.debugger.state import Change
 from intersession_events.plain_json import JsonObject, JsonValue, is_object
 
 

@@ -18,28 +18,24 @@ from intersession.cli.shell.run import saying_once
 from intersession.cli.shell.terminal import Screen, safe
 from intersession.cli.shell.times import clock, duration
 from intersession.cli.time_travel.show import At
-from intersession_actors.agents import Agent, configured_agents
-from intersession_actors.channels import configured_channels
-from intersession_actors.config import Config, load_config
-from intersession_actors.debugger import View
-from intersession_actors.forking import (
-    Came,
-    Carried,
-    Listed,
-    Playing,
-    Wanted,
-    came_told,
-    forks_of,
-    outcomes_told,
-)
-from intersession_actors.gate import PARALLEL, TIMES
-from intersession_actors.service import Reader
+from intersession_actors.agents.agents import Agent
+from intersession_actors.agents.configured import configured_agents
+from intersession_actors.channels.configured import configured_channels
+from intersession_actors.config.config import Config, load_config
+from intersession_actors.debugger.view import View
+from intersession_actors.forking.carrying import Carried
+from intersession_actors.forking.listing import Listed, forks_of
+from intersession_actors.forking.making import Wanted
+from intersession_actors.forking.playing import Playing
+from intersession_actors.forking.told import Came, came_told, outcomes_told
+from intersession_actors.gate.limits import PARALLEL, TIMES
+from intersession_actors.service.reader import Reader
 from intersession_events.facts import ForkEdit
-from intersession_events.forks import remove_fork
+from intersession_events.forks.files import remove_fork
 from intersession_events.plain_json import JsonObject
-from intersession_projections.forks import parts_of
-from intersession_projections.places import flow_id
-from intersession_projections.wording import counted
+from intersession_projections.forks.told import parts_of
+from intersession_projections.places.runs_named import flow_id
+from intersession_projections.wording.reasons import counted
 
 
 @Parameter(name="*")

@@ -13,21 +13,16 @@ from intersession.cli.host.reading import reader_of
 from intersession.cli.shell.answer import Answer, Reading, UsageError
 from intersession.cli.shell.terminal import Screen, safe
 from intersession.cli.shell.times import clock
-from intersession_actors.debugger import (
-    SHOW,
-    SMELLS,
-    Debugger,
-    PlaceAnswer,
-    ShowAnswer,
-    SmellAnswer,
-    SmellingAnswer,
-    SmellsAnswer,
-    View,
-)
+from intersession_actors.debugger.answers import PlaceAnswer
+from intersession_actors.debugger.debugger import Debugger
+from intersession_actors.debugger.show import ShowAnswer
+from intersession_actors.debugger.smells import SmellAnswer, SmellingAnswer, SmellsAnswer
+from intersession_actors.debugger.verbs.verbs import SHOW, SMELLS
+from intersession_actors.debugger.view import View
 from intersession_events.machine import private_file
 from intersession_events.plain_json import JsonObject
-from intersession_projections.diagram import Diagram
-from intersession_projections.wording import counted
+from intersession_projections.diagram.diagram import Diagram
+from intersession_projections.wording.reasons import counted
 
 At = Annotated[
     str | None,

@@ -10,8 +10,8 @@ from intersession.cli.host.forks import in_fork
 from intersession.cli.host.reading import store_of
 from intersession.cli.shell.answer import READING, Answer, Reading, UsageError
 from intersession.cli.time_travel.show import At, debugger_of
-from intersession_actors.host import imported
-from intersession_events.stores import VARIABLE
+from intersession_actors.host.extras import imported
+from intersession_events.stores.url import VARIABLE
 
 
 def step(

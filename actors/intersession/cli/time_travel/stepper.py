@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
 from intersession.cli.story.names import live_names
-from intersession_actors.debugger import Debugger
+from intersession_actors.debugger.debugger import Debugger
 from intersession_events.facts import run_named
-from intersession_projections.places import flow_id, flow_sessions, steps_of_flow
-from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.timeline import Step
-from intersession_projections.wording import short_name
+from intersession_projections.places.located import steps_of_flow
+from intersession_projections.places.runs_named import flow_id, flow_sessions
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.timeline.steps import Step
+from intersession_projections.wording.short_names import short_name
 
 Direction = Literal[1, -1]
 

@@ -7,9 +7,9 @@ alone.
 from collections.abc import Iterable, Mapping
 from typing import Final, get_args
 
-from intersession_actors.config import OperatorScope
-from intersession_actors.methods import METHODS
-from intersession_actors.tools import TOOLS
+from intersession_actors.config.host import OperatorScope
+from intersession_actors.methods.methods import METHODS
+from intersession_actors.tools.registry import TOOLS
 
 EVERY_SCOPE: Final[frozenset[OperatorScope]] = frozenset(get_args(OperatorScope))
 

@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping
 
 from litestar.types import ASGIApp
 
-from intersession.gateway.admission import Credentials, Limits
+from intersession.gateway.admission.credentials import Credentials
+from intersession.gateway.admission.limits import Limits
 from intersession.gateway.door import Door
 from intersession.gateway.http.routes import routes
 from intersession.gateway.http.shield import Shield
-from intersession_actors.config import Gateway
-from intersession_actors.system import SessionSystem
+from intersession_actors.config.host import Gateway
+from intersession_actors.system.system import SessionSystem
 
 
 def asgi_application(

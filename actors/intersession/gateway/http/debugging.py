@@ -6,14 +6,17 @@ from typing import Literal, get_args
 
 import msgspec
 
-from intersession.gateway.admission import Credential, Hold, all_scopes, needed_scope
+from intersession.gateway.admission.credentials import Credential
+from intersession.gateway.admission.scopes import all_scopes, needed_scope
+from intersession.gateway.admission.shares import Hold
 from intersession.gateway.door import Door
 from intersession.gateway.http.event_stream import Reaches, event_stream
-from intersession.web import ForksBeside, Question, StoreNews, all_news, told_erased, told_live
+from intersession.web.access import Question
+from intersession.web.happened import ForksBeside, StoreNews, all_news, told_erased, told_live
 from intersession_actors.errors import ToolRefused
 from intersession_events.errors import IntersessionError, LogError, StoreUnavailable
 from intersession_events.facts import AccessRecorded, Erased
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_events.machine import VERSION
 from intersession_events.plain_json import JsonMapping, JsonObject
 

@@ -6,11 +6,13 @@ from litestar.datastructures import State
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import JSONBody
 
-from intersession.gateway.admission import Credential, all_scopes, needed_scope
+from intersession.gateway.admission.credentials import Credential
+from intersession.gateway.admission.scopes import all_scopes, needed_scope
 from intersession.gateway.door import Door
 from intersession.gateway.http.debugging import DeedName
 from intersession.gateway.http.shield import CREDENTIAL, DOOR
-from intersession.web import API, declared, failed, told
+from intersession.web.answers import declared, failed, told
+from intersession.web.files import API
 from intersession_actors.errors import ToolRefused
 from intersession_events.plain_json import JsonObject
 

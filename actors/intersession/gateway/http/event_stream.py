@@ -11,13 +11,14 @@ from typing import Final
 
 import msgspec
 
-from intersession.gateway.admission import Credential, Hold
+from intersession.gateway.admission.credentials import Credential
+from intersession.gateway.admission.shares import Hold
 from intersession.gateway.door import Door
-from intersession.web import server_stops
-from intersession_actors.host import off_loop
+from intersession.web.stopping import server_stops
+from intersession_actors.host.own_threads import off_loop
 from intersession_events.errors import LogError
 from intersession_events.ids import session_stream
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_events.plain_json import JsonObject
 
 PAGE: Final = 200

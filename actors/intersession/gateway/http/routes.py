@@ -14,29 +14,20 @@ from litestar.params import JSONBody
 from litestar.response import Stream
 from litestar.types import ASGIApp
 
-from intersession.gateway.admission import Credential, Hold, all_scopes, needed_scope
+from intersession.gateway.admission.credentials import Credential
+from intersession.gateway.admission.scopes import all_scopes, needed_scope
+from intersession.gateway.admission.shares import Hold
 from intersession.gateway.door import Door
 from intersession.gateway.http.deeds import do
 from intersession.gateway.http.event_stream import event_stream, shown
 from intersession.gateway.http.shield import CREDENTIAL, DOOR, HOLD
 from intersession.gateway.metrics import CONTENT_TYPE
-from intersession.web import (
-    EVENT_STREAM,
-    HANDLERS,
-    After,
-    Application,
-    LastEventId,
-    begun_behind,
-    declared,
-    failed,
-    stream_of,
-    streamed,
-    told,
-)
-from intersession.web import routes as web_routes
+from intersession.web.answers import HANDLERS, Application, declared, failed, told
+from intersession.web.questions.table import routes as web_routes
+from intersession.web.streams import EVENT_STREAM, After, LastEventId, begun_behind, stream_of, streamed
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gate import KeyText
-from intersession_actors.host import off_loop
+from intersession_actors.gate.limits import KeyText
+from intersession_actors.host.own_threads import off_loop
 from intersession_events.machine import VERSION
 from intersession_events.plain_json import JsonObject
 

@@ -19,31 +19,18 @@ from litestar.types import (
     WebSocketResponseStartEvent,
 )
 
-from intersession.gateway.admission import (
-    Credential,
-    Hold,
-    Strangers,
-    host_allowed,
-    origin_allowed,
-    printable,
-)
+from intersession.gateway.admission.addresses import host_allowed, origin_allowed, printable
+from intersession.gateway.admission.credentials import Credential
+from intersession.gateway.admission.shares import Hold
+from intersession.gateway.admission.strangers import Strangers
 from intersession.gateway.door import STOPPING, TOO_MUCH, Door
 from intersession.gateway.http.debugging import DoorAccess, token_in
 from intersession.gateway.http.page import HEADERS, page, wants_page
 from intersession.gateway.http.websocket import Scope, WebSocketShell
-from intersession.web import (
-    ACCESS,
-    API,
-    HEADER,
-    LOGIN,
-    LOGOUT,
-    Halves,
-    cookie_of,
-    ended_well,
-    file_at,
-    halves_in,
-    is_static,
-)
+from intersession.web.access import ACCESS
+from intersession.web.cookies import HEADER, Halves, cookie_of, halves_in
+from intersession.web.files import API, LOGIN, LOGOUT, file_at, is_static
+from intersession.web.stopping import ended_well
 from intersession_events.plain_json import JsonMapping
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/openapi.json"})

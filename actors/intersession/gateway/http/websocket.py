@@ -14,26 +14,16 @@ import msgspec
 from litestar.types import Receive
 from litestar.types import Send as AsgiSend
 
-from intersession.gateway.admission import (
-    Credential,
-    Hold,
-    Strangers,
-    is_this_machine,
-    printable,
-    server_name,
-)
+from intersession.gateway.admission.addresses import is_this_machine, printable
+from intersession.gateway.admission.credentials import Credential
+from intersession.gateway.admission.proof import server_name
+from intersession.gateway.admission.shares import Hold
+from intersession.gateway.admission.strangers import Strangers
 from intersession.gateway.door import TOO_MUCH, Door
-from intersession.gateway.protocol import (
-    RESTARTING,
-    TRY_AGAIN,
-    Close,
-    Effect,
-    Perform,
-    RunEvent,
-    Send,
-    Welcome,
-    error_shape,
-)
+from intersession.gateway.protocol.connection import RESTARTING, TRY_AGAIN
+from intersession.gateway.protocol.effects import Close, Effect, Perform, Send, Welcome
+from intersession.gateway.protocol.frames import error_shape
+from intersession.gateway.protocol.run_events import RunEvent
 from intersession_actors.errors import ToolRefused
 from intersession_events.plain_json import JsonMapping, JsonObject
 

@@ -10,11 +10,11 @@ from contextlib import AbstractContextManager
 
 import msgspec
 
-from intersession.gateway.admission import Limits
+from intersession.gateway.admission.limits import Limits
 from intersession.gateway.process.server import Server, address_of
-from intersession.web import Alone, Coming, Deed
-from intersession_actors.host import off_loop
-from intersession_actors.service import Reader
+from intersession.web.alone import Alone, Coming, Deed
+from intersession_actors.host.own_threads import off_loop
+from intersession_actors.service.reader import Reader
 
 Progress = Callable[[int, int | None], None]
 """Hears how much is done, and of how much, where that is known."""

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from litestar.types import Receive, Scope, Send
 
-from intersession.gateway.admission import Credentials
-from intersession_actors.host import imported, is_installed, off_loop
-from intersession_actors.system import SessionSystem
+from intersession.gateway.admission.credentials import Credentials
+from intersession_actors.host.extras import imported, is_installed
+from intersession_actors.host.own_threads import off_loop
+from intersession_actors.system.system import SessionSystem
 
 MCP_PATH: Final = "/mcp"
 

@@ -10,13 +10,15 @@ from typing import Final
 
 import msgspec
 
-from intersession.gateway.admission import Credentials, Limits
+from intersession.gateway.admission.credentials import Credentials
+from intersession.gateway.admission.limits import Limits
 from intersession.gateway.door import refuse_without_token
 from intersession.gateway.process.server import run
-from intersession_actors.config import Config, read_config_file
+from intersession_actors.config.config import Config
+from intersession_actors.config.read import read_config_file
 from intersession_actors.errors import ConfigError
-from intersession_actors.host import off_loop
-from intersession_actors.system import SessionSystem
+from intersession_actors.host.own_threads import off_loop
+from intersession_actors.system.system import SessionSystem
 from intersession_events.plain_json import JsonValue, is_object
 
 logger = logging.getLogger("intersession.gateway")

@@ -14,11 +14,12 @@ from typing import Final
 import uvicorn
 from litestar.types import ASGIApp
 
-from intersession.gateway.admission import Credentials, Limits
-from intersession.gateway.http import asgi_application
+from intersession.gateway.admission.credentials import Credentials
+from intersession.gateway.admission.limits import Limits
+from intersession.gateway.http.application import asgi_application
 from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
 from intersession.gateway.process.uvicorn_protocols import ServerConfig
-from intersession_actors.system import SessionSystem
+from intersession_actors.system.system import SessionSystem
 
 logger = logging.getLogger("intersession.gateway")
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_is_installed
-from intersession_actors.config import Config
-from intersession_actors.system import SessionSystem
+from intersession_actors.config.config import Config
+from intersession_actors.system.system import SessionSystem
 from intersession_events.plain_json import JsonObject
 
 

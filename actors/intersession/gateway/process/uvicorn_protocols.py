@@ -22,8 +22,10 @@ from websockets.frames import Frame
 from websockets.http11 import Request
 from websockets.protocol import Protocol
 
-from intersession.gateway.admission import HANDSHAKE_BYTES, MOST_FRAGMENTS, MOST_PINGS, Limits, limited_logger
-from intersession.gateway.http import EXTENSION, Refusal
+from intersession.gateway.admission.complaints import limited_logger
+from intersession.gateway.admission.limits import HANDSHAKE_BYTES, MOST_FRAGMENTS, MOST_PINGS, Limits
+from intersession.gateway.http.shield import Refusal
+from intersession.gateway.http.websocket import EXTENSION
 from intersession.gateway.process.framing import BadFraming, Framing
 from intersession_events.plain_json import JsonObject
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
-from intersession.gateway.admission import Handshake, server_name, token_digest
+from intersession.gateway.admission.proof import Handshake, server_name, token_digest
 from intersession.gateway.protocol.frames import PROTOCOL
 from intersession_actors.errors import REFUSAL_CODES, RefusalCode, ToolRefused
 from intersession_events.machine import random_id

@@ -9,7 +9,10 @@ from typing import Final, Literal
 
 import msgspec
 
-from intersession.gateway import admission
+from intersession.gateway.admission import attempts as admission_attempts
+from intersession.gateway.admission import credentials as admission_credentials
+from intersession.gateway.admission import limits, scopes
+from intersession.gateway.admission import proof as admission_proof
 from intersession.gateway.protocol.connect_params import ConnectAuth, ConnectParams
 from intersession.gateway.protocol.effects import Close, Effect, Perform, Send, Welcome
 from intersession.gateway.protocol.frames import (
@@ -27,10 +30,10 @@ from intersession.gateway.protocol.frames import (
 )
 from intersession.gateway.protocol.run_events import RunEvent
 from intersession.gateway.protocol.run_names import name_for
-from intersession_actors.config import OperatorScope
+from intersession_actors.config.host import OperatorScope
 from intersession_actors.errors import ToolRefused
-from intersession_actors.methods import in_terms_of_methods
-from intersession_events.keys import SessionKey
+from intersession_actors.methods.terms import in_terms_of_methods
+from intersession_events.keys.key import SessionKey
 
 TOOL_EVENTS: Final = "tool-events"
 """The capability of a client that wants to hear of tool calls."""
@@ -57,8 +60,8 @@ class Connection:
         *,
         nonce: str,
         address: str,
-        credentials: admission.Credentials,
-        attempts: admission.FailedAttempts,
+        credentials: admission_credentials.Credentials,
+        attempts: admission_attempts.FailedAttempts,
         now_ms: Callable[[], int],
         parse_key: Callable[[str], SessionKey],
         server: str | None = None,
@@ -70,12 +73,12 @@ class Connection:
         self._now_ms = now_ms
         self._parse_key = parse_key
         self._server = server
-        self._handshake: admission.Handshake | None = None
+        self._handshake: admission_proof.Handshake | None = None
         self._seq = 0
         self._in_flight: set[str] = set()
         self._capabilities: frozenset[str] = frozenset()
         self.state: State = "new"
-        self.credential: admission.Credential | None = None
+        self.credential: admission_credentials.Credential | None = None
         self.scopes: frozenset[OperatorScope] = frozenset()
         self.refused_because: str | None = None
         """Why nobody was let in, for the process's own log."""
@@ -89,7 +92,7 @@ class Connection:
         """Take a frame."""
         if self.state == "closed":
             return []
-        if self.state == "new" and len(data) > admission.HANDSHAKE_BYTES:
+        if self.state == "new" and len(data) > limits.HANDSHAKE_BYTES:
             return self._close(TOO_BIG, "frame too large before connect")
         try:
             request = read_request(data)
@@ -202,19 +205,21 @@ class Connection:
         if given.role != "operator":
             return self._turn_away(request.id, "invalid role: only operator is supported")
         credential = self._credential(request.id, given.auth)
-        if not isinstance(credential, admission.Credential):
+        if not isinstance(credential, admission_credentials.Credential):
             return credential
         self.credential = credential
-        self.scopes = admission.granted(given.scopes, credential.scopes)
+        self.scopes = scopes.granted(given.scopes, credential.scopes)
         self._capabilities = frozenset(given.caps)
         self.state = "welcoming"
         return [Welcome(request.id)]
 
-    def _credential(self, request_id: str, auth: ConnectAuth | None) -> admission.Credential | list[Effect]:
+    def _credential(
+        self, request_id: str, auth: ConnectAuth | None
+    ) -> admission_credentials.Credential | list[Effect]:
         given = (auth.token or auth.password) if auth is not None else None
         proof = auth.proof if auth is not None and not given else None
         if proof and auth is not None and self._server is not None:
-            self._handshake = admission.Handshake(
+            self._handshake = admission_proof.Handshake(
                 challenge=self._nonce, nonce=auth.nonce or "", server=self._server
             )
         if not given and self._handshake is None:
@@ -259,12 +264,12 @@ class Connection:
     # --- all others
 
     def _ask(self, request: Request) -> list[Effect]:
-        scope = admission.needed_scope(request.method)
+        scope = scopes.needed_scope(request.method)
         if scope not in self.scopes:
             return self._refuse(request.id, f"missing scope: {scope}")
         if request.id in self._in_flight:
             return self._refuse(request.id, "a request with this id is not answered yet")
-        if len(self._in_flight) >= admission.MOST_IN_FLIGHT:
+        if len(self._in_flight) >= limits.MOST_IN_FLIGHT:
             shape = error_shape("UNAVAILABLE", "too many requests in flight", retryable=True)
             return [Send(encoded(error_response(request.id, shape)))]
         self._in_flight.add(request.id)
@@ -284,8 +289,8 @@ class Connection:
         if last:
             self._in_flight.discard(request_id)
         text = encoded(frame)
-        if len(text) > admission.ANSWER_BYTES:
-            message = f"the answer is larger than {admission.ANSWER_BYTES} bytes, ask for less (limit)"
+        if len(text) > limits.ANSWER_BYTES:
+            message = f"the answer is larger than {limits.ANSWER_BYTES} bytes, ask for less (limit)"
             self._in_flight.discard(request_id)
             text = encoded(
                 error_response(

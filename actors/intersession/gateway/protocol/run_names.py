@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from intersession_events.plain_json import JsonMapping, JsonObject
-from intersession_projections.run_outcomes import Asked
+from intersession_projections.run_outcomes.outcome import Asked
 
 _NAMED_BY: Final = {
     "agent": "idempotencyKey",

@@ -8,32 +8,34 @@ from typing import Annotated, Final, NamedTuple
 import msgspec
 
 from intersession.web.questions.kept import Kept, Same
-from intersession_actors.debugger import InSpan, View, drawings, smells_of, smells_of_all, span_of
-from intersession_actors.explaining import NotOver, is_open, waits_of
-from intersession_actors.gate import AgentId, KeyText, Name, SearchText
-from intersession_actors.service import bounded
+from intersession_actors.debugger.search import InSpan, span_of
+from intersession_actors.debugger.show import drawings
+from intersession_actors.debugger.smells import smells_of, smells_of_all
+from intersession_actors.debugger.view import View
+from intersession_actors.explaining.not_over import NotOver, is_open, waits_of
+from intersession_actors.gate.limits import AgentId, KeyText, Name, SearchText
+from intersession_actors.service.arguments import bounded
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import TurnEnded, calls_of, message_in, ready, run_named
-from intersession_events.keys import SessionKey
-from intersession_events.log import Ask, Question, Recorded
+from intersession_events.keys.key import SessionKey
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.sql import Ask, Question
 from intersession_events.plain_json import JsonObject, present
-from intersession_events.stores import has_writer
-from intersession_projections.diagram import Arrow, Diagram, Gap, Lane, Mark, Row
+from intersession_events.stores.opened import has_writer
+from intersession_projections.diagram.diagram import Diagram
+from intersession_projections.diagram.rows import Arrow, Gap, Lane, Mark, Row
 from intersession_projections.flow_summary import began_ms, flow_value, in_words
-from intersession_projections.flows import DeliverySummary, ExchangeSummary, held_ms
-from intersession_projections.forks import frozen_in, pauses_in, without_pauses
-from intersession_projections.places import (
-    Flow,
-    calling_runs,
-    flow_id,
-    flow_sessions,
-    read_flow,
-    read_flows,
-    steps_of_flow,
-)
-from intersession_projections.run_outcomes import RunOutcome, told_in
-from intersession_projections.timeline import Step
-from intersession_projections.wording import words_in
+from intersession_projections.flows.held import held_ms
+from intersession_projections.flows.rows import DeliverySummary, ExchangeSummary
+from intersession_projections.forks.frozen import frozen_in
+from intersession_projections.forks.pauses import pauses_in, without_pauses
+from intersession_projections.places.calling import calling_runs
+from intersession_projections.places.located import read_flow, read_flows, steps_of_flow
+from intersession_projections.places.runs_named import Flow, flow_id, flow_sessions
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.run_outcomes.replies import told_in
+from intersession_projections.timeline.steps import Step
+from intersession_projections.wording.events import words_in
 from intersession_projections.work import (
     WorkEnd,
     WorkFound,

@@ -4,11 +4,11 @@ from typing import Annotated
 
 import msgspec
 
-from intersession_actors.debugger import View
-from intersession_actors.gate import AgentId, CursorText, PlaceText, SearchText
-from intersession_actors.tools import list_sessions
+from intersession_actors.debugger.view import View
+from intersession_actors.gate.limits import AgentId, CursorText, PlaceText, SearchText
+from intersession_actors.tools.sessions_list import list_sessions
 from intersession_events.facts import ready
-from intersession_events.keys import Kind
+from intersession_events.keys.key import Kind
 from intersession_events.plain_json import JsonObject, present
 
 

@@ -8,13 +8,15 @@ import msgspec
 from intersession_actors.debugger.lists.paging import LimitGiven, Listed, most_of
 from intersession_actors.debugger.search import InSpan, span_of
 from intersession_actors.debugger.view import View
-from intersession_actors.gate import KeyText, Name, SearchText
-from intersession_actors.tools import words_asked
+from intersession_actors.gate.limits import KeyText, Name, SearchText
+from intersession_actors.tools.searching import words_asked
 from intersession_events.facts import SAYING, ToolCallBlock, message_in, ready, text_of
 from intersession_events.ids import session_stream
-from intersession_events.log import Log, Recorded, Row
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.sql import Row
 from intersession_events.plain_json import JsonObject, present
-from intersession_projections.full_text import holds, terms
+from intersession_projections.full_text.tokens import holds, terms
 from intersession_projections.sieve import sieved
 from intersession_projections.spans import backwards
 

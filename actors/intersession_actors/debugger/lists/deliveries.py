@@ -9,16 +9,17 @@ import msgspec
 from intersession_actors.debugger.lists.paging import LimitGiven, Listed, most_of, paged
 from intersession_actors.debugger.search import InSpan, span_of
 from intersession_actors.debugger.view import View
-from intersession_actors.gate import KeyText, Name, PlaceText, SearchText
-from intersession_actors.service import Reader
-from intersession_actors.tools import words_asked
+from intersession_actors.gate.limits import KeyText, Name, PlaceText, SearchText
+from intersession_actors.service.reader import Reader
+from intersession_actors.tools.searching import words_asked
 from intersession_events.facts import ready
 from intersession_events.plain_json import JsonObject, present
-from intersession_projections.flows import DeliveriesWanted, DeliveryNote, DeliverySummary
-from intersession_projections.full_text import Term, holds, terms
-from intersession_projections.places import Then, flow_id
+from intersession_projections.flows.rows import DeliveriesWanted, DeliveryNote, DeliverySummary
+from intersession_projections.full_text.tokens import Term, holds, terms
+from intersession_projections.places.runs_named import flow_id
+from intersession_projections.places.then import Then
 from intersession_projections.said import BegunBy, Messages
-from intersession_projections.wording import route_text
+from intersession_projections.wording.words import route_text
 
 LOST: Final = frozenset({"failed", "unknown", "denied"})
 """The states of a text that nobody will get, or perhaps not."""

@@ -9,14 +9,17 @@ from intersession_actors.debugger.lists.paging import LimitGiven, most_of, paged
 from intersession_actors.debugger.search import InSpan, check_kinds, span_of
 from intersession_actors.debugger.view import View
 from intersession_actors.errors import ToolRefused
-from intersession_actors.gate import CHOICES, KeyText, Name, invalid
+from intersession_actors.gate.limits import CHOICES, KeyText, Name
+from intersession_actors.gate.values import invalid
 from intersession_events.facts import PARTS, TOPICS, Deciding, ready
 from intersession_events.ids import session_stream
-from intersession_events.log import Log, Recorded, Row
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.sql import Row
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.sieve import sieved
 from intersession_projections.spans import Span, backwards
-from intersession_projections.wording import words_in
+from intersession_projections.wording.events import words_in
 
 STREAMS: Final = (
     "session:",

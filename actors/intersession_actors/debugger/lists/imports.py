@@ -7,12 +7,13 @@ import msgspec
 
 from intersession_actors.debugger.lists.paging import MOST, USUAL
 from intersession_actors.debugger.view import View
-from intersession_actors.gate import Name, invalid
-from intersession_actors.service import bounded
+from intersession_actors.gate.limits import Name
+from intersession_actors.gate.values import invalid
+from intersession_actors.service.arguments import bounded
 from intersession_events.facts import ImportReported, ready
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_events.plain_json import JsonObject, present
-from intersession_events.transcripts.openclaw import ImportReport
+from intersession_events.transcripts.openclaw.report import ImportReport
 from intersession_projections.sieve import sieved
 from intersession_projections.spans import Span
 

@@ -8,12 +8,13 @@ from intersession_actors.debugger.lists.deliveries import delivery_value
 from intersession_actors.debugger.lists.paging import LimitGiven, Listed, most_of, paged
 from intersession_actors.debugger.search import InSpan, span_of
 from intersession_actors.debugger.view import View
-from intersession_actors.gate import KeyText, Name
+from intersession_actors.gate.limits import KeyText, Name
 from intersession_events.facts import Message, Provenance, ready, text_of
 from intersession_events.plain_json import JsonObject, present
-from intersession_projections.flows import DeliveryNote, DeliverySummary
+from intersession_projections.flows.rows import DeliveryNote, DeliverySummary
 from intersession_projections.said import Messages, Said, SaidWanted
-from intersession_projections.wording import is_by_method, is_openclaws
+from intersession_projections.wording.of_sessions import is_by_method
+from intersession_projections.wording.openclaw import is_openclaws
 
 Texts = tuple[tuple[DeliverySummary, DeliveryNote | None], ...]
 

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from intersession_actors.service import bounded
+from intersession_actors.service.arguments import bounded
 
 T = TypeVar("T")
 

@@ -10,18 +10,22 @@ from intersession_actors.debugger.lists.paging import LimitGiven, Listed, most_o
 from intersession_actors.debugger.search import InSpan, span_of
 from intersession_actors.debugger.smells import SmellAnswer, smells_of_all
 from intersession_actors.debugger.view import View
-from intersession_actors.explaining import NotOver, is_open, waits_of
-from intersession_actors.gate import CHOICES, KeyText, Name, PlaceText, SearchText, invalid
-from intersession_actors.service import Reader
+from intersession_actors.explaining.not_over import NotOver, is_open, waits_of
+from intersession_actors.gate.limits import CHOICES, KeyText, Name, PlaceText, SearchText
+from intersession_actors.gate.values import invalid
+from intersession_actors.service.reader import Reader
 from intersession_events.errors import InvalidKey
 from intersession_events.facts import ExchangeHeld, ready
-from intersession_events.keys import parse_agent_id
+from intersession_events.keys.references import parse_agent_id
 from intersession_events.plain_json import JsonObject, present
 from intersession_projections.flow_summary import flow_value
-from intersession_projections.flows import DeliveryNote, DeliverySummary, ExchangeSummary
-from intersession_projections.forks import Frozen, frozen_in
-from intersession_projections.places import Flow, Then, flow_sessions, read_flows
-from intersession_projections.run_outcomes import RunOutcome, held_in
+from intersession_projections.flows.rows import DeliveryNote, DeliverySummary, ExchangeSummary
+from intersession_projections.forks.frozen import Frozen, frozen_in
+from intersession_projections.places.located import read_flows
+from intersession_projections.places.runs_named import Flow, flow_sessions
+from intersession_projections.places.then import Then
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.run_outcomes.replies import held_in
 from intersession_projections.work import WorkEnd, WorkFound, WorkKind, WorkWanted, ask_deliveries_of_each
 
 

@@ -5,8 +5,8 @@ from typing import NotRequired, TypedDict
 
 from intersession_actors.debugger.answers import PlaceAnswer
 from intersession_events.plain_json import JsonObject
-from intersession_projections.flows import DeliverySummary, ExchangeSummary, SpawnSummary, Summary
-from intersession_projections.run_outcomes import RunOutcome
+from intersession_projections.flows.rows import DeliverySummary, ExchangeSummary, SpawnSummary, Summary
+from intersession_projections.run_outcomes.outcome import RunOutcome
 
 
 class OpenAnswer(TypedDict):

@@ -7,10 +7,13 @@ from typing import NamedTuple
 from intersession_actors.debugger.standing.answers import StateAnswer, open_in
 from intersession_actors.debugger.standing.values import Values
 from intersession_actors.debugger.view import View, settings_of
-from intersession_projections.flows import DeliverySummary, ExchangeSummary, SpawnSummary, Summary
-from intersession_projections.places import Flow, Located, Then, flow_sessions, flow_stream, read_flow
-from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.sessions import SessionRow, Wanted
+from intersession_projections.flows.rows import DeliverySummary, ExchangeSummary, SpawnSummary, Summary
+from intersession_projections.places.located import Located, read_flow
+from intersession_projections.places.runs_named import Flow, flow_sessions, flow_stream
+from intersession_projections.places.then import Then
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.sessions.row import SessionRow
+from intersession_projections.sessions.wanted import Wanted
 
 
 class _Part(NamedTuple):

@@ -4,22 +4,25 @@ from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
-from intersession_actors import exchange, spawn
 from intersession_actors.debugger.view import View
-from intersession_actors.disclosure import shown_messages
-from intersession_actors.exchange import Exchange
-from intersession_actors.policy import Speak, Speech, judge_send
-from intersession_actors.spawn import Spawn
-from intersession_actors.streams import RunTexts, Texts
+from intersession_actors.disclosure.messages import shown_messages
+from intersession_actors.exchange import records as exchange_records
+from intersession_actors.exchange.exchange import Exchange
+from intersession_actors.policy.sending import Speak, Speech, judge_send
+from intersession_actors.spawn import records as spawn_records
+from intersession_actors.spawn import rules as spawn_rules
+from intersession_actors.spawn.rules import Spawn
+from intersession_actors.streams.texts import RunTexts, Texts
 from intersession_events.facts import SessionArchived
 from intersession_events.ids import session_stream
-from intersession_events.log import Recorded, StreamPart
+from intersession_events.log.recorded import Recorded, StreamPart
 from intersession_events.plain_json import JsonObject, present
-from intersession_projections.flows import DeliverySummary, ExchangeSummary, SpawnSummary
-from intersession_projections.forks import frozen_in
-from intersession_projections.places import Located
-from intersession_projections.run_outcomes import RunOutcome
-from intersession_projections.sessions import End, SessionRow
+from intersession_projections.flows.rows import DeliverySummary, ExchangeSummary, SpawnSummary
+from intersession_projections.forks.frozen import frozen_in
+from intersession_projections.places.located import Located
+from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.sessions.history import End
+from intersession_projections.sessions.row import SessionRow
 from intersession_projections.spans import Span, backwards
 
 
@@ -140,7 +143,7 @@ class Values:
 
     def exchanges(self, flows: Sequence[tuple[ExchangeSummary, Sequence[Recorded]]]) -> list[JsonObject]:
         """Return exchanges, each with what the coordinator knew of it by its events."""
-        decided = [exchange.RULES.state_in(events) for _, events in flows]
+        decided = [exchange_records.RULES.state_in(events) for _, events in flows]
         texts = self._replied({run_id for one in decided if one is not None for run_id in _quoted_in(one)})
         return [self._exchange(flow, one, texts) for (flow, _), one in zip(flows, decided, strict=True)]
 
@@ -217,7 +220,7 @@ class Values:
 
     def spawns(self, flows: Sequence[tuple[SpawnSummary, Sequence[Recorded]]]) -> list[JsonObject]:
         """Return spawns, each with what the spawner knew of it by its events."""
-        decided = [spawn.RULES.state_in(events) for _, events in flows]
+        decided = [spawn_records.RULES.state_in(events) for _, events in flows]
         ended = [one.ended for one in decided if one is not None and one.ended is not None]
         texts = self._replied({one.run_id for one in ended if one.text is None and one.said == "text"})
         return [self._spawn(flow, one, texts) for (flow, _), one in zip(flows, decided, strict=True)]
@@ -250,7 +253,7 @@ class Values:
 
     def _decided_spawn(self, flow: SpawnSummary, decided: Spawn, texts: Texts) -> JsonObject:
         """Return what the spawner knew of a spawn: what it waited for, and what the child had come to."""
-        result = spawn.replied(decided, texts)
+        result = spawn_rules.replied(decided, texts)
         return {"phase": decided.phase, "result": self._view.shown(result, flow.child)}
 
     def delivery(self, row: DeliverySummary) -> JsonObject:

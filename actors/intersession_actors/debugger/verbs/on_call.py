@@ -1,24 +1,18 @@
 """What each verb takes and does, loaded when it is first asked for: a verb needs little of what all of them need together."""
 
+from typing import TYPE_CHECKING
+
 from intersession_events.faces import on_demand
 
-with on_demand(globals()):
+if TYPE_CHECKING:
     from intersession_actors.debugger.diff import Diff, diff, diff_of
     from intersession_actors.debugger.lens import Lens, lens
-    from intersession_actors.debugger.lists import (
-        CallsOf,
-        Deliveries,
-        Events,
-        ImportsOf,
-        MessagesOf,
-        Runs,
-        list_calls,
-        list_deliveries,
-        list_events,
-        list_imports,
-        list_messages,
-        list_runs,
-    )
+    from intersession_actors.debugger.lists.calls import CallsOf, list_calls
+    from intersession_actors.debugger.lists.deliveries import Deliveries, list_deliveries
+    from intersession_actors.debugger.lists.events import Events, list_events
+    from intersession_actors.debugger.lists.imports import ImportsOf, list_imports
+    from intersession_actors.debugger.lists.messages import MessagesOf, list_messages
+    from intersession_actors.debugger.lists.runs import Runs, list_runs
     from intersession_actors.debugger.origin import Origin, origin
     from intersession_actors.debugger.replay import Replay, replay, replayed
     from intersession_actors.debugger.search import Search, search
@@ -26,6 +20,8 @@ with on_demand(globals()):
     from intersession_actors.debugger.smells import SmellsOf, smells
     from intersession_actors.debugger.state import State, state
     from intersession_actors.debugger.why import Why, why
+
+on_demand(globals())
 
 __all__ = [
     "CallsOf",

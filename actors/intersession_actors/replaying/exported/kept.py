@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from intersession_events.facts import decode, encode, ready
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 
 @ready

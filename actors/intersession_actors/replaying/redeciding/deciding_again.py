@@ -10,28 +10,35 @@ from typing import Final, Literal, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from intersession_actors import delivery, exchange, session, spawn
-from intersession_actors.flows import Led, RecordRead, Rules, announce_of
-from intersession_actors.prompt import TranscriptFold
+from intersession_actors.delivery import records as delivery_records
+from intersession_actors.exchange import commands as exchange_commands
+from intersession_actors.exchange import exchange
+from intersession_actors.exchange import records as exchange_records
+from intersession_actors.exchange import rules as exchange_rules
+from intersession_actors.exchange import steps as exchange_steps
+from intersession_actors.flows.led import Led
+from intersession_actors.flows.rules import RecordRead, Rules
+from intersession_actors.flows.steps import announce_of
+from intersession_actors.prompt.transcript import TranscriptFold
 from intersession_actors.replaying.redeciding.doors import sent_today, spawned_today
 from intersession_actors.replaying.redeciding.judging_again import judged_again
 from intersession_actors.replaying.redeciding.sources import Sources, are_erased
 from intersession_actors.replaying.redeciding.steps import step_again
-from intersession_actors.streams import (
-    DeliveryEnded,
-    Plan,
-    Record,
-    Refused,
-    Resume,
-    RunEnded,
-    append_of,
-    appends_in,
-    caused_by,
-    record_in,
-    words_of,
-)
+from intersession_actors.session import commands as session_commands
+from intersession_actors.session import folding as session_folding
+from intersession_actors.session import records as session_records
+from intersession_actors.session import rules as session_rules
+from intersession_actors.session import state as session_state
+from intersession_actors.spawn import records as spawn_records
+from intersession_actors.spawn import rules as spawn_rules
+from intersession_actors.spawn import steps as spawn_steps
+from intersession_actors.streams.commands import DeliveryEnded, Resume, RunEnded
+from intersession_actors.streams.drafting import append_of, caused_by
+from intersession_actors.streams.outcomes import Refused
+from intersession_actors.streams.plan import Plan
+from intersession_actors.streams.records import Record, appends_in, record_in, words_of
 from intersession_events import facts
-from intersession_events.log import Draft, Recorded, StreamAppend
+from intersession_events.log.recorded import Draft, Recorded, StreamAppend
 
 S = TypeVar("S")
 C = TypeVar("C")
@@ -115,11 +122,11 @@ def redecided(sources: Sources, stream: str) -> Iterator[Redecided]:
         case "session":
             yield from _of_session(sources, stream)
         case "exchange":
-            yield from _again(sources, stream, exchange.RULES)
+            yield from _again(sources, stream, exchange_records.RULES)
         case "spawn":
-            yield from _again(sources, stream, spawn.RULES)
+            yield from _again(sources, stream, spawn_records.RULES)
         case "delivery":
-            yield from _again(sources, stream, delivery.RULES)
+            yield from _again(sources, stream, delivery_records.RULES)
         case _:
             for recorded in sources.streams[stream]:
                 if recorded.position > sources.begins:
@@ -166,7 +173,9 @@ def _no_fold(error: Exception) -> str:
 
 def _of_session(sources: Sources, stream: str) -> Iterator[Redecided]:
     begun = sources.begun.get(stream)
-    now = session.begun_in(b"" if begun is None else begun.data, 0 if begun is None else begun.version)
+    now = session_folding.begun_in(
+        b"" if begun is None else begun.data, 0 if begun is None else begun.version
+    )
     state, transcript = now.session, now.transcript
     for append in appends_in(sources.streams[stream]):
         is_behind = begun is None or append[0].version > begun.version
@@ -177,7 +186,7 @@ def _of_session(sources: Sources, stream: str) -> Iterator[Redecided]:
         try:
             for one in append:
                 if begun is None or one.version > begun.version:
-                    state = session.evolve(state, one)
+                    state = session_state.evolve(state, one)
                     transcript.apply(one)
         except Exception as error:  # noqa: BLE001 - as above
             yield Redecided(append, problem=_no_fold(error), kind="failed")
@@ -211,12 +220,12 @@ def _begun(sources: Sources, append: tuple[Recorded, ...], read: RecordRead) -> 
             sent = sent_today(sources, first, accepted, record)
             if isinstance(sent, Refused):
                 return accepted, sent
-            opened: facts.Event = exchange.decide_open(sent, sent.budget or budget)
+            opened: facts.Event = exchange_rules.decide_open(sent, sent.budget or budget)
         case facts.SpawnAccepted(budget=facts.Budget() as budget) as accepted:
             spawned = spawned_today(sources, first, accepted, record)
             if isinstance(spawned, Refused):
                 return accepted, spawned
-            opened = spawn.decide_open(spawned, spawned.budget or budget)
+            opened = spawn_rules.decide_open(spawned, spawned.budget or budget)
         case _:
             return None
     return accepted, Plan(events=(opened,), cause=append[0].causation, correlation=budget.root)
@@ -227,19 +236,19 @@ def _decided_in_session(
     append: tuple[Recorded, ...],
     read: RecordRead,
     *,
-    state: session.Session,
+    state: session_state.Session,
     transcript: TranscriptFold,
 ) -> _Decided:
-    state, carried = session.without(state, sources.frozen), sources.step_with(append)
-    command = session.command_in(read.record, append, carried, state, read.log_id)
+    state, carried = session_state.without(state, sources.frozen), sources.step_with(append)
+    command = session_records.command_in(read.record, append, carried, state, read.log_id)
     if command is None:
         return None
-    if isinstance(command, session.Enqueue | session.Archive):
+    if isinstance(command, session_commands.Enqueue | session_commands.Archive):
         told = step_again(sources, append[0], carried, command)
         if told is None:
             return None
         command = told
-    now = session.circumstances_in(
+    now = session_records.circumstances_in(
         read.record,
         append,
         state,
@@ -248,7 +257,7 @@ def _decided_in_session(
         words=read.words,
         tools_of=partial(sources.tools_at, append[-1].position),
     )
-    return command, session.decide(state, command, now)
+    return command, session_rules.decide(state, command, now)
 
 
 def _decided(
@@ -266,8 +275,8 @@ def _decided(
         return command, decided
     after = reduce(lambda so_far, event: rules.fold(so_far, replace(first, event=event)), decided, state)
     events: Sequence[facts.Event] = decided
-    if isinstance(after, spawn.Spawn) and isinstance(now, spawn.Circumstances):
-        events = spawn.with_text(after, decided, sources, now.transcript_path)
+    if isinstance(after, spawn_rules.Spawn) and isinstance(now, spawn_rules.Circumstances):
+        events = spawn_rules.with_text(after, decided, sources, now.transcript_path)
     past = sources.streams[first.stream]
     plan = Plan(
         events=facts.joined(events),
@@ -278,15 +287,15 @@ def _decided(
     if not told or not isinstance(after, Led):
         return command, plan
     way = (
-        (exchange.route_of(after.accepted), after.accepted.target)
+        (exchange_steps.route_of(after.accepted), after.accepted.target)
         if isinstance(after.accepted, facts.ExchangeAccepted)
-        else spawn.way_out(after.accepted, command)
+        else spawn_steps.way_out(after.accepted, command)
     )
     text = ""
     if isinstance(after, exchange.Exchange):
-        text = exchange.announced_text(after, told[0], sources)
-    elif isinstance(after, spawn.Spawn) and isinstance(now, spawn.Circumstances):
-        text = spawn.announced_text(after, told[0], sources, now.transcript_path)
+        text = exchange_steps.announced_text(after, told[0], sources)
+    elif isinstance(after, spawn_rules.Spawn) and isinstance(now, spawn_rules.Circumstances):
+        text = spawn_rules.announced_text(after, told[0], sources, now.transcript_path)
     carried = announce_of(after, told[0], text, way, log_id=read.log_id, time=first.time, cause=plan.cause)
     # What was held is decided at its release: that is what leads to the text, not what was held.
     was_held = isinstance(events[0], facts.ExchangeReleased)
@@ -298,9 +307,9 @@ def _cause(command: object, events: Sequence[facts.Event], last: Recorded) -> st
     match command:
         case RunEnded() | DeliveryEnded():
             return command.cause
-        case exchange.HoldExchange():
+        case exchange_commands.HoldExchange():
             return None
-        case exchange.ReleaseExchange():
+        case exchange_commands.ReleaseExchange():
             # A release goes on with what was held, so that causes lead on to what was said (WHY-1).
             return last.id if events and isinstance(events[0], facts.ExchangeReleased) else None
         case _:

@@ -4,24 +4,18 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from intersession_actors.policy import (
-    SeeSession,
-    Sight,
-    Speak,
-    Speech,
-    begun,
-    effective_visibility,
-    judge_send,
-    one_hop_on,
-    why_no_loop,
-)
+from intersession_actors.policy.access import SeeSession, Sight, effective_visibility
+from intersession_actors.policy.chain import begun, one_hop_on
+from intersession_actors.policy.sending import Speak, Speech, judge_send, why_no_loop
 from intersession_actors.replaying.redeciding.judging_again import refused_at_door
 from intersession_actors.replaying.redeciding.sources import Sources
-from intersession_actors.streams import Record, Refused, judged_by_door
+from intersession_actors.streams.judgements import judged_by_door
+from intersession_actors.streams.outcomes import Refused
+from intersession_actors.streams.records import Record
 from intersession_events.facts import ExchangeAccepted, RunQueued, SpawnAccepted
 from intersession_events.ids import session_stream
-from intersession_events.keys import SessionKey
-from intersession_events.log import Recorded
+from intersession_events.keys.key import SessionKey
+from intersession_events.log.recorded import Recorded
 
 A = TypeVar("A", ExchangeAccepted, SpawnAccepted)
 

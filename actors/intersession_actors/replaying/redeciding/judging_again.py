@@ -6,19 +6,18 @@ from typing import NamedTuple
 import msgspec
 
 from intersession_actors.errors import Judgement
-from intersession_actors.policy import denial_of
-from intersession_actors.streams import (
+from intersession_actors.policy.judgements import denial_of
+from intersession_actors.streams.judgements import (
     Listed,
-    Record,
-    Refused,
     judged_by_door,
     judgement_in,
-    record_in,
     record_within,
     said_by,
 )
+from intersession_actors.streams.outcomes import Refused
+from intersession_actors.streams.records import Record, record_in
 from intersession_events import facts
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 
 
 class Judged(NamedTuple):

@@ -7,16 +7,22 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.config import Config
-from intersession_actors.delivery import ended_in
+from intersession_actors.config.config import Config
+from intersession_actors.delivery.rules import ended_in
 from intersession_actors.replaying.begun import Begins
 from intersession_actors.replaying.settings import RecordedSettings
-from intersession_actors.session import Enqueue, ended_again
-from intersession_actors.streams import DeliveryEnded, RulesInForce, RunEnded, lists_in, record_in, texts_in
-from intersession_actors.tools import tools_offered
+from intersession_actors.session.answers import ended_again
+from intersession_actors.session.commands import Enqueue
+from intersession_actors.streams.commands import DeliveryEnded, RunEnded
+from intersession_actors.streams.judgements import lists_in
+from intersession_actors.streams.records import record_in, texts_in
+from intersession_actors.streams.rules_in_force import RulesInForce
+from intersession_actors.tools.registry import tools_offered
 from intersession_events import facts
 from intersession_events.ids import session_stream
-from intersession_events.log import Draft, Lineage, Recorded, StreamAppend, rows_erased
+from intersession_events.log.erasing import rows_erased
+from intersession_events.log.lineage import Lineage
+from intersession_events.log.recorded import Draft, Recorded, StreamAppend
 from intersession_events.plain_json import JsonValue
 
 Place = tuple[str, int]

@@ -2,13 +2,20 @@
 
 from msgspec.structs import replace
 
-from intersession_actors import exchange, session, spawn
+from intersession_actors.exchange import commands as exchange_commands
+from intersession_actors.exchange import exchange
+from intersession_actors.exchange import records as exchange_records
+from intersession_actors.exchange import steps as exchange_steps
 from intersession_actors.replaying.redeciding.sources import Sources
-from intersession_actors.streams import Through, record_in
+from intersession_actors.session import commands as session_commands
+from intersession_actors.spawn import records as spawn_records
+from intersession_actors.spawn import steps as spawn_steps
+from intersession_actors.streams.plan import Through
+from intersession_actors.streams.records import record_in
 from intersession_events import facts
-from intersession_events.log import Recorded, StreamAppend
+from intersession_events.log.recorded import Recorded, StreamAppend
 
-Step = session.Enqueue | session.Archive
+Step = session_commands.Enqueue | session_commands.Archive
 
 
 def step_again(sources: Sources, first: Recorded, carried: StreamAppend | None, said: Step) -> Step | None:
@@ -18,17 +25,19 @@ def step_again(sources: Sources, first: Recorded, carried: StreamAppend | None, 
     session is opened, and when it was said.
     """
     if carried is None:
-        return _at_door(sources, first, said) if isinstance(said, session.Enqueue) else said
+        return _at_door(sources, first, said) if isinstance(said, session_commands.Enqueue) else said
     through = _asked(sources, carried, said)
     if through is None:
         return said
     told: object = through((_as_told(carried, said),))[1]
-    if isinstance(told, session.Enqueue):
+    if isinstance(told, session_commands.Enqueue):
         return replace(told, carried=(carried,))
-    return replace(told, carried=(carried,)) if isinstance(told, session.Archive) else said
+    return replace(told, carried=(carried,)) if isinstance(told, session_commands.Archive) else said
 
 
-def _at_door(sources: Sources, first: Recorded, said: session.Enqueue) -> session.Enqueue | None:
+def _at_door(
+    sources: Sources, first: Recorded, said: session_commands.Enqueue
+) -> session_commands.Enqueue | None:
     """Return a message with the budget that a door begins a causal chain with, or goes on with (LOOP-5)."""
     queue, settings = said.queue, sources.settings
     if queue is None:
@@ -46,22 +55,22 @@ def _asked(sources: Sources, carried: StreamAppend, said: Step) -> Through | Non
     stream, first = carried.stream, carried.drafts[0]
     past = [one for one in sources.streams[stream] if one.version <= carried.expected + len(carried.drafts)]
     if stream.startswith("exchange:"):
-        state = exchange.RULES.state_in(past)
+        state = exchange_records.RULES.state_in(past)
         if state is None:
             return None
         state = replace(state, accepted=sources.accepted_as(state.accepted, past[-1]))
-        if isinstance(first.event, facts.ExchangeAccepted) and isinstance(said, session.Enqueue):
-            return lambda appends: exchange.primary_step(_opened(state, said), appends)
-        return exchange.step_asked(state, first.event, sources)
-    spawned = spawn.RULES.state_in(past)
+        if isinstance(first.event, facts.ExchangeAccepted) and isinstance(said, session_commands.Enqueue):
+            return lambda appends: exchange_steps.primary_step(_opened(state, said), appends)
+        return exchange_steps.step_asked(state, first.event, sources)
+    spawned = spawn_records.RULES.state_in(past)
     if spawned is None:
         return None
     path = record_in(first.decision).knew.get("transcriptPath") if first.decision else None
-    return spawn.step_asked(spawned, first.event, sources, first.causation, path)
+    return spawn_steps.step_asked(spawned, first.event, sources, first.causation, path)
 
 
-def _opened(state: exchange.Exchange, said: session.Enqueue) -> exchange.OpenExchange:
-    return exchange.OpenExchange(
+def _opened(state: exchange.Exchange, said: session_commands.Enqueue) -> exchange_commands.OpenExchange:
+    return exchange_commands.OpenExchange(
         accepted=replace(state.accepted, message=facts.text_of(said.message)),
         budget=state.budget,
         opening=said.opening,
@@ -72,7 +81,7 @@ def _opened(state: exchange.Exchange, said: session.Enqueue) -> exchange.OpenExc
 
 def _as_told(carried: StreamAppend, said: Step) -> StreamAppend:
     """Return the append as it was handed to the session: its time is the message's, and may be another than the log's."""
-    if not isinstance(said, session.Enqueue):
+    if not isinstance(said, session_commands.Enqueue):
         return carried
     return replace(
         carried, drafts=tuple(replace(draft, time=said.message.timestamp) for draft in carried.drafts)

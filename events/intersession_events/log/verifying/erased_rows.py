@@ -13,7 +13,7 @@ from intersession_events.log.log import Log
 from intersession_events.log.row_state import Envelope
 from intersession_events.log.sql import Row
 from intersession_events.log.verifying.rows import envelope_in
-from intersession_events.proofs import CheckpointWalk
+from intersession_events.proofs.walk import CheckpointWalk
 
 _ROW: Final = (
     "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "

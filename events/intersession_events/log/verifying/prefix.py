@@ -7,7 +7,9 @@ import msgspec
 
 from intersession_events.facts import ForkedFrom, HeadProof, SourceCheckpoint
 from intersession_events.log.lineage import STREAM, Lineage
-from intersession_events.proofs import Checkpoint, Trusted, leaf_hash, line_of, root_by_path
+from intersession_events.proofs.merkle import leaf_hash, root_by_path
+from intersession_events.proofs.signatures import Trusted
+from intersession_events.proofs.statement import Checkpoint, line_of
 
 
 class PrefixSeen(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -11,7 +11,7 @@ import msgspec
 from intersession_events.facts import ready
 from intersession_events.log.verifying.erased_rows import ErasureSeen
 from intersession_events.log.verifying.prefix import PrefixSeen, prefix_unproven
-from intersession_events.proofs import CheckpointsSeen
+from intersession_events.proofs.walk import CheckpointsSeen
 
 KEPT: Final = 1000
 """At most this many findings are described; all are counted."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from intersession_events.log.verifying.erased_rows import ErasureSeen
 from intersession_events.log.verifying.report import SNAPSHOTS_UNPROVEN, VIEWS_UNPROVEN, LogHead
-from intersession_events.proofs import CheckpointWalk
+from intersession_events.proofs.walk import CheckpointWalk
 
 
 def unproven(

@@ -32,7 +32,9 @@ from intersession_events.log.verifying.report import KEPT, Code, Finding, LogHea
 from intersession_events.log.verifying.rows import PAGE, RawLog, envelope_in, heard_before, read_or, rows_of
 from intersession_events.log.verifying.spilled import End, Repeats, StreamEnds
 from intersession_events.log.verifying.unproven import unproven
-from intersession_events.proofs import STREAM, Checkpoint, CheckpointWalk, Trusted, line_of
+from intersession_events.proofs.signatures import Trusted
+from intersession_events.proofs.statement import STREAM, Checkpoint, line_of
+from intersession_events.proofs.walk import CheckpointWalk
 
 
 def head(log: RawLog, *, key: bytes | None = None) -> LogHead:

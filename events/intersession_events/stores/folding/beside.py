@@ -7,7 +7,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
-from intersession_events.log import InlineView, Moment, Question, Row, SetAside, SqlValue
+from intersession_events.log.log import Moment
+from intersession_events.log.recorded import SetAside
+from intersession_events.log.sql import Question, Row, SqlValue
+from intersession_events.log.views import InlineView
 from intersession_events.stores.folding.fold import Fold, Proven, layout_of, page_of, temporary
 
 Progress = Callable[[int, int], None]

@@ -6,7 +6,9 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from intersession_events.errors import CorruptEvent, StoreUnavailable, UnknownTopic
-from intersession_events.log import CarriedView, InlineView, Log, PickingView, Recorded, take_in
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.views import CarriedView, InlineView, PickingView, take_in
 from intersession_events.stores.folding.fold import PlainSql, Proven, layout_of
 
 _ROW: Final = "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "

@@ -6,18 +6,10 @@ from contextlib import closing, suppress
 from typing import Final, NamedTuple, Self
 
 from intersession_events.errors import CorruptEvent, UnknownTopic
-from intersession_events.log import (
-    AddingView,
-    InlineView,
-    PackingView,
-    Recorded,
-    Row,
-    SetAside,
-    SqlValue,
-    marks_of,
-    take_in,
-    view_marked_by,
-)
+from intersession_events.log.recorded import Recorded, SetAside
+from intersession_events.log.sql import Row, SqlValue
+from intersession_events.log.tables import marks_of, view_marked_by
+from intersession_events.log.views import AddingView, InlineView, PackingView, take_in
 
 Proven = Callable[[Row], Recorded]
 """Returns the event of a row, or raises what it is that keeps it from being read (`CorruptEvent`, `UnknownTopic`)."""

@@ -6,7 +6,11 @@ from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from functools import partial
 from typing import Final, NamedTuple, Protocol
 
-from intersession_events.log import TOUCHED, Finding, InlineView, Recorded, Row
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.sql import Row
+from intersession_events.log.tables import TOUCHED
+from intersession_events.log.verifying.report import Finding
+from intersession_events.log.views import InlineView
 from intersession_events.stores.folding.fold import (
     Fold,
     Layout,

@@ -4,7 +4,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from intersession_events.log import Erasing, Recorded, erased_stream, rows_erased
+from intersession_events.log.envelope import Erasing
+from intersession_events.log.erasing import erased_stream, rows_erased
+from intersession_events.log.recorded import Recorded
 
 _REMEMBERED: Final = 256
 """Streams of which it is remembered what was erased in them."""

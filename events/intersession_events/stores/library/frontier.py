@@ -8,7 +8,8 @@ from typing import Final, get_args
 import msgspec
 
 from intersession_events.facts import Event, kinds_of
-from intersession_events.log import Kinds, OnCommitted, Recorded
+from intersession_events.log.log import Kinds, OnCommitted
+from intersession_events.log.recorded import Recorded
 
 _LOGGER: Final = logging.getLogger("intersession.store")
 

@@ -10,16 +10,10 @@ from eventsourcing.domain import DomainEventProtocol
 from eventsourcing.persistence import Cipher, Compressor, Mapper, StoredEvent, Transcoder
 
 from intersession_events.errors import CorruptEvent, NotStorable, UnknownTopic
-from intersession_events.log import (
-    ANY_VERSION,
-    Authorised,
-    Draft,
-    Lineage,
-    Recorded,
-    payload_of,
-    seal,
-    unseal,
-)
+from intersession_events.log.envelope import Authorised, seal, unseal
+from intersession_events.log.lineage import Lineage
+from intersession_events.log.recorded import ANY_VERSION, Draft, Recorded
+from intersession_events.log.storable import payload_of
 
 
 class Fresh(msgspec.Struct, frozen=True):

@@ -12,28 +12,26 @@ from intersession_events.crash_points import crash_point
 from intersession_events.errors import CorruptEvent, UnknownTopic
 from intersession_events.facts import Erased, encode, topic_of
 from intersession_events.ids import CLOCK, event_id
-from intersession_events.log import (
+from intersession_events.log.envelope import FIRST, SALT_BYTES
+from intersession_events.log.erasing import erased_state, erasures
+from intersession_events.log.log import InFlight
+from intersession_events.log.recorded import (
     ANY_VERSION,
-    FIRST,
-    SALT_BYTES,
     Committed,
     Conflict,
     Draft,
-    InFlight,
     OnOutcome,
     Outcome,
     Recorded,
     Unavailable,
-    erased_state,
-    erasures,
-    opened,
 )
+from intersession_events.log.row_state import opened
 from intersession_events.stores.database import COLUMNS, Cursor, Row, notification_of
 from intersession_events.stores.later import tell
-from intersession_events.stores.library import ChainedMapper, Pending
+from intersession_events.stores.library.mapper import ChainedMapper, Pending
 from intersession_events.stores.portable.committing import Committing
 from intersession_events.stores.portable.recent import STEP_MS, KnownIds, LogClock
-from intersession_events.stores.snapshots import KeepsSnapshots
+from intersession_events.stores.snapshots.recorder import KeepsSnapshots
 
 CACHED: Final = 20_000
 """This many streams are remembered (a few megabytes); the others are read again."""

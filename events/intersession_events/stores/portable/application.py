@@ -10,18 +10,13 @@ from eventsourcing.utils import Environment, EnvType, get_topic
 
 from intersession_events.errors import NoSuchStore
 from intersession_events.stores.database import Cursor
-from intersession_events.stores.library import ChainedMapper, Erasures
+from intersession_events.stores.library.erasures import Erasures
+from intersession_events.stores.library.mapper import ChainedMapper
 from intersession_events.stores.portable.committing import Committing
-from intersession_events.stores.portable.reading import ReadsLog
-from intersession_events.stores.snapshots import (
-    FromSnapshot,
-    KeepsSnapshots,
-    Later,
-    OnTheWay,
-    Read,
-    SnapshotMapper,
-    StreamStates,
-)
+from intersession_events.stores.portable.reading.recorder import ReadsLog
+from intersession_events.stores.snapshots.mapper import SnapshotMapper
+from intersession_events.stores.snapshots.recorder import KeepsSnapshots, OnTheWay
+from intersession_events.stores.snapshots.states import FromSnapshot, Later, Read, StreamStates
 
 NAME: Final = "intersession"
 """Under this name the library's tracking recorders keep how far a view is: it never changes."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from intersession_events.errors import AppendConflict, StoreUnavailable
-from intersession_events.log import Committed, Conflict, Outcome, Unavailable
+from intersession_events.log.recorded import Committed, Conflict, Outcome, Unavailable
 from intersession_events.stores.database import Cursor, Failures
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from intersession_events.errors import LogError, StoreUnavailable, WriterSuperse
 from intersession_events.stores.database import Cursor, Row, another, attempt
 from intersession_events.stores.portable.blocking import Transact
 from intersession_events.stores.portable.group_commit import GroupCommit, Work
-from intersession_events.stores.portable.reading import ReadsLog
+from intersession_events.stores.portable.reading.recorder import ReadsLog
 from intersession_events.stores.refusals import Refusals
 
 _LOGGER: Final = logging.getLogger("intersession.store")

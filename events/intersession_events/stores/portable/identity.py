@@ -7,7 +7,9 @@ import msgspec
 
 from intersession_events.errors import AlteredLog, LogTooNew
 from intersession_events.facts import TOPICS, ready
-from intersession_events.log import FORKED, FORMAT, Lineage, Row, SqlValue, lineage_of
+from intersession_events.log.lineage import FORKED, Lineage, lineage_of
+from intersession_events.log.sql import Row, SqlValue
+from intersession_events.log.tables import FORMAT
 
 
 class Query(Protocol):

@@ -8,23 +8,11 @@ from typing import Final, Protocol
 import msgspec
 
 from intersession_events.crash_points import crash_point
-from intersession_events.log import (
-    Coming,
-    InlineView,
-    Known,
-    Memory,
-    PickingView,
-    Recorded,
-    Row,
-    SetAside,
-    Sql,
-    SqlValue,
-    Together,
-    asks,
-    take_in,
-)
+from intersession_events.log.recorded import Recorded, SetAside
+from intersession_events.log.sql import Row, Sql, SqlValue, Together
+from intersession_events.log.views import Coming, InlineView, Known, Memory, PickingView, asks, take_in
 from intersession_events.stores.database import Cursor, Failures, attempt
-from intersession_events.stores.folding import Fold, Layout, Page, layout_of, lost
+from intersession_events.stores.folding.fold import Fold, Layout, Page, layout_of, lost
 
 _LOGGER: Final = logging.getLogger("intersession.store")
 

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, closing
 
-from intersession_events.log import Recorded
+from intersession_events.log.recorded import Recorded
 from intersession_events.stores.database import COLUMNS, Cursor, Row
-from intersession_events.stores.folding import Fold, page_of
-from intersession_events.stores.library import Frontier
+from intersession_events.stores.folding.fold import Fold, page_of
+from intersession_events.stores.library.frontier import Frontier
 from intersession_events.stores.portable.inline_views import PAGE, InlineViews
-from intersession_events.stores.portable.reading import EventReader
+from intersession_events.stores.portable.reading.events import EventReader
 from intersession_events.stores.portable.writer import PAGE_TIMEOUT_S, Writer
 
 

@@ -11,26 +11,23 @@ from types import TracebackType
 from typing import Self
 
 from intersession_events.errors import StoreUnavailable
-from intersession_events.log import (
+from intersession_events.log.log import InFlight, Kinds, Moment, OnCommitted
+from intersession_events.log.recorded import (
     Committed,
     Gathered,
-    InFlight,
-    InlineView,
-    Kinds,
-    Moment,
-    OnCommitted,
     OnOutcome,
-    Question,
     Reads,
     SetAside,
     StreamAppend,
     Unavailable,
 )
-from intersession_events.log import Row as AnyRow
+from intersession_events.log.sql import Question
+from intersession_events.log.sql import Row as AnyRow
+from intersession_events.log.views import InlineView
 from intersession_events.machine import monotonic_s, wall_clock_ms
-from intersession_events.stores.folding import is_carried
+from intersession_events.stores.folding.carrying import is_carried
 from intersession_events.stores.later import tell
-from intersession_events.stores.library import Frontier
+from intersession_events.stores.library.frontier import Frontier
 from intersession_events.stores.portable.appends import NotTaken
 from intersession_events.stores.portable.application import LogApplication
 from intersession_events.stores.portable.committing import Committing
@@ -38,11 +35,12 @@ from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.portable.inline_views import InlineViews, Query, ViewTables
 from intersession_events.stores.portable.keeping import Keeping
 from intersession_events.stores.portable.read_views import ReadViews
-from intersession_events.stores.portable.reading import Follows, ReadableLog
+from intersession_events.stores.portable.reading.log import ReadableLog
+from intersession_events.stores.portable.reading.recorder import Follows
 from intersession_events.stores.portable.recent import LogClock
 from intersession_events.stores.portable.writer import PAGE_TIMEOUT_S, Opened, Writer
 from intersession_events.stores.refusals import OnRefused
-from intersession_events.stores.snapshots import StreamStates
+from intersession_events.stores.snapshots.states import StreamStates
 
 
 class PortableLog(ReadableLog):

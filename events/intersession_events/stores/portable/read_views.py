@@ -7,11 +7,16 @@ from itertools import compress
 from operator import not_
 from typing import Final
 
-from intersession_events.log import InlineView, Moment, Question, Row, SetAside
+from intersession_events.log.log import Moment
+from intersession_events.log.recorded import SetAside
+from intersession_events.log.sql import Question, Row
+from intersession_events.log.views import InlineView
 from intersession_events.stores.database import typed
-from intersession_events.stores.folding import ViewsBeside, layout_of, words_of
+from intersession_events.stores.folding.beside import ViewsBeside, words_of
+from intersession_events.stores.folding.fold import layout_of
 from intersession_events.stores.portable.inline_views import ViewTables
-from intersession_events.stores.portable.reading import EVENTS, EventReader, ReadsLog
+from intersession_events.stores.portable.reading.events import EventReader
+from intersession_events.stores.portable.reading.recorder import EVENTS, ReadsLog
 
 _LOGGER: Final = logging.getLogger("intersession.store")
 

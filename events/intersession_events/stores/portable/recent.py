@@ -7,7 +7,9 @@ from typing import Final, NamedTuple
 
 from intersession_events.errors import CorruptEvent, LogRewound
 from intersession_events.facts import ClockStepped, topics_of
-from intersession_events.log import Draft, Question, Row, hash_in, opened
+from intersession_events.log.recorded import Draft
+from intersession_events.log.row_state import hash_in, opened
+from intersession_events.log.sql import Question, Row
 from intersession_events.stores.database import Cursor
 
 KNOWN: Final = 20_000

@@ -19,25 +19,20 @@ from intersession_events.facts import (
     TurnRequested,
     kinds_of,
 )
-from intersession_events.log import (
-    Coming,
-    Committed,
-    InFlight,
-    OnOutcome,
-    Recorded,
-    StreamAppend,
-    Unavailable,
-)
+from intersession_events.log.log import InFlight
+from intersession_events.log.recorded import Committed, OnOutcome, Recorded, StreamAppend, Unavailable
+from intersession_events.log.views import Coming
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.later import tell
-from intersession_events.stores.library import ChainedMapper, Frontier, Pending
+from intersession_events.stores.library.frontier import Frontier
+from intersession_events.stores.library.mapper import ChainedMapper, Pending
 from intersession_events.stores.portable.appends import Append, Heads, NotTaken, Part, Sealing
 from intersession_events.stores.portable.application import LogApplication
 from intersession_events.stores.portable.blocking import Transact, Waiting
 from intersession_events.stores.portable.committing import Committing
 from intersession_events.stores.portable.group_commit import Work
 from intersession_events.stores.portable.inline_views import Answers
-from intersession_events.stores.portable.reading import EventReader
+from intersession_events.stores.portable.reading.events import EventReader
 from intersession_events.stores.portable.recent import End, KnownIds, LogClock, Recent
 
 T = TypeVar("T")

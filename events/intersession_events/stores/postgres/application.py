@@ -9,13 +9,13 @@ from eventsourcing.postgres import PostgresAggregateRecorder, PostgresDatastore,
 from eventsourcing.utils import Environment, EnvType, get_topic
 
 from intersession_events.errors import NoSuchStore
-from intersession_events.log import Row
+from intersession_events.log.sql import Row
 from intersession_events.stores.database import Cursor
-from intersession_events.stores.portable import NAME, PREFIX, LogApplication
+from intersession_events.stores.portable.application import NAME, PREFIX, LogApplication
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.connections import URL, LogDatastore
 from intersession_events.stores.postgres.recorder import GroupCommitRecorder, ReadingRecorder
-from intersession_events.stores.snapshots import TABLE, KeepsSnapshots
+from intersession_events.stores.snapshots.recorder import TABLE, KeepsSnapshots
 
 
 class SnapshotRecorder(KeepsSnapshots, PostgresAggregateRecorder):

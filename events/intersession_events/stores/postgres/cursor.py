@@ -13,18 +13,10 @@ from psycopg.errors import Diagnostic
 from psycopg.rows import TupleRow, tuple_row
 
 from intersession_events.errors import StoreUnavailable, WriterSuperseded
-from intersession_events.log import Question, Row, SqlValue
+from intersession_events.log.sql import Question, Row, SqlValue
 from intersession_events.stores.postgres.dialect import translated
-from intersession_events.stores.postgres.wire import (
-    BYTES,
-    NUMBER,
-    NUMBERS,
-    TEXTS,
-    TRUTH,
-    Answer,
-    Pipeline,
-    forget,
-)
+from intersession_events.stores.postgres.wire.pipeline import Answer, Pipeline, forget
+from intersession_events.stores.postgres.wire.values import BYTES, NUMBER, NUMBERS, TEXTS, TRUTH
 
 OTHER_EPOCH: Final = "IS001"
 OTHER_PLACE: Final = "IS002"

@@ -7,9 +7,9 @@ import psycopg
 from psycopg import sql
 
 from intersession_events.errors import LogError, MigrationFailed, NotALog
-from intersession_events.log import FORMAT
+from intersession_events.log.tables import FORMAT
 from intersession_events.stores.database import Row
-from intersession_events.stores.portable import Moved
+from intersession_events.stores.portable.filling import Moved
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.connections import settle
 from intersession_events.stores.postgres.cursor import PgCursor

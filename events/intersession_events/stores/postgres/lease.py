@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 import psycopg
 
 from intersession_events.errors import LogError, StoreLocked
-from intersession_events.log import Question, Row
-from intersession_events.stores.portable import Holder
+from intersession_events.log.sql import Question, Row
+from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.postgres.connections import LogDatastore
 from intersession_events.stores.postgres.cursor import PgCursor
 

@@ -6,12 +6,17 @@ from contextlib import closing, contextmanager
 from typing import Final
 
 from intersession_events.errors import NoSuchStore
-from intersession_events.log import InlineView, Moment, Question, Row, SqlValue
+from intersession_events.log.log import Moment
+from intersession_events.log.sql import Question, Row, SqlValue
+from intersession_events.log.views import InlineView
 from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
 from intersession_events.stores.database import Cursor, typed
-from intersession_events.stores.folding import layout_of, temporary
-from intersession_events.stores.library import Frontier
-from intersession_events.stores.portable import EventReader, Holder, PortableLog, Query, ViewTables
+from intersession_events.stores.folding.fold import layout_of, temporary
+from intersession_events.stores.library.frontier import Frontier
+from intersession_events.stores.portable.identity import Holder
+from intersession_events.stores.portable.inline_views import Query, ViewTables
+from intersession_events.stores.portable.log import PortableLog
+from intersession_events.stores.portable.reading.events import EventReader
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.application import PostgresApplication, settings_of
 from intersession_events.stores.postgres.lease import holder_in

@@ -12,17 +12,12 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from intersession_events.errors import LogError, NoSuchStore, NotALog, StoreUnavailable
-from intersession_events.log import Lineage, Question
+from intersession_events.log.lineage import Lineage
+from intersession_events.log.sql import Question
 from intersession_events.stores.database import Cursor, typed
-from intersession_events.stores.portable import (
-    LAST_EVENTS,
-    Holder,
-    Identity,
-    Opened,
-    check_format,
-    identity_of,
-    recent_of,
-)
+from intersession_events.stores.portable.identity import Holder, Identity, check_format, identity_of
+from intersession_events.stores.portable.recent import LAST_EVENTS, recent_of
+from intersession_events.stores.portable.writer import Opened
 from intersession_events.stores.postgres.address import Address, address_of
 from intersession_events.stores.postgres.application import WriterApplication
 from intersession_events.stores.postgres.connections import settle, settling

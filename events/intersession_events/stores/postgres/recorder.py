@@ -16,16 +16,17 @@ from eventsourcing.postgres import PostgresApplicationRecorder, PostgresDatastor
 from psycopg_pool import PoolTimeout
 
 from intersession_events.errors import NotStorable, StoreUnavailable, WriterSuperseded
-from intersession_events.log import Question, Row, SqlValue
+from intersession_events.log.sql import Question, Row, SqlValue
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.database import Row as EventRow
-from intersession_events.stores.portable import Committing, ReadsLog
+from intersession_events.stores.portable.committing import Committing
+from intersession_events.stores.portable.reading.recorder import ReadsLog
 from intersession_events.stores.postgres.connections import LogDatastore
 from intersession_events.stores.postgres.cursor import PgCursor
 from intersession_events.stores.postgres.failures import PostgresFailures
 from intersession_events.stores.postgres.follower import Follower
 from intersession_events.stores.postgres.tables import create
-from intersession_events.stores.postgres.wire import byte_strings, number, numbers, texts, truth
+from intersession_events.stores.postgres.wire.values import byte_strings, number, numbers, texts, truth
 
 EVENTS: Final = "stored_events"
 

@@ -6,7 +6,8 @@ from typing import Final
 
 from psycopg import sql
 
-from intersession_events.log import FORMAT, Question, Row, Together
+from intersession_events.log.sql import Question, Row, Together
+from intersession_events.log.tables import FORMAT
 from intersession_events.stores.postgres.cursor import OTHER_EPOCH, OTHER_PLACE, PgCursor
 from intersession_events.stores.postgres.dialect import FUNCTIONS
 from intersession_events.stores.postgres.views import MARK, MARKS, TABLES, asking, there

@@ -11,7 +11,7 @@ from uuid import UUID
 from eventsourcing.persistence import AggregateRecorder, StoredEvent
 
 from intersession_events.errors import CorruptEvent, LogError, StoreUnavailable
-from intersession_events.log import Row
+from intersession_events.log.sql import Row
 from intersession_events.stores.database import Cursor, Failures, of_stream, typed
 
 TABLE: Final = "stored_snapshots"

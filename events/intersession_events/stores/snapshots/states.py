@@ -15,7 +15,8 @@ from eventsourcing.domain import DomainEventProtocol
 from eventsourcing.persistence import EventStore, StoredEvent
 
 from intersession_events.errors import CorruptEvent, LogError
-from intersession_events.log import EVERY, LARGEST_STATE, Folded, Folding, Recorded, Snapshot
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.states import EVERY, LARGEST_STATE, Folded, Folding, Snapshot
 from intersession_events.stores.snapshots.recorder import KeepsSnapshots
 
 _LOGGER: Final = logging.getLogger("intersession.store")

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from intersession_events.machine import on_disk
-from intersession_events.stores.file import inode_of, keep_open
+from intersession_events.stores.file.held import keep_open
+from intersession_events.stores.file.presence import inode_of
 from intersession_events.stores.sqlite.connections import connect_to_read
 
 _HEADER: Final = 32

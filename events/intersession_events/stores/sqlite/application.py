@@ -8,8 +8,8 @@ from eventsourcing.persistence import ApplicationRecorder
 from eventsourcing.utils import Environment, EnvType, get_topic
 
 from intersession_events.errors import NoSuchStore, StoreUnavailable
-from intersession_events.stores.file import check_one_name
-from intersession_events.stores.portable import NAME, PREFIX, LogApplication
+from intersession_events.stores.file.names import check_one_name
+from intersession_events.stores.portable.application import NAME, PREFIX, LogApplication
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.ahead import damage_of, told
 from intersession_events.stores.sqlite.connections import LogDatastore, LogFactory, database_uri

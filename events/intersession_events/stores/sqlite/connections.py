@@ -24,7 +24,7 @@ from eventsourcing.utils import Environment, EnvType
 from intersession_events.errors import StoreUnavailable
 from intersession_events.machine import on_disk
 from intersession_events.stores.database import MEMORY, Cursor
-from intersession_events.stores.folding import PlainSql
+from intersession_events.stores.folding.fold import PlainSql
 from intersession_events.stores.sqlite.snapshots import SnapshotRecorder
 
 FULL: Final = 2

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from intersession_events.errors import LogError, MigrationFailed
-from intersession_events.log import FORMAT
+from intersession_events.log.tables import FORMAT
 from intersession_events.machine import sync
 from intersession_events.stores.database import Row
-from intersession_events.stores.portable import Moved
+from intersession_events.stores.portable.filling import Moved
 from intersession_events.stores.sqlite.connections import PAGE_BYTES
 from intersession_events.stores.sqlite.identity import create
 from intersession_events.stores.sqlite.log import SqliteLog

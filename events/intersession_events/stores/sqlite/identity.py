@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Final
 
 from intersession_events.errors import AlteredLog, NotALog, StoreUnavailable, WriterSuperseded
-from intersession_events.log import (
+from intersession_events.log.sql import Row, SqlValue
+from intersession_events.log.tables import (
     APPLICATION_ID,
     FORMAT,
     LOG_TABLES,
     MADE_ANEW,
-    Row,
-    SqlValue,
     missing_tables,
     place_problems,
     schema_problems,
@@ -25,9 +24,10 @@ from intersession_events.log import (
 )
 from intersession_events.machine import on_disk, refused
 from intersession_events.stores.database import Cursor
-from intersession_events.stores.file import inode_of, keep_open
-from intersession_events.stores.folding import PlainSql
-from intersession_events.stores.portable import Identity, check_format, identity_of
+from intersession_events.stores.file.held import keep_open
+from intersession_events.stores.file.presence import inode_of
+from intersession_events.stores.folding.fold import PlainSql
+from intersession_events.stores.portable.identity import Identity, check_format, identity_of
 from intersession_events.stores.sqlite.ahead import Frames, Index
 from intersession_events.stores.sqlite.connections import connect_to_read, database_uri, raw_of
 from intersession_events.stores.sqlite.failures import log_error

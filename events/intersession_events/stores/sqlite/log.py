@@ -7,11 +7,15 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from intersession_events.errors import CorruptEvent
-from intersession_events.log import InlineView, damage, place_problems, schema_problems
+from intersession_events.log.tables import damage, place_problems, schema_problems
+from intersession_events.log.views import InlineView
 from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
 from intersession_events.stores.database import MEMORY
-from intersession_events.stores.library import Frontier
-from intersession_events.stores.portable import EventReader, Holder, PortableLog, Query
+from intersession_events.stores.library.frontier import Frontier
+from intersession_events.stores.portable.identity import Holder
+from intersession_events.stores.portable.inline_views import Query
+from intersession_events.stores.portable.log import PortableLog
+from intersession_events.stores.portable.reading.events import EventReader
 from intersession_events.stores.sqlite.ahead import damage_of, told
 from intersession_events.stores.sqlite.application import SessionLog, SqliteApplication
 from intersession_events.stores.sqlite.failures import typed

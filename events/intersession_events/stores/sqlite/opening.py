@@ -6,10 +6,14 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 from intersession_events.errors import StoreUnavailable
-from intersession_events.log import Lineage
+from intersession_events.log.lineage import Lineage
 from intersession_events.stores.database import MEMORY, Cursor
-from intersession_events.stores.file import HeldFile, Presence, check_one_name
-from intersession_events.stores.portable import LAST_EVENTS, Holder, Identity, Opened, Recent, recent_of
+from intersession_events.stores.file.held import HeldFile
+from intersession_events.stores.file.names import check_one_name
+from intersession_events.stores.file.presence import Presence
+from intersession_events.stores.portable.identity import Holder, Identity
+from intersession_events.stores.portable.recent import LAST_EVENTS, Recent, recent_of
+from intersession_events.stores.portable.writer import Opened
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.ahead import damage_of
 from intersession_events.stores.sqlite.application import WriterApplication, writer_settings

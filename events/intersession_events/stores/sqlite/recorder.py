@@ -12,10 +12,11 @@ from typing import cast
 from eventsourcing.persistence import StoredEvent
 from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteCursor, SQLiteDatastore
 
-from intersession_events.log import Row, SqlValue
+from intersession_events.log.sql import Row, SqlValue
 from intersession_events.stores.database import Cursor
-from intersession_events.stores.file import Presence
-from intersession_events.stores.portable import Committing, ReadsLog
+from intersession_events.stores.file.presence import Presence
+from intersession_events.stores.portable.committing import Committing
+from intersession_events.stores.portable.reading.recorder import ReadsLog
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.connections import LogDatastore
 from intersession_events.stores.sqlite.failures import FAILURES

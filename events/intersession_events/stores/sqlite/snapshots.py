@@ -9,9 +9,10 @@ from typing import cast
 from eventsourcing.persistence import StoredEvent
 from eventsourcing.sqlite import SQLiteAggregateRecorder, SQLiteCursor, SQLiteDatastore
 
-from intersession_events.log import Row, unreadable_tables
+from intersession_events.log.sql import Row
+from intersession_events.log.tables import unreadable_tables
 from intersession_events.stores.database import Cursor
-from intersession_events.stores.snapshots import TABLE, KeepsSnapshots
+from intersession_events.stores.snapshots.recorder import TABLE, KeepsSnapshots
 from intersession_events.stores.sqlite.failures import FAILURES
 
 

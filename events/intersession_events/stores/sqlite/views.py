@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import chain
 
-from intersession_events.log import Row, Sql, Together, missing_tables, unreadable_tables, view_marked_by
+from intersession_events.log.sql import Row, Sql, Together
+from intersession_events.log.tables import missing_tables, unreadable_tables, view_marked_by
 from intersession_events.stores.database import Cursor, Failures
-from intersession_events.stores.folding import MADE, Fold, Layout, PlainSql, made_of, schema_of
+from intersession_events.stores.folding.fold import MADE, Fold, Layout, PlainSql, made_of, schema_of
 from intersession_events.stores.sqlite.connections import raw_of
 from intersession_events.stores.sqlite.failures import FAILURES
 

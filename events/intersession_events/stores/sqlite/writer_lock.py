@@ -13,7 +13,7 @@ import msgspec
 
 from intersession_events.errors import StoreLocked, StoreUnavailable
 from intersession_events.machine import on_disk, refused
-from intersession_events.stores.portable import Holder
+from intersession_events.stores.portable.identity import Holder
 
 _TRIES: Final = 25
 _PAUSE_S: Final = 0.02

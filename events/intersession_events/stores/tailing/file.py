@@ -11,10 +11,14 @@ from eventsourcing.persistence import PersistenceError, Tracking
 from eventsourcing.sqlite import SQLiteCursor, SQLiteTrackingRecorder
 
 from intersession_events.errors import StoreUnavailable
-from intersession_events.log import InlineView, Log, PickingView, Recorded, Row, SqlValue, take_in
-from intersession_events.stores.folding import PlainSql, layout_of, made_in, schema_of
-from intersession_events.stores.portable import NAME
-from intersession_events.stores.sqlite import MEMORY, LogDatastore
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.sql import Row, SqlValue
+from intersession_events.log.views import InlineView, PickingView, take_in
+from intersession_events.stores.database import MEMORY
+from intersession_events.stores.folding.fold import PlainSql, layout_of, made_in, schema_of
+from intersession_events.stores.portable.application import NAME
+from intersession_events.stores.sqlite.connections import LogDatastore
 from intersession_events.stores.tailing.view import KeptView, place_of
 
 _OF: Final = (

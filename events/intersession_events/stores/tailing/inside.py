@@ -6,10 +6,13 @@ from contextlib import AbstractContextManager
 from typing import Final, Protocol, runtime_checkable
 
 from intersession_events.errors import StoreUnavailable
-from intersession_events.log import InlineView, PickingView, Question, Recorded, Row, SqlValue
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.sql import Question, Row, SqlValue
+from intersession_events.log.views import InlineView, PickingView
 from intersession_events.stores.database import Cursor
-from intersession_events.stores.folding import Page, layout_of
-from intersession_events.stores.portable import Holder, InlineViews, ViewTables
+from intersession_events.stores.folding.fold import Page, layout_of
+from intersession_events.stores.portable.identity import Holder
+from intersession_events.stores.portable.inline_views import InlineViews, ViewTables
 from intersession_events.stores.tailing.view import KeptView
 
 _PATIENCE_S: Final = 2.0

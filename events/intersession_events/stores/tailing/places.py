@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Final
 
 from intersession_events.errors import StoreUnavailable
-from intersession_events.log import InlineView, Log
-from intersession_events.stores.sqlite import MEMORY
+from intersession_events.log.log import Log
+from intersession_events.log.views import InlineView
+from intersession_events.stores.database import MEMORY
 from intersession_events.stores.tailing.file import ViewFile
 from intersession_events.stores.tailing.inside import KeepsViews, ViewInside
 from intersession_events.stores.tailing.view import KeptView, place_of

@@ -11,8 +11,9 @@ from eventsourcing.persistence import ApplicationRecorder, Mapper, Notification,
 from eventsourcing.utils import EnvType
 
 from intersession_events.errors import LogError
-from intersession_events.log import Log, Recorded
-from intersession_events.stores.portable import NAME
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
+from intersession_events.stores.portable.application import NAME
 
 PAGE: Final = 500
 """Events that are taken in together, at most."""

@@ -12,8 +12,8 @@ from eventsourcing.persistence import PersistenceError, Tracking
 from eventsourcing.projection import BaseProjectionRunner, Projection
 
 from intersession_events.errors import LogError
-from intersession_events.log import Log
-from intersession_events.stores.portable import NAME
+from intersession_events.log.log import Log
+from intersession_events.stores.portable.application import NAME
 from intersession_events.stores.tailing.subscription import CommitSubscription, Page, application_of
 from intersession_events.stores.tailing.view import TailedView
 

@@ -9,8 +9,9 @@ from typing import Final
 
 from eventsourcing.persistence import Tracking, TrackingRecorder, WaitInterruptedError
 
-from intersession_events.log import Recorded, Row, SqlValue
-from intersession_events.stores.sqlite import MEMORY
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.sql import Row, SqlValue
+from intersession_events.stores.database import MEMORY
 
 _LOOK_S: Final = 0.1
 

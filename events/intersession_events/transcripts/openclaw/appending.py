@@ -5,14 +5,11 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from intersession_events import facts
-from intersession_events.log import Draft, HostLog, Log, Recorded, StreamAppend
+from intersession_events.log.log import HostLog, Log
+from intersession_events.log.recorded import Draft, Recorded, StreamAppend
 from intersession_events.transcripts.openclaw.plan import ImportPlan
-from intersession_events.transcripts.openclaw.reconstruction import (
-    Planned,
-    archived_step,
-    planned_id,
-    reset_step,
-)
+from intersession_events.transcripts.openclaw.reconstruction.drafts import Planned, planned_id
+from intersession_events.transcripts.openclaw.reconstruction.session_events import archived_step, reset_step
 
 BATCH: Final = 256
 _FLOWS: Final = ("exchange:", "spawn:")

@@ -30,11 +30,12 @@ import msgspec
 from intersession_events import ids
 from intersession_events.errors import AppendConflict, ImportFailed
 from intersession_events.facts import ImportReported, LineImported, MessageRecorded
-from intersession_events.log import Draft, HostLog, StreamAppend
+from intersession_events.log.log import HostLog
+from intersession_events.log.recorded import Draft, StreamAppend
 from intersession_events.transcripts.openclaw import appending
 from intersession_events.transcripts.openclaw.plan import ImportPlan, plan_survey
-from intersession_events.transcripts.openclaw.reading import read_state
-from intersession_events.transcripts.openclaw.reconstruction import Survey, survey
+from intersession_events.transcripts.openclaw.reading.files import read_state
+from intersession_events.transcripts.openclaw.reconstruction.sessions import Survey, survey
 from intersession_events.transcripts.openclaw.report import ImportReport, Note
 
 OnTaken = Literal["beside", "refuse"]

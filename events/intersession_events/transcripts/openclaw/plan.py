@@ -9,31 +9,30 @@ from typing import Final
 import msgspec
 
 from intersession_events import ids
-from intersession_events.transcripts.openclaw.reading import Line, kept_aside, mentioned
-from intersession_events.transcripts.openclaw.reconstruction import (
+from intersession_events.transcripts.openclaw.reading.keys import kept_aside, mentioned
+from intersession_events.transcripts.openclaw.reading.lines import Line
+from intersession_events.transcripts.openclaw.reconstruction.drafts import Links, Planned
+from intersession_events.transcripts.openclaw.reconstruction.exchange_events import (
     Chain,
-    Found,
-    FoundSpawns,
-    Lineage,
-    Links,
-    Planned,
-    Session,
-    Spawn,
-    Stepped,
-    Survey,
     World,
     exchange_facts,
+)
+from intersession_events.transcripts.openclaw.reconstruction.exchanges import (
+    Found,
+    Stepped,
     find_exchanges,
-    find_spawns,
     inter_session,
-    is_cleaned_up,
-    mirrors_of,
+)
+from intersession_events.transcripts.openclaw.reconstruction.session_events import (
+    Lineage,
     planned_lines,
     route_of,
     session_facts,
-    spawn_facts,
-    steps_of,
 )
+from intersession_events.transcripts.openclaw.reconstruction.sessions import Session, Survey
+from intersession_events.transcripts.openclaw.reconstruction.spawn_events import is_cleaned_up, spawn_facts
+from intersession_events.transcripts.openclaw.reconstruction.spawns import FoundSpawns, Spawn, find_spawns
+from intersession_events.transcripts.openclaw.reconstruction.steps import mirrors_of, steps_of
 from intersession_events.transcripts.openclaw.report import ImportReport, Note, Renamed, Unattributed, folded
 
 _TAKEN: Final = "the log has another session of this key: kept beside it, not mixed into it"

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from intersession_events.errors import ImportFailed
 from intersession_events.facts import LineImported, MessageRecorded, SessionImported, SessionOpened, registry
-from intersession_events.stores import open_log
-from intersession_events.transcripts.openclaw import import_openclaw, read_state
+from intersession_events.stores.opened import open_log
+from intersession_events.transcripts.openclaw.importing import import_openclaw
+from intersession_events.transcripts.openclaw.reading.files import read_state
 from intersession_events.transcripts.openclaw.report import Skipped
 from support.openclaw.samples import all_events, header, message, planned, said, session_of, write_state
 

@@ -22,9 +22,12 @@ from intersession_events.facts import (
     SpawnAccepted,
     SpawnClosed,
 )
-from intersession_events.log import ANY_VERSION, Draft, StreamAppend, parts_in
-from intersession_events.stores import PortableLog, open_log
-from intersession_events.transcripts.openclaw import ImportReport, appending, import_openclaw
+from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend, parts_in
+from intersession_events.stores.opened import open_log
+from intersession_events.stores.portable.log import PortableLog
+from intersession_events.transcripts.openclaw import appending
+from intersession_events.transcripts.openclaw.importing import import_openclaw
+from intersession_events.transcripts.openclaw.report import ImportReport
 from support.every_day import every_day
 from support.openclaw.samples import DESK, HOME, HOUSEHOLD, header, message, said, write_state
 

@@ -21,9 +21,11 @@ from intersession_events.facts import (
     SessionOpened,
     SessionReset,
 )
-from intersession_events.log import ANY_VERSION, Draft, StreamAppend
-from intersession_events.stores import PortableLog, open_log
-from intersession_events.transcripts.openclaw import ImportReport, import_openclaw
+from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
+from intersession_events.stores.opened import open_log
+from intersession_events.stores.portable.log import PortableLog
+from intersession_events.transcripts.openclaw.importing import import_openclaw
+from intersession_events.transcripts.openclaw.report import ImportReport
 from support.openclaw.samples import (
     HOME,
     HOUSEHOLD,

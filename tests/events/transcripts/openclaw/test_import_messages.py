@@ -20,8 +20,8 @@ from intersession_events.facts import (
     registry,
     text_of,
 )
-from intersession_events.transcripts.openclaw import strip_stamp
 from intersession_events.transcripts.openclaw.reading.message import same, to_message
+from intersession_events.transcripts.openclaw.reading.stamp import strip_stamp
 from support.openclaw.samples import (
     DESK,
     HOUSEHOLD,

@@ -14,8 +14,8 @@ from intersession_events.facts import (
     SessionReset,
     text_of,
 )
-from intersession_events.keys import SessionKey
-from intersession_events.transcripts.openclaw import read_state
+from intersession_events.keys.key import SessionKey
+from intersession_events.transcripts.openclaw.reading.files import read_state
 from support.openclaw.samples import (
     DESK,
     HOME,

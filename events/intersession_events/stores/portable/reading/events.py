@@ -9,25 +9,17 @@ from typing import Final
 from eventsourcing.persistence import StoredEvent
 
 from intersession_events.errors import CorruptEvent, UnknownTopic
-from intersession_events.log import (
-    FIRST,
-    Gathered,
-    Gathers,
-    Lineage,
-    Question,
-    Reads,
-    Recorded,
-    StreamEnd,
-    StreamPart,
-    Together,
-    among,
-    filled,
-    of_id,
-)
+from intersession_events.log.envelope import FIRST
+from intersession_events.log.lineage import Lineage
+from intersession_events.log.log import Gathers
+from intersession_events.log.recorded import Gathered, Reads, Recorded, StreamEnd, StreamPart
+from intersession_events.log.row_state import of_id
+from intersession_events.log.sql import Question, Together, among, filled
 from intersession_events.stores.database import COLUMNS, Row, notification_of, of_stream, typed
-from intersession_events.stores.library import ChainedMapper, Frontier
+from intersession_events.stores.library.frontier import Frontier
+from intersession_events.stores.library.mapper import ChainedMapper
 from intersession_events.stores.portable.reading.recorder import ReadsLog
-from intersession_events.stores.snapshots import SNAPSHOTS, TABLE
+from intersession_events.stores.snapshots.recorder import SNAPSHOTS, TABLE
 
 PAGE: Final = 1000
 """Rows fetched at a time; no reader holds a snapshot longer than a page takes."""

@@ -7,11 +7,12 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from intersession_events.errors import ForkedStoreError, StoreUnavailable
 from intersession_events.facts import ForkedFrom
-from intersession_events.log import Gathers, Lineage, OnLoaded
+from intersession_events.log.lineage import Lineage
+from intersession_events.log.log import Gathers, OnLoaded
 from intersession_events.stores.later import Loader
 from intersession_events.stores.portable.reading.events import EventReader
 from intersession_events.stores.portable.reading.recorder import ReadsLog
-from intersession_events.stores.snapshots import StreamStates
+from intersession_events.stores.snapshots.states import StreamStates
 
 _Taken = ParamSpec("_Taken")
 _Read = TypeVar("_Read")

@@ -13,10 +13,11 @@ from uuid import UUID
 from eventsourcing.persistence import ApplicationRecorder, Notification, StoredEvent, Subscription
 
 from intersession_events.errors import StoreUnavailable
-from intersession_events.log import Question, SqlValue
-from intersession_events.log import Row as AnyRow
+from intersession_events.log.sql import Question, SqlValue
+from intersession_events.log.sql import Row as AnyRow
 from intersession_events.stores.database import COLUMNS, Failures, StoredRow, of_stream, typed
-from intersession_events.stores.library import Frontier, LogSubscription
+from intersession_events.stores.library.frontier import Frontier
+from intersession_events.stores.library.subscription import LogSubscription
 
 _ALL: Final = 2**63 - 1
 EVENTS: Final = "stored_events"

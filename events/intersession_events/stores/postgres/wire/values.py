@@ -11,7 +11,7 @@ from psycopg.pq import Format
 from psycopg.types.numeric import NumericBinaryLoader
 from psycopg.types.string import StrDumperUnknown
 
-from intersession_events.log import ID_TEXT, IdText
+from intersession_events.log.sql import ID_TEXT, IdText
 
 
 class _IdTextDumper(Dumper):

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from intersession_events import ids
 from intersession_events.facts import Event, topic_of
-from intersession_events.log import Draft
-from intersession_events.transcripts.openclaw.reading import Line
+from intersession_events.log.recorded import Draft
+from intersession_events.transcripts.openclaw.reading.lines import Line
 
 
 class Place(NamedTuple):

@@ -7,15 +7,10 @@ from typing import Final, NamedTuple
 
 from intersession_events.facts import text_of
 from intersession_events.plain_json import JsonList
-from intersession_events.transcripts.openclaw.reading import (
-    RunRecord,
-    Transcript,
-    a_count,
-    a_list,
-    a_text,
-    at,
-    strip_stamp,
-)
+from intersession_events.transcripts.openclaw.reading.foreign_json import a_count, a_list, a_text, at
+from intersession_events.transcripts.openclaw.reading.lines import Transcript
+from intersession_events.transcripts.openclaw.reading.stamp import strip_stamp
+from intersession_events.transcripts.openclaw.reading.state import RunRecord
 from intersession_events.transcripts.openclaw.reconstruction.steps import (
     WHITE_SPACE,
     Call,

@@ -7,7 +7,8 @@ import msgspec
 
 from intersession_events import facts, ids
 from intersession_events.plain_json import JsonObject
-from intersession_events.transcripts.openclaw.reading import Line, a_text, evidence_of
+from intersession_events.transcripts.openclaw.reading.foreign_json import a_text
+from intersession_events.transcripts.openclaw.reading.lines import Line, evidence_of
 from intersession_events.transcripts.openclaw.reconstruction.drafts import (
     Links,
     Place,

@@ -15,7 +15,8 @@ from typing import Final
 
 import msgspec
 
-from intersession_events.transcripts.openclaw.reading import Line, a_text
+from intersession_events.transcripts.openclaw.reading.foreign_json import a_text
+from intersession_events.transcripts.openclaw.reading.lines import Line
 from intersession_events.transcripts.openclaw.reconstruction.steps import WHITE_SPACE, Call, Step, plain
 from intersession_events.transcripts.openclaw.report import Refused, Unattributed
 

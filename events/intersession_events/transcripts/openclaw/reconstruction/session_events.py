@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
 from intersession_events import facts, ids
-from intersession_events.transcripts.openclaw.reading import Entry, Line, a_count, a_text, at
+from intersession_events.transcripts.openclaw.reading.foreign_json import a_count, a_text, at
+from intersession_events.transcripts.openclaw.reading.lines import Line
+from intersession_events.transcripts.openclaw.reading.state import Entry
 from intersession_events.transcripts.openclaw.reconstruction.drafts import Links, Place, Planned, StreamPlan
 from intersession_events.transcripts.openclaw.reconstruction.sessions import Generation, Session
 

@@ -9,8 +9,11 @@ from typing import Final
 
 import msgspec
 
-from intersession_events.keys import SessionKey
-from intersession_events.transcripts.openclaw import reading
+from intersession_events.keys.key import SessionKey
+from intersession_events.transcripts.openclaw.reading import files as reading_files
+from intersession_events.transcripts.openclaw.reading import foreign_json, keys
+from intersession_events.transcripts.openclaw.reading import lines as reading_lines
+from intersession_events.transcripts.openclaw.reading import state as reading_state
 from intersession_events.transcripts.openclaw.reconstruction.evidence import (
     Found,
     Words,
@@ -38,9 +41,9 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     stem: str
     start: int
-    lines: tuple[reading.Line, ...] = ()
-    entries: tuple[reading.Entry, ...] = ()
-    closing: reading.Closing | None = None
+    lines: tuple[reading_lines.Line, ...] = ()
+    entries: tuple[reading_state.Entry, ...] = ()
+    closing: reading_state.Closing | None = None
     closed_ms: int | None = None
     reset_ms: int | None = None
 
@@ -63,20 +66,20 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
     key: SessionKey
     original: str | None
-    entry: reading.Entry | None
+    entry: reading_state.Entry | None
     generations: tuple[Generation, ...]
-    exported: reading.Exported | None = None
+    exported: reading_state.Exported | None = None
 
     @property
     def spawned_by(self) -> str | None:
         """Who spawned it, as its entry or an export of ours says, in whatever spelling."""
-        told = reading.a_text(self.entry.values.get("spawnedBy")) if self.entry is not None else None
+        told = foreign_json.a_text(self.entry.values.get("spawnedBy")) if self.entry is not None else None
         return told or (self.exported.spawned_by if self.exported is not None else None)
 
     @property
     def spawn_depth(self) -> int | None:
         """How many spawns are above it, if its entry or an export of ours says so."""
-        told = reading.a_count(self.entry.values.get("spawnDepth")) if self.entry is not None else None
+        told = foreign_json.a_count(self.entry.values.get("spawnDepth")) if self.entry is not None else None
         return self.exported.spawn_depth if told is None and self.exported is not None else told
 
     @property
@@ -88,26 +91,26 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 class Survey(msgspec.Struct, frozen=True, kw_only=True):
     """A state, read and sorted by session."""
 
-    state: reading.OpenClawState
+    state: reading_state.OpenClawState
     sessions: tuple[Session, ...]
     renamed: tuple[Renamed, ...]
     skipped: tuple[Skipped, ...]
     notes: tuple[Note, ...]
 
 
-def survey(state: reading.OpenClawState) -> Survey:
+def survey(state: reading_state.OpenClawState) -> Survey:
     """Sort all of a state by session. Total: whatever has no place gets a named key and a line in the report."""
     return _Surveyor(state).survey()
 
 
 class _Surveyor:
-    def __init__(self, state: reading.OpenClawState) -> None:
+    def __init__(self, state: reading_state.OpenClawState) -> None:
         self._state = state
-        self._transcripts = [reading.read_transcript(file) for file in state.files]
-        self._by_place: dict[Place, list[reading.Transcript]] = defaultdict(list)
+        self._transcripts = [reading_lines.read_transcript(file) for file in state.files]
+        self._by_place: dict[Place, list[reading_lines.Transcript]] = defaultdict(list)
         for transcript in self._transcripts:
             self._by_place[transcript.file.agent, transcript.file.stem].append(transcript)
-        self._entries: dict[SessionKey, list[tuple[Place, reading.Entry]]] = defaultdict(list)
+        self._entries: dict[SessionKey, list[tuple[Place, reading_state.Entry]]] = defaultdict(list)
         self._places: dict[SessionKey, list[Place]] = defaultdict(list)
         self._owner: dict[Place, SessionKey] = {}
         self._ids: dict[str, Place] = {}
@@ -129,14 +132,16 @@ class _Surveyor:
             notes=(*self._notes, *(note for found in self._transcripts for note in found.notes)),
         )
 
-    def _claim(self, agent: str, entry: reading.Entry) -> None:
+    def _claim(self, agent: str, entry: reading_state.Entry) -> None:
         """Give an entry its key, and the key its transcript."""
-        session_id = reading.a_text(entry.values.get("sessionId"))
-        channel = reading.a_text(entry.values.get("channel")) or reading.a_text(entry.values.get("provider"))
-        key = reading.canonical(entry.key, agent=agent, channel=channel, settings=self._state.settings)
+        session_id = foreign_json.a_text(entry.values.get("sessionId"))
+        channel = foreign_json.a_text(entry.values.get("channel")) or foreign_json.a_text(
+            entry.values.get("provider")
+        )
+        key = keys.canonical(entry.key, agent=agent, channel=channel, settings=self._state.settings)
         reason = _why_other(entry.key)
         if key is None:
-            key = reading.kept_aside(agent, "imported", session_id or entry.key)
+            key = keys.kept_aside(agent, "imported", session_id or entry.key)
             reason = "no rule fits the key"
         if str(key) != entry.key:
             self._renamed.append(Renamed(original=_printable(entry.key), key=str(key), reason=reason))
@@ -145,20 +150,22 @@ class _Surveyor:
         if owner != key:
             what = f"its transcript {place[1]} is that of {owner}, so it is a session without messages"
             self._notes.append(Note(subject=_printable(entry.key), what=what))
-            place = (agent, f"{reading.kept_aside(agent, 'entry', entry.key).rest}")
+            place = (agent, f"{keys.kept_aside(agent, 'entry', entry.key).rest}")
             self._owner[place] = key
         self._entries[key].append((place, entry))
         if place not in self._places[key]:
             self._places[key].append(place)
 
-    def _place(self, agent: str, entry: reading.Entry, key: SessionKey, session_id: str | None) -> Place:
+    def _place(
+        self, agent: str, entry: reading_state.Entry, key: SessionKey, session_id: str | None
+    ) -> Place:
         """Return where an entry's transcript is, or would be."""
-        named = _FILE.search(reading.a_text(entry.values.get("sessionFile")) or "")
+        named = _FILE.search(foreign_json.a_text(entry.values.get("sessionFile")) or "")
         candidates: list[Place] = []
         if named is not None:
             candidates.append(
                 (
-                    reading.agent_id_of(named["agent"]),
+                    reading_files.agent_id_of(named["agent"]),
                     PurePosixPath(named["name"]).name.removesuffix(".jsonl"),
                 )
             )
@@ -166,7 +173,7 @@ class _Surveyor:
             self._notes.append(
                 Note(subject=_printable(entry.key), what="its entry has no session id; one was made up")
             )
-            return (agent, reading.kept_aside(agent, "entry", entry.key).rest)
+            return (agent, keys.kept_aside(agent, "entry", entry.key).rest)
         if key.thread is not None:
             candidates.append((agent, f"{session_id}-topic-{key.thread}"))
         candidates.append((agent, session_id))
@@ -181,7 +188,7 @@ class _Surveyor:
         entries = {
             session_id: Found(entry.key, "an entry of its session id")
             for _, entry in self._state.entries
-            if (session_id := reading.a_text(entry.values.get("sessionId")))
+            if (session_id := foreign_json.a_text(entry.values.get("sessionId")))
         }
         known = {**by_id, **entries}
         words = Words(self._transcripts, self._state.records)
@@ -208,16 +215,16 @@ class _Surveyor:
         if found is None:
             found = key_from_content(self._by_place[place][0], words, starts)
         if found is not None:
-            key = reading.canonical(found.key, agent=agent, channel=None, settings=self._state.settings)
+            key = keys.canonical(found.key, agent=agent, channel=None, settings=self._state.settings)
             if key is not None:
                 return key, f"belongs to {key}: {found.why}"
-        key = reading.kept_aside(agent, "archived", stem)
+        key = keys.kept_aside(agent, "archived", stem)
         return key, f"kept as {key}: nothing in the state shows the key it had"
 
     def _session(self, key: SessionKey) -> Session:
         entries = self._entries[key]
         current = next(
-            ((place, entry) for place, entry in reversed(entries) if not reading.is_run_alias(entry.key)),
+            ((place, entry) for place, entry in reversed(entries) if not keys.is_run_alias(entry.key)),
             None,
         )
         generations = [self._generation(key, place) for place in self._places[key]]
@@ -262,13 +269,14 @@ class _Surveyor:
             reset_ms=last.closed_ms if last is not None and last.closing == "reset" else None,
         )
 
-    def _session_id(self, key: SessionKey, place: Place, entries: Sequence[reading.Entry]) -> str:
+    def _session_id(self, key: SessionKey, place: Place, entries: Sequence[reading_state.Entry]) -> str:
         """Return an id that no other generation has: a topic may share that of its chat."""
         stem = place[1]
         exported = self._exported.get(place)
         topic = _TOPIC.fullmatch(stem)
         told = next(
-            (found for entry in entries if (found := reading.a_text(entry.values.get("sessionId")))), None
+            (found for entry in entries if (found := foreign_json.a_text(entry.values.get("sessionId")))),
+            None,
         )
         said = exported.session_id if exported is not None and exported.key == str(key) else None
         for candidate in (said, told, topic["id"] if topic is not None else None, stem):
@@ -280,10 +288,10 @@ class _Surveyor:
                 return candidate
         return hashlib.sha256(f"{key} {stem}".encode()).hexdigest()[:32]
 
-    def _merged(self, files: Sequence[reading.Transcript]) -> Iterable[reading.Line]:
+    def _merged(self, files: Sequence[reading_lines.Transcript]) -> Iterable[reading_lines.Line]:
         """Yield the lines of a generation: a backup repeats those of the file it is of."""
         seen: dict[str, str] = {}
-        lines: list[reading.Line] = []
+        lines: list[reading_lines.Line] = []
         for number, found in enumerate(files):
             repeated = 0
             for line in found.lines:
@@ -305,17 +313,17 @@ class _Surveyor:
         )
 
 
-def _rank(entry: reading.Entry) -> tuple[bool, int, str]:
+def _rank(entry: reading_state.Entry) -> tuple[bool, int, str]:
     """Aliases first, then by age: the last entry of a key is what the key means now."""
-    return (not reading.is_run_alias(entry.key), _updated(entry), entry.key)
+    return (not keys.is_run_alias(entry.key), _updated(entry), entry.key)
 
 
-def _updated(entry: reading.Entry) -> int:
-    return reading.a_count(entry.values.get("updatedAt")) or 0
+def _updated(entry: reading_state.Entry) -> int:
+    return foreign_json.a_count(entry.values.get("updatedAt")) or 0
 
 
 def _why_other(original: str) -> str:
-    if reading.is_run_alias(original):
+    if keys.is_run_alias(original):
         return "an alias of one run: it belongs to the cron job"
     if original.strip().lower() == "global":
         return "the one session of the global scope is its main session"

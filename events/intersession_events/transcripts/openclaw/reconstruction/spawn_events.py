@@ -6,7 +6,8 @@ import msgspec
 
 from intersession_events import facts, ids
 from intersession_events.plain_json import JsonObject
-from intersession_events.transcripts.openclaw.reading import a_count, a_text, at, evidence_of
+from intersession_events.transcripts.openclaw.reading.foreign_json import a_count, a_text, at
+from intersession_events.transcripts.openclaw.reading.lines import evidence_of
 from intersession_events.transcripts.openclaw.reconstruction.drafts import Place, Planned, StreamPlan, beside
 from intersession_events.transcripts.openclaw.reconstruction.evidence import task_of
 from intersession_events.transcripts.openclaw.reconstruction.exchange_events import (

@@ -8,7 +8,9 @@ from typing import Final
 
 import msgspec
 
-from intersession_events.transcripts.openclaw.reading import Line, RunRecord, a_count, a_text
+from intersession_events.transcripts.openclaw.reading.foreign_json import a_count, a_text
+from intersession_events.transcripts.openclaw.reading.lines import Line
+from intersession_events.transcripts.openclaw.reading.state import RunRecord
 from intersession_events.transcripts.openclaw.reconstruction.evidence import (
     Completion,
     completion_of,

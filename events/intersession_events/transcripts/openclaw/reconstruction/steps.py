@@ -8,13 +8,9 @@ import msgspec
 
 from intersession_events.facts import Message, RunStatus, ToolCallBlock, Usage, text_of
 from intersession_events.plain_json import JsonObject, is_object
-from intersession_events.transcripts.openclaw.reading import (
-    Line,
-    Unreadable,
-    a_text,
-    read_object,
-    strip_stamp,
-)
+from intersession_events.transcripts.openclaw.reading.foreign_json import Unreadable, a_text, read_object
+from intersession_events.transcripts.openclaw.reading.lines import Line
+from intersession_events.transcripts.openclaw.reading.stamp import strip_stamp
 from intersession_events.transcripts.openclaw.report import Refused
 
 WHITE_SPACE: Final = " \t\r\n"
