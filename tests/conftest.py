@@ -101,7 +101,7 @@ def nothing_is_left_at_home(tmp_path_factory: pytest.TempPathFactory) -> Generat
 def every_run_is_as_recorded() -> Generator[None]:
     """Hold the context of each run of each system that a test closes against its hash (finding A11, LENS-1)."""
     from intersession import SessionSystem  # noqa: PLC0415 - not where nothing is run
-    from intersession_events.errors import LogError  # noqa: PLC0415
+    from intersession_events.basics.errors import LogError  # noqa: PLC0415
 
     close = SessionSystem.close
 

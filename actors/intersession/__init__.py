@@ -5,12 +5,51 @@ from intersession import SessionSystem, Turn, Reply
 
 from typing import TYPE_CHECKING
 
-from intersession_events.faces import on_demand
+from intersession_events.basics.faces import on_demand
 
 if TYPE_CHECKING:
-    from intersession_actors.agents.agents import echo, openai_agent, pydantic_ai_agent, scripted
-    from intersession_actors.agents.turn import Reply, Turn
-    from intersession_actors.answers import (
+    from intersession_actors.assembly.methods.holding import ReleaseFields
+    from intersession_actors.assembly.system.pykka import As, Inbound
+    from intersession_actors.assembly.system.system import SessionSystem
+    from intersession_actors.calls.service.inbound import InboundFields
+    from intersession_actors.calls.tools.agents_list import AgentsList
+    from intersession_actors.calls.tools.sessions_history import SessionsHistory
+    from intersession_actors.calls.tools.sessions_list import SessionsList
+    from intersession_actors.calls.tools.sessions_search import SessionsSearch
+    from intersession_actors.calls.tools.sessions_send import SessionsSend
+    from intersession_actors.calls.tools.sessions_spawn import SessionsSpawn
+    from intersession_actors.hindsight.debugger.answers import PlaceAnswer
+    from intersession_actors.hindsight.debugger.debugger import Debugger
+    from intersession_actors.hindsight.debugger.diff import DiffAnswer
+    from intersession_actors.hindsight.debugger.lens import LensAnswer
+    from intersession_actors.hindsight.debugger.lists.deliveries import DeliveriesAnswer
+    from intersession_actors.hindsight.debugger.lists.events import EventsAnswer
+    from intersession_actors.hindsight.debugger.lists.messages import MessagesAnswer
+    from intersession_actors.hindsight.debugger.lists.runs import RunsAnswer
+    from intersession_actors.hindsight.debugger.opened import OpenLog, open_log
+    from intersession_actors.hindsight.debugger.origin import OriginAnswer
+    from intersession_actors.hindsight.debugger.search import SearchAnswer
+    from intersession_actors.hindsight.debugger.show import ShowAnswer
+    from intersession_actors.hindsight.debugger.smells import SmellingAnswer, SmellsAnswer
+    from intersession_actors.hindsight.debugger.standing.answers import StateAnswer
+    from intersession_actors.hindsight.debugger.state import Change, ChangesAnswer
+    from intersession_actors.hindsight.debugger.why import EffectsAnswer, WhyAnswer
+    from intersession_actors.hindsight.forking.carrying import Carried
+    from intersession_actors.hindsight.replaying.difference import Difference
+    from intersession_actors.hindsight.replaying.replayed import Replayed, replay_file
+    from intersession_actors.outside.agents.agents import echo, openai_agent, pydantic_ai_agent, scripted
+    from intersession_actors.outside.agents.turn import Reply, Turn
+    from intersession_actors.outside.channels.channels import (
+        Channel,
+        DeliveryInDoubt,
+        DeliveryLater,
+        DeliveryRefused,
+        MemoryChannel,
+        Outbound,
+        console_channel,
+    )
+    from intersession_actors.owners.holding.ruling import GoingOn, HoldRule
+    from intersession_actors.rules.answers import (
         AcceptedAnswer,
         AgentsAnswer,
         ChatHistoryAnswer,
@@ -25,55 +64,16 @@ if TYPE_CHECKING:
         SessionAnswer,
         SpawnAnswer,
     )
-    from intersession_actors.channels.channels import (
-        Channel,
-        DeliveryInDoubt,
-        DeliveryLater,
-        DeliveryRefused,
-        MemoryChannel,
-        Outbound,
-        console_channel,
-    )
-    from intersession_actors.config.config import Config, load_config
-    from intersession_actors.debugger.answers import PlaceAnswer
-    from intersession_actors.debugger.debugger import Debugger
-    from intersession_actors.debugger.diff import DiffAnswer
-    from intersession_actors.debugger.lens import LensAnswer
-    from intersession_actors.debugger.lists.deliveries import DeliveriesAnswer
-    from intersession_actors.debugger.lists.events import EventsAnswer
-    from intersession_actors.debugger.lists.messages import MessagesAnswer
-    from intersession_actors.debugger.lists.runs import RunsAnswer
-    from intersession_actors.debugger.opened import OpenLog, open_log
-    from intersession_actors.debugger.origin import OriginAnswer
-    from intersession_actors.debugger.search import SearchAnswer
-    from intersession_actors.debugger.show import ShowAnswer
-    from intersession_actors.debugger.smells import SmellingAnswer, SmellsAnswer
-    from intersession_actors.debugger.standing.answers import StateAnswer
-    from intersession_actors.debugger.state import Change, ChangesAnswer
-    from intersession_actors.debugger.why import EffectsAnswer, WhyAnswer
-    from intersession_actors.errors import CalledOnLoop, ConfigError, ToolRefused, UnknownAgent
-    from intersession_actors.failures.failure import Failure
-    from intersession_actors.forking.carrying import Carried
-    from intersession_actors.holding.ruling import GoingOn, HoldRule
-    from intersession_actors.methods.holding import ReleaseFields
-    from intersession_actors.replaying.difference import Difference
-    from intersession_actors.replaying.replayed import Replayed, replay_file
-    from intersession_actors.runtime.actor import HandlerFailed
-    from intersession_actors.runtime.inbox import InboxFull
-    from intersession_actors.runtime.reply import WaitedInHandler
-    from intersession_actors.runtime.runtime import RuntimeStopped
-    from intersession_actors.service.inbound import InboundFields
-    from intersession_actors.simulation.greenlets import Stuck
-    from intersession_actors.simulation.simulated import SimulatedRuntime
-    from intersession_actors.system.pykka import As, Inbound
-    from intersession_actors.system.system import SessionSystem
-    from intersession_actors.tools.agents_list import AgentsList
-    from intersession_actors.tools.sessions_history import SessionsHistory
-    from intersession_actors.tools.sessions_list import SessionsList
-    from intersession_actors.tools.sessions_search import SessionsSearch
-    from intersession_actors.tools.sessions_send import SessionsSend
-    from intersession_actors.tools.sessions_spawn import SessionsSpawn
-    from intersession_events.errors import (
+    from intersession_actors.rules.config.config import Config, load_config
+    from intersession_actors.rules.errors import CalledOnLoop, ConfigError, ToolRefused, UnknownAgent
+    from intersession_actors.running.failures.failure import Failure
+    from intersession_actors.running.runtime.actor import HandlerFailed
+    from intersession_actors.running.runtime.inbox import InboxFull
+    from intersession_actors.running.runtime.reply import WaitedInHandler
+    from intersession_actors.running.runtime.runtime import RuntimeStopped
+    from intersession_actors.running.simulation.greenlets import Stuck
+    from intersession_actors.running.simulation.simulated import SimulatedRuntime
+    from intersession_events.basics.errors import (
         AlteredLog,
         AppendConflict,
         BackupFailed,
@@ -104,11 +104,11 @@ if TYPE_CHECKING:
         UnknownWord,
         WriterSuperseded,
     )
+    from intersession_events.basics.keys.key import SessionKey
     from intersession_events.facts import ForkEdit, Message, Usage
-    from intersession_events.keys.key import SessionKey
-    from intersession_projections.places.grammar import UnknownPlace
-    from intersession_projections.sessions.history import UnknownMessage
-    from intersession_projections.smells.smell import Seen, Smell, SmellRule
+    from intersession_projections.questions.places.grammar import UnknownPlace
+    from intersession_projections.questions.smells.smell import Seen, Smell, SmellRule
+    from intersession_projections.views.sessions.history import UnknownMessage
 
 on_demand(globals())
 

@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from intersession_actors.errors import REFUSAL_CODES, ToolRefused, status_of
+from intersession_actors.rules.errors import REFUSAL_CODES, ToolRefused, status_of
 from intersession_events.facts import FailureCode
 from support.paths import DOCS
 

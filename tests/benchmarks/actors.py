@@ -10,8 +10,8 @@ from pathlib import Path
 from benchmarks.figures import Figure, per_second
 from benchmarks.logs import open_sessions, session_key
 from benchmarks.systems import answers_at_once, system
-from intersession_actors.service.supervisor import Supervisor
-from intersession_actors.session.commands import CheckSend
+from intersession_actors.calls.service.supervisor import Supervisor
+from intersession_actors.owners.session.commands import CheckSend
 
 NAME = "actors"
 GIGABYTE = 2**30

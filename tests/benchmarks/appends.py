@@ -10,10 +10,10 @@ from pathlib import Path
 from benchmarks.bare import PAYLOAD_BYTES, Bare
 from benchmarks.figures import Figure, per_second
 from benchmarks.logs import draft, open_sessions, saying, session_key
-from intersession_events import ids
+from intersession_events.basics import ids
 from intersession_events.log.recorded import Committed, Outcome, StreamAppend
 from intersession_events.stores.sqlite.log import SqliteLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 
 NAME = "appends"
 SESSIONS = (1, 8, 512)

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import Figure, per_second
-from intersession_events.checkpoints.taking import CheckpointTaker
+from intersession_events.copies.checkpoints.taking import CheckpointTaker
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.transcripts.openclaw.importing import import_openclaw
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 
 NAME = "audit"
 START_S = 1_772_442_000

@@ -23,10 +23,10 @@ from benchmarks.logs import (
 )
 from intersession.gateway.process.alone import debug_alone
 from intersession.gateway.process.server import listen
-from intersession_actors.config.config import load_config
-from intersession_actors.runtime.clock import SystemClock
-from intersession_actors.service.reader import Reader
-from intersession_events import ids
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.rules.config.config import load_config
+from intersession_actors.running.runtime.clock import SystemClock
+from intersession_events.basics import ids
 from intersession_events.facts import (
     Message,
     MessageRecorded,
@@ -35,7 +35,7 @@ from intersession_events.facts import (
     RunStarted,
 )
 from intersession_events.stores.opened import open_log
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.doors.chromium import chromium
 
 _WIDE: Final[ViewportSize] = {"width": 1280, "height": 800}

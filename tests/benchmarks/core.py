@@ -202,12 +202,25 @@ def appends(number: int) -> Rows:
 
 def _log_and_views() -> tuple[Any, Any]:
     """Return the log and its views, from where the tree that is measured has them."""
-    try:
-        stores = import_module("intersession_events.stores")
-        return stores.SqliteLog, import_module("intersession_projections.inline_views").inline_views
-    except (AttributeError, ModuleNotFoundError):
-        store = import_module("intersession_events.stores.sqlite")
-        return store.SqliteLog, import_module("intersession_projections.inline").inline_views
+    log = _first(
+        "intersession_events.stores.sqlite.log", "intersession_events.stores.sqlite", name="SqliteLog"
+    )
+    views = _first(
+        "intersession_projections.views.inline_views",
+        "intersession_projections.inline_views",
+        "intersession_projections.inline",
+        name="inline_views",
+    )
+    return log, views
+
+
+def _first(*modules: str, name: str) -> Any:
+    for module in modules:
+        try:
+            return getattr(import_module(module), name)
+        except (AttributeError, ModuleNotFoundError):
+            continue
+    raise LookupError(name)
 
 
 def awake(sessions: int) -> Rows:

@@ -10,7 +10,7 @@ import httpx
 from benchmarks.figures import Figure, quantile
 from benchmarks.systems import SEES_ALL
 from intersession import SessionSystem, load_config
-from intersession_actors.agents.configured import configured_agents
+from intersession_actors.outside.agents.configured import configured_agents
 from support.doors.bare_route import bare_route
 from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.doors.scripted_endpoint import scripted_endpoint

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from benchmarks.figures import Figure, progress, spread, timed, worked
 from benchmarks.logs import START_MS, Told, crowd_told, opening, saying, session_id, write_directly
-from intersession_actors.forking.making import Wanted, make_fork
-from intersession_events import ids
-from intersession_events.checkpoints.taking import CheckpointTaker, append_of
+from intersession_actors.hindsight.forking.making import Wanted, make_fork
+from intersession_events.basics import ids
+from intersession_events.basics.machine import random_id
+from intersession_events.copies.checkpoints.taking import CheckpointTaker, append_of
 from intersession_events.facts import Event, ExchangeAccepted, ExchangeClosed, LoopEnded, TurnEnded
-from intersession_events.machine import random_id
 from intersession_events.stores.sqlite.log import SqliteLog
-from intersession_projections.flows.flows import Flows
-from intersession_projections.forks.closure import closed_streams, roots_of
-from intersession_projections.inline_views import inline_views
+from intersession_projections.copies.forks.closure import closed_streams, roots_of
+from intersession_projections.views.flows.flows import Flows
+from intersession_projections.views.inline_views import inline_views
 
 NAME = "forks"
 _EXCHANGE = ids.derive("6a4d280b-fc53-4c01-9c8c-4d77a60bfa97", "exchange")

@@ -6,13 +6,13 @@ from typing import Any
 
 from benchmarks.figures import Figure, quantile, worked
 from benchmarks.logs import AGENTS, MAIN, crowd_told, write_directly
-from intersession_actors.config.config import load_config
-from intersession_actors.runtime.clock import SystemClock
-from intersession_actors.service.reader import Reader
-from intersession_actors.tools.sessions_list import list_sessions
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.calls.tools.sessions_list import list_sessions
+from intersession_actors.rules.config.config import load_config
+from intersession_actors.running.runtime.clock import SystemClock
 from intersession_events.log.log import Log
 from intersession_events.stores.sqlite.log import SqliteLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 
 NAME = "list"
 

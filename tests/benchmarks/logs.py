@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from intersession_events import ids
+from intersession_events.basics import ids
 from intersession_events.facts import (
     Event,
     Message,

@@ -10,15 +10,15 @@ from typing import Any, Final
 from benchmarks.figures import Figure, quantile
 from benchmarks.logs import draft as drafted
 from benchmarks.logs import to, write
-from intersession_actors.config.config import load_config
-from intersession_actors.errors import ToolRefused
-from intersession_actors.runtime.clock import SystemClock
-from intersession_actors.service.reader import Reader
-from intersession_actors.service.resolve import resolve_label
-from intersession_actors.tools.sessions_history import read_history
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.calls.service.resolve import resolve_label
+from intersession_actors.calls.tools.sessions_history import read_history
+from intersession_actors.rules.config.config import load_config
+from intersession_actors.rules.errors import ToolRefused
+from intersession_actors.running.runtime.clock import SystemClock
 from intersession_events.facts import SessionOpened
 from intersession_events.stores.sqlite.log import SqliteLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.oracle import uuid
 
 NAME: Final = "oracle"

@@ -10,7 +10,7 @@ from benchmarks.figures import Figure, per_second
 from benchmarks.logs import open_sessions, session_key
 from benchmarks.systems import FULL_LOOP, answers_at_once, system
 from intersession import SessionSystem
-from intersession_events import ids
+from intersession_events.basics import ids
 from intersession_events.facts import ExchangeClosed
 from intersession_events.log.recorded import Recorded, parts_in
 

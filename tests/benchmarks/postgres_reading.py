@@ -14,15 +14,15 @@ from typing import Final
 from benchmarks.figures import Figure
 from benchmarks.listing import reader_of
 from benchmarks.logs import MAIN, crowd_told, long_session_told, write_directly
-from intersession_actors.errors import ToolRefused
-from intersession_actors.session.context_cache import ContextCache
-from intersession_actors.tools.sessions_history import read_history
-from intersession_actors.tools.sessions_list import list_sessions
-from intersession_events import ids
-from intersession_events.migrating import migrate
+from intersession_actors.calls.tools.sessions_history import read_history
+from intersession_actors.calls.tools.sessions_list import list_sessions
+from intersession_actors.owners.session.context_cache import ContextCache
+from intersession_actors.rules.errors import ToolRefused
+from intersession_events.basics import ids
+from intersession_events.copies.migrating import migrate
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.log import PortableLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.postgres.network import network
 from support.postgres.server import postgres_server
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from benchmarks.figures import Figure, quantile, worked
 from benchmarks.listing import reader_of
 from benchmarks.logs import MAIN, long_session_told, write_directly
-from intersession_actors.errors import ToolRefused
-from intersession_actors.tools.sessions_history import read_history
+from intersession_actors.calls.tools.sessions_history import read_history
+from intersession_actors.rules.errors import ToolRefused
 from intersession_events.stores.sqlite.log import SqliteLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 
 NAME = "history"
 

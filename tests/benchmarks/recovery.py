@@ -8,7 +8,7 @@ from benchmarks.logs import open_sessions, session_key
 from benchmarks.systems import NO_LOOP, answers_at_once, system
 from intersession_events.facts import ExchangeClosed, parts_of
 from intersession_events.stores.sqlite.log import SqliteLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 
 NAME = "recovery"
 AGENTS = {"agents": {"list": [{"id": "main"}, {"id": "ops"}]}}

@@ -8,14 +8,14 @@ from pathlib import Path
 from benchmarks.figures import Figure, quantile, worked
 from benchmarks.listing import reader_of
 from benchmarks.logs import crowd, crowd_told, write_directly
-from intersession_actors.prompt.window import nothing_earlier
-from intersession_actors.session.folding import SessionFolding
-from intersession_actors.tools.sessions_list import list_sessions
-from intersession_events import ids
+from intersession_actors.calls.tools.sessions_list import list_sessions
+from intersession_actors.owners.session.folding import SessionFolding
+from intersession_actors.rules.prompt.window import nothing_earlier
+from intersession_events.basics import ids
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.folding.proof import views_proven
 from intersession_events.stores.sqlite.log import SqliteLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 
 NAME = "size"
 _KIB = 1024

@@ -8,15 +8,15 @@ from typing import Any
 from benchmarks.figures import Figure, quantile, timed
 from benchmarks.logs import answering, draft, opening, saying, session_id, session_key, to, write
 from benchmarks.systems import NO_LOOP, answers_at_once, system
-from intersession_actors.prompt.transcript import RunContext, TranscriptFold
-from intersession_actors.session.context_cache import ContextCache
-from intersession_actors.session.state import Session, evolve
-from intersession_events import ids
+from intersession_actors.owners.session.context_cache import ContextCache
+from intersession_actors.owners.session.state import Session, evolve
+from intersession_actors.rules.prompt.transcript import RunContext, TranscriptFold
+from intersession_events.basics import ids
 from intersession_events.facts import Message, RunQueued, RunStarted
 from intersession_events.log.recorded import Draft, StreamAppend
 from intersession_events.log.states import EVERY
 from intersession_events.stores.sqlite.log import SqliteLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 
 NAME = "waking"
 KEY = session_key(0)

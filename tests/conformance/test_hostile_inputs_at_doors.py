@@ -331,9 +331,9 @@ HERE = {
 }
 ELSEWHERE = {
     # Settings are read at start, races are between actors: no door comes near.
-    "V08": "actors/config/test_config.py test_a_visibility_that_is_none_stops_the_start_and_names_those_there_are",
-    "V16": "actors/session/test_rules_session.py test_a_send_is_bound_to_the_generation_that_was_authorised",
-    "N08": "actors/config/test_config.py test_too_many_or_half_turns_are_brought_into_range_with_a_notice",
+    "V08": "actors/rules/config/test_config.py test_a_visibility_that_is_none_stops_the_start_and_names_those_there_are",
+    "V16": "actors/owners/session/test_rules_session.py test_a_send_is_bound_to_the_generation_that_was_authorised",
+    "N08": "actors/rules/config/test_config.py test_too_many_or_half_turns_are_brought_into_range_with_a_notice",
     # At every door, among the calls that the twins compare.
     **dict.fromkeys(
         ("V10", "V11", "V13", "V14", "V17"),
@@ -359,15 +359,15 @@ ELSEWHERE = {
     "G25": "doors/mcp/test_mcp_http.py test_a_token_that_was_issued_for_another_server_is_none",
     # What an agent answers comes in by no door.
     **{
-        row["id"]: "actors/exchange/test_rules_exchange.py test_only_the_exact_skip_word_ends_the_loop"
+        row["id"]: "actors/owners/exchange/test_rules_exchange.py test_only_the_exact_skip_word_ends_the_loop"
         for row in rows("T", field="reply in ping-pong step")
     },
-    "T16": "actors/exchange/test_rules_exchange.py test_the_loops_skip_word_is_announced_as_text",
+    "T16": "actors/owners/exchange/test_rules_exchange.py test_the_loops_skip_word_is_announced_as_text",
     **dict.fromkeys(
         ("B01", "B02", "B04"), "system/test_runs.py test_an_agent_that_breaks_ends_its_run_and_nothing_else"
     ),
     "B05": "system/test_runs.py test_an_agent_that_hangs_is_given_up_and_its_place_is_free_at_once",
-    "B07": "actors/session/test_rules_session.py test_an_answer_of_another_attempt_is_kept_and_not_used",
+    "B07": "actors/owners/session/test_rules_session.py test_an_answer_of_another_attempt_is_kept_and_not_used",
     "B08": "system/test_send.py test_a_session_cannot_send_to_itself",
     "B10": "system/spawn/test_spawn_limits.py test_no_more_than_the_limit_come_through_when_many_are_asked_for_at_once",
     # Files are the workspace's affair once they are taken; what is shown is the terminal's.
@@ -385,12 +385,12 @@ ELSEWHERE = {
     **{
         row[
             "id"
-        ]: "actors/channels/test_webhook.py test_a_url_that_leads_to_a_private_place_is_refused_before_anything_is_connected"
+        ]: "actors/outside/channels/test_webhook.py test_a_url_that_leads_to_a_private_place_is_refused_before_anything_is_connected"
         for row in rows("W")
         if row["id"] not in {"W10", "W11"}
     },
-    "W10": "actors/channels/test_webhook.py test_a_name_is_resolved_once_so_that_a_second_answer_leads_nowhere",
-    "W11": "actors/channels/test_webhook.py test_a_redirect_is_not_followed",
+    "W10": "actors/outside/channels/test_webhook.py test_a_name_is_resolved_once_so_that_a_second_answer_leads_nowhere",
+    "W11": "actors/outside/channels/test_webhook.py test_a_redirect_is_not_followed",
 }
 """Where a row is shown that is not shown above: the file and the test."""
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from intersession_actors.policy.access import SeeSession, Sight, judge_access
-from intersession_events.errors import InvalidKey
-from intersession_events.keys.key import SessionKey
-from intersession_events.keys.references import KeyReference, refer
+from intersession_actors.rules.policy.access import SeeSession, Sight, judge_access
+from intersession_events.basics.errors import InvalidKey
+from intersession_events.basics.keys.key import SessionKey
+from intersession_events.basics.keys.references import KeyReference, refer
 
 _PARTS = (
     *(

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from intersession_actors.config.config import load_config
-from intersession_actors.service.reader import Reader
-from intersession_actors.service.resolve import TargetRefused, resolve_label, resolve_target
-from intersession_actors.tools.sessions_history import read_history
-from intersession_actors.tools.sessions_list import list_sessions
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.calls.service.resolve import TargetRefused, resolve_label, resolve_target
+from intersession_actors.calls.tools.sessions_history import read_history
+from intersession_actors.calls.tools.sessions_list import list_sessions
+from intersession_actors.rules.config.config import load_config
 from support.oracle import (
     CONFIGURATIONS,
     FAMILY,

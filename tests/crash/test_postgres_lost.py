@@ -8,11 +8,11 @@ import psycopg
 import pytest
 
 from benchmarks.logs import open_sessions, session_key, turn
-from intersession_events.errors import StoreBusy, StoreLocked, StoreUnavailable, WriterSuperseded
+from intersession_events.basics.errors import StoreBusy, StoreLocked, StoreUnavailable, WriterSuperseded
 from intersession_events.stores.postgres import connections
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.log import PostgresLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.history import check_views
 from support.log_drafts import anywhere, said, to
 from support.postgres.load import Load, load_on

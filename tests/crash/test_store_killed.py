@@ -10,7 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from intersession_events.errors import ForkedStoreError, StoreLocked, StoreUnavailable, WriterSuperseded
+from intersession_events.basics.errors import (
+    ForkedStoreError,
+    StoreLocked,
+    StoreUnavailable,
+    WriterSuperseded,
+)
 from intersession_events.log.recorded import Outcome, Unavailable
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.sqlite.log import SqliteLog

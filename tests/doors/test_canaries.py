@@ -12,7 +12,7 @@ from websockets.sync.client import connect
 
 from intersession import SessionSystem, echo
 from intersession.gateway.admission.limits import Limits
-from intersession_actors.errors import ConfigError
+from intersession_actors.rules.errors import ConfigError
 from support.doors.command_line import ran
 from support.doors.gateway_live import CONNECT, TOKEN, WRITER, LiveGateway, WireClient
 from support.doors.served_gateway import Served

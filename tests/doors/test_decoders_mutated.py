@@ -14,17 +14,17 @@ from intersession.gateway.protocol.connection import Connection
 from intersession.gateway.protocol.effects import Close, Effect, Perform, Send, Welcome
 from intersession.gateway.protocol.frames import BadFrame, read_request
 from intersession.mcp.stdio import parsed
-from intersession_actors.config.config import load_config
-from intersession_actors.config.host import GatewayAuth
-from intersession_actors.config.read import read_config_file
-from intersession_actors.errors import ConfigError, ToolRefused
-from intersession_actors.service.arguments import read_arguments
-from intersession_actors.tools.list_page import Cursor, read_cursor, write_cursor
-from intersession_actors.tools.registry import TOOLS
-from intersession_events.errors import CorruptEvent, InvalidKey, UnknownTopic
+from intersession_actors.calls.service.arguments import read_arguments
+from intersession_actors.calls.tools.list_page import Cursor, read_cursor, write_cursor
+from intersession_actors.calls.tools.registry import TOOLS
+from intersession_actors.rules.config.config import load_config
+from intersession_actors.rules.config.host import GatewayAuth
+from intersession_actors.rules.config.read import read_config_file
+from intersession_actors.rules.errors import ConfigError, ToolRefused
+from intersession_events.basics.errors import CorruptEvent, InvalidKey, UnknownTopic
+from intersession_events.basics.keys.key import SessionKey
+from intersession_events.basics.keys.references import refer
 from intersession_events.facts import TOPICS, Message, Provenance, decode
-from intersession_events.keys.key import SessionKey
-from intersession_events.keys.references import refer
 from intersession_events.log.envelope import FIRST, seal, unseal
 from intersession_events.log.recorded import Draft
 from intersession_events.log.storable import payload_of

@@ -18,10 +18,10 @@ from intersession import Failure, SessionSystem, Turn, echo
 from intersession.cli.app import COMMANDS
 from intersession.gateway.admission.limits import Limits
 from intersession.gateway.door import OWN_METHODS
-from intersession_actors.channels.channels import MemoryChannel
-from intersession_actors.debugger.verbs.verbs import VERBS
-from intersession_actors.methods.methods import METHODS
-from intersession_actors.tools.registry import TOOLS
+from intersession_actors.assembly.methods.methods import METHODS
+from intersession_actors.calls.tools.registry import TOOLS
+from intersession_actors.hindsight.debugger.verbs.verbs import VERBS
+from intersession_actors.outside.channels.channels import MemoryChannel
 from support.doors.command_line import environment, process, ran
 from support.doors.every import NAMES, Door, open_doors
 from support.doors.gateway_live import GATEWAY, READER, TOKEN, LiveGateway

@@ -2,7 +2,7 @@
 
 import pytest
 
-from intersession_events.crash_points import VARIABLE, arm, crash_point, from_environment
+from intersession_events.basics.crash_points import VARIABLE, arm, crash_point, from_environment
 
 
 class Died(BaseException):

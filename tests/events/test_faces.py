@@ -10,7 +10,7 @@ import pytest
 FACE = """
 from typing import TYPE_CHECKING
 
-from intersession_events.faces import on_demand
+from intersession_events.basics.faces import on_demand
 
 if TYPE_CHECKING:
     from roomed.first import First, one

@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_events import ids
+from intersession_events.basics import ids
 
 PARTS = st.lists(st.text(st.characters(codec="utf-8")) | st.integers(-(2**53), 2**53), max_size=5)
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_events.errors import InvalidKey
-from intersession_events.keys.key import SessionKey, valid_agent_id, valid_main_key
-from intersession_events.keys.references import (
+from intersession_events.basics.errors import InvalidKey
+from intersession_events.basics.keys.key import SessionKey, valid_agent_id, valid_main_key
+from intersession_events.basics.keys.references import (
     IdReference,
     KeyReference,
     LookupMiss,

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from intersession_events.patterns import later
+from intersession_events.basics.patterns import later
 
 
 def test_it_has_all_that_the_compiled_one_has() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from intersession_events.machine import private_file
+from intersession_events.basics.machine import private_file
 
 
 def half_written(path: Path, *, new: bool) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 from support.paths import ROOT
 
 PAGE = ROOT / "docs/explanation/design.md"
+GROUPS = ("basics", "copies", "questions", "rules", "views")
+"""Those that have modules beside their rooms."""
 LINE = re.compile(r"(?P<indent> *)(?P<names>[\w/]+(?: {2}[\w/]+)*)(?: {3,}|$)")
 
 
@@ -29,10 +31,11 @@ def shown() -> set[str]:
 
 
 def built() -> set[str]:
-    """Return the rooms of the source, and the modules that stand directly in a package."""
+    """Return the rooms of the source, and the modules that stand directly in a package or a group."""
     packages = [path.parent for path in ROOT.glob("*/intersession*/__init__.py")]
     rooms = {face.parent for package in packages for face in package.rglob("__init__.py")}
-    modules = {module for package in packages for module in package.glob("*.py") if module.stem != "__init__"}
+    loose = [*packages, *(package / group for package in packages for group in GROUPS)]
+    modules = {module for folder in loose for module in folder.glob("*.py") if module.stem != "__init__"}
     return {_name(path) for path in rooms | modules} - {"events/intersession_events/transcripts"}
 
 

@@ -18,7 +18,7 @@ import pytest
 
 import intersession
 from intersession import MemoryChannel, SessionSystem, Turn
-from intersession_actors.tools.toolbox import Tools
+from intersession_actors.calls.tools.toolbox import Tools
 from support.pages.prose import long_lines, wrapped
 from support.paths import ROOT
 

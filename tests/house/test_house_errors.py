@@ -11,8 +11,8 @@ import pytest
 
 from house.test_house_public import PACKAGES, modules
 from intersession import StoreLocked
-from intersession_actors.agents.recorded import Divergence
-from intersession_actors.errors import ConfigProblem
+from intersession_actors.outside.agents.recorded import Divergence
+from intersession_actors.rules.errors import ConfigProblem
 
 GIVEN: dict[str, object] = {
     "problems": [ConfigProblem("a.b", "what")],

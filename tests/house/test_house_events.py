@@ -2,7 +2,7 @@
 
 import re
 
-from intersession_actors.debugger.lists.events import STREAMS
+from intersession_actors.hindsight.debugger.lists.events import STREAMS
 from intersession_events.facts import TOPICS
 from support.pages import events_catalogue
 

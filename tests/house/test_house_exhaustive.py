@@ -11,30 +11,30 @@ import pytest
 
 from support.paths import ROOT
 
-ACTORS = "actors/intersession_actors"
+OWNERS = "actors/intersession_actors/owners"
 FACTS = "events/intersession_events/facts"
 
 # (module, union in it, base of what is planted, modules that must not pass)
 UNIONS = [
-    (f"{FACTS}/session.py", "SessionEvent", "Fact", [f"{ACTORS}/session/state.py"]),
-    (f"{FACTS}/run.py", "RunEvent", "Fact", [f"{ACTORS}/session/state.py"]),
+    (f"{FACTS}/session.py", "SessionEvent", "Fact", [f"{OWNERS}/session/state.py"]),
+    (f"{FACTS}/run.py", "RunEvent", "Fact", [f"{OWNERS}/session/state.py"]),
     (
         f"{FACTS}/exchange.py",
         "ExchangeEvent",
         "Fact",
-        [f"{ACTORS}/exchange/rules.py"],
+        [f"{OWNERS}/exchange/rules.py"],
     ),
-    (f"{FACTS}/spawn.py", "SpawnEvent", "Fact", [f"{ACTORS}/spawn/rules.py"]),
+    (f"{FACTS}/spawn.py", "SpawnEvent", "Fact", [f"{OWNERS}/spawn/rules.py"]),
     (
         f"{FACTS}/delivery.py",
         "DeliveryEvent",
         "Fact",
-        [f"{ACTORS}/delivery/rules.py", f"{ACTORS}/delivery/effects.py"],
+        [f"{OWNERS}/delivery/rules.py", f"{OWNERS}/delivery/effects.py"],
     ),
-    (f"{ACTORS}/session/commands.py", "SessionCommand", "Command", [f"{ACTORS}/session/deciding.py"]),
-    (f"{ACTORS}/exchange/commands.py", "ExchangeCommand", "Resume", [f"{ACTORS}/exchange/coordinator.py"]),
-    (f"{ACTORS}/spawn/commands.py", "SpawnCommand", "FlowCommand", [f"{ACTORS}/spawn/spawner.py"]),
-    (f"{ACTORS}/delivery/commands.py", "DeliveryCommand", "FlowCommand", [f"{ACTORS}/delivery/outbox.py"]),
+    (f"{OWNERS}/session/commands.py", "SessionCommand", "Command", [f"{OWNERS}/session/deciding.py"]),
+    (f"{OWNERS}/exchange/commands.py", "ExchangeCommand", "Resume", [f"{OWNERS}/exchange/coordinator.py"]),
+    (f"{OWNERS}/spawn/commands.py", "SpawnCommand", "FlowCommand", [f"{OWNERS}/spawn/spawner.py"]),
+    (f"{OWNERS}/delivery/commands.py", "DeliveryCommand", "FlowCommand", [f"{OWNERS}/delivery/outbox.py"]),
 ]
 HANDLERS = sorted({handler for *_, handlers in UNIONS for handler in handlers})
 
@@ -45,7 +45,7 @@ def plant(path: Path, union: str, base: str) -> None:
     member = f"Novel{union}"
     # A command derived from another one would be handled as that one is.
     parent = {"Resume": "FlowCommand"}.get(base, base)
-    imported = "" if parent in text else f"from intersession_actors.streams.commands import {parent}\n"
+    imported = "" if parent in text else f"from intersession_actors.owners.streams.commands import {parent}\n"
     planted = re.sub(
         rf"^{union} = (\(?)",
         f'{imported}\n\nclass {member}({parent}, frozen=True, kw_only=True):\n    """New."""\n\n\n{union} = \\1{member} | ',

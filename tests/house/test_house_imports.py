@@ -22,39 +22,43 @@ CONFIG: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encod
 PLANTS = [
     (
         "Imports point one way",
-        "events/intersession_events/keys/key.py",
-        "import intersession_projections.columns",
+        "events/intersession_events/basics/keys/key.py",
+        "import intersession_projections.basics.columns",
     ),
     (
         "Imports point one way",
         "events/intersession_events/facts/base.py",
-        "import intersession_actors.runtime",
+        "import intersession_actors.running.runtime",
     ),
     (
         "Imports point one way",
-        "projections/intersession_projections/columns.py",
-        "import intersession_actors.errors",
+        "projections/intersession_projections/basics/columns.py",
+        "import intersession_actors.rules.errors",
     ),
-    ("Imports point one way", "actors/intersession_actors/runtime/clock.py", "import intersession"),
-    ("Events and projections know nothing", "events/intersession_events/keys/key.py", "import pykka"),
+    ("Imports point one way", "actors/intersession_actors/running/runtime/clock.py", "import intersession"),
+    ("Events and projections know nothing", "events/intersession_events/basics/keys/key.py", "import pykka"),
     (
         "Events and projections know nothing",
-        "projections/intersession_projections/columns.py",
+        "projections/intersession_projections/basics/columns.py",
         "import pykka",
     ),
     (
         "An actor never reads a view",
-        "actors/intersession_actors/exchange/rules.py",
-        "import intersession_projections.columns",
+        "actors/intersession_actors/owners/exchange/rules.py",
+        "import intersession_projections.basics.columns",
     ),
-    ("Rules are pure", "actors/intersession_actors/spawn/rules.py", "import time"),
-    ("Threads, clocks and chance", "actors/intersession_actors/service/reader.py", "import time"),
+    ("Rules are pure", "actors/intersession_actors/owners/spawn/rules.py", "import time"),
+    ("Threads, clocks and chance", "actors/intersession_actors/calls/service/reader.py", "import time"),
     ("Threads, clocks and chance", "events/intersession_events/log/recorded.py", "import secrets"),
-    ("Threads, clocks and chance", "projections/intersession_projections/positions.py", "import threading"),
-    ("Rules are pure", "actors/intersession_actors/session/rules.py", "import threading"),
+    (
+        "Threads, clocks and chance",
+        "projections/intersession_projections/views/positions.py",
+        "import threading",
+    ),
+    ("Rules are pure", "actors/intersession_actors/owners/session/rules.py", "import threading"),
     (
         "Only the store knows",
-        "projections/intersession_projections/columns.py",
+        "projections/intersession_projections/basics/columns.py",
         "import eventsourcing.sqlite",
     ),
     (
@@ -62,7 +66,11 @@ PLANTS = [
         "events/intersession_events/stores/opened.py",
         "import psycopg",
     ),
-    ("Only the command line prints", "actors/intersession_actors/channels/channels.py", "import rich"),
+    (
+        "Only the command line prints",
+        "actors/intersession_actors/outside/channels/channels.py",
+        "import rich",
+    ),
 ]
 
 

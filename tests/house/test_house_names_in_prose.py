@@ -90,13 +90,13 @@ def test_every_name_in_the_prose_of_pages_and_docstrings_is_where_it_says() -> N
 
 def test_what_a_reader_is_told_to_import_is_looked_for_in_each_form() -> None:
     wrong = [
-        "Give it `intersession_actors.agents.no_agent`.",
+        "Give it `intersession_actors.outside.agents.no_agent`.",
         "It is registered as `no_agent(agent, deps=lambda turn: …)`, from `intersession`.",
         "`from intersession import SessionSystem, no_agent`",
     ]
 
     assert [missing(iter([text]), set()) for text in wrong] == [
-        ["intersession_actors.agents.no_agent"],
+        ["intersession_actors.outside.agents.no_agent"],
         ["intersession.no_agent"],
         ["intersession.no_agent"],
     ]

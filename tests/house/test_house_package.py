@@ -10,7 +10,7 @@ import pytest
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
-from intersession_events import machine
+from intersession_events.basics import machine
 from support.paths import ROOT
 
 PACKAGES = {"intersession", "intersession_actors", "intersession_events", "intersession_projections"}

@@ -28,7 +28,7 @@ AMBIENT_CALLS = {
     "uuid4",
 }
 # Where the machine's clock, chance and ids come in. Threads are held by a contract in pyproject.toml.
-SEAMS = {"intersession_events.machine"}
+SEAMS = {"intersession_events.basics.machine"}
 DOORS = "intersession."  # a command line may look at the clock on the wall
 
 
@@ -165,12 +165,12 @@ def waits_in(source: str) -> set[str]:
 
 def test_the_actors_are_among_those_looked_at() -> None:
     assert {
-        "intersession_actors.exchange.coordinator",
-        "intersession_actors.delivery.outbox",
-        "intersession_actors.flows.process_manager",
-        "intersession_actors.session.actor",
-        "intersession_actors.spawn.spawner",
-        "intersession_actors.streams.shell",
+        "intersession_actors.owners.exchange.coordinator",
+        "intersession_actors.owners.delivery.outbox",
+        "intersession_actors.owners.flows.process_manager",
+        "intersession_actors.owners.session.actor",
+        "intersession_actors.owners.spawn.spawner",
+        "intersession_actors.owners.streams.shell",
     } <= set(HANDLERS)
 
 
@@ -255,7 +255,7 @@ POOLS = re.compile(
 POOLED = {
     "intersession.cli.host.beside",
     "intersession.cli.time_travel.fork",
-    "intersession_actors.host.own_threads",
+    "intersession_actors.running.host.own_threads",
 }
 
 
@@ -269,4 +269,4 @@ def test_no_pool_of_the_standard_library_serves_a_system() -> None:
         if POOLS.search(line) and "not_on_a_loop(" not in line
     }
 
-    assert found == POOLED, "take `off_loop` of intersession_actors.host"
+    assert found == POOLED, "take `off_loop` of intersession_actors.running.host"

@@ -78,7 +78,7 @@ for name in json.loads(sys.argv[1]):
     if os.fork() == 0:
         app[name]  # that loads its module
         if sys.argv[2:]:
-            from intersession_actors.debugger.verbs.verbs import VERBS
+            from intersession_actors.hindsight.debugger.verbs.verbs import VERBS
             VERBS[name].arguments  # and that what the verb does
         with open(theirs, "w", encoding="utf-8") as told:
             json.dump(sorted(sys.modules), told)
@@ -121,7 +121,7 @@ for name in app:
         said(name)
 
 from intersession.gateway import process
-from intersession_actors.agents.configured import configured_agents
+from intersession_actors.outside.agents.configured import configured_agents
 settings = {
     "gateway": {"auth": {"token": "t" * 32}},
     "models": {"providers": {"lab": {"baseUrl": "http://127.0.0.1:9/v1", "api": "openai-completions"}}},
@@ -194,13 +194,17 @@ def loaded_by(commands: Iterable[str], *further: str) -> dict[str, list[str]]:
 
 
 def rooms_of_writers(names: Iterable[str]) -> set[str]:
-    return {name.split(".")[1] for name in names if name.startswith("intersession_actors.")} & WRITING
+    return {
+        name.split(".")[2]
+        for name in names
+        if name.startswith("intersession_actors.") and name.count(".") > 1
+    } & WRITING
 
 
 def test_a_command_that_lists_loads_nothing_of_what_writes() -> None:
     """A face that loads its names on demand keeps it so: one import of what writes brings half a system with it."""
     for command, names in loaded_by(LISTS).items():
-        assert "intersession_actors.service.reader" in names, command
+        assert "intersession_actors.calls.service.reader" in names, command
         assert rooms_of_writers(names) == set(), command
         assert {"asyncio", "pykka", "email", "ssl"} & {*names} == set(), command
 
@@ -209,7 +213,7 @@ def test_a_command_that_lists_loads_nothing_of_what_writes() -> None:
 def test_a_verb_loads_what_it_needs_and_no_other_verb_does() -> None:
     """All of them together are half as much again: sealed replay alone has every actor."""
     for command, names in loaded_by(VERBS_NEED, "verb").items():
-        assert f"intersession_actors.debugger.{command}" in names, command
+        assert f"intersession_actors.hindsight.debugger.{command}" in names, command
         assert rooms_of_writers(names) - {"host"} == VERBS_NEED[command], command
         assert {"asyncio", "pykka", "ssl"} & {*names} == set(), command
         assert not any(name.endswith((".coordinator", ".spawner", ".outbox", ".actor")) for name in names), (

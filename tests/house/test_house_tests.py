@@ -89,7 +89,7 @@ def test_a_number_that_is_taken_from_the_code_is_noticed() -> None:
     numbers = numbers_of(
         "MOST: Final = 16\nLABEL: Final = Limit(\n    256)\nNAMES: Final = (\n    'a',\n)\nBIG = 1 << 20\n"
     )
-    by_name = "from intersession_actors.gate import (\n    LABEL,\n    NAMES,\n)\n"
+    by_name = "from intersession_actors.rules.gate import (\n    LABEL,\n    NAMES,\n)\n"
 
     assert numbers == {"MOST", "LABEL", "BIG"}
     assert numbers_taken(by_name, numbers) == {"LABEL"}

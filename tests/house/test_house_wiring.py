@@ -1,4 +1,4 @@
-"""A running system is put together in one place, `intersession_actors/system/`; a replay has its own world."""
+"""A running system is put together in one place, `intersession_actors/assembly/system/`; a replay has its own world."""
 
 import ast
 from collections.abc import Iterator
@@ -7,8 +7,8 @@ from pathlib import Path
 from support.paths import ROOT
 
 SOURCES = ROOT / "actors"  # the packages below know nothing of actors
-WIRING = SOURCES / "intersession_actors" / "system"
-REPLAY = SOURCES / "intersession_actors" / "replaying"
+WIRING = SOURCES / "intersession_actors" / "assembly" / "system"
+REPLAY = SOURCES / "intersession_actors" / "hindsight" / "replaying"
 """Puts the actors into a world of what was recorded: the second place, and there is no third."""
 PARTS = frozenset(
     {
@@ -31,10 +31,10 @@ JUDGING = frozenset({"Requester", "Speaker", "judge_send", "tools_for"})
 """What judges a session, or says who is judged: it is for `RulesInForce`."""
 
 PLANTED = """
-from intersession_actors import streams
-from intersession_actors.service.service import Service
-from intersession_actors.service.supervisor import Recipe, Supervisor
-from intersession_actors.streams.world import World as Shared
+from intersession_actors.owners import streams
+from intersession_actors.calls.service.service import Service
+from intersession_actors.calls.service.supervisor import Recipe, Supervisor
+from intersession_actors.owners.streams.world import World as Shared
 
 def rewired(log: Service) -> Supervisor:
     Recipe(Supervisor, ())
@@ -106,7 +106,7 @@ def test_a_replay_asks_the_rules_that_a_running_system_asks() -> None:
 
 def test_a_rule_that_a_replay_has_of_its_own_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "replayer.py").write_text(
-        "from intersession_actors.policy import judge_send\nrules = RulesInForce(config, offered=mine)\n"
+        "from intersession_actors.rules.policy import judge_send\nrules = RulesInForce(config, offered=mine)\n"
     )
 
     assert rules_of(tmp_path) == {"mine", "judge_send"}
@@ -114,8 +114,8 @@ def test_a_rule_that_a_replay_has_of_its_own_is_noticed(tmp_path: Path) -> None:
 
 def test_a_part_that_is_constructed_elsewhere_is_noticed() -> None:
     assert sorted(parts_made(PLANTED)) == [
-        (7, "Supervisor"),
         (8, "Supervisor"),
-        (8, "World"),
-        (8, "World"),
+        (9, "Supervisor"),
+        (9, "World"),
+        (9, "World"),
     ]

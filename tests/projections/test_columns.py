@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from intersession_events.facts import Route, Usage
-from intersession_projections.columns import Packing, pack, packed, ranges, unpacked
-from intersession_projections.run_outcomes.outcome import RunOutcome
-from intersession_projections.sessions.row import STORED, SessionRow
+from intersession_projections.basics.columns import Packing, pack, packed, ranges, unpacked
+from intersession_projections.views.run_outcomes.outcome import RunOutcome
+from intersession_projections.views.sessions.row import STORED, SessionRow
 
 _ID: Final = "0b7c0f2e-3b1a-5c57-9a55-0f0e3c1d2a4b"
 _ROW: Final = SessionRow(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from intersession_events.log.log import Moment
 from intersession_events.log.sql import Row, SqlValue
-from intersession_projections.positions import time_at
+from intersession_projections.views.positions import time_at
 from support.story import MAIN, Story
 
 DAY_MS = 86_400_000

@@ -4,10 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from intersession_events import facts
-from intersession_projections.flow_summary import in_words
-from intersession_projections.flows.rows import ExchangeSummary, SpawnSummary
-from intersession_projections.wording.events import words_of
-from intersession_projections.wording.reasons import closed
+from intersession_projections.basics.wording.events import words_of
+from intersession_projections.basics.wording.reasons import closed
+from intersession_projections.questions.flow_summary import in_words
+from intersession_projections.views.flows.rows import ExchangeSummary, SpawnSummary
 
 EXCHANGE = ExchangeSummary(
     exchange_id="x", run_id="r", target="agent:b:main", accepted=1, accepted_ms=1, position=9, turns=2

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from intersession_events.facts import Event
 from intersession_events.log.views import take_in
 from intersession_events.stores.folding.fold import PlainSql
-from intersession_projections.inline_views import inline_views
-from intersession_projections.sessions.list import Sessions
+from intersession_projections.views.inline_views import inline_views
+from intersession_projections.views.sessions.list import Sessions
 from support.plain_log import PlainLog
 from support.story import listed
 from support.vocabulary import logs

@@ -13,12 +13,12 @@ from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Row
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.log import PortableLog
-from intersession_projections.inline_views import inline_views
-from intersession_projections.places.located import steps_of_flow
-from intersession_projections.said import Messages, SaidWanted
-from intersession_projections.sieve import Holding, sieved
-from intersession_projections.spans import Span, backwards
-from intersession_projections.work import WorkFound, WorkWanted
+from intersession_projections.basics.sieve import Holding, sieved
+from intersession_projections.basics.spans import Span, backwards
+from intersession_projections.questions.places.located import steps_of_flow
+from intersession_projections.questions.said import Messages, SaidWanted
+from intersession_projections.questions.work import WorkFound, WorkWanted
+from intersession_projections.views.inline_views import inline_views
 from support.golden_logs import GoldenLog
 from support.story import MAIN, Story
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from intersession import Reply, SessionSystem, Turn, Usage
-from intersession_actors.config.config import Config
-from intersession_actors.config.host import Views
+from intersession_actors.rules.config.config import Config
+from intersession_actors.rules.config.host import Views
 from intersession_events.stores.tailing.view import place_of
 from support.doors.command_line import ran
 from support.running import WAIT

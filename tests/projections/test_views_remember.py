@@ -9,7 +9,7 @@ import pytest
 from benchmarks.logs import SECOND_MS, START_MS, open_sessions, saying, session_key, turn, write
 from benchmarks.logs import draft as drafted
 from benchmarks.logs import to as said_to
-from intersession_events import ids
+from intersession_events.basics import ids
 from intersession_events.facts import (
     DeliveryDecided,
     DeliveryDone,
@@ -28,7 +28,7 @@ from intersession_events.log.recorded import ANY_VERSION, Committed, Outcome, St
 from intersession_events.stores.folding.proof import views_proven
 from intersession_events.stores.sqlite.connections import raw_of
 from intersession_events.stores.sqlite.log import SqliteLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.any_log import log_at
 from support.every_day import every_day
 from support.faulty_store import FAULT, cut_off, disk_full, faulty

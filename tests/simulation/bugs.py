@@ -12,47 +12,47 @@ from unittest.mock import patch
 
 import msgspec
 
-from intersession_actors.chains.ledger import ChainLedger
-from intersession_actors.channels.attempts import Asked as InProcess
-from intersession_actors.channels.attempts import Attempts
-from intersession_actors.channels.channels import Outbound
-from intersession_actors.delivery import effects as delivery_effects
-from intersession_actors.delivery import rules as delivery_rules
-from intersession_actors.exchange import coordinator, holds
-from intersession_actors.exchange import rules as exchange_rules
-from intersession_actors.exchange.records import RULES
-from intersession_actors.flows import steps as flow_steps
-from intersession_actors.methods import runs
-from intersession_actors.policy.access import Sight
-from intersession_actors.policy.chain import one_hop_on
-from intersession_actors.policy.sending import judge_send
-from intersession_actors.prompt.transcript import TranscriptFold
-from intersession_actors.runtime.stopwatch import Stopwatch
-from intersession_actors.service import asking, receipts
-from intersession_actors.service.asking import ask_session, gone_on
-from intersession_actors.session import answers, deciding
-from intersession_actors.session import records as session_records
-from intersession_actors.session import rules as session_rules
-from intersession_actors.session.answers import decide_returned
-from intersession_actors.session.bound_thread import BoundThread
-from intersession_actors.session.commands import Abort, Enqueue, RunReturned, message_for
-from intersession_actors.session.state import Session
-from intersession_actors.spawn import rules as spawn_rules
-from intersession_actors.spawn import steps as spawn_steps
-from intersession_actors.streams import rules_in_force
-from intersession_actors.streams.commands import Asked
-from intersession_actors.streams.judgements import judgement_record
-from intersession_actors.streams.outcomes import Accepted
-from intersession_actors.streams.owner import Owner
-from intersession_actors.streams.standing import Generations
-from intersession_actors.tools import sessions_send, sessions_spawn
+from intersession_actors.assembly.methods import runs
+from intersession_actors.calls.service import asking, receipts
+from intersession_actors.calls.service.asking import ask_session, gone_on
+from intersession_actors.calls.tools import sessions_send, sessions_spawn
+from intersession_actors.outside.channels.attempts import Asked as InProcess
+from intersession_actors.outside.channels.attempts import Attempts
+from intersession_actors.outside.channels.channels import Outbound
+from intersession_actors.owners.chains.ledger import ChainLedger
+from intersession_actors.owners.delivery import effects as delivery_effects
+from intersession_actors.owners.delivery import rules as delivery_rules
+from intersession_actors.owners.exchange import coordinator, holds
+from intersession_actors.owners.exchange import rules as exchange_rules
+from intersession_actors.owners.exchange.records import RULES
+from intersession_actors.owners.flows import steps as flow_steps
+from intersession_actors.owners.session import answers, deciding
+from intersession_actors.owners.session import records as session_records
+from intersession_actors.owners.session import rules as session_rules
+from intersession_actors.owners.session.answers import decide_returned
+from intersession_actors.owners.session.bound_thread import BoundThread
+from intersession_actors.owners.session.commands import Abort, Enqueue, RunReturned, message_for
+from intersession_actors.owners.session.state import Session
+from intersession_actors.owners.spawn import rules as spawn_rules
+from intersession_actors.owners.spawn import steps as spawn_steps
+from intersession_actors.owners.streams import rules_in_force
+from intersession_actors.owners.streams.commands import Asked
+from intersession_actors.owners.streams.judgements import judgement_record
+from intersession_actors.owners.streams.outcomes import Accepted
+from intersession_actors.owners.streams.owner import Owner
+from intersession_actors.owners.streams.standing import Generations
+from intersession_actors.rules.policy.access import Sight
+from intersession_actors.rules.policy.chain import one_hop_on
+from intersession_actors.rules.policy.sending import judge_send
+from intersession_actors.rules.prompt.transcript import TranscriptFold
+from intersession_actors.running.runtime.stopwatch import Stopwatch
 from intersession_events.facts import LateReplyDropped
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.portable.appends import Append
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.views import SqliteViews
-from intersession_projections.flows.flows import Flows
-from intersession_projections.sessions.list import Sessions
+from intersession_projections.views.flows.flows import Flows
+from intersession_projections.views.sessions.list import Sessions
 
 Bug = Callable[[], AbstractContextManager[object]]
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from intersession_events.basics.ids import session_stream
 from intersession_events.facts import SessionOpened, SessionReset, ThreadBound
-from intersession_events.ids import session_stream
 from simulation.people import AGENTS, CHANNELS, HURRY_S, MAINS
 from support.history import Op
 

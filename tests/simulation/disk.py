@@ -1,6 +1,6 @@
 """The disk of a simulation: directories and files in memory, whose calls fail, and which loses what was not synced with the power.
 
-It stands in for what `intersession_actors.attachments.files` uses of the machine. Names and directories are journaled, as on any
+It stands in for what `intersession_actors.outside.attachments.files` uses of the machine. Names and directories are journaled, as on any
 file system of today: with the power goes what was done last, back to any moment since the last sync, and of a file that was
 not synced its content.
 """
@@ -18,8 +18,8 @@ from types import SimpleNamespace
 from typing import Any, Final, Self
 from unittest.mock import patch
 
-from intersession_actors.attachments import files
-from intersession_actors.attachments.checks import ROOT_NAMES
+from intersession_actors.outside.attachments import files
+from intersession_actors.outside.attachments.checks import ROOT_NAMES
 from intersession_events.facts import (
     AttachmentRemovalFailed,
     Attachments,

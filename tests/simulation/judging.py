@@ -6,12 +6,12 @@ from types import ModuleType
 from typing import Any, Final
 from unittest.mock import patch
 
-from intersession_actors.errors import Known, Question
-from intersession_actors.policy import spawning
-from intersession_actors.policy.judgements import denial_of
-from intersession_actors.service import resolve, waits
-from intersession_actors.streams import rules_in_force
-from intersession_actors.tools import sessions_send, toolbox
+from intersession_actors.calls.service import resolve, waits
+from intersession_actors.calls.tools import sessions_send, toolbox
+from intersession_actors.owners.streams import rules_in_force
+from intersession_actors.rules.errors import Known, Question
+from intersession_actors.rules.policy import spawning
+from intersession_actors.rules.policy.judgements import denial_of
 
 Heard = Callable[[Question, Known], None]
 

@@ -7,14 +7,14 @@ from typing import Any, Final
 
 import msgspec
 
-from intersession_actors.delivery import rules as delivery_rules
-from intersession_actors.exchange import holds as hold_rules
-from intersession_actors.exchange import rules as exchange_rules
-from intersession_actors.policy import chain
-from intersession_actors.replaying.redeciding.deciding_again import redecided, redecided_all
-from intersession_actors.replaying.redeciding.sources import Sources
-from intersession_actors.session import rules as session_rules
-from intersession_actors.spawn import rules as spawn_rules
+from intersession_actors.hindsight.replaying.redeciding.deciding_again import redecided, redecided_all
+from intersession_actors.hindsight.replaying.redeciding.sources import Sources
+from intersession_actors.owners.delivery import rules as delivery_rules
+from intersession_actors.owners.exchange import holds as hold_rules
+from intersession_actors.owners.exchange import rules as exchange_rules
+from intersession_actors.owners.session import rules as session_rules
+from intersession_actors.owners.spawn import rules as spawn_rules
+from intersession_actors.rules.policy import chain
 from intersession_events.log.recorded import Recorded
 from simulation.seed import Kept, recorded_in
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from intersession import Channel, DeliveryInDoubt, DeliveryRefused, GoingOn, Outbound, Reply, Turn
-from intersession_actors.channels.channels import ThreadWanted
+from intersession_actors.outside.channels.channels import ThreadWanted
 from intersession_events.facts import Message, Provenance, Usage
 from simulation.disk import missing_files
 from support.history import Asked, Shown

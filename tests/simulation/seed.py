@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from intersession_events.crash_points import arm
+from intersession_events.basics.crash_points import arm
 from intersession_events.log.recorded import Recorded
 from simulation.faults import Tally
 from simulation.hearing import hearing

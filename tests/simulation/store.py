@@ -9,8 +9,8 @@ from unittest.mock import patch
 from eventsourcing.sqlite import SQLiteConnection, SQLiteCursor, SQLiteDatastore
 from eventsourcing.utils import Environment, EnvType
 
-from intersession_actors.simulation.greenlets import BEGINNING_MS
-from intersession_events.errors import StoreUnavailable
+from intersession_actors.running.simulation.greenlets import BEGINNING_MS
+from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.connections import (
@@ -21,7 +21,7 @@ from intersession_events.stores.sqlite.connections import (
 )
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.sqlite.readers import MemoryReaders
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.faulty_store import sqlite_failure
 
 SIMULATED = {"PERSISTENCE_MODULE": "simulation.store:SimulatedFactory"}

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, get_args
 
-from intersession_actors.errors import REFUSAL_CODES, RefusalCode
+from intersession_actors.rules.errors import REFUSAL_CODES, RefusalCode
 from intersession_events.facts import (
     ArchiveReason,
     CloseReason,

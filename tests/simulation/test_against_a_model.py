@@ -20,10 +20,10 @@ from hypothesis.stateful import (
 )
 
 from intersession import Channel, Outbound, Reply, SessionSystem, Turn
-from intersession_actors.simulation.simulated import SimulatedRuntime
+from intersession_actors.running.simulation.simulated import SimulatedRuntime
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.sqlite.log import SqliteLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from simulation.bugs import BUGS
 from simulation.model import MOST_TURNS, PROMPT, Action, Before, Model, Mood, says
 from simulation.people import MAINS

@@ -5,9 +5,9 @@ from collections import Counter
 
 import pytest
 
-from intersession_actors.replaying.redeciding.deciding_again import redecided_all
-from intersession_actors.replaying.redeciding.sources import Sources
-from intersession_actors.streams.records import record_in
+from intersession_actors.hindsight.replaying.redeciding.deciding_again import redecided_all
+from intersession_actors.hindsight.replaying.redeciding.sources import Sources
+from intersession_actors.owners.streams.records import record_in
 from intersession_events.facts import words
 from simulation.otherwise import RECORDS, differing, log_of
 from simulation.shown import is_shown

@@ -48,7 +48,7 @@ from intersession_events.facts import (
 )
 from intersession_events.log.recorded import Recorded
 from intersession_events.stores.sqlite.log import SqliteLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.branching_chain import branches
 from support.history import Asked, Evidence, Op, Shown, broken, check_views, check_whole
 from support.running import SEES_ALL, merged, wait_for

@@ -8,8 +8,8 @@ from unittest.mock import patch
 import pytest
 
 from intersession import ToolRefused
-from intersession_actors.attachments.checks import GivenFile
-from intersession_actors.attachments.files import Place, claim_files, stage_files
+from intersession_actors.outside.attachments.checks import GivenFile
+from intersession_actors.outside.attachments.files import Place, claim_files, stage_files
 from intersession_events.facts import AttachedFile, Attachments
 from simulation.disk import Disk
 

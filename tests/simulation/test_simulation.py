@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from intersession_actors.errors import REFUSAL_CODES
+from intersession_actors.rules.errors import REFUSAL_CODES
 from simulation.bugs import BUGS
 from simulation.chance import typed
 from simulation.faults import FAULTS, Tally

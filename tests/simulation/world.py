@@ -12,16 +12,16 @@ from unittest.mock import patch
 from uuid import UUID
 
 from intersession import SessionSystem
-from intersession_actors.errors import Known, Question
-from intersession_actors.session.commands import RunReturned, StartNext
-from intersession_actors.session.deciding import Decider
-from intersession_actors.simulation.greenlets import SimulatedClock, Stuck
-from intersession_actors.simulation.simulated import SimulatedRuntime
-from intersession_actors.streams.effects import GivenUp
-from intersession_actors.streams.outcomes import Refused
-from intersession_actors.streams.owner import Owner
-from intersession_actors.streams.plan import Plan
-from intersession_events.errors import BackupFailed, StoreUnavailable
+from intersession_actors.owners.session.commands import RunReturned, StartNext
+from intersession_actors.owners.session.deciding import Decider
+from intersession_actors.owners.streams.effects import GivenUp
+from intersession_actors.owners.streams.outcomes import Refused
+from intersession_actors.owners.streams.owner import Owner
+from intersession_actors.owners.streams.plan import Plan
+from intersession_actors.rules.errors import Known, Question
+from intersession_actors.running.simulation.greenlets import SimulatedClock, Stuck
+from intersession_actors.running.simulation.simulated import SimulatedRuntime
+from intersession_events.basics.errors import BackupFailed, StoreUnavailable
 from intersession_events.facts import (
     AccessRecorded,
     CheckpointTaken,
@@ -35,7 +35,7 @@ from intersession_events.log.recorded import Recorded
 from intersession_events.stores.backup import back_up
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.sqlite.log import SqliteLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from simulation.chance import Chance, Schedule
 from simulation.clients import Answer, Client
 from simulation.clumsy import CLUMSY, clumsy_calls

@@ -3,9 +3,9 @@
 from queue import Queue
 from typing import Any
 
-from intersession_actors.agents.executor import AgentExecutor
-from intersession_actors.agents.result import AgentResult
-from intersession_actors.agents.turn import Turn
+from intersession_actors.outside.agents.executor import AgentExecutor
+from intersession_actors.outside.agents.result import AgentResult
+from intersession_actors.outside.agents.turn import Turn
 from support.running import WAIT
 
 

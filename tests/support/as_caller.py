@@ -3,7 +3,7 @@
 from typing import Any
 
 from intersession import SessionSystem, ToolRefused
-from intersession_actors.service.callers import Caller
+from intersession_actors.calls.service.callers import Caller
 
 
 def called_by(caller: Caller, system: SessionSystem, method: str, params: dict[str, Any]) -> Any:

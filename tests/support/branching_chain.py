@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from intersession_actors.agents.turn import Reply, Turn
-from intersession_actors.simulation.simulated import SimulatedRuntime
-from intersession_actors.system.system import SessionSystem
+from intersession_actors.assembly.system.system import SessionSystem
+from intersession_actors.outside.agents.turn import Reply, Turn
+from intersession_actors.running.simulation.simulated import SimulatedRuntime
 from intersession_events.facts import Usage
 from intersession_events.log.recorded import Recorded
 from support.running import SEES_ALL, merged

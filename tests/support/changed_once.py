@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from intersession_events.errors import CorruptEvent, UnknownWord
+from intersession_events.basics.errors import CorruptEvent, UnknownWord
+from intersession_events.basics.ids import event_id
 from intersession_events.facts import Event, decode, encode
-from intersession_events.ids import event_id
 from intersession_events.log.recorded import Recorded
 
 ENVELOPE = ("causation", "correlation", "id", "time")

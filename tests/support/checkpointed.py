@@ -1,6 +1,6 @@
 """Checkpoints of a log under test, taken by hand."""
 
-from intersession_events.checkpoints.taking import CheckpointTaker, append_of
+from intersession_events.copies.checkpoints.taking import CheckpointTaker, append_of
 from intersession_events.log.recorded import Recorded
 from intersession_events.proofs.signatures import PrivateKey, new_private
 from support.any_log import AnyLog

@@ -1,10 +1,10 @@
 """Where an exchange stands, for tests of its rules."""
 
-from intersession_actors.exchange import rules
-from intersession_actors.exchange.commands import ExchangeCommand
-from intersession_actors.exchange.exchange import Exchange
-from intersession_actors.exchange.rules import Circumstances, evolve
-from intersession_actors.streams.outcomes import Refused
+from intersession_actors.owners.exchange import rules
+from intersession_actors.owners.exchange.commands import ExchangeCommand
+from intersession_actors.owners.exchange.exchange import Exchange
+from intersession_actors.owners.exchange.rules import Circumstances, evolve
+from intersession_actors.owners.streams.outcomes import Refused
 from intersession_events.facts import ExchangeEvent
 
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from intersession import SessionSystem
-from intersession_actors.explaining.explained import Explaining
-from intersession_actors.explaining.explanation import Explanation
+from intersession_actors.hindsight.explaining.explained import Explaining
+from intersession_actors.hindsight.explaining.explanation import Explanation
 from intersession_events.log.recorded import parts_in
 
 

@@ -3,8 +3,8 @@
 import threading
 from collections.abc import Callable
 
-from intersession_actors.runtime.clock import SystemClock
-from intersession_actors.runtime.timers import TimerWheel
+from intersession_actors.running.runtime.clock import SystemClock
+from intersession_actors.running.runtime.timers import TimerWheel
 
 
 class ManualClock:

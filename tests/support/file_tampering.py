@@ -13,7 +13,7 @@ from pathlib import Path
 from intersession_events.facts import NotePinned
 from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_events.stores.sqlite.log import SqliteLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.checkpointed import checkpoint, key_of
 from support.tampering import END, LAST, NO_SNAPSHOTS_YET, SAID, Kind, close_gaps, hashed_again, schema
 

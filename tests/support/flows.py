@@ -4,15 +4,15 @@ from collections.abc import Callable, Sequence
 from queue import Queue
 from typing import Any
 
-from intersession_actors.chains.ledger import ChainLedger
-from intersession_actors.config.config import load_config
-from intersession_actors.failures.reports import Reports
-from intersession_actors.flows.rules import Rules
-from intersession_actors.holding.standing import HeldSessions, Holds
-from intersession_actors.runtime.stopwatch import Stopwatch
-from intersession_actors.streams.effects import Effect
-from intersession_actors.streams.standing import BoundThreads, Generations, Standing
-from intersession_actors.streams.world import Mail, Time, World
+from intersession_actors.owners.chains.ledger import ChainLedger
+from intersession_actors.owners.flows.rules import Rules
+from intersession_actors.owners.holding.standing import HeldSessions, Holds
+from intersession_actors.owners.streams.effects import Effect
+from intersession_actors.owners.streams.standing import BoundThreads, Generations, Standing
+from intersession_actors.owners.streams.world import Mail, Time, World
+from intersession_actors.rules.config.config import load_config
+from intersession_actors.running.failures.reports import Reports
+from intersession_actors.running.runtime.stopwatch import Stopwatch
 from intersession_events.facts import Event, LoopEnded
 from intersession_events.log.log import HostLog
 from intersession_events.log.recorded import Recorded

@@ -6,6 +6,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
+from intersession_events.basics.ids import derive, event_id
+from intersession_events.basics.machine import random_id
+from intersession_events.copies.forks.forking import Fork, ForkWanted, fork_log
 from intersession_events.facts import (
     ConfigLoaded,
     Event,
@@ -15,11 +18,8 @@ from intersession_events.facts import (
     MessageRecorded,
     encode,
 )
-from intersession_events.forks.forking import Fork, ForkWanted, fork_log
-from intersession_events.ids import derive, event_id
 from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_events.log.tables import APPLICATION_ID, FORMAT, LOG_TABLES
-from intersession_events.machine import random_id
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.sqlite.log import SqliteLog
 from support.checkpointed import checkpoint, key_of

@@ -6,21 +6,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 from intersession import SessionSystem, echo
-from intersession_actors.debugger.diff import TurnAnswer
-from intersession_actors.forking.carrying import carry_on
-from intersession_actors.forking.cutting import consistent
-from intersession_actors.forking.imports import is_imported, under_way
-from intersession_actors.forking.making import MadeFork, Wanted
-from intersession_actors.forking.playing import Cast, Forker, Playing
-from intersession_events.forks.files import remove_fork
+from intersession_actors.hindsight.debugger.diff import TurnAnswer
+from intersession_actors.hindsight.forking.carrying import carry_on
+from intersession_actors.hindsight.forking.cutting import consistent
+from intersession_actors.hindsight.forking.imports import is_imported, under_way
+from intersession_actors.hindsight.forking.making import MadeFork, Wanted
+from intersession_actors.hindsight.forking.playing import Cast, Forker, Playing
+from intersession_events.basics.machine import random_id
+from intersession_events.copies.forks.files import remove_fork
 from intersession_events.log.verifying.verification import verify_log
-from intersession_events.machine import random_id
 from intersession_events.stores.portable.log import PortableLog
-from intersession_projections.flows.flows import Flows
-from intersession_projections.flows.rows import Position
-from intersession_projections.forks.closure import closed_streams, roots_of
-from intersession_projections.places.runs_named import Flow, flow_id
-from intersession_projections.run_outcomes.runs import Runs
+from intersession_projections.copies.forks.closure import closed_streams, roots_of
+from intersession_projections.questions.places.runs_named import Flow, flow_id
+from intersession_projections.views.flows.flows import Flows
+from intersession_projections.views.flows.rows import Position
+from intersession_projections.views.run_outcomes.runs import Runs
 from support.closed import Known, cut_short, not_in
 from support.running import WAIT
 

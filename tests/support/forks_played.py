@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from intersession import MemoryChannel, Reply, SessionSystem, Turn
-from intersession_actors.agents.recording import Recording
-from intersession_actors.forking.agents import AgentSpecs
-from intersession_actors.forking.carrying import Carried, Stopping, carry_on
-from intersession_actors.forking.making import MadeFork, Wanted, make_fork
-from intersession_actors.forking.outcomes import agent_ids
-from intersession_actors.runtime.clock import Clock
-from intersession_events import ids
+from intersession_actors.hindsight.forking.agents import AgentSpecs
+from intersession_actors.hindsight.forking.carrying import Carried, Stopping, carry_on
+from intersession_actors.hindsight.forking.making import MadeFork, Wanted, make_fork
+from intersession_actors.hindsight.forking.outcomes import agent_ids
+from intersession_actors.outside.agents.recording import Recording
+from intersession_actors.running.runtime.clock import Clock
+from intersession_events.basics import ids
+from intersession_events.basics.machine import random_id
 from intersession_events.facts import ForkEdit, Usage
-from intersession_events.machine import random_id
 from intersession_events.stores.sqlite.log import SqliteLog
 from support.running import SEES_ALL, closed_exchange, merged
 

@@ -4,7 +4,7 @@ import random
 from pathlib import Path
 
 from intersession import Reply, SessionSystem, Turn
-from intersession_actors.forking.carrying import carry_on
+from intersession_actors.hindsight.forking.carrying import carry_on
 from support.running import SEES_ALL, WAIT
 
 AGENTS = ("main", "ops", "desk", "home")

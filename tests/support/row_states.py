@@ -4,7 +4,7 @@ import sqlite3
 
 import msgspec
 
-from intersession_events.errors import CorruptEvent
+from intersession_events.basics.errors import CorruptEvent
 from intersession_events.log.row_state import Envelope, as_state, opened
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from intersession_actors.prompt.transcript import RunContext, TranscriptFold, fitted_hash
+from intersession_actors.rules.prompt.transcript import RunContext, TranscriptFold, fitted_hash
 from intersession_events.facts import Erased, RunStarted
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded

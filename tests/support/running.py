@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self, TypeVar
 
 from intersession import SessionSystem
-from intersession_actors.agents.turn import Turn
-from intersession_events import ids
+from intersession_actors.outside.agents.turn import Turn
+from intersession_events.basics import ids
 from intersession_events.facts import (
     Event,
     ExchangeClosed,
@@ -17,7 +17,7 @@ from intersession_events.facts import (
     message_in,
 )
 from intersession_events.log.recorded import Recorded, parts_in
-from intersession_projections.run_outcomes.replies import Replies, told_in
+from intersession_projections.views.run_outcomes.replies import Replies, told_in
 from support.fakes import ManualClock, look_at_clock
 
 WAIT = 20.0

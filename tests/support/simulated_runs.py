@@ -3,11 +3,11 @@
 import hashlib
 from concurrent.futures import Future
 
-from intersession_actors.agents.turn import Turn
-from intersession_actors.answers import InboundAnswer
-from intersession_actors.channels.channels import MemoryChannel
-from intersession_actors.simulation.simulated import SimulatedRuntime
-from intersession_actors.system.system import SessionSystem
+from intersession_actors.assembly.system.system import SessionSystem
+from intersession_actors.outside.agents.turn import Turn
+from intersession_actors.outside.channels.channels import MemoryChannel
+from intersession_actors.rules.answers import InboundAnswer
+from intersession_actors.running.simulation.simulated import SimulatedRuntime
 
 CONFIG = {
     "tools": {"sessions": {"visibility": "all"}, "agentToAgent": {"enabled": True}},

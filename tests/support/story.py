@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from intersession_actors.config.config import load_config
-from intersession_actors.service.reader import Reader
-from intersession_actors.session.answers import with_messages
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.owners.session.answers import with_messages
+from intersession_actors.rules.config.config import load_config
 from intersession_events.facts import (
     Event,
     Message,
@@ -22,9 +22,9 @@ from intersession_events.facts import (
 from intersession_events.facts.message import Content
 from intersession_events.log.recorded import ANY_VERSION, Draft, Recorded, StreamAppend
 from intersession_events.log.views import InlineView
-from intersession_projections.inline_views import inline_views
-from intersession_projections.sessions.list import Sessions
-from intersession_projections.sessions.row import SessionRow
+from intersession_projections.views.inline_views import inline_views
+from intersession_projections.views.sessions.list import Sessions
+from intersession_projections.views.sessions.row import SessionRow
 from support.any_log import AnyLog, log_at
 
 LOG_ID = "00000000-0000-4000-8000-000000000001"

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from intersession_events.ids import event_id
+from intersession_events.basics.ids import event_id
 from intersession_events.stores.sqlite.log import SqliteLog
 from support.checkpointed import checkpoint
 from support.row_states import said, stated, with_states

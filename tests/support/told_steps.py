@@ -1,10 +1,10 @@
 """The steps of an exchange, a spawn or a run, by its name alone."""
 
 from intersession_events.log.log import Log
-from intersession_projections.flows.flows import Flows
-from intersession_projections.places.located import steps_of_flow
-from intersession_projections.run_outcomes.runs import Runs
-from intersession_projections.timeline.steps import Step
+from intersession_projections.questions.places.located import steps_of_flow
+from intersession_projections.questions.timeline.steps import Step
+from intersession_projections.views.flows.flows import Flows
+from intersession_projections.views.run_outcomes.runs import Runs
 
 
 def steps_told(log: Log, name: str) -> list[Step]:

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
-from intersession_actors.prompt.fencing import OPENING
-from intersession_actors.prompt.rendering import Call, Picture, Seen, picture_of
+from intersession_actors.rules.prompt.fencing import OPENING
+from intersession_actors.rules.prompt.rendering import Call, Picture, Seen, picture_of
 from intersession_events.facts import ImageBlock
 
 _PERSON: Final = re.compile(r"user \(([0-9]{1,15}) characters\):\n")

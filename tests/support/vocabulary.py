@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 from hypothesis import strategies as st
 
+from intersession_events.basics.ids import CLOCK
 from intersession_events.facts import (
     TOPICS,
     Event,
@@ -19,7 +20,6 @@ from intersession_events.facts import (
     session,
     spawn,
 )
-from intersession_events.ids import CLOCK
 
 _KEYS = ["agent:main:main", "agent:main:whatsapp:group:1", "agent:ops:main", "agent:main:subagent:s"]
 _IDS = ["a", "b", "c"]

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from intersession_actors.gate.values import is_storable
-from intersession_actors.runtime.actor import Handler, Ref
-from intersession_actors.runtime.pool import PooledRuntime
-from intersession_actors.session.commands import SessionRead
-from intersession_actors.streams.commands import Appended, Command, StreamLoaded
-from intersession_events.plain_json import is_too_deep
+from intersession_actors.owners.session.commands import SessionRead
+from intersession_actors.owners.streams.commands import Appended, Command, StreamLoaded
+from intersession_actors.rules.gate.values import is_storable
+from intersession_actors.running.runtime.actor import Handler, Ref
+from intersession_actors.running.runtime.pool import PooledRuntime
+from intersession_events.basics.plain_json import is_too_deep
 
 _LARGEST = 2**53 - 1
 _LONGEST = 2 * 1024 * 1024

@@ -7,11 +7,11 @@ import pytest
 
 from intersession import Failure, SessionSystem
 from intersession.gateway.metrics import Metrics
-from intersession_actors.failures.of_process import process_findings
+from intersession_actors.running.failures.of_process import process_findings
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Sql
 from intersession_events.stores.opened import open_log
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.hosts_code import parrot
 from support.running import WAIT
 

@@ -28,7 +28,7 @@ from intersession import (
     Turn,
     echo,
 )
-from intersession_actors.channels.channels import ThreadWanted
+from intersession_actors.outside.channels.channels import ThreadWanted
 from intersession_events.facts import (
     AnnounceDecided,
     ExchangeClosed,

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from intersession import Channel, MemoryChannel, SessionSystem, echo
-from intersession_actors.channels.channels import Outbound, ThreadWanted
-from intersession_actors.delivery.commands import DeliveryReturned
-from intersession_actors.streams.commands import Ask, Resume, StreamLoaded
+from intersession_actors.outside.channels.channels import Outbound, ThreadWanted
+from intersession_actors.owners.delivery.commands import DeliveryReturned
+from intersession_actors.owners.streams.commands import Ask, Resume, StreamLoaded
 from intersession_events.facts import (
     DeliveryDecided,
     DeliveryDenied,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from intersession import MemoryChannel, Reply, SessionSystem, ToolRefused, Turn
-from intersession_actors.runtime.clock import SystemClock
+from intersession_actors.running.runtime.clock import SystemClock
 from intersession_events.facts import (
     ChildArchived,
     ChildEnded,
@@ -19,7 +19,7 @@ from intersession_events.facts import (
     RunFailed,
     ThreadUnbound,
 )
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.any_log import AnyLog, log_at
 from support.fakes import ManualClock
 from support.faulty_store import FAULT, disk_full, faulty

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from intersession import MemoryChannel, SessionSystem
-from intersession_actors.agents.turn import Reply, Turn
+from intersession_actors.outside.agents.turn import Reply, Turn
 from intersession_events.facts import (
     AccessRecorded,
     DeliveryDenied,

@@ -17,12 +17,12 @@ from uuid import uuid4
 import pytest
 
 from intersession import MemoryChannel, SessionSystem
-from intersession_actors.session.commands import CheckSend
+from intersession_actors.owners.session.commands import CheckSend
+from intersession_events.basics.ids import session_stream
 from intersession_events.facts import Event, ExchangeClosed, Message, MessageRecorded, SessionOpened
-from intersession_events.ids import session_stream
 from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_events.stores.sqlite.log import SqliteLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.running import WAIT, wait_for_number
 
 pytestmark = pytest.mark.sqlite("a server is asked otherwise: there round trips are counted")

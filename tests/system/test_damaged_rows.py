@@ -11,11 +11,11 @@ from typing import Any, Final
 import pytest
 
 from intersession import CorruptEvent, Failure, MemoryChannel, SessionSystem
-from intersession_actors.forking.carrying import carry_on
+from intersession_actors.hindsight.forking.carrying import carry_on
 from intersession_events.stores.sqlite.log import SqliteLog
-from intersession_projections.inline_views import inline_views
-from intersession_projections.sessions.history import History
-from intersession_projections.sessions.list import Sessions
+from intersession_projections.views.inline_views import inline_views
+from intersession_projections.views.sessions.history import History
+from intersession_projections.views.sessions.list import Sessions
 from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.doors.mcp_clients import connected, text_of
 from support.hosts_code import parrot

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from intersession import MemoryChannel, Reply, SessionSystem, Turn
-from intersession_actors.errors import ToolRefused
+from intersession_actors.rules.errors import ToolRefused
 from intersession_events.facts import AccessRecorded, ExchangeHeld, RunCompleted, encode
 from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_events.log.verifying.verification import verify_log

@@ -7,12 +7,12 @@ import msgspec
 import pytest
 
 from intersession import MemoryChannel, Reply, SessionSystem, Turn
-from intersession_actors.errors import ToolRefused
+from intersession_actors.rules.errors import ToolRefused
 from intersession_events.facts import ERASED, DeliveryFailed, Erased, RunCompleted
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.folding.proof import views_proven
 from intersession_events.stores.portable.log import PortableLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.running import WAIT, Booth, Gate, closed_exchange, recorded, texts, wait_for
 from support.told_steps import steps_told
 

@@ -11,9 +11,9 @@ from typing import Any, Final
 import pytest
 
 from intersession import Outbound, Reply, SessionSystem, Turn, Usage
-from intersession_actors.simulation.simulated import SimulatedRuntime
+from intersession_actors.running.simulation.simulated import SimulatedRuntime
 from intersession_events.facts import AccessRecorded, SendRefused
-from intersession_projections.access_receipts import Wanted, receipts
+from intersession_projections.views.access_receipts import Wanted, receipts
 from support.any_log import Logs
 from support.running import merged, texts
 

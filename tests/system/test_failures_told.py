@@ -21,14 +21,14 @@ from intersession import (
     SessionSystem,
     Turn,
 )
-from intersession_actors.session.commands import CheckSend
-from intersession_actors.streams.rules_in_force import RulesInForce
-from intersession_events.errors import StoreUnavailable
+from intersession_actors.owners.session.commands import CheckSend
+from intersession_actors.owners.streams.rules_in_force import RulesInForce
+from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.facts import DeliveryDecided, DeliveryFailed, RunCompleted, RunFailed
 from intersession_events.log.log import Moment
 from intersession_events.log.sql import SqlValue
 from intersession_events.stores.sqlite.log import SqliteLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.any_log import log_at
 from support.fakes import ManualClock
 from support.faulty_store import FAULT, disk_full, faulty

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from intersession import Channel, MemoryChannel, SessionSystem, Turn, echo
-from intersession_actors.channels.channels import Outbound, ThreadWanted
+from intersession_actors.outside.channels.channels import Outbound, ThreadWanted
 from intersession_events.facts import DeliveryDone, message_in
 from support.running import QUIET, SEES_ALL, WAIT, merged, wait_for
 

@@ -20,7 +20,7 @@ from intersession_events.facts import (
 from intersession_events.log.log import HostLog
 from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_events.stores.opened import open_log
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.doors.command_line import ran
 from support.fakes import ManualClock
 from support.running import (

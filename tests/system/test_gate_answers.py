@@ -8,9 +8,9 @@ from typing import Any, cast
 import pytest
 
 from intersession import Reply, SessionSystem, Turn
-from intersession_actors.config.config import load_config
-from intersession_actors.errors import ConfigError
-from intersession_events.errors import NoSuchStore
+from intersession_actors.rules.config.config import load_config
+from intersession_actors.rules.errors import ConfigError
+from intersession_events.basics.errors import NoSuchStore
 from intersession_events.facts import (
     Message,
     RunCompleted,

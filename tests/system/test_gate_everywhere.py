@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from intersession import MemoryChannel, Outbound, Reply, SessionSystem, Turn
-from intersession_actors.channels.channels import Channel, DeliveryRefused, ThreadWanted
-from intersession_actors.errors import REFUSAL_CODES, ToolRefused
-from intersession_actors.methods.methods import METHODS
-from intersession_actors.tools.registry import TOOLS
-from intersession_events.errors import IntersessionError
+from intersession_actors.assembly.methods.methods import METHODS
+from intersession_actors.calls.tools.registry import TOOLS
+from intersession_actors.outside.channels.channels import Channel, DeliveryRefused, ThreadWanted
+from intersession_actors.rules.errors import REFUSAL_CODES, ToolRefused
+from intersession_events.basics.errors import IntersessionError
 from intersession_events.facts import (
     ImageBlock,
     Message,

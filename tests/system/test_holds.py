@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from intersession import Failure, GoingOn, MemoryChannel, SessionSystem, ToolRefused, Turn
-from intersession_actors.simulation.simulated import SimulatedRuntime
+from intersession_actors.running.simulation.simulated import SimulatedRuntime
+from intersession_events.basics.ids import exchange_stream
 from intersession_events.facts import (
     AnnounceDecided,
     ExchangeClosed,
@@ -26,7 +27,6 @@ from intersession_events.facts import (
     TurnRequested,
     text_of,
 )
-from intersession_events.ids import exchange_stream
 from intersession_events.log.recorded import parts_in
 from support.any_log import Logs
 from support.every_day import every_day

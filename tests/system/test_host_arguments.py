@@ -10,7 +10,7 @@ import pytest
 
 from intersession import Channel, Inbound, InboundFields, SessionSystem, ToolRefused
 from intersession import open_log as open_to_read
-from intersession_events.errors import IntersessionError
+from intersession_events.basics.errors import IntersessionError
 from intersession_events.stores.opened import open_log
 from support.any_log import Logs
 from support.running import WAIT

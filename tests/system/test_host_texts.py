@@ -7,10 +7,10 @@ from typing import Any, NoReturn
 import pytest
 
 from intersession import GoingOn, MemoryChannel, Message, Reply, SessionSystem, Turn
-from intersession_actors.channels.channels import Channel
-from intersession_actors.channels.outcomes import ThreadOpened, delivery_of, thread_of
-from intersession_actors.failures.trace import described
-from intersession_actors.host.calls import Came, Raised
+from intersession_actors.outside.channels.channels import Channel
+from intersession_actors.outside.channels.outcomes import ThreadOpened, delivery_of, thread_of
+from intersession_actors.running.failures.trace import described
+from intersession_actors.running.host.calls import Came, Raised
 from intersession_events.facts import ExchangeHeld
 from intersession_events.log.recorded import parts_in
 from support.running import WAIT

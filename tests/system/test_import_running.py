@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from intersession import ImportFailed, SessionSystem, ToolRefused, echo
-from intersession_actors.agents.turn import Turn
-from intersession_actors.session.folding import SHAPE
+from intersession_actors.outside.agents.turn import Turn
+from intersession_actors.owners.session.folding import SHAPE
 from intersession_events.transcripts.openclaw import appending
 from support.openclaw.samples import HOUSEHOLD, header, message, said, write_state
 from support.running import QUIET, WAIT, Booth
@@ -167,7 +167,7 @@ def test_imported_flows_are_left_alone_by_those_who_lead_flows(booth: Booth) -> 
 def test_a_long_session_that_was_imported_wakes_from_a_snapshot(
     system: SessionSystem, seen: list[Turn], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("intersession_actors.session.snapshots.EVERY", 20)
+    monkeypatch.setattr("intersession_actors.owners.session.snapshots.EVERY", 20)
     monkeypatch.setattr("intersession_events.stores.snapshots.states.EVERY", 20)
 
     system.import_openclaw(notes(tmp_path, *map(str, range(30))))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, Turn, load_config
-from intersession_actors.agents.configured import configured_agents
+from intersession_actors.outside.agents.configured import configured_agents
 from intersession_events.facts import RunStarted
 from support.doors.scripted_endpoint import Endpoint
 from support.openclaw.samples import header, message, said, write_state

@@ -12,7 +12,7 @@ import pytest
 
 from intersession import SessionSystem, Turn
 from intersession_events.stores.tailing.places import kept_inside
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.any_log import Logs, log_at
 from support.log_drafts import anywhere, said
 from support.running import closed_exchange

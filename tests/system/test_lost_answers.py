@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from intersession import MemoryChannel, SessionSystem, Turn
-from intersession_events.errors import StoreUnavailable
+from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.facts import (
     ChildArchived,
     DeliveryDecided,
@@ -31,7 +31,7 @@ from intersession_events.log.recorded import (
 )
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.portable.log import PortableLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.any_log import log_at
 from support.fakes import ManualClock
 from support.running import SEES_ALL, merged, pass_time

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, Turn, load_config
-from intersession_actors.agents.configured import configured_agents
+from intersession_actors.outside.agents.configured import configured_agents
 from intersession_events.facts import RunStarted, SpawnClosed
 from support.doors.scripted_endpoint import Endpoint
 from support.running import wait_for

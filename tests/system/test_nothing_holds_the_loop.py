@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, Turn, echo
-from intersession_actors.runtime.actor import Handler
-from intersession_actors.runtime.pool import PooledRuntime
-from intersession_actors.runtime.runtime import Runtime, ThreadingRuntime
-from intersession_actors.session.commands import CheckSend
+from intersession_actors.owners.session.commands import CheckSend
+from intersession_actors.running.runtime.actor import Handler
+from intersession_actors.running.runtime.pool import PooledRuntime
+from intersession_actors.running.runtime.runtime import Runtime, ThreadingRuntime
 from intersession_events.facts import RunCompleted, SessionPatched
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Sql, SqlValue
 from intersession_events.stores.portable.log import PortableLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.any_log import log_at
 from support.running import QUIET, SEES_ALL, WAIT, Gate, merged, wait_for_number
 

@@ -27,14 +27,14 @@ from intersession import MemoryChannel, Outbound, SessionSystem, echo
 from intersession import open_log as open_debugger
 from intersession.web.questions.asking import read
 from intersession.web.questions.table import QUESTIONS
-from intersession_actors.debugger.debugger import Debugger
-from intersession_actors.methods.methods import METHODS
+from intersession_actors.assembly.methods.methods import METHODS
+from intersession_actors.hindsight.debugger.debugger import Debugger
+from intersession_events.copies.migrating import migrate
 from intersession_events.log.recorded import Committed, Outcome, StreamAppend
-from intersession_events.migrating import migrate
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.committing import Committing
 from intersession_events.stores.portable.group_commit import Work
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.postgres.network import network
 from support.postgres.server import Server
 

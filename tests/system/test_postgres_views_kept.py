@@ -7,19 +7,19 @@ import psycopg
 import pytest
 
 from intersession import MemoryChannel, Reply, SessionSystem, Turn, Usage
-from intersession_actors.disclosure.redaction import redact_raw
+from intersession_actors.rules.disclosure.redaction import redact_raw
 from intersession_events.log.log import Log
 from intersession_events.stores.folding.proof import views_proven
 from intersession_events.stores.opened import located, open_log
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.tailing.places import kept, kept_inside
 from intersession_events.stores.tailing.tail import Tail
-from intersession_projections.full_text.found import Wanted
-from intersession_projections.full_text.index import FullText
-from intersession_projections.full_text.tokens import terms_asked
-from intersession_projections.full_text.view import events_of, private_of, shown_of
-from intersession_projections.tailed_views import tailed_views, take_in
-from intersession_projections.usage import used
+from intersession_projections.views.full_text.found import Wanted
+from intersession_projections.views.full_text.index import FullText
+from intersession_projections.views.full_text.tokens import terms_asked
+from intersession_projections.views.full_text.view import events_of, private_of, shown_of
+from intersession_projections.views.tailed_views import tailed_views, take_in
+from intersession_projections.views.usage import used
 from support.doors.command_line import ran
 from support.running import WAIT
 from support.soaking import until

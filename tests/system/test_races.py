@@ -18,13 +18,13 @@ import pytest
 from greenlet import GreenletExit
 from pykka._envelope import Envelope
 
-from intersession_actors.runtime import inbox, pool
-from intersession_actors.runtime.actor import Handler
-from intersession_actors.runtime.inbox import Inbox, InboxFull, a_stop
-from intersession_actors.runtime.pool import PooledRuntime
-from intersession_actors.service import waits
-from intersession_actors.service.waits import OneAtATime, RunWaits, Wait, WaitGraph
-from intersession_events.errors import StoreUnavailable
+from intersession_actors.calls.service import waits
+from intersession_actors.calls.service.waits import OneAtATime, RunWaits, Wait, WaitGraph
+from intersession_actors.running.runtime import inbox, pool
+from intersession_actors.running.runtime.actor import Handler
+from intersession_actors.running.runtime.inbox import Inbox, InboxFull, a_stop
+from intersession_actors.running.runtime.pool import PooledRuntime
+from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.facts import RunCompleted, RunEnd
 from intersession_events.stores.portable import group_commit
 from intersession_events.stores.portable.group_commit import GroupCommit

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from intersession import Channel, MemoryChannel, Reply, SessionSystem, Turn
-from intersession_events.crash_points import arm
+from intersession_events.basics.crash_points import arm
 from intersession_events.facts import (
     DeliveryDone,
     DeliveryUnknown,

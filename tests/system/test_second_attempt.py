@@ -13,7 +13,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from intersession import SessionSystem, Turn
-from intersession_actors.forking.carrying import carry_on
+from intersession_actors.hindsight.forking.carrying import carry_on
 from intersession_events.facts import (
     ExchangeAccepted,
     RunStarted,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from intersession import MemoryChannel, Reply, Turn
-from intersession_actors.agents.turn import ToolBox
+from intersession_actors.outside.agents.turn import ToolBox
 from intersession_events.facts import (
     ExchangeAccepted,
     ExchangeClosed,
@@ -23,7 +23,7 @@ from intersession_events.facts import (
 )
 from intersession_events.log.sql import Question, Row
 from intersession_events.stores.portable.read_views import ReadViews
-from intersession_projections.run_outcomes.runs import KeyUse, Runs
+from intersession_projections.views.run_outcomes.runs import KeyUse, Runs
 from support.run_context import context_of
 from support.running import (
     QUIET,

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from intersession import SessionSystem, Turn
-from intersession_actors.session.folding import SHAPE
-from intersession_actors.session.snapshots import snapshots_compared
+from intersession_actors.owners.session.folding import SHAPE
+from intersession_actors.owners.session.snapshots import snapshots_compared
 from intersession_events.facts import RunCompleted, RunStarted
 from intersession_events.stores.opened import open_log
 from support.run_context import context_of
@@ -22,7 +22,7 @@ STREAM = "session:agent:main:main"
 @pytest.fixture(autouse=True)
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a snapshot taken every few events: a session that talks for long would take long."""
-    monkeypatch.setattr("intersession_actors.session.memory.EVERY", OFTEN)
+    monkeypatch.setattr("intersession_actors.owners.session.memory.EVERY", OFTEN)
     monkeypatch.setattr("intersession_events.stores.snapshots.states.EVERY", OFTEN)
 
 

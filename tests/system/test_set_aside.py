@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from intersession import DeliveryRefused, MemoryChannel, Outbound, Reply, SessionSystem, Turn
-from intersession_actors.channels.channels import ThreadWanted
+from intersession_actors.outside.channels.channels import ThreadWanted
 from intersession_events.facts import (
     DeliveryFailed,
     ExchangeAccepted,

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from intersession import SessionSystem, Turn
-from intersession_actors.session.deciding import Decider
-from intersession_actors.streams.owner import Owner
-from intersession_actors.streams.records import record_in
-from intersession_events.errors import CorruptEvent, StoreUnavailable
+from intersession_actors.owners.session.deciding import Decider
+from intersession_actors.owners.streams.owner import Owner
+from intersession_actors.owners.streams.records import record_in
+from intersession_events.basics.errors import CorruptEvent, StoreUnavailable
 from intersession_events.facts import (
     ExchangeClosed,
     LateReplyDropped,
@@ -34,7 +34,7 @@ from intersession_events.log.recorded import (
     parts_in,
 )
 from intersession_events.stores.portable.log import PortableLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.any_log import log_at
 from support.fakes import ManualClock
 from support.run_context import context_of

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from intersession import MemoryChannel, SessionSystem, Turn
-from intersession_actors.tools.registry import TOOLS
+from intersession_actors.calls.tools.registry import TOOLS
 from intersession_events.facts import SESSION_TOOLS, ExchangeAccepted, ExchangeClosed, RunQueued, encode
 from intersession_events.log.recorded import Recorded
 from intersession_events.stores.sqlite.log import SqliteLog

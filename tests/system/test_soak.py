@@ -11,7 +11,7 @@ import pytest
 from intersession import SessionSystem
 from intersession.cli.commands.demo import play_round
 from intersession.cli.commands.demo_agents import AGENTS, CONFIG
-from intersession_actors.channels.channels import Channel
+from intersession_actors.outside.channels.channels import Channel
 from support.any_log import Logs
 from support.running import merged
 from support.soaking import grown, held, resident_bytes, settled

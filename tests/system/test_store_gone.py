@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from intersession import Failure, MemoryChannel, SessionSystem, Turn
-from intersession_actors.errors import ToolRefused
-from intersession_actors.simulation.simulated import SimulatedRuntime
-from intersession_events.errors import StoreUnavailable
+from intersession_actors.rules.errors import ToolRefused
+from intersession_actors.running.simulation.simulated import SimulatedRuntime
+from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.facts import (
     CheckpointTaken,
     ChildArchived,
@@ -30,7 +30,7 @@ from intersession_events.facts import (
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.opened import located, open_log
 from intersession_events.stores.sqlite.log import SqliteLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.any_log import AnyLog, log_at
 from support.fakes import ManualClock
 from support.faulty_store import FAULT, disk_full, faulty, sync_failed

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, Turn
-from intersession_actors.failures.failure import Failure
+from intersession_actors.running.failures.failure import Failure
 from intersession_events.facts import ExchangeClosed, RunCompleted
 from intersession_events.stores.postgres.address import address_of
 from support.postgres.network import Network, network

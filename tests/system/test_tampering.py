@@ -8,8 +8,8 @@ from typing import NamedTuple
 import pytest
 
 from intersession import Reply, SessionSystem, Turn
-from intersession_actors.session.snapshots import snapshots_compared
-from intersession_events.errors import LogError
+from intersession_actors.owners.session.snapshots import snapshots_compared
+from intersession_events.basics.errors import LogError
 from intersession_events.facts import CheckpointTaken, Event
 from intersession_events.log.verifying.report import LogHead, VerifyReport
 from intersession_events.log.verifying.verification import head, verify_log
@@ -18,7 +18,7 @@ from intersession_events.proofs.statement import Checkpoint, checkpoint_of
 from intersession_events.stores.folding.proof import views_proven
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.transcripts.openclaw.importing import import_openclaw
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.checkpointed import checkpoint, key_of
 from support.every_day import every_day
 from support.file_tampering import FILES, KEPT

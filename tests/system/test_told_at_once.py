@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, Turn
-from intersession_actors.errors import ToolRefused
-from intersession_actors.runtime.actor import Handler, Ref
-from intersession_actors.runtime.pool import PooledRuntime
-from intersession_actors.streams.commands import Appended
-from intersession_events.errors import StoreUnavailable
+from intersession_actors.owners.streams.commands import Appended
+from intersession_actors.rules.errors import ToolRefused
+from intersession_actors.running.runtime.actor import Handler, Ref
+from intersession_actors.running.runtime.pool import PooledRuntime
+from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.facts import RunQueued
 from intersession_events.log.recorded import Committed, Outcome
 from support.running import WAIT, Booth, recorded

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from intersession import MemoryChannel, Reply, SessionSystem, Turn
-from intersession_actors.config.config import load_config
-from intersession_events import ids
+from intersession_actors.rules.config.config import load_config
+from intersession_events.basics import ids
 from intersession_events.facts import (
     LoopEnded,
     RunCompleted,
@@ -19,7 +19,7 @@ from intersession_events.facts import (
 )
 from intersession_events.log.recorded import ANY_VERSION, Draft, Recorded, StreamAppend, parts_in
 from intersession_events.log.sql import Sql
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.any_log import log_at
 from support.running import (
     QUIET,

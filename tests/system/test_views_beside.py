@@ -4,12 +4,12 @@ from contextlib import closing
 from pathlib import Path
 
 from intersession import SessionSystem, echo
-from intersession_actors.disclosure.redaction import redact_raw
+from intersession_actors.rules.disclosure.redaction import redact_raw
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.tailing.file import ViewFile
-from intersession_projections.full_text.view import FullTextView
-from intersession_projections.tailed_views import tailed_views, take_in
-from intersession_projections.usage import UsageView
+from intersession_projections.views.full_text.view import FullTextView
+from intersession_projections.views.tailed_views import tailed_views, take_in
+from intersession_projections.views.usage import UsageView
 from support.running import WAIT
 from support.soaking import until
 

@@ -141,7 +141,7 @@ class _Help:
 
 
 def _version() -> str:
-    from intersession_events.machine import VERSION  # noqa: PLC0415 - commands need none of it
+    from intersession_events.basics.machine import VERSION  # noqa: PLC0415 - commands need none of it
 
     return f"intersession {VERSION}"
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from intersession_actors.config.config import Config, load_config
-from intersession_actors.host.extras import imported
-from intersession_actors.system.system import SessionSystem
-from intersession_events.plain_json import JsonMapping
+from intersession_actors.assembly.system.system import SessionSystem
+from intersession_actors.rules.config.config import Config, load_config
+from intersession_actors.running.host.extras import imported
+from intersession_events.basics.plain_json import JsonMapping
 
 __all__ = ["app"]
 

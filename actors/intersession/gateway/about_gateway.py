@@ -7,10 +7,10 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.config.config import Config
-from intersession_actors.errors import ToolRefused
-from intersession_actors.service.callers import Caller
-from intersession_events.plain_json import JsonObject
+from intersession_actors.calls.service.callers import Caller
+from intersession_actors.rules.config.config import Config
+from intersession_actors.rules.errors import ToolRefused
+from intersession_events.basics.plain_json import JsonObject
 
 PRESENCE: Final = "system-presence"
 CONFIG: Final = "config.get"

@@ -21,25 +21,25 @@ from intersession.gateway.protocol.run_end import second_answer
 from intersession.gateway.protocol.run_names import name_for, named
 from intersession.web.happened import ForksFolder
 from intersession.web.rate import Rates
-from intersession_actors.config.host import Gateway, GatewayAuth
-from intersession_actors.config.tools import names_tool
-from intersession_actors.errors import ConfigError, ConfigProblem, ToolRefused
-from intersession_actors.gate.limits import KeyText
-from intersession_actors.gate.values import invalid
-from intersession_actors.host.door_threads import LimitedLane
-from intersession_actors.host.own_threads import off_loop
-from intersession_actors.methods.methods import unknown_method
-from intersession_actors.methods.params import NoParams
-from intersession_actors.service.arguments import read_arguments
-from intersession_actors.service.claims import claimed_session
-from intersession_actors.system.system import SessionSystem
-from intersession_actors.tools.registry import TOOLS
-from intersession_actors.tools.toolbox import Tools
-from intersession_events.errors import IntersessionError
+from intersession_actors.assembly.methods.methods import unknown_method
+from intersession_actors.assembly.methods.params import NoParams
+from intersession_actors.assembly.system.system import SessionSystem
+from intersession_actors.calls.service.arguments import read_arguments
+from intersession_actors.calls.service.claims import claimed_session
+from intersession_actors.calls.tools.registry import TOOLS
+from intersession_actors.calls.tools.toolbox import Tools
+from intersession_actors.rules.config.host import Gateway, GatewayAuth
+from intersession_actors.rules.config.tools import names_tool
+from intersession_actors.rules.errors import ConfigError, ConfigProblem, ToolRefused
+from intersession_actors.rules.gate.limits import KeyText
+from intersession_actors.rules.gate.values import invalid
+from intersession_actors.running.host.door_threads import LimitedLane
+from intersession_actors.running.host.own_threads import off_loop
+from intersession_events.basics.errors import IntersessionError
+from intersession_events.basics.keys.key import SessionKey
+from intersession_events.basics.machine import VERSION
+from intersession_events.basics.plain_json import JsonMapping, JsonObject, JsonValue, is_object
 from intersession_events.facts import ready
-from intersession_events.keys.key import SessionKey
-from intersession_events.machine import VERSION
-from intersession_events.plain_json import JsonMapping, JsonObject, JsonValue, is_object
 
 logger = logging.getLogger("intersession.gateway")
 

@@ -5,11 +5,11 @@ import logging
 from collections.abc import Callable, Sequence
 
 from intersession.gateway.protocol.run_events import RunEvent, RunEvents
-from intersession_events.errors import IntersessionError
+from intersession_events.basics.errors import IntersessionError
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
-from intersession_projections.run_outcomes.outcome import Asked
-from intersession_projections.run_outcomes.runs import Runs
+from intersession_projections.views.run_outcomes.outcome import Asked
+from intersession_projections.views.run_outcomes.runs import Runs
 
 Listener = Callable[[Sequence[RunEvent]], None]
 """Hears what a batch means for connections; called on the event loop, for every batch."""

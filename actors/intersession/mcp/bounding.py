@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from intersession_events.plain_json import JsonMapping, JsonObject, JsonValue, is_list, is_object
+from intersession_events.basics.plain_json import JsonMapping, JsonObject, JsonValue, is_list, is_object
 
 MOST_BYTES: Final = 65_536
 """The most that an answer has, as compact JSON."""

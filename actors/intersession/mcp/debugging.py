@@ -20,16 +20,16 @@ from mcp_types import (
 from intersession.mcp.bounding import MOST_BYTES, asked_for_less, bounded
 from intersession.mcp.server import ACTS, READS, Context, in_terms, refusal, server_of, tool_result
 from intersession.mcp.stdio import Wire, claimed_wire, serve
-from intersession_actors.debugger.debugger import Debugger
-from intersession_actors.debugger.verbs.verbs import VERBS
-from intersession_actors.disclosure.advice import Called, Terms
-from intersession_actors.errors import ToolRefused
-from intersession_actors.host.own_threads import off_loop
-from intersession_actors.methods.params import ForkParams, ForksParams, HoldParams, ReleaseParams
-from intersession_actors.methods.terms import FIRST, with_advice
-from intersession_actors.tools.registry import schema_of
-from intersession_events.errors import IntersessionError
-from intersession_events.plain_json import JsonMapping, JsonObject
+from intersession_actors.assembly.methods.params import ForkParams, ForksParams, HoldParams, ReleaseParams
+from intersession_actors.assembly.methods.terms import FIRST, with_advice
+from intersession_actors.calls.tools.registry import schema_of
+from intersession_actors.hindsight.debugger.debugger import Debugger
+from intersession_actors.hindsight.debugger.verbs.verbs import VERBS
+from intersession_actors.rules.disclosure.advice import Called, Terms
+from intersession_actors.rules.errors import ToolRefused
+from intersession_actors.running.host.own_threads import off_loop
+from intersession_events.basics.errors import IntersessionError
+from intersession_events.basics.plain_json import JsonMapping, JsonObject
 
 __all__ = ["claimed_wire", "debug_server", "debug_stdio"]
 

@@ -22,12 +22,12 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from intersession.mcp.server import MOST_BYTES, READING, Seat, mcp_server
-from intersession_actors.config.host import OperatorScope
-from intersession_actors.config.tools import names_tool
-from intersession_actors.gate.values import invalid
-from intersession_actors.service.callers import Caller
-from intersession_actors.service.claims import claimed_session
-from intersession_actors.system.system import SessionSystem
+from intersession_actors.assembly.system.system import SessionSystem
+from intersession_actors.calls.service.callers import Caller
+from intersession_actors.calls.service.claims import claimed_session
+from intersession_actors.rules.config.host import OperatorScope
+from intersession_actors.rules.config.tools import names_tool
+from intersession_actors.rules.gate.values import invalid
 
 logger = logging.getLogger("intersession.mcp")
 

@@ -25,10 +25,10 @@ from mcp_types.version import LATEST_MODERN_VERSION
 from intersession.mcp.http import SESSION_HEADER
 from intersession.mcp.server import Context, refusal, server_of, tool_result
 from intersession.mcp.stdio import Wire, serve
-from intersession_actors.errors import REFUSAL_CODES, ToolRefused
-from intersession_actors.host.own_threads import off_loop
-from intersession_events.errors import StoreUnavailable
-from intersession_events.plain_json import JsonObject
+from intersession_actors.rules.errors import REFUSAL_CODES, ToolRefused
+from intersession_actors.running.host.own_threads import off_loop
+from intersession_events.basics.errors import StoreUnavailable
+from intersession_events.basics.plain_json import JsonObject
 
 A = TypeVar("A")
 

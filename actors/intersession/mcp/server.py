@@ -20,12 +20,12 @@ from mcp_types import (
     ToolAnnotations,
 )
 
-from intersession_actors.disclosure.advice import Called, Terms, advised
-from intersession_actors.errors import RefusalCode, ToolRefused, status_of
-from intersession_actors.host.own_threads import off_loop
-from intersession_actors.tools.registry import TOOLS, schemas
-from intersession_events.machine import VERSION
-from intersession_events.plain_json import JsonMapping, JsonObject
+from intersession_actors.calls.tools.registry import TOOLS, schemas
+from intersession_actors.rules.disclosure.advice import Called, Terms, advised
+from intersession_actors.rules.errors import RefusalCode, ToolRefused, status_of
+from intersession_actors.running.host.own_threads import off_loop
+from intersession_events.basics.machine import VERSION
+from intersession_events.basics.plain_json import JsonMapping, JsonObject
 
 logger = logging.getLogger("intersession.mcp")
 

@@ -29,8 +29,8 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from intersession.mcp.server import MOST_BYTES, HasTools, Seat, mcp_server
-from intersession_actors.host.own_threads import off_loop
-from intersession_events.plain_json import JsonObject
+from intersession_actors.running.host.own_threads import off_loop
+from intersession_events.basics.plain_json import JsonObject
 
 _AHEAD: Final = 16
 """Lines that are read before the first of them is taken."""

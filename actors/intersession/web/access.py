@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final, Protocol
 
-from intersession_actors.debugger.view import View
-from intersession_events.plain_json import JsonMapping, JsonObject
+from intersession_actors.hindsight.debugger.view import View
+from intersession_events.basics.plain_json import JsonMapping, JsonObject
 
 ACCESS: Final = "intersession_access"
 """Where a request's state has who looks."""

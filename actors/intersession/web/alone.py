@@ -30,15 +30,15 @@ from intersession.web.happened import (
 from intersession.web.questions.table import routes
 from intersession.web.rate import Rates
 from intersession.web.stopping import ended_well
-from intersession_actors.debugger.view import View
-from intersession_actors.errors import ToolRefused
-from intersession_actors.host.own_threads import off_loop
-from intersession_actors.service.reader import Reader
-from intersession_events.errors import IntersessionError, StoreUnavailable
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.rules.errors import ToolRefused
+from intersession_actors.running.host.own_threads import off_loop
+from intersession_events.basics.errors import IntersessionError, StoreUnavailable
+from intersession_events.basics.machine import VERSION
+from intersession_events.basics.plain_json import JsonMapping, JsonObject
 from intersession_events.facts import ready
 from intersession_events.log.log import Log
-from intersession_events.machine import VERSION
-from intersession_events.plain_json import JsonMapping, JsonObject
 
 _HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
 Scope: TypeAlias = Any  # litestar's own types want what its router adds later

@@ -12,8 +12,8 @@ from litestar.openapi.datastructures import ResponseSpec
 from litestar.plugins import PluginProtocol
 from litestar.plugins.core import MsgspecDIPlugin
 
-from intersession_actors.errors import RefusalCode, ToolRefused
-from intersession_events.plain_json import JsonValue, is_list, is_object
+from intersession_actors.rules.errors import RefusalCode, ToolRefused
+from intersession_events.basics.plain_json import JsonValue, is_list, is_object
 
 _KINDS: Final[dict[RefusalCode, tuple[int, str]]] = {
     "invalid_request": (400, "invalid_request_error"),

@@ -8,10 +8,10 @@ from typing import Final
 
 import msgspec
 
-from intersession_events.errors import LogError
-from intersession_events.forks.files import forks_beside
+from intersession_events.basics.errors import LogError
+from intersession_events.basics.plain_json import JsonObject
+from intersession_events.copies.forks.files import forks_beside
 from intersession_events.log.log import Log
-from intersession_events.plain_json import JsonObject
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.opened import open_log
 

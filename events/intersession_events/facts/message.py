@@ -8,8 +8,8 @@ from typing import Literal
 
 import msgspec
 
+from intersession_events.basics.plain_json import JsonObject, JsonValue
 from intersession_events.facts.base import Fact, Whole, ready
-from intersession_events.plain_json import JsonObject, JsonValue
 
 Role = Literal["user", "assistant", "toolResult", "system"]
 ProvenanceKind = Literal["external_user", "inter_session", "internal_system"]

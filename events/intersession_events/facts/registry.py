@@ -8,7 +8,7 @@ from typing import Final, get_args
 
 import msgspec
 
-from intersession_events.errors import CorruptEvent, UnknownTopic, UnknownWord
+from intersession_events.basics.errors import CorruptEvent, UnknownTopic, UnknownWord
 from intersession_events.facts import access, delivery, exchange, log, parts, run, session, spawn
 
 Event = (

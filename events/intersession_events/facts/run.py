@@ -4,11 +4,11 @@ from typing import ClassVar, Final, Literal, cast, get_args
 
 import msgspec
 
+from intersession_events.basics.ids import exchange_stream, spawn_stream
 from intersession_events.facts.base import EMPTY, Fact, Whole
 from intersession_events.facts.chain import Budget
 from intersession_events.facts.message import Message, Usage, text_of
 from intersession_events.facts.session import LineImported, MessageRecorded, Route
-from intersession_events.ids import exchange_stream, spawn_stream
 
 Step = Literal["message", "reply", "announce"]
 FailureCode = Literal[

@@ -8,7 +8,7 @@ from typing import Final, cast, get_args
 
 import msgspec
 
-from intersession_events.errors import CorruptEvent
+from intersession_events.basics.errors import CorruptEvent
 from intersession_events.facts.access import AccessRecorded
 from intersession_events.facts.delivery import (
     DeliveryDecided,

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from intersession_events.faces import on_demand
+from intersession_events.basics.faces import on_demand
 
 if TYPE_CHECKING:
     from intersession_events.log.log import Log

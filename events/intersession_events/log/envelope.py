@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_events.errors import CorruptEvent, ForgedTopic, NotStorable, UnknownTopic
+from intersession_events.basics.errors import CorruptEvent, ForgedTopic, NotStorable, UnknownTopic
 from intersession_events.facts import TOPICS, Event, decode, standing
 from intersession_events.log.recorded import Draft, Recorded
 from intersession_events.log.row_state import Envelope, Short, as_state, in_places, is_short, opened, short_in

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Final
 
-from intersession_events.errors import CorruptEvent, NotStorable
+from intersession_events.basics.errors import CorruptEvent, NotStorable
 from intersession_events.facts import (
     Erased,
     Event,

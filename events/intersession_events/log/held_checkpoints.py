@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from intersession_events.errors import CorruptEvent, UnknownTopic
+from intersession_events.basics.errors import CorruptEvent, UnknownTopic
 from intersession_events.facts import CheckpointTaken
 from intersession_events.log.envelope import unseal
 from intersession_events.log.sql import Row, SqlValue

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from intersession_events.errors import CorruptEvent, UnknownTopic
+from intersession_events.basics.errors import CorruptEvent, UnknownTopic
 from intersession_events.facts import Event, ForkedFrom, decode
 from intersession_events.log.envelope import Erasing, unseal
 from intersession_events.log.erasing import erased_stream, rows_erased

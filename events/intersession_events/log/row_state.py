@@ -29,7 +29,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_events.errors import CorruptEvent
+from intersession_events.basics.errors import CorruptEvent
 
 SHORT: Final = b"\x01"
 """What the short form begins with."""

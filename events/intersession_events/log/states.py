@@ -12,7 +12,7 @@ from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from intersession_events.errors import CorruptEvent
+from intersession_events.basics.errors import CorruptEvent
 from intersession_events.log.recorded import Recorded
 
 S = TypeVar("S")

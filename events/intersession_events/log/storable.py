@@ -1,6 +1,6 @@
 """Whether an event can be stored so that it is readable for ever, and by everybody's JSON: topic and payload of one that can."""
 
-from intersession_events.errors import CorruptEvent, NotStorable, UnknownTopic
+from intersession_events.basics.errors import CorruptEvent, NotStorable, UnknownTopic
 from intersession_events.facts import LARGEST, decode, encode, topic_of
 from intersession_events.log.recorded import Draft
 

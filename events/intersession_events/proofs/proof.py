@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from intersession_events.errors import BadCheckpoint
+from intersession_events.basics.errors import BadCheckpoint
 from intersession_events.proofs.hashed import Hashed
 from intersession_events.proofs.merkle import is_beginning, leaf_hash, root_by_path
 from intersession_events.proofs.signatures import Trusted

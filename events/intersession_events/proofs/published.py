@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from intersession_events.errors import BadCheckpoint
+from intersession_events.basics.errors import BadCheckpoint
 from intersession_events.proofs.statement import Checkpoint
 
 _DECODE: Final = msgspec.json.Decoder(Checkpoint, strict=True).decode

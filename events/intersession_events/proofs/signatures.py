@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from intersession_events.errors import BadKey, MissingExtra
+from intersession_events.basics.errors import BadKey, MissingExtra
 
 PREFIX: Final = "ed25519:"
 KEY_BYTES: Final = 32

@@ -13,11 +13,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-from intersession_events.crash_points import crash_point
-from intersession_events.errors import BackupFailed, LogError
+from intersession_events.basics.crash_points import crash_point
+from intersession_events.basics.errors import BackupFailed, LogError
+from intersession_events.basics.machine import on_disk, random_id, sync
 from intersession_events.log.verifying.report import VerifyReport
 from intersession_events.log.verifying.verification import verify_log
-from intersession_events.machine import on_disk, random_id, sync
 from intersession_events.stores.database import MEMORY, Row
 from intersession_events.stores.portable.filling import Moved
 from intersession_events.stores.portable.log import PortableLog

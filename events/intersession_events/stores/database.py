@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from eventsourcing.persistence import Notification
 
-from intersession_events.errors import LogError
+from intersession_events.basics.errors import LogError
 
 Row = tuple[int, str, int, str, bytes]
 """Position, stream, version, topic and state, as they lie in the table."""

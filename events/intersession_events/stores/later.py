@@ -11,7 +11,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Final, TypeVar
 
-from intersession_events.errors import LogError, StoreUnavailable
+from intersession_events.basics.errors import LogError, StoreUnavailable
 
 _LOGGER: Final = logging.getLogger("intersession.store")
 _THREADS: Final = 2

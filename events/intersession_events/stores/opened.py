@@ -6,11 +6,11 @@ from importlib import import_module
 from types import ModuleType
 from typing import Final, NamedTuple
 
-from intersession_events.errors import MissingExtra, NoSuchStore, StoreUnavailable
+from intersession_events.basics.errors import MissingExtra, NoSuchStore, StoreUnavailable
+from intersession_events.basics.machine import machine_entropy, random_id, wall_clock_ms
 from intersession_events.log.log import Log
 from intersession_events.log.other_words import as_it_is
 from intersession_events.log.views import InlineView
-from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.portable.filling import Filling
 from intersession_events.stores.portable.identity import Holder

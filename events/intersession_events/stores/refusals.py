@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
-from intersession_events.errors import LogError
+from intersession_events.basics.errors import LogError
 from intersession_events.stores.database import Failures
 from intersession_events.stores.later import tell
 

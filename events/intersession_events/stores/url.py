@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from intersession_events.errors import NoSuchStore
+from intersession_events.basics.errors import NoSuchStore
 
 DEFAULT_PATH: Final = "intersession.db"
 VARIABLE: Final = "INTERSESSION_STORE"

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from intersession import MemoryChannel, Reply, SessionSystem, Turn
+from intersession_events.basics.machine import random_id
 from intersession_events.facts import DeliveryDone, ExchangeClosed, Usage
-from intersession_events.machine import random_id
 from support.doors.command_line import Ran, environment, ran
 from support.every_day import every_day
 from support.hostile import given, rows, steers

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, Turn, echo
-from intersession_actors.service.callers import Caller
+from intersession_actors.calls.service.callers import Caller
 from intersession_events.facts import SendRefused
 from support.as_caller import called_by
 from support.doors.command_line import DemoLog, ran, words

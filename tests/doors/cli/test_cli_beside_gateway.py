@@ -13,11 +13,11 @@ import pytest
 
 from intersession import SessionSystem, echo
 from intersession.cli.commands.demo_agents import AGENTS, CONFIG
-from intersession_actors.agents.turn import Turn
-from intersession_actors.channels.channels import MemoryChannel
+from intersession_actors.outside.agents.turn import Turn
+from intersession_actors.outside.channels.channels import MemoryChannel
 from intersession_events.facts import ExchangeClosed, TurnEnded
 from intersession_events.stores.portable.log import PortableLog
-from intersession_projections.flows.rows import Position
+from intersession_projections.views.flows.rows import Position
 from support.doors.command_line import DemoLog, Ran, environment, hear_ctrl_c, process, ran
 from support.doors.gateway_live import GATEWAY, WAIT, LiveGateway
 from support.paths import DATA

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, Turn
-from intersession_actors.control.beside_log import ControlClient
-from intersession_actors.errors import ToolRefused
+from intersession_actors.assembly.control.beside_log import ControlClient
+from intersession_actors.rules.errors import ToolRefused
 from support.doors.command_line import ran
 from support.running import WAIT
 

@@ -11,8 +11,8 @@ import pytest
 
 from intersession import MemoryChannel, SessionSystem
 from intersession.cli.commands.doctor import disk_findings
+from intersession_events.basics.machine import wall_clock_ms
 from intersession_events.facts import DeliveryDone, DeliveryFailed, DeliveryUnknown
-from intersession_events.machine import wall_clock_ms
 from support.doors.command_line import DemoLog, Ran, ran
 from support.doors.gateway_live import LiveGateway
 from support.fakes import ManualClock

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from intersession.cli.shell.failures import failure_of
-from intersession_actors.errors import ToolRefused
-from intersession_events.errors import MissingExtra
+from intersession_actors.rules.errors import ToolRefused
+from intersession_events.basics.errors import MissingExtra
 from support.doors.command_line import DemoLog, ran, ran_as_process
 from support.rows import edited
 from support.story import Story

@@ -9,10 +9,10 @@ from mcp import Client
 
 from intersession import SessionSystem, ToolRefused, Turn, open_log
 from intersession.mcp.debugging import debug_server
-from intersession_actors.debugger.debugger import Debugger
-from intersession_actors.debugger.view import View
-from intersession_actors.service.callers import Caller
-from intersession_actors.service.reader import Reader
+from intersession_actors.calls.service.callers import Caller
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.hindsight.debugger.debugger import Debugger
+from intersession_actors.hindsight.debugger.view import View
 from intersession_events.facts import AnnounceDecided, ExchangeClosed, Provenance
 from support.doors.command_line import DemoLog, ran
 from support.running import SEES_ALL, wait_for

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from intersession import SessionSystem, echo
-from intersession_events.errors import LogError
+from intersession_events.basics.errors import LogError
 from intersession_events.log.sql import Row
 from intersession_events.stores.postgres.log import PostgresLog
 from intersession_events.stores.sqlite.log import SqliteLog

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from intersession import SessionSystem, echo
-from intersession_actors.forking.listing import forks_of
-from intersession_actors.replaying.replayed import replay_file
-from intersession_events.errors import CorruptEvent
+from intersession_actors.hindsight.forking.listing import forks_of
+from intersession_actors.hindsight.replaying.replayed import replay_file
+from intersession_events.basics.errors import CorruptEvent
 from intersession_events.transcripts.openclaw.reading.foreign_json import Unreadable, read_json5
 from support.doors.command_line import ran
 

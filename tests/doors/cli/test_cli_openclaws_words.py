@@ -7,10 +7,10 @@ import pytest
 
 from intersession_events.facts import Provenance, message_in, text_of
 from intersession_events.stores.opened import open_log
-from intersession_projections.diagram.diagram import diagram_of
-from intersession_projections.diagram.rows import Arrow
-from intersession_projections.wording.of_sessions import speaker
-from intersession_projections.wording.openclaw import is_openclaws
+from intersession_projections.basics.wording.of_sessions import speaker
+from intersession_projections.basics.wording.openclaw import is_openclaws
+from intersession_projections.questions.diagram.diagram import diagram_of
+from intersession_projections.questions.diagram.rows import Arrow
 from support.doors.command_line import ran
 from support.doors.imported_store import imported_store
 from support.openclaw.samples import HOUSEHOLD

@@ -13,7 +13,7 @@ from intersession_events.log.verifying.report import VerifyReport
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.transcripts.openclaw.importing import import_openclaw
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.doors.command_line import DemoLog
 from support.openclaw.samples import DESK, HOME, HOUSEHOLD
 from support.row_states import with_states

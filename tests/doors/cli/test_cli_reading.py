@@ -13,7 +13,7 @@ from intersession_events.stores.folding.fold import Fold
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.inline_views import InlineViews
 from intersession_events.stores.sqlite.log import SqliteLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.doors.command_line import DemoLog, ran, words
 from support.log_drafts import anywhere, said
 from support.story import MAIN, PERSON, Story

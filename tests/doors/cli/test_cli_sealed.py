@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from intersession_actors.exchange import rules
+from intersession_actors.owners.exchange import rules
 from support.doors.command_line import DemoLog, ran
 
 

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from intersession import SessionSystem, ToolRefused, echo
-from intersession_actors.config.config import Config
-from intersession_actors.config.host import Views
-from intersession_actors.service.callers import Caller
+from intersession_actors.calls.service.callers import Caller
+from intersession_actors.rules.config.config import Config
+from intersession_actors.rules.config.host import Views
+from intersession_events.basics.ids import session_stream
 from intersession_events.facts import SessionOpened
-from intersession_events.ids import session_stream
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.tailing.view import place_of
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.doors.command_line import DemoLog, ran
 from support.log_drafts import anywhere, draft, said
 from support.running import WAIT

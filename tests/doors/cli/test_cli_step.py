@@ -14,8 +14,8 @@ from intersession import SessionSystem, echo, open_log
 from intersession.cli.time_travel.parts import DrawnRun, TextScreen
 from intersession.cli.time_travel.screen import StepScreen
 from intersession.cli.time_travel.stepper import Stepper
-from intersession_actors.debugger.debugger import Debugger
-from intersession_actors.errors import ToolRefused
+from intersession_actors.hindsight.debugger.debugger import Debugger
+from intersession_actors.rules.errors import ToolRefused
 from support.doors.command_line import DemoLog, ran, ran_as_process
 from support.running import SEES_ALL, Gate
 

@@ -15,8 +15,8 @@ import pytest
 from intersession import SessionSystem, echo
 from intersession.gateway.admission.credentials import Credentials
 from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
-from intersession_actors.errors import ToolRefused
-from intersession_actors.tools.registry import TOOLS
+from intersession_actors.calls.tools.registry import TOOLS
+from intersession_actors.rules.errors import ToolRefused
 from intersession_events.facts import NotePinned
 from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.doors.mcp_clients import over_http

@@ -11,7 +11,7 @@ import httpx
 import json5
 import pytest
 
-from intersession_actors.config.config import load_config
+from intersession_actors.rules.config.config import load_config
 from support.doors.gateway_live import WAIT
 from support.doors.served_gateway import ForkedGateway
 from support.paths import DOCS

@@ -33,10 +33,10 @@ from intersession.gateway.admission.credentials import Credentials
 from intersession.gateway.admission.limits import Limits
 from intersession.gateway.protocol.connection import Connection
 from intersession.gateway.protocol.effects import Close, Effect, Perform, Send, Welcome
-from intersession_actors.config.host import GatewayAuth
-from intersession_actors.errors import ToolRefused
-from intersession_actors.tools.registry import TOOLS, schemas
-from intersession_events.keys.key import SessionKey
+from intersession_actors.calls.tools.registry import TOOLS, schemas
+from intersession_actors.rules.config.host import GatewayAuth
+from intersession_actors.rules.errors import ToolRefused
+from intersession_events.basics.keys.key import SessionKey
 from support.doors.gateway_live import CONNECT, GATEWAY, TOKEN, WAIT, WRITER, LiveGateway
 from support.fakes import ManualClock
 from support.running import SEES_ALL, merged

@@ -9,7 +9,7 @@ import pytest
 
 from intersession import SessionSystem
 from intersession_events.stores.sqlite.log import SqliteLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.doors.gateway_live import GATEWAY, READER, WAIT, LiveGateway
 from support.faulty_store import FAULT, FAULTY, disk_full
 from support.hosts_code import parrot

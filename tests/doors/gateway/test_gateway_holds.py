@@ -8,7 +8,7 @@ import pytest
 from intersession import SessionSystem, ToolRefused, Turn
 from intersession_events.facts import ExchangeClosed, ExchangeHeld, ExchangeReleased, TurnRequested
 from intersession_events.log.recorded import parts_in
-from intersession_projections.run_outcomes.replies import told_in
+from intersession_projections.views.run_outcomes.replies import told_in
 from support.doors.gateway_live import LiveGateway
 from support.running import SEES_ALL, Booth, exchange_of, merged, recorded, wait_for, wait_for_number
 

@@ -14,7 +14,7 @@ from intersession import ConfigError, MissingExtra, SessionSystem, echo
 from intersession.gateway import app
 from intersession.gateway.admission.attempts import FailedAttempts
 from intersession.gateway.admission.limits import Limits
-from intersession_actors.host.extras import imported
+from intersession_actors.running.host.extras import imported
 from support.doors.gateway_live import GATEWAY, READER, TOKEN, WAIT, WRITER, LiveGateway
 from support.hostile import given, row_id, rows
 from support.running import SEES_ALL, merged

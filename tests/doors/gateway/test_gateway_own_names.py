@@ -10,7 +10,7 @@ import pytest
 from intersession import SessionSystem, Turn
 from intersession.gateway.protocol.run_events import RunEvents
 from intersession_events.facts import ExchangeAccepted, RunQueued
-from intersession_projections.run_outcomes.outcome import Asked, asked_in
+from intersession_projections.views.run_outcomes.outcome import Asked, asked_in
 from support.doors.gateway_live import GATEWAY, READER, TOKEN, WRITER, LiveGateway
 from support.running import SEES_ALL, Gate, merged
 

@@ -20,7 +20,7 @@ from websockets.sync.client import connect
 from intersession import ConfigError, SessionSystem, load_config
 from intersession.gateway.process.serve import given_config, with_token
 from intersession.gateway.process.server import listen
-from intersession_actors.agents.configured import configured_agents
+from intersession_actors.outside.agents.configured import configured_agents
 from intersession_events.stores.sqlite.writer_lock import holder_of
 from support.doors.command_line import ran
 from support.doors.gateway_live import CONNECT, WAIT, LiveGateway, WireClient

@@ -19,7 +19,7 @@ from intersession import SessionSystem, echo
 from intersession.gateway.admission.credentials import Credential
 from intersession.gateway.admission.limits import Limits
 from intersession.gateway.admission.shares import Hold, Shares
-from intersession_actors.service.callers import OPERATOR, Caller
+from intersession_actors.calls.service.callers import OPERATOR, Caller
 from support.doors.gateway_live import GATEWAY, READER, TOKEN, WAIT, WRITER, LiveGateway, WireClient
 from support.running import QUIET, SEES_ALL, Gate, merged
 

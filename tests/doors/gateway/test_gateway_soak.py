@@ -9,9 +9,9 @@ from websockets.exceptions import ConnectionClosed
 
 from intersession import SessionSystem, echo
 from intersession.gateway.admission.limits import Limits
-from intersession_actors.system.follow import followed
+from intersession_actors.assembly.system.follow import followed
 from intersession_events.stores.opened import open_log
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.running import SEES_ALL, merged
 from support.soaking import grown, held, resident_bytes, settled, until

@@ -12,8 +12,8 @@ from intersession import ImportFailed, SessionSystem, ToolRefused, echo
 from intersession.cli.host.beside import METHOD, import_beside
 from intersession.gateway.admission.addresses import is_this_machine
 from intersession.gateway.protocol.client import GatewayClient
-from intersession_actors.errors import RefusalCode
-from intersession_events.errors import StoreUnavailable
+from intersession_actors.rules.errors import RefusalCode
+from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.facts import ImportReported
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.transcripts.openclaw import appending

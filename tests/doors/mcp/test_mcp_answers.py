@@ -12,12 +12,12 @@ from mcp_types import TextContent
 from intersession import SessionSystem
 from intersession.mcp.debugging import Operate, debug_server, terms_of
 from intersession.mcp.server import Seat, mcp_server
-from intersession_actors.debugger.debugger import Debugger
-from intersession_actors.debugger.view import View
-from intersession_actors.disclosure.advice import advised
-from intersession_actors.errors import ToolRefused
-from intersession_actors.methods.terms import in_terms_of_methods
-from intersession_events.plain_json import JsonObject
+from intersession_actors.assembly.methods.terms import in_terms_of_methods
+from intersession_actors.hindsight.debugger.debugger import Debugger
+from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.rules.disclosure.advice import advised
+from intersession_actors.rules.errors import ToolRefused
+from intersession_events.basics.plain_json import JsonObject
 from support.story import MAIN, Story
 
 WORDS = "the ferry leaves at noon, and not before " * 8

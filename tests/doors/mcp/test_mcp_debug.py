@@ -7,12 +7,12 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
 from intersession.mcp.debugging import debug_server
-from intersession_actors.debugger.debugger import Debugger
-from intersession_actors.debugger.verbs.verbs import VERBS
-from intersession_actors.debugger.view import View
-from intersession_actors.errors import ToolRefused
+from intersession_actors.hindsight.debugger.debugger import Debugger
+from intersession_actors.hindsight.debugger.verbs.verbs import VERBS
+from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.rules.errors import ToolRefused
+from intersession_events.basics.plain_json import JsonMapping, JsonObject
 from intersession_events.facts import Provenance
-from intersession_events.plain_json import JsonMapping, JsonObject
 from support.doors.command_line import environment, process, ran
 from support.story import MAIN, Story
 

@@ -14,9 +14,9 @@ from starlette.routing import Mount
 
 from intersession import SessionSystem, echo
 from intersession.mcp.http import McpCaller, mcp_app
-from intersession_actors.config.host import OperatorScope
-from intersession_actors.service.callers import Caller
-from intersession_actors.tools.registry import TOOLS
+from intersession_actors.calls.service.callers import Caller
+from intersession_actors.calls.tools.registry import TOOLS
+from intersession_actors.rules.config.host import OperatorScope
 from support.doors.mcp_clients import Mode, over_http, plain_http, served, text_of
 from support.running import QUIET, SEES_ALL, merged
 

@@ -12,7 +12,7 @@ from mcp_types import INVALID_PARAMS
 
 from intersession import Reply, SessionSystem, Turn, echo
 from intersession.mcp.server import Seat, mcp_server, tool_result
-from intersession_actors.tools.registry import TOOLS, schemas
+from intersession_actors.calls.tools.registry import TOOLS, schemas
 from intersession_events.facts import SpawnAccepted
 from support.doors.mcp_clients import Mode, connected, text_of
 from support.hostile import given, row_id, rows

@@ -16,7 +16,7 @@ from mcp_types import INVALID_REQUEST, PARSE_ERROR
 from intersession import SessionSystem, echo, scripted
 from intersession.cli.shell.run import main
 from intersession.mcp.stdio import Wire, serve_stdio
-from intersession_actors.tools.registry import TOOLS
+from intersession_actors.calls.tools.registry import TOOLS
 from support.running import QUIET, SEES_ALL, WAIT, merged
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"

@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from intersession import SessionSystem
-from intersession_actors.agents.turn import Turn
+from intersession_actors.outside.agents.turn import Turn
 from intersession_events.facts import AccessRecorded, ExchangeReleased, NotePinned
 from intersession_events.log.recorded import parts_in
 from support.doors.chromium import WAIT_MS, Tab, chromium, found_by_axe

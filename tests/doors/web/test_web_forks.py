@@ -13,12 +13,12 @@ import pytest
 from intersession import SessionSystem, replay_file
 from intersession.web.questions.of_forks import Compare, compare
 from intersession.web.questions.of_runs import RunsAsked, runs
-from intersession_actors.debugger.opened import open_log
+from intersession_actors.hindsight.debugger.opened import open_log
+from intersession_events.basics.plain_json import JsonObject
+from intersession_events.basics.times import length
 from intersession_events.facts import AccessRecorded, ForkEdit, NotePinned
 from intersession_events.log.verifying.verification import verify_log
-from intersession_events.plain_json import JsonObject
 from intersession_events.stores.opened import open_log as open_store
-from intersession_events.times import length
 from support.doors.gateway_live import READER, TOKEN, LiveGateway
 from support.doors.web_log import played
 from support.paths import ROOT

@@ -15,7 +15,7 @@ from intersession import SessionSystem
 from intersession.web.alone import ReadOnly
 from intersession.web.happened import ForksBeside, ForksFolder
 from intersession.web.rate import Rates
-from intersession_actors.service.reader import Reader
+from intersession_actors.calls.service.reader import Reader
 from intersession_events.stores.opened import open_log
 from support.doors.command_line import ran
 from support.doors.gateway_live import READER, TOKEN, WAIT, LiveGateway

@@ -9,8 +9,8 @@ import pytest
 
 from doors.web.test_web_limited import ASKED
 from intersession import SessionSystem, Turn, echo
-from intersession_actors.channels.channels import MemoryChannel
-from intersession_actors.debugger.verbs.verbs import VERBS
+from intersession_actors.hindsight.debugger.verbs.verbs import VERBS
+from intersession_actors.outside.channels.channels import MemoryChannel
 from support.doors.gateway_live import GATEWAY, READER, TOKEN, LiveGateway
 from support.every_day import every_day
 from support.planted import told_in

@@ -11,8 +11,8 @@ import pytest
 
 from intersession import SessionSystem
 from intersession.web.questions.table import QUESTIONS
-from intersession_actors.debugger.verbs.verbs import VERBS
-from intersession_actors.policy.questions import OPERATORS
+from intersession_actors.hindsight.debugger.verbs.verbs import VERBS
+from intersession_actors.rules.policy.questions import OPERATORS
 from intersession_events.facts import NotePinned
 from intersession_events.log.recorded import Draft, StreamAppend
 from support.doors.gateway_live import READER, TOKEN, WRITER, LiveGateway

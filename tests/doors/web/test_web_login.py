@@ -21,8 +21,8 @@ from intersession.web.alone import Alone, Coming, Deed
 from intersession.web.files import file_at
 from intersession.web.questions.of_forks import Forks, forks
 from intersession.web.questions.of_the_log import Integrity, integrity
-from intersession_actors.debugger.opened import open_log
-from intersession_actors.service.reader import Reader
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.hindsight.debugger.opened import open_log
 from support.doors.command_line import DemoLog, ran
 from support.doors.gateway_live import GATEWAY, READER, TOKEN, LiveGateway
 from support.doors.web_log import played

@@ -13,7 +13,7 @@ from intersession.cli.host.hosting import forking_beside
 from intersession.cli.host.reading import reader_of
 from intersession.cli.shell.answer import Reading
 from intersession.web.alone import Deed
-from intersession_actors.service.reader import Reader
+from intersession_actors.calls.service.reader import Reader
 from support.doors.chromium import WAIT_MS, Tab, chromium, come_in
 from support.doors.debugging import debugging
 from support.doors.imported_store import imported_store

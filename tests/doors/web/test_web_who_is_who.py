@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from intersession import SessionSystem, Turn
-from intersession_actors.channels.channels import MemoryChannel
+from intersession_actors.outside.channels.channels import MemoryChannel
 from support.doors.chromium import WAIT_MS, Tab, chromium
 from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.running import SEES_ALL, merged

@@ -5,12 +5,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from intersession_events.errors import NotStorable
+from intersession_events.basics.errors import NotStorable
+from intersession_events.copies.migrating import migrate
 from intersession_events.facts import Erased, Event, SessionArchived
 from intersession_events.log.erasing import erased_stream, left_of
 from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_events.log.verifying.verification import verify_log
-from intersession_events.migrating import migrate
 from intersession_events.stores.sqlite.log import SqliteLog
 from support.log_drafts import said
 

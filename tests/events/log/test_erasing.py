@@ -12,7 +12,7 @@ from typing import get_type_hints
 import msgspec
 import pytest
 
-from intersession_events.errors import CorruptEvent, NotStorable
+from intersession_events.basics.errors import CorruptEvent, NotStorable
 from intersession_events.facts import (
     ERASED,
     TOPICS,

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from msgspec import inspect
 
-from intersession_events.errors import NotStorable
+from intersession_events.basics.errors import NotStorable
 from intersession_events.facts import (
     TOPICS,
     Budget,

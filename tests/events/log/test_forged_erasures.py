@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from intersession_events.errors import CorruptEvent
+from intersession_events.basics.errors import CorruptEvent
 from intersession_events.facts import (
     CheckpointTaken,
     Erased,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_events.errors import NotALog
+from intersession_events.basics.errors import NotALog
 from intersession_events.log.recorded import Draft
 from intersession_events.log.sql import SqlValue
 from intersession_events.log.verifying.report import Finding, LogHead, VerifyReport

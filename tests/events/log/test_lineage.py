@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from intersession_events.basics.ids import derive
 from intersession_events.facts import ForkedFrom, ForkEdit
-from intersession_events.ids import derive
 from intersession_events.log.lineage import Lineage
 from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_events.stores.opened import open_log

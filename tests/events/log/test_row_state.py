@@ -12,9 +12,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from intersession_events.errors import CorruptEvent
+from intersession_events.basics.errors import CorruptEvent
+from intersession_events.basics.ids import event_id, session_stream
 from intersession_events.facts import SessionArchived, encode
-from intersession_events.ids import event_id, session_stream
 from intersession_events.log.recorded import Draft, StreamAppend
 from intersession_events.log.row_state import (
     Envelope,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from intersession_events.errors import AlteredLog, CorruptEvent, UnknownWord
+from intersession_events.basics.errors import AlteredLog, CorruptEvent, UnknownWord
 from intersession_events.facts import LoopEnded, decode
 from intersession_events.log.envelope import seal
 from intersession_events.log.sql import Row, SqlValue

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from intersession_events.errors import BadCheckpoint
+from intersession_events.basics.errors import BadCheckpoint
 from intersession_events.proofs.published import published_in
 from intersession_events.proofs.statement import Checkpoint
 

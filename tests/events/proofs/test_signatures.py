@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519, x25519
 
-from intersession_events.errors import BadKey, MissingExtra
+from intersession_events.basics.errors import BadKey, MissingExtra
 from intersession_events.proofs.signatures import (
     PublicKey,
     Trusted,

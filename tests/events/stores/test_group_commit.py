@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from intersession_events.errors import StoreUnavailable
+from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.stores.portable.group_commit import GroupCommit, Work
 
 WAIT_S = 20.0

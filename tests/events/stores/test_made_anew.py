@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from intersession_events.errors import AlteredLog, StoreUnavailable
+from intersession_events.basics.errors import AlteredLog, StoreUnavailable
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.sqlite.log import SqliteLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.log_drafts import said, to
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n)"

@@ -8,9 +8,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from intersession_events import migrating
-from intersession_events.crash_points import arm
-from intersession_events.errors import (
+from intersession_events.basics.crash_points import arm
+from intersession_events.basics.errors import (
     LogError,
     MigrationFailed,
     NoSuchStore,
@@ -18,12 +17,13 @@ from intersession_events.errors import (
     StoreLocked,
     StoreUnavailable,
 )
+from intersession_events.copies import migrating
+from intersession_events.copies.migrating import migrate
 from intersession_events.facts import Erased, MessageRecorded
 from intersession_events.log.erasing import erased_stream, left_of
 from intersession_events.log.recorded import Draft
 from intersession_events.log.verifying.verification import head as head_of
 from intersession_events.log.verifying.verification import verify_log
-from intersession_events.migrating import migrate
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.log import PostgresLog
 from intersession_events.stores.sqlite.log import SqliteLog

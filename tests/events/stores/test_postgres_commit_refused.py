@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import psycopg
 import pytest
 
-from intersession_events.errors import StoreUnavailable
+from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.views import InlineView
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.log import PostgresLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.log_drafts import anywhere, said
 from support.postgres.server import Server, postgres_server
 

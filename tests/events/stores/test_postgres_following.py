@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from intersession_events.errors import StoreUnavailable
+from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.log import PostgresLog
 from intersession_events.stores.postgres.recorder import ReadingRecorder

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from intersession_events.errors import (
+from intersession_events.basics.errors import (
     BackupFailed,
     IntersessionError,
     MigrationFailed,
     NoSuchStore,
     StoreUnavailable,
 )
+from intersession_events.copies.migrating import migrate
 from intersession_events.facts import Erased
 from intersession_events.log.erasing import erased_stream, left_of
 from intersession_events.log.recorded import Draft
-from intersession_events.migrating import migrate
 from intersession_events.stores.backup import back_up
 from intersession_events.stores.postgres import dumping
 from intersession_events.stores.postgres.address import address_of
@@ -30,8 +30,8 @@ from intersession_events.stores.tailing import inside
 from intersession_events.stores.tailing.file import ViewFile
 from intersession_events.stores.tailing.places import kept
 from intersession_events.stores.tailing.tail import Tail
-from intersession_projections.inline_views import inline_views
-from intersession_projections.usage import UsageView
+from intersession_projections.views.inline_views import inline_views
+from intersession_projections.views.usage import UsageView
 from support.forked import A, source_log
 from support.log_drafts import anywhere, said, to
 from support.paths import DOCS

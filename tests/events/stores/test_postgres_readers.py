@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from psycopg_pool import PoolTimeout
 
-from intersession_events.errors import StoreUnavailable
+from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.readers import Readers
 from support.running import WAIT

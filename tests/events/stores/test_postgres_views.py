@@ -6,7 +6,7 @@ import msgspec
 import psycopg
 import pytest
 
-from intersession_events.errors import LogError
+from intersession_events.basics.errors import LogError
 from intersession_events.facts import Route, RunCompleted, RunQueued, ThreadBound
 from intersession_events.log.sql import Sql
 from intersession_events.stores.folding.proof import views_proven
@@ -14,10 +14,10 @@ from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.cursor import PgCursor
 from intersession_events.stores.postgres.dialect import translated
 from intersession_events.stores.postgres.log import PostgresLog
-from intersession_projections.inline_views import inline_views
-from intersession_projections.run_outcomes.runs import Runs
-from intersession_projections.sessions.list import Sessions
-from intersession_projections.sessions.threads import ThreadBindings
+from intersession_projections.views.inline_views import inline_views
+from intersession_projections.views.run_outcomes.runs import Runs
+from intersession_projections.views.sessions.list import Sessions
+from intersession_projections.views.sessions.threads import ThreadBindings
 from support.postgres.server import Server
 from support.story import MAIN, Story
 from support.transacting import transact

@@ -9,7 +9,7 @@ from eventsourcing.cipher import AESCipher
 from eventsourcing.persistence import IntegrityError, JSONTranscoder, Mapper, Notification, StoredEvent
 from eventsourcing.utils import Environment
 
-from intersession_events.errors import CorruptEvent, NoSuchStore, NotStorable, StoreUnavailable
+from intersession_events.basics.errors import CorruptEvent, NoSuchStore, NotStorable, StoreUnavailable
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.library.mapper import ChainedMapper, Fresh
 from intersession_events.stores.sqlite.application import SessionLog

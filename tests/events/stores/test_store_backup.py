@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from intersession_events.errors import BackupFailed, NotALog
+from intersession_events.basics.errors import BackupFailed, NotALog
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.backup import back_up

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from intersession_events.errors import StoreUnavailable
+from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.facts import ClockStepped
 from intersession_events.log.recorded import Draft, Outcome
 from intersession_events.log.verifying.verification import verify_log

@@ -10,14 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_events.errors import CorruptEvent, LogError, StoreFull, StoreUnavailable, UnknownTopic
+from intersession_events.basics.errors import (
+    CorruptEvent,
+    LogError,
+    StoreFull,
+    StoreUnavailable,
+    UnknownTopic,
+)
 from intersession_events.log.envelope import seal
 from intersession_events.log.recorded import Committed, Conflict, Outcome, Unavailable
 from intersession_events.log.storable import payload_of
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.portable.appends import Append
 from intersession_events.stores.sqlite.log import SqliteLog
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.faulty_store import FAULT, FAULTY, cut_off, sync_failed
 from support.log_drafts import anywhere, said, to
 from support.transacting import transact

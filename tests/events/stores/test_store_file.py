@@ -14,7 +14,7 @@ from typing import cast
 
 import pytest
 
-from intersession_events.errors import StoreLocked, StoreUnavailable
+from intersession_events.basics.errors import StoreLocked, StoreUnavailable
 from intersession_events.log.recorded import Outcome, Unavailable
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.database import Cursor
@@ -82,7 +82,7 @@ def test_a_symbolic_link_is_another_way_to_the_one_name(path: Path) -> None:
 
 OPENING = """
 import sys
-from intersession_events.errors import StoreUnavailable
+from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.database import Cursor
 for read_only in (False, True):
@@ -691,7 +691,7 @@ SEALED = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && exec "$2" -
 
 READING = """
 import sys
-from intersession_events.errors import LogError
+from intersession_events.basics.errors import LogError
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.database import Cursor
 try:

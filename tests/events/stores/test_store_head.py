@@ -2,7 +2,7 @@
 
 import pytest
 
-from intersession_events.crash_points import arm
+from intersession_events.basics.crash_points import arm
 from intersession_events.facts import ExchangeAccepted
 from intersession_events.stores.opened import open_log
 from support.log_drafts import anywhere, draft, said, to

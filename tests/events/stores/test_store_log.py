@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from intersession_events.errors import (
+from intersession_events.basics.errors import (
     AppendConflict,
     LogTooNew,
     NoSuchStore,

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 import intersession_events.stores.postgres
-from intersession_events.errors import (
+from intersession_events.basics.errors import (
     AppendConflict,
     NoSuchStore,
     NotALog,

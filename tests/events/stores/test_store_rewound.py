@@ -9,7 +9,7 @@ from itertools import count
 import psycopg
 import pytest
 
-from intersession_events.errors import LogRewound, StoreUnavailable, WriterSuperseded
+from intersession_events.basics.errors import LogRewound, StoreUnavailable, WriterSuperseded
 from intersession_events.log.recorded import StreamAppend
 from intersession_events.stores.postgres.application import WriterApplication
 from intersession_events.stores.postgres.log import PostgresLog

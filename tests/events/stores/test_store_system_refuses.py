@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from intersession_events.errors import (
+from intersession_events.basics.errors import (
     BackupFailed,
     NoSuchStore,
     StoreFull,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from eventsourcing.projection import BaseProjectionRunner
 
-from intersession_events.errors import StoreUnavailable
+from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.facts import Message, MessageRecorded, SessionOpened, topics_of
 from intersession_events.log.recorded import Draft, Recorded, StreamAppend
 from intersession_events.log.sql import Sql

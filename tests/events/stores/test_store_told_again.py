@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from intersession_events.errors import AppendConflict, StoreUnavailable
+from intersession_events.basics.errors import AppendConflict, StoreUnavailable
 from intersession_events.log.recorded import Committed, Outcome, StreamAppend, Unavailable
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.portable import recent

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_events.errors import LogError
+from intersession_events.basics.errors import LogError
 from intersession_events.facts import MessageRecorded, text_of
 from intersession_events.log.recorded import Draft, Recorded
 from intersession_events.log.sql import Row, Sql

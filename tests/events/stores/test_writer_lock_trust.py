@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from intersession_events.errors import StoreUnavailable
+from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.stores.opened import gateway_of
 from intersession_events.stores.sqlite.log import SqliteLog
 

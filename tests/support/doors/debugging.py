@@ -8,7 +8,7 @@ from queue import Queue
 from intersession.gateway.process.alone import debug_alone
 from intersession.gateway.process.server import listen
 from intersession.web.alone import Deed
-from intersession_actors.service.reader import Reader
+from intersession_actors.calls.service.reader import Reader
 
 Opens = Callable[[Callable[[int, int | None], None]], AbstractContextManager[tuple[Reader, Deed | None]]]
 

@@ -23,8 +23,8 @@ from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
 from intersession.mcp.http import SESSION_HEADER, SESSION_PARAMETER
 from intersession.mcp.relay import relay_stdio
 from intersession.mcp.stdio import Wire, serve_stdio
-from intersession_actors.errors import REFUSAL_CODES, RefusalCode, status_of
-from intersession_actors.tools.registry import TOOLS
+from intersession_actors.calls.tools.registry import TOOLS
+from intersession_actors.rules.errors import REFUSAL_CODES, RefusalCode, status_of
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.postgres.log import PostgresLog
 from support.doors.command_line import ran

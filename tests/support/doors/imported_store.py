@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from intersession_actors.session.snapshots import take_snapshots
+from intersession_actors.owners.session.snapshots import take_snapshots
 from intersession_events.stores.opened import open_log
 from intersession_events.transcripts.openclaw.importing import import_openclaw
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 
 IMPORTED_MS = 1_795_300_000_000
 

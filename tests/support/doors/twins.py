@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from intersession import MemoryChannel, SessionSystem, Turn
-from intersession_events.keys.key import SessionKey
-from intersession_projections.inline_views import inline_views
+from intersession_events.basics.keys.key import SessionKey
+from intersession_projections.views.inline_views import inline_views
 from support.any_log import Logs, log_at
 from support.doors.gateway_live import GATEWAY
 from support.fakes import ManualClock

@@ -9,7 +9,7 @@ from typing import Any
 from intersession import SessionSystem
 from intersession.cli.commands.demo import play_round
 from intersession.cli.commands.demo_agents import AGENTS, CONFIG
-from intersession_actors.channels.channels import MemoryChannel
+from intersession_actors.outside.channels.channels import MemoryChannel
 from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.hostile import given, rows
 from support.running import merged

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
-from intersession_actors.errors import Known, Question
+from intersession_actors.rules.errors import Known, Question
 from intersession_events.facts import (
     Message,
     RunAborted,
@@ -23,7 +23,7 @@ from intersession_events.facts import (
     message_in,
 )
 from intersession_events.log.recorded import Recorded, parts_in
-from intersession_projections.run_outcomes.replies import Replies
+from intersession_projections.views.run_outcomes.replies import Replies
 
 E = TypeVar("E")
 

@@ -4,14 +4,15 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from intersession_actors.errors import Judgement
-from intersession_actors.policy.access import ListSessions, SeeSession, Sight
-from intersession_actors.policy.chain import CarryOn, Chain, WaitFor, Waits
-from intersession_actors.policy.sending import Speak, Speech
-from intersession_actors.policy.spawning import Nursery
-from intersession_actors.replaying.redeciding.judging_again import judged_in
-from intersession_actors.streams.judgements import judged_by_door
-from intersession_actors.streams.records import record_in
+from intersession_actors.hindsight.replaying.redeciding.judging_again import judged_in
+from intersession_actors.owners.streams.judgements import judged_by_door
+from intersession_actors.owners.streams.records import record_in
+from intersession_actors.rules.errors import Judgement
+from intersession_actors.rules.policy.access import ListSessions, SeeSession, Sight
+from intersession_actors.rules.policy.chain import CarryOn, Chain, WaitFor, Waits
+from intersession_actors.rules.policy.sending import Speak, Speech
+from intersession_actors.rules.policy.spawning import Nursery
+from intersession_events.basics.ids import session_stream, spawn_stream
 from intersession_events.facts import (
     ChildEnded,
     ConfigLoaded,
@@ -24,7 +25,6 @@ from intersession_events.facts import (
     SpawnAccepted,
     SpawnClosed,
 )
-from intersession_events.ids import session_stream, spawn_stream
 from intersession_events.log.recorded import Recorded
 from support.history.evidence import Evidence
 

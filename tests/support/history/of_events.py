@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from intersession_actors.policy.chain import budget_of
+from intersession_actors.rules.policy.chain import budget_of
 from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
+from intersession_events.basics.ids import session_stream
 from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,
@@ -20,7 +21,6 @@ from intersession_events.facts import (
     ThreadBound,
     ThreadUnbound,
 )
-from intersession_events.ids import session_stream
 from intersession_events.log.recorded import Recorded
 from support.history.evidence import Evidence, Held
 

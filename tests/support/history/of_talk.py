@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Final
 
-from intersession_actors.service.asking import digest_of
+from intersession_actors.calls.service.asking import digest_of
 from intersession_events.facts import (
     AnnounceDecided,
     AnnounceRequested,

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from intersession_events import ids
+from intersession_events.basics import ids
 from intersession_events.log.recorded import Draft
 from intersession_events.transcripts.openclaw.plan import ImportPlan, plan_survey
 from intersession_events.transcripts.openclaw.reading.files import read_state

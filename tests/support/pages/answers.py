@@ -14,18 +14,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # as a script, it 
 
 import msgspec
 
-from intersession_actors.debugger.answers import PlaceAnswer
-from intersession_actors.debugger.diff import DiffAnswer
-from intersession_actors.debugger.lens import LensAnswer
-from intersession_actors.debugger.lists.deliveries import DeliveriesAnswer
-from intersession_actors.debugger.origin import OriginAnswer
-from intersession_actors.debugger.search import SearchAnswer
-from intersession_actors.debugger.standing.answers import StateAnswer
-from intersession_actors.debugger.state import ChangesAnswer
-from intersession_actors.debugger.why import EffectsAnswer, WhyAnswer
+from intersession_actors.hindsight.debugger.answers import PlaceAnswer
+from intersession_actors.hindsight.debugger.diff import DiffAnswer
+from intersession_actors.hindsight.debugger.lens import LensAnswer
+from intersession_actors.hindsight.debugger.lists.deliveries import DeliveriesAnswer
+from intersession_actors.hindsight.debugger.origin import OriginAnswer
+from intersession_actors.hindsight.debugger.search import SearchAnswer
+from intersession_actors.hindsight.debugger.standing.answers import StateAnswer
+from intersession_actors.hindsight.debugger.state import ChangesAnswer
+from intersession_actors.hindsight.debugger.why import EffectsAnswer, WhyAnswer
+from intersession_events.basics.plain_json import JsonObject, JsonValue
 from intersession_events.facts import ForkEdit
-from intersession_events.plain_json import JsonObject, JsonValue
-from intersession_projections.diagram.rows import Arrow, Gap, Mark
+from intersession_projections.questions.diagram.rows import Arrow, Gap, Mark
 from support.paths import ROOT
 
 TYPES: Final = ROOT / "actors" / "intersession" / "web" / "types" / "answers.d.ts"

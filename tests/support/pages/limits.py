@@ -9,8 +9,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # as a script, it is not found otherwise
 
-from intersession_actors.gate import limits
-from intersession_actors.gate.limits import Limit
+from intersession_actors.rules.gate import limits
+from intersession_actors.rules.gate.limits import Limit
 from support.pages.prose import wrapped
 
 LIMITS = tuple(row for row in vars(limits).values() if isinstance(row, Limit))

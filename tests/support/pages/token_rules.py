@@ -15,7 +15,7 @@ from support.paths import DATA, ROOT
 VERSION: Final = "8.30.1"
 SOURCE: Final = DATA / "gitleaks" / f"gitleaks-{VERSION}.toml"
 LICENCE: Final = DATA / "gitleaks" / "LICENSE"
-TARGET: Final = ROOT / "actors" / "intersession_actors" / "disclosure" / "token_rules.json"
+TARGET: Final = ROOT / "actors" / "intersession_actors" / "rules" / "disclosure" / "token_rules.json"
 COMMAND: Final = "python tests/support/pages/token_rules.py --write"
 
 LEFT_OUT: Final = {

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from itertools import count
 
-from intersession_events.errors import StoreUnavailable
+from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.log.recorded import StreamAppend
 from intersession_events.stores.postgres.log import PostgresLog
 from support.log_drafts import anywhere, said

@@ -15,14 +15,14 @@ from types import TracebackType
 from typing import Self
 
 from intersession.cli.shell.run import main
-from intersession_events.crash_points import VARIABLE, arm, from_environment
+from intersession_events.basics.crash_points import VARIABLE, arm, from_environment
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(
     [
         "intersession.cli",
         "intersession.gateway.process.serve",
-        "intersession_actors.agents.openai",
+        "intersession_actors.outside.agents.openai",
         "intersession_events.stores.sqlite",
         "runpy",
     ]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from intersession import Channel, DeliveryRefused, Outbound, Reply, SessionSystem, Turn
-from intersession_actors.runtime.clock import SystemClock
+from intersession_actors.running.runtime.clock import SystemClock
 from intersession_events.facts import Event, ExchangeAccepted, ExchangeClosed, ExchangeHeld, ToolCallBlock
 from intersession_events.log.recorded import parts_in
 from intersession_events.stores.opened import located

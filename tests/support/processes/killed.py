@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from intersession import SessionSystem
-from intersession_events.errors import NoSuchStore
+from intersession_events.basics.errors import NoSuchStore
 from intersession_events.facts import (
     RunInterrupted,
     RunQueued,
@@ -20,7 +20,7 @@ from intersession_events.facts import (
 )
 from intersession_events.log.recorded import Recorded, parts_in
 from intersession_events.stores.opened import located
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support.any_log import AnyLog, Logs, log_at
 from support.history import Asked, Evidence, Op, Shown, broken, check_views, check_whole
 from support.processes.errands import ERRANDS

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from intersession import Channel, Outbound, Reply, SessionSystem, Turn
-from intersession_actors.channels.channels import ThreadWanted
+from intersession_actors.outside.channels.channels import ThreadWanted
 from intersession_events.facts import SpawnAccepted
 
 MAIN = "agent:main:main"

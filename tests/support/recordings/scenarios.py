@@ -38,7 +38,7 @@ from intersession_events.facts import (
 from intersession_events.log.recorded import parts_in
 from intersession_events.stores.opened import open_log
 from intersession_events.transcripts.openclaw.importing import import_openclaw
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 from support import paths
 from support.fakes import ManualClock, look_at_clock
 from support.running import WAIT, pass_time, wait_for

@@ -13,8 +13,8 @@ import msgspec
 import pytest
 
 from intersession import MemoryChannel, Message, Reply, SessionSystem, Turn
-from intersession_actors.prompt.instructions import told_by
-from intersession_events import crash_points
+from intersession_actors.rules.prompt.instructions import told_by
+from intersession_events.basics import crash_points
 from intersession_events.facts import (
     AttachmentRemovalFailed,
     AttachmentsReady,

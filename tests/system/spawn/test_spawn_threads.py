@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from intersession import Channel, DeliveryRefused, MemoryChannel, Outbound, Reply, SessionSystem, Turn
-from intersession_actors.channels.channels import ThreadWanted
+from intersession_actors.outside.channels.channels import ThreadWanted
 from intersession_events.facts import (
     AttachmentsRemoved,
     ChildArchived,

@@ -9,15 +9,15 @@ from cyclopts.validators import Number
 from intersession.cli.host.hosting import Operating, operator_of
 from intersession.cli.shell.answer import OK, READING, REFUSED, Agents, Answer, Reading, UsageError
 from intersession.cli.shell.terminal import Screen, safe
-from intersession_actors.debugger.named import run_meant, session_named
-from intersession_actors.errors import ToolRefused
-from intersession_actors.gate.limits import WAIT
-from intersession_actors.service.reader import Reader
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.hindsight.debugger.named import run_meant, session_named
+from intersession_actors.rules.errors import ToolRefused
+from intersession_actors.rules.gate.limits import WAIT
+from intersession_events.basics.keys.key import SessionKey
+from intersession_events.basics.plain_json import JsonMapping, JsonObject
 from intersession_events.facts import ExchangeClosed, ExchangeHeld, HoldBefore, Release
-from intersession_events.keys.key import SessionKey
 from intersession_events.log.recorded import parts_in
-from intersession_events.plain_json import JsonMapping, JsonObject
-from intersession_projections.wording.reasons import HELD_BEFORE
+from intersession_projections.basics.wording.reasons import HELD_BEFORE
 
 Session = Annotated[str, Parameter(help="The session: its key in any form, its short name, or a session id.")]
 

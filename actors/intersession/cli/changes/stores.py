@@ -11,17 +11,17 @@ from intersession.cli.host.hosting import operator_of
 from intersession.cli.host.reading import folding, reading_log, store_url
 from intersession.cli.shell.answer import COMMON, OK, READING, Answer, Common, Json, Reading, UsageError
 from intersession.cli.shell.terminal import Screen, safe
-from intersession_actors.disclosure.redaction import redact_raw
-from intersession_actors.session.snapshots import long_sessions, take_snapshots
-from intersession_events.migrating import migrate as moved
-from intersession_events.plain_json import JsonObject
+from intersession_actors.owners.session.snapshots import long_sessions, take_snapshots
+from intersession_actors.rules.disclosure.redaction import redact_raw
+from intersession_events.basics.plain_json import JsonObject
+from intersession_events.copies.migrating import migrate as moved
 from intersession_events.stores.backup import back_up
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.tailing.places import kept, kept_inside
 from intersession_events.stores.tailing.tail import Tail
-from intersession_projections.inline_views import inline_views
-from intersession_projections.tailed_views import tailed_views
-from intersession_projections.wording.reasons import counted
+from intersession_projections.basics.wording.reasons import counted
+from intersession_projections.views.inline_views import inline_views
+from intersession_projections.views.tailed_views import tailed_views
 
 _MIB = 1024 * 1024
 

@@ -16,19 +16,19 @@ from intersession.cli.commands.demo_agents import GREETING, ORDER, QUESTION, hos
 from intersession.cli.commands.replay import Story, find_subject
 from intersession.cli.shell.answer import Answer, Json, UsageError
 from intersession.cli.shell.terminal import Screen, safe
-from intersession_actors.channels.channels import Channel, console_channel
-from intersession_actors.config.config import load_config
-from intersession_actors.disclosure.redaction import redact_raw
-from intersession_actors.runtime.clock import SystemClock
-from intersession_actors.service.reader import Reader
-from intersession_actors.system.system import SessionSystem
-from intersession_events.errors import NoSuchStore
-from intersession_events.plain_json import JsonObject
+from intersession_actors.assembly.system.system import SessionSystem
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.outside.channels.channels import Channel, console_channel
+from intersession_actors.rules.config.config import load_config
+from intersession_actors.rules.disclosure.redaction import redact_raw
+from intersession_actors.running.runtime.clock import SystemClock
+from intersession_events.basics.errors import NoSuchStore
+from intersession_events.basics.plain_json import JsonObject
 from intersession_events.stores.opened import Located, located, open_log
 from intersession_events.stores.url import VARIABLE
-from intersession_projections.flows.rows import Position
-from intersession_projections.inline_views import inline_views
-from intersession_projections.tailed_views import take_in
+from intersession_projections.views.flows.rows import Position
+from intersession_projections.views.inline_views import inline_views
+from intersession_projections.views.tailed_views import take_in
 
 _MOST: Final = 50
 _INTRO: Final = (

@@ -8,12 +8,12 @@
 from collections.abc import Mapping
 from typing import Final
 
-from intersession_actors.agents.turn import AgentFunction, Reply, Turn
-from intersession_actors.channels.channels import Channel, MemoryChannel
-from intersession_actors.system.system import SessionSystem
+from intersession_actors.assembly.system.system import SessionSystem
+from intersession_actors.outside.agents.turn import AgentFunction, Reply, Turn
+from intersession_actors.outside.channels.channels import Channel, MemoryChannel
+from intersession_events.basics.keys.key import SessionKey
+from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import Usage
-from intersession_events.keys.key import SessionKey
-from intersession_events.plain_json import JsonObject
 
 RESEARCH: Final = "agent:research:main"
 CONFIG: Final[Mapping[str, JsonObject]] = {

@@ -19,25 +19,25 @@ from intersession.cli.host.reading import reader_of, store_url
 from intersession.cli.shell.answer import OK, READING, REFUSED, Answer, Reading
 from intersession.cli.shell.terminal import Screen, safe
 from intersession.cli.shell.times import moment
-from intersession_actors.agents.configured import keyless
-from intersession_actors.checkpoints.still_waiting import unpublished
-from intersession_actors.checkpoints.targets import publishing_targets
-from intersession_actors.config.config import Config, load_config
-from intersession_actors.errors import ConfigError, ToolRefused
-from intersession_actors.failures.finding import Finding, note, warning, wrong
-from intersession_actors.failures.of_process import full_findings, process_findings
-from intersession_actors.methods.clock import clock_findings
-from intersession_actors.service.reader import Reader
-from intersession_actors.system.settings import prepared
-from intersession_events.errors import IntersessionError, LogTooNew, MissingExtra, StoreUnavailable
+from intersession_actors.assembly.checkpoints.still_waiting import unpublished
+from intersession_actors.assembly.checkpoints.targets import publishing_targets
+from intersession_actors.assembly.methods.clock import clock_findings
+from intersession_actors.assembly.system.settings import prepared
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.outside.agents.configured import keyless
+from intersession_actors.rules.config.config import Config, load_config
+from intersession_actors.rules.errors import ConfigError, ToolRefused
+from intersession_actors.running.failures.finding import Finding, note, warning, wrong
+from intersession_actors.running.failures.of_process import full_findings, process_findings
+from intersession_events.basics.errors import IntersessionError, LogTooNew, MissingExtra, StoreUnavailable
 from intersession_events.log.log import Log
 from intersession_events.stores.opened import Located, gateway_of, has_writer, located
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.sqlite.writer_lock import holder_of
-from intersession_projections.flows.rows import DeliverySummary
-from intersession_projections.run_outcomes.outcome import RunOutcome
-from intersession_projections.wording.reasons import counted
+from intersession_projections.basics.wording.reasons import counted
+from intersession_projections.views.flows.rows import DeliverySummary
+from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 MIB: Final = 1 << 20
 _LEAST_BYTES: Final = 100 * MIB

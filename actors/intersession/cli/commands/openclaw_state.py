@@ -13,23 +13,23 @@ from intersession.cli.host.reading import reader_of, reading_log, store_url
 from intersession.cli.shell.answer import READING, Answer, AsOf, Reading
 from intersession.cli.shell.terminal import Screen, one_line, safe
 from intersession.cli.shell.times import moment
-from intersession_actors.config.config import load_config
-from intersession_actors.debugger.lists.imports import ImportsAnswer
-from intersession_actors.debugger.verbs.verbs import IMPORTS
-from intersession_actors.disclosure.redaction import redact_raw
-from intersession_actors.gate.limits import LISTED
-from intersession_actors.runtime.clock import SystemClock
-from intersession_actors.session.snapshots import take_snapshots
-from intersession_actors.system.state_export import export_state
-from intersession_events.plain_json import JsonObject
+from intersession_actors.assembly.system.state_export import export_state
+from intersession_actors.hindsight.debugger.lists.imports import ImportsAnswer
+from intersession_actors.hindsight.debugger.verbs.verbs import IMPORTS
+from intersession_actors.owners.session.snapshots import take_snapshots
+from intersession_actors.rules.config.config import load_config
+from intersession_actors.rules.disclosure.redaction import redact_raw
+from intersession_actors.rules.gate.limits import LISTED
+from intersession_actors.running.runtime.clock import SystemClock
+from intersession_events.basics.plain_json import JsonObject
 from intersession_events.stores.opened import located, open_log
 from intersession_events.transcripts.openclaw.importing import import_openclaw
 from intersession_events.transcripts.openclaw.reading.files import read_state
 from intersession_events.transcripts.openclaw.report import ImportReport
-from intersession_projections.inline_views import inline_views
-from intersession_projections.openclaw_state.exporting import ExportReport
-from intersession_projections.tailed_views import take_in
-from intersession_projections.wording.reasons import counted
+from intersession_projections.basics.wording.reasons import counted
+from intersession_projections.copies.openclaw_state.exporting import ExportReport
+from intersession_projections.views.inline_views import inline_views
+from intersession_projections.views.tailed_views import take_in
 
 importing = App(name="import", help="Make a log of another system's transcripts.")
 exporting = App(name="export", help="Write sessions of a log as another system keeps them.")

@@ -16,37 +16,37 @@ from intersession.cli.story.names import Names, names_of
 from intersession.cli.story.printing import BeatPrinter, names_in, show_legend
 from intersession.cli.story.standing import delivery_in_words, standing_in_words
 from intersession.cli.story.telling import Beat, FlowStory, SessionStory
-from intersession_actors.debugger.debugger import Debugger
-from intersession_actors.debugger.lists.deliveries import delivery_value
-from intersession_actors.debugger.lists.runs import Stands
-from intersession_actors.debugger.named import as_key, near_sessions
-from intersession_actors.debugger.smells import SmellAnswer, smells_of_all
-from intersession_actors.debugger.view import View
-from intersession_actors.errors import ToolRefused
-from intersession_actors.service.reader import Reader
-from intersession_events import ids
-from intersession_events.errors import InvalidKey
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.hindsight.debugger.debugger import Debugger
+from intersession_actors.hindsight.debugger.lists.deliveries import delivery_value
+from intersession_actors.hindsight.debugger.lists.runs import Stands
+from intersession_actors.hindsight.debugger.named import as_key, near_sessions
+from intersession_actors.hindsight.debugger.smells import SmellAnswer, smells_of_all
+from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.rules.errors import ToolRefused
+from intersession_events.basics import ids
+from intersession_events.basics.errors import InvalidKey
+from intersession_events.basics.keys.references import IdReference, KeyReference, LookupMiss
+from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import SessionReset, generation_of
-from intersession_events.keys.references import IdReference, KeyReference, LookupMiss
 from intersession_events.log.recorded import Recorded
-from intersession_events.plain_json import JsonObject
 from intersession_events.stores.opened import has_writer
-from intersession_projections.flow_summary import began_ms, kind_of
-from intersession_projections.flows.held import Hold, held_ms, holds_in
-from intersession_projections.flows.rows import DeliverySummary, Position
-from intersession_projections.forks.pauses import pauses_in, without_pauses
-from intersession_projections.places.grammar import UnknownPlace
-from intersession_projections.places.located import read_flow
-from intersession_projections.places.runs_named import Flow, RunNames, flow_id
-from intersession_projections.places.then import Then
-from intersession_projections.run_outcomes.outcome import RunOutcome
-from intersession_projections.run_outcomes.replies import told_in
-from intersession_projections.sessions.row import SessionRow
-from intersession_projections.timeline.steps import Step, steps_of
+from intersession_projections.copies.forks.pauses import pauses_in, without_pauses
+from intersession_projections.questions.flow_summary import began_ms, kind_of
+from intersession_projections.questions.places.grammar import UnknownPlace
+from intersession_projections.questions.places.located import read_flow
+from intersession_projections.questions.places.runs_named import Flow, RunNames, flow_id
+from intersession_projections.questions.places.then import Then
+from intersession_projections.questions.timeline.steps import Step, steps_of
+from intersession_projections.views.flows.held import Hold, held_ms, holds_in
+from intersession_projections.views.flows.rows import DeliverySummary, Position
+from intersession_projections.views.run_outcomes.outcome import RunOutcome
+from intersession_projections.views.run_outcomes.replies import told_in
+from intersession_projections.views.sessions.row import SessionRow
 
 if TYPE_CHECKING:
-    from intersession_actors.replaying.replayed import Replayed  # a story needs no actors
-from intersession_projections.wording.reasons import counted
+    from intersession_actors.hindsight.replaying.replayed import Replayed  # a story needs no actors
+from intersession_projections.basics.wording.reasons import counted
 
 _MOST_FLOWS: Final = 1_000_000
 _PAGE: Final = 1_000

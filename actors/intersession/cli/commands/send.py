@@ -26,21 +26,21 @@ from intersession.cli.shell.terminal import Screen, safe
 from intersession.cli.story.names import live_names
 from intersession.cli.story.printing import BeatPrinter
 from intersession.cli.story.telling import Beat, FlowStory
-from intersession_actors.config.config import load_config
-from intersession_actors.debugger.named import as_key
-from intersession_actors.errors import ToolRefused
-from intersession_actors.runtime.clock import SystemClock
-from intersession_actors.service.reader import Reader
-from intersession_actors.system.follow import followed
+from intersession_actors.assembly.system.follow import followed
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.hindsight.debugger.named import as_key
+from intersession_actors.rules.config.config import load_config
+from intersession_actors.rules.errors import ToolRefused
+from intersession_actors.running.runtime.clock import SystemClock
 from intersession_events import facts
-from intersession_events.ids import exchange_stream
-from intersession_events.keys.key import SessionKey
+from intersession_events.basics.ids import exchange_stream
+from intersession_events.basics.keys.key import SessionKey
+from intersession_events.basics.machine import random_id
+from intersession_events.basics.plain_json import JsonObject, present
 from intersession_events.log.recorded import Recorded
-from intersession_events.machine import random_id
-from intersession_events.plain_json import JsonObject, present
-from intersession_projections.flow_summary import flow_value, in_words
-from intersession_projections.flows.rows import ExchangeSummary
-from intersession_projections.inline_views import inline_views
+from intersession_projections.questions.flow_summary import flow_value, in_words
+from intersession_projections.views.flows.rows import ExchangeSummary
+from intersession_projections.views.inline_views import inline_views
 
 _POLL_S: Final = 0.5
 

@@ -12,16 +12,16 @@ from intersession.cli.host.reading import key_of, reader_of, store_url
 from intersession.cli.shell.answer import Agents, Answer, Common, ConfigFile, Reading, Store, UsageError
 from intersession.cli.shell.run import console_log, use_level
 from intersession.cli.shell.terminal import Screen
-from intersession_actors.agents.configured import configured_agents
-from intersession_actors.config.config import Config, load_config
-from intersession_actors.control.beside_log import ControlClient
-from intersession_actors.debugger.debugger import Debugger
-from intersession_actors.debugger.named import as_key
-from intersession_actors.debugger.view import View
-from intersession_actors.host.extras import imported
-from intersession_actors.system.system import SessionSystem
-from intersession_events.errors import StoreLocked, StoreUnavailable
-from intersession_events.plain_json import JsonMapping, JsonObject
+from intersession_actors.assembly.control.beside_log import ControlClient
+from intersession_actors.assembly.system.system import SessionSystem
+from intersession_actors.hindsight.debugger.debugger import Debugger
+from intersession_actors.hindsight.debugger.named import as_key
+from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.outside.agents.configured import configured_agents
+from intersession_actors.rules.config.config import Config, load_config
+from intersession_actors.running.host.extras import imported
+from intersession_events.basics.errors import StoreLocked, StoreUnavailable
+from intersession_events.basics.plain_json import JsonMapping, JsonObject
 from intersession_events.stores.opened import gateway_of, located
 
 

@@ -10,16 +10,16 @@ from intersession.cli.shell.terminal import Screen, safe
 from intersession.cli.shell.times import moment
 from intersession.cli.story.printing import show_message
 from intersession.cli.story.unknown import tell_unknown, unknown_names
-from intersession_actors.debugger.named import as_key
-from intersession_actors.errors import ToolRefused
-from intersession_actors.service.reader import Reader
-from intersession_actors.service.resolve import resolve_target
-from intersession_actors.tools.sessions_history import read_history
-from intersession_actors.tools.sessions_list import list_sessions
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.calls.service.resolve import resolve_target
+from intersession_actors.calls.tools.sessions_history import read_history
+from intersession_actors.calls.tools.sessions_list import list_sessions
+from intersession_actors.hindsight.debugger.named import as_key
+from intersession_actors.rules.errors import ToolRefused
+from intersession_events.basics.keys.key import Kind
+from intersession_events.basics.plain_json import JsonMapping, JsonObject
 from intersession_events.facts import Message, raw_message
-from intersession_events.keys.key import Kind
-from intersession_events.plain_json import JsonMapping, JsonObject
-from intersession_projections.wording.reasons import counted
+from intersession_projections.basics.wording.reasons import counted
 
 
 def sessions(

@@ -9,16 +9,16 @@ from intersession.cli.app import app
 from intersession.cli.host.reading import reading_log
 from intersession.cli.shell.answer import OK, REFUSED, Answer, Common, ConfigFile, Json
 from intersession.cli.shell.terminal import Screen, safe
-from intersession_actors.config.config import Config, load_config
-from intersession_actors.errors import ConfigError, ToolRefused
-from intersession_actors.policy.sending import Speak, Speech, judge_send
-from intersession_actors.system.settings import prepared
-from intersession_events.errors import InvalidKey
-from intersession_events.keys.key import SessionKey
-from intersession_events.keys.references import KeyReference
-from intersession_projections.inline_views import inline_views
-from intersession_projections.sessions.list import Sessions
-from intersession_projections.sessions.row import SessionRow
+from intersession_actors.assembly.system.settings import prepared
+from intersession_actors.rules.config.config import Config, load_config
+from intersession_actors.rules.errors import ConfigError, ToolRefused
+from intersession_actors.rules.policy.sending import Speak, Speech, judge_send
+from intersession_events.basics.errors import InvalidKey
+from intersession_events.basics.keys.key import SessionKey
+from intersession_events.basics.keys.references import KeyReference
+from intersession_projections.views.inline_views import inline_views
+from intersession_projections.views.sessions.list import Sessions
+from intersession_projections.views.sessions.row import SessionRow
 
 config = App(name="config", help="Look at configurations.")
 

@@ -14,10 +14,10 @@ from msgspec import inspect as types
 from intersession.cli.host.forks import in_fork
 from intersession.cli.host.reading import reader_of
 from intersession.cli.shell.answer import READING, Answer, Cursor, Reading, Since, Until
-from intersession_actors.debugger.debugger import Debugger
-from intersession_actors.debugger.verbs.verbs import Verb
-from intersession_actors.debugger.view import View
-from intersession_events.plain_json import JsonObject
+from intersession_actors.hindsight.debugger.debugger import Debugger
+from intersession_actors.hindsight.debugger.verbs.verbs import Verb
+from intersession_actors.hindsight.debugger.view import View
+from intersession_events.basics.plain_json import JsonObject
 
 A = TypeVar("A", bound=Mapping[str, object])
 _More = ParamSpec("_More")

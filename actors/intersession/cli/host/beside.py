@@ -10,11 +10,11 @@ import msgspec
 
 from intersession.cli.host.reading import store_url
 from intersession.cli.shell.answer import Reading
-from intersession_actors.config.config import Config, load_config
-from intersession_actors.control.beside_log import ControlClient
-from intersession_actors.errors import ToolRefused
-from intersession_actors.host.extras import imported
-from intersession_events.errors import ImportFailed, StoreUnavailable
+from intersession_actors.assembly.control.beside_log import ControlClient
+from intersession_actors.rules.config.config import Config, load_config
+from intersession_actors.rules.errors import ToolRefused
+from intersession_actors.running.host.extras import imported
+from intersession_events.basics.errors import ImportFailed, StoreUnavailable
 from intersession_events.log.log import Log
 from intersession_events.stores.opened import Located, gateway_of, located, writer_of
 from intersession_events.transcripts.openclaw.importing import OnTaken

@@ -7,12 +7,12 @@ from typing import NamedTuple, TypeVar
 
 from intersession.cli.host.reading import reader_of, reading_log, store_of
 from intersession.cli.shell.answer import Reading, UsageError
-from intersession_events.errors import IntersessionError
-from intersession_events.forks.files import forks_called
+from intersession_events.basics.errors import IntersessionError
+from intersession_events.copies.forks.files import forks_called
 from intersession_events.stores.database import MEMORY
-from intersession_projections.forks.told import fork_told
-from intersession_projections.places.grammar import UnknownPlace
-from intersession_projections.places.runs_named import RunNames
+from intersession_projections.copies.forks.told import fork_told
+from intersession_projections.questions.places.grammar import UnknownPlace
+from intersession_projections.questions.places.runs_named import RunNames
 
 N = TypeVar("N", str, str | None)
 

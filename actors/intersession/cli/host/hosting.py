@@ -9,21 +9,21 @@ from intersession.cli.host.beside import host_beside
 from intersession.cli.host.reading import reader_of, store_url
 from intersession.cli.shell.answer import Common, Reading, UsageError
 from intersession.cli.shell.run import use_level
-from intersession_actors.agents.agents import Agent
-from intersession_actors.agents.configured import configured_agents
-from intersession_actors.config.config import load_config
-from intersession_actors.forking.door import ForkDoor
-from intersession_actors.forking.making import MadeFork
-from intersession_actors.forking.playing import Cast, Forker
-from intersession_actors.host.named import named_object
-from intersession_actors.methods.forking import fork_methods
-from intersession_actors.runtime.threads import MachineThreads
-from intersession_actors.service.reader import Reader
-from intersession_actors.system.follow import followed
-from intersession_actors.system.system import SessionSystem
+from intersession_actors.assembly.methods.forking import fork_methods
+from intersession_actors.assembly.system.follow import followed
+from intersession_actors.assembly.system.system import SessionSystem
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.hindsight.forking.door import ForkDoor
+from intersession_actors.hindsight.forking.making import MadeFork
+from intersession_actors.hindsight.forking.playing import Cast, Forker
+from intersession_actors.outside.agents.agents import Agent
+from intersession_actors.outside.agents.configured import configured_agents
+from intersession_actors.rules.config.config import load_config
+from intersession_actors.running.host.named import named_object
+from intersession_actors.running.runtime.threads import MachineThreads
+from intersession_events.basics.machine import random_id
+from intersession_events.basics.plain_json import JsonMapping, JsonObject
 from intersession_events.log.recorded import Recorded
-from intersession_events.machine import random_id
-from intersession_events.plain_json import JsonMapping, JsonObject
 from intersession_events.stores.portable.log import PortableLog
 
 _EXPECTED: Final = (

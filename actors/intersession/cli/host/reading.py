@@ -7,17 +7,17 @@ from typing import Final
 from intersession.cli.shell.answer import Common, Reading
 from intersession.cli.shell.run import searching_after
 from intersession.cli.shell.terminal import Screen
-from intersession_actors.config.config import Config, load_config
-from intersession_actors.debugger.named import as_key
-from intersession_actors.policy.access import Operation, Requester
-from intersession_actors.runtime.clock import SystemClock
-from intersession_actors.service.reader import Reader
-from intersession_actors.service.resolve import resolve_target
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.calls.service.resolve import resolve_target
+from intersession_actors.hindsight.debugger.named import as_key
+from intersession_actors.rules.config.config import Config, load_config
+from intersession_actors.rules.policy.access import Operation, Requester
+from intersession_actors.running.runtime.clock import SystemClock
 from intersession_events.log.views import InlineView
 from intersession_events.stores.opened import Located, located, open_log
 from intersession_events.stores.portable.log import PortableLog
-from intersession_projections.inline_views import inline_views
-from intersession_projections.transcripts.mirror import mirror_directory
+from intersession_projections.copies.transcripts.mirror import mirror_directory
+from intersession_projections.views.inline_views import inline_views
 
 _MANY: Final = 2_000
 """Events that it takes a moment to make views of."""

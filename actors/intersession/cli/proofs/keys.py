@@ -8,10 +8,10 @@ from cyclopts import App, Parameter
 from intersession.cli.host.reading import reading_log
 from intersession.cli.shell.answer import COMMON, Answer, Common, Json, UsageError
 from intersession.cli.shell.terminal import Screen, safe
-from intersession_events.errors import BadKey
+from intersession_events.basics.errors import BadKey
+from intersession_events.basics.machine import machine_entropy
+from intersession_events.basics.plain_json import JsonObject
 from intersession_events.log.held_checkpoints import checkpoints_of
-from intersession_events.machine import machine_entropy
-from intersession_events.plain_json import JsonObject
 from intersession_events.proofs.signatures import (
     PublicKey,
     new_private,

@@ -11,13 +11,15 @@ from intersession.cli.host.reading import reader_of, reading_log
 from intersession.cli.shell.answer import COMMON, NOT_VERIFIED, OK, Answer, Common, Reading, UsageError
 from intersession.cli.shell.terminal import Screen, safe
 from intersession.cli.shell.times import moment
-from intersession_actors.debugger.view import View
-from intersession_actors.disclosure.redaction import redact_raw
-from intersession_actors.errors import ToolRefused
-from intersession_actors.session.snapshots import snapshots_compared
-from intersession_events.checkpoints.proving import prove_growth, prove_stream
-from intersession_events.errors import BadCheckpoint
-from intersession_events.ids import session_stream
+from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.owners.session.snapshots import snapshots_compared
+from intersession_actors.rules.disclosure.redaction import redact_raw
+from intersession_actors.rules.errors import ToolRefused
+from intersession_events.basics.errors import BadCheckpoint
+from intersession_events.basics.ids import session_stream
+from intersession_events.basics.machine import private_file, read_at_most
+from intersession_events.basics.plain_json import JsonObject
+from intersession_events.copies.checkpoints.proving import prove_growth, prove_stream
 from intersession_events.log.log import Log
 from intersession_events.log.verifying.erased_rows import ErasureSeen
 from intersession_events.log.verifying.prefix import PrefixSeen
@@ -25,8 +27,6 @@ from intersession_events.log.verifying.prefix_source import prefix_compared
 from intersession_events.log.verifying.report import LogHead, VerifyReport
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.log.views import InlineView
-from intersession_events.machine import private_file, read_at_most
-from intersession_events.plain_json import JsonObject
 from intersession_events.proofs.proof import Proof, check_proof, read_proof
 from intersession_events.proofs.published import published_in
 from intersession_events.proofs.signatures import Trusted, public_keys
@@ -36,10 +36,10 @@ from intersession_events.stores.folding.proof import views_proven
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.tailing.places import kept_inside
-from intersession_projections.inline_views import inline_views
-from intersession_projections.places.runs_named import flow_sessions, flow_stream
-from intersession_projections.tailed_views import tailed_views
-from intersession_projections.wording.reasons import counted
+from intersession_projections.basics.wording.reasons import counted
+from intersession_projections.questions.places.runs_named import flow_sessions, flow_stream
+from intersession_projections.views.inline_views import inline_views
+from intersession_projections.views.tailed_views import tailed_views
 
 _MOST_FINDINGS = 50
 _MOST_BYTES: Final = 1_073_741_824

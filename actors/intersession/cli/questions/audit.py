@@ -11,12 +11,12 @@ from intersession.cli.shell.answer import READING, Answer, Reading
 from intersession.cli.shell.terminal import Screen, one_line
 from intersession.cli.shell.times import moment
 from intersession.cli.story.unknown import unknown_names
-from intersession_actors.debugger.lists.paging import paged
-from intersession_actors.errors import ToolRefused
-from intersession_actors.service.reader import Reader
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.hindsight.debugger.lists.paging import paged
+from intersession_actors.rules.errors import ToolRefused
+from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import AccessRecorded, SendRefused
-from intersession_events.plain_json import JsonObject
-from intersession_projections.access_receipts import OPERATOR, Receipt, Wanted, receipts
+from intersession_projections.views.access_receipts import OPERATOR, Receipt, Wanted, receipts
 
 audit = App(name="audit", help="Look at who asked for what.")
 

@@ -14,22 +14,22 @@ from intersession.cli.shell.times import moment
 from intersession.cli.story.names import Names, names_of
 from intersession.cli.story.standing import delivery_in_words
 from intersession.cli.story.unknown import unknown_names
-from intersession_actors.debugger.lists.deliveries import (
+from intersession_actors.calls.service.arguments import read_arguments
+from intersession_actors.hindsight.debugger.lists.deliveries import (
     LOST,
     Delivered,
     Deliveries,
     DeliveriesAnswer,
-    View,
     deliveries_found,
     text_value,
 )
-from intersession_actors.debugger.named import delivery_named
-from intersession_actors.debugger.verbs.verbs import DELIVERIES
-from intersession_actors.service.arguments import read_arguments
+from intersession_actors.hindsight.debugger.named import delivery_named
+from intersession_actors.hindsight.debugger.verbs.verbs import DELIVERIES
+from intersession_actors.hindsight.debugger.view import View
 from intersession_events import facts
-from intersession_events.ids import delivery_stream
+from intersession_events.basics.ids import delivery_stream
 from intersession_events.stores.opened import has_writer
-from intersession_projections.known_names import KnownNames
+from intersession_projections.questions.known_names import KnownNames
 
 if TYPE_CHECKING:
     from intersession.cli.host.hosting import Operating

@@ -14,16 +14,16 @@ from intersession.cli.shell.terminal import Screen
 from intersession.cli.shell.times import clock, day
 from intersession.cli.story.names import Names, live_names, names_of
 from intersession.cli.story.unknown import tell_unknown, unknown_stream
-from intersession_actors.debugger.lists.events import STREAMS, EventsWanted, event_value
-from intersession_actors.debugger.lists.paging import paged
-from intersession_actors.debugger.named import session_named
-from intersession_actors.service.reader import Reader
-from intersession_actors.system.follow import followed
+from intersession_actors.assembly.system.follow import followed
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.hindsight.debugger.lists.events import STREAMS, EventsWanted, event_value
+from intersession_actors.hindsight.debugger.lists.paging import paged
+from intersession_actors.hindsight.debugger.named import session_named
+from intersession_events.basics.ids import session_stream
 from intersession_events.facts import EVENT_KINDS
-from intersession_events.ids import session_stream
 from intersession_events.log.recorded import Recorded
-from intersession_projections.spans import Span
-from intersession_projections.wording.events import words_in
+from intersession_projections.basics.spans import Span
+from intersession_projections.basics.wording.events import words_in
 
 _ID: Final = 8
 """So much of an id is shown, and enough to be typed back."""

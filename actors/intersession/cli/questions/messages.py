@@ -11,8 +11,9 @@ from intersession.cli.shell.times import moment
 from intersession.cli.story.names import Names, names_of
 from intersession.cli.story.standing import delivery_in_words
 from intersession.cli.story.unknown import unknown_names
-from intersession_actors.debugger.lists.calls import CallsAnswer, CallsOf, call_value, calls_found
-from intersession_actors.debugger.lists.messages import (
+from intersession_actors.calls.service.arguments import read_arguments
+from intersession_actors.hindsight.debugger.lists.calls import CallsAnswer, CallsOf, call_value, calls_found
+from intersession_actors.hindsight.debugger.lists.messages import (
     MessagesAnswer,
     MessagesOf,
     Texts,
@@ -20,14 +21,13 @@ from intersession_actors.debugger.lists.messages import (
     said_value,
     speaker,
 )
-from intersession_actors.debugger.lists.paging import Listed
-from intersession_actors.debugger.verbs.verbs import CALLS, MESSAGES
-from intersession_actors.service.arguments import read_arguments
+from intersession_actors.hindsight.debugger.lists.paging import Listed
+from intersession_actors.hindsight.debugger.verbs.verbs import CALLS, MESSAGES
+from intersession_events.basics.plain_json import JsonObject, is_object
 from intersession_events.facts import Provenance, text_of
-from intersession_events.plain_json import JsonObject, is_object
 from intersession_events.stores.opened import has_writer
-from intersession_projections.said import Said
-from intersession_projections.wording.openclaw import OPENCLAW, is_openclaws
+from intersession_projections.basics.wording.openclaw import OPENCLAW, is_openclaws
+from intersession_projections.questions.said import Said
 
 _INDENT: Final = 4
 

@@ -11,12 +11,12 @@ from cyclopts.validators import Number
 from intersession.cli.shell.answer import Answer, Cursor, Since, Until, UsageError
 from intersession.cli.shell.terminal import Screen
 from intersession.cli.story.unknown import Unknown, tell_unknown
-from intersession_actors.debugger.lists.paging import Listed
-from intersession_actors.gate.limits import LISTED
-from intersession_actors.service.reader import Reader
-from intersession_events.plain_json import JsonObject, present
-from intersession_projections.spans import Span
-from intersession_projections.wording.reasons import counted
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.hindsight.debugger.lists.paging import Listed
+from intersession_actors.rules.gate.limits import LISTED
+from intersession_events.basics.plain_json import JsonObject, present
+from intersession_projections.basics.spans import Span
+from intersession_projections.basics.wording.reasons import counted
 
 T = TypeVar("T")
 

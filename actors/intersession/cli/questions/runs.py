@@ -13,17 +13,17 @@ from intersession.cli.shell.times import moment
 from intersession.cli.story.names import Names, names_of
 from intersession.cli.story.standing import can_be_retried, standing_in_words
 from intersession.cli.story.unknown import unknown_names
-from intersession_actors.debugger.lists.runs import Runs, RunsAnswer, Stands, runs_found
-from intersession_actors.debugger.verbs.verbs import RUNS
-from intersession_actors.service.arguments import read_arguments
+from intersession_actors.calls.service.arguments import read_arguments
+from intersession_actors.hindsight.debugger.lists.runs import Runs, RunsAnswer, Stands, runs_found
+from intersession_actors.hindsight.debugger.verbs.verbs import RUNS
 from intersession_events.stores.opened import has_writer
-from intersession_projections.flow_summary import began_ms, kind_of
-from intersession_projections.flows.rows import ExchangeSummary, SpawnSummary
-from intersession_projections.known_names import near
-from intersession_projections.places.runs_named import Flow, flow_id, flow_sessions
-from intersession_projections.run_outcomes.outcome import RunOutcome
-from intersession_projections.wording.reasons import CLOSES, FAILURES, LOOP_ENDS, STATUSES
-from intersession_projections.work import WorkEnd
+from intersession_projections.basics.wording.reasons import CLOSES, FAILURES, LOOP_ENDS, STATUSES
+from intersession_projections.questions.flow_summary import began_ms, kind_of
+from intersession_projections.questions.known_names import near
+from intersession_projections.questions.places.runs_named import Flow, flow_id, flow_sessions
+from intersession_projections.questions.work import WorkEnd
+from intersession_projections.views.flows.rows import ExchangeSummary, SpawnSummary
+from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 CODES: Final[tuple[WorkEnd, ...]] = get_args(WorkEnd)
 _SHOWN: Final[tuple[Mapping[str, str], ...]] = (

@@ -10,7 +10,7 @@ from cyclopts import CycloptsError, Parameter
 
 from intersession.cli.app import app
 from intersession.cli.shell.terminal import Screen
-from intersession_events.plain_json import JsonObject, JsonValue
+from intersession_events.basics.plain_json import JsonObject, JsonValue
 
 Store = Annotated[
     str | None,

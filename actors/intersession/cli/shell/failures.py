@@ -6,12 +6,12 @@ from typing import Final
 from cyclopts import CycloptsError
 
 from intersession.cli.shell.answer import NOT_VERIFIED, REFUSED, UNAVAILABLE, USAGE, Failure, UsageError
-from intersession_actors.control.beside_log import ControlClient
-from intersession_actors.errors import ConfigError, ToolRefused
-from intersession_actors.gate.values import is_storable
-from intersession_events import errors
+from intersession_actors.assembly.control.beside_log import ControlClient
+from intersession_actors.rules.errors import ConfigError, ToolRefused
+from intersession_actors.rules.gate.values import is_storable
+from intersession_events.basics import errors
 from intersession_events.stores.sqlite.writer_lock import holder_of
-from intersession_projections.places.grammar import UnknownPlace
+from intersession_projections.questions.places.grammar import UnknownPlace
 
 _CODES: Final[tuple[tuple[type[Exception], int, str], ...]] = (
     (UsageError, USAGE, "usage"),

@@ -163,7 +163,7 @@ def is_new(said: str) -> bool:
 
 
 if TYPE_CHECKING:
-    from intersession_actors.config.host import Logging
+    from intersession_actors.rules.config.host import Logging
 
 ROOT: Final = "intersession"
 

@@ -14,8 +14,8 @@ from unicodedata import category
 from rich.text import Text
 
 from intersession.cli.shell.output import Output
-from intersession_events.plain_json import JsonMapping
-from intersession_events.printable import printable
+from intersession_events.basics.plain_json import JsonMapping
+from intersession_events.basics.printable import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress

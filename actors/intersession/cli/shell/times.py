@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import Final
 
-from intersession_events.times import moment, on_calendar
+from intersession_events.basics.times import moment, on_calendar
 
 __all__ = ["clock", "day", "duration", "moment"]
 

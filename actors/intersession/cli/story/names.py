@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from typing import Final
 
-from intersession_events.errors import InvalidKey
-from intersession_events.keys.key import SessionKey
+from intersession_events.basics.errors import InvalidKey
+from intersession_events.basics.keys.key import SessionKey
+from intersession_events.basics.plain_json import is_list, is_object
 from intersession_events.log.log import Log
-from intersession_events.plain_json import is_list, is_object
-from intersession_projections.sessions.names import SessionNames
-from intersession_projections.wording.short_names import short_name
-from intersession_projections.wording.words import Naming
+from intersession_projections.basics.wording.short_names import short_name
+from intersession_projections.basics.wording.words import Naming
+from intersession_projections.views.sessions.names import SessionNames
 
 _COLOURS: Final = ("cyan", "green", "magenta", "yellow", "blue", "red")
 

@@ -1,11 +1,11 @@
 """How a flow stands with its deliveries, and whether anybody works on it: what `runs` and `replay` say of it."""
 
 from intersession.cli.shell.times import clock, moment
-from intersession_actors.debugger.lists.runs import Stands
-from intersession_projections.flow_summary import in_words
-from intersession_projections.flows.rows import DeliveryNote, DeliverySummary
-from intersession_projections.run_outcomes.outcome import RunOutcome
-from intersession_projections.wording.words import route_text
+from intersession_actors.hindsight.debugger.lists.runs import Stands
+from intersession_projections.basics.wording.words import route_text
+from intersession_projections.questions.flow_summary import in_words
+from intersession_projections.views.flows.rows import DeliveryNote, DeliverySummary
+from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 
 def can_be_retried(standing: Stands) -> bool:

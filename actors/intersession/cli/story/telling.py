@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from intersession_actors.prompt.silence import is_reply_skip
+from intersession_actors.rules.prompt.silence import is_reply_skip
 from intersession_events import facts
 from intersession_events.facts import (
     LateReplyDropped,
@@ -15,13 +15,13 @@ from intersession_events.facts import (
     message_in,
 )
 from intersession_events.log.recorded import Recorded
-from intersession_projections.causes.shown import ShownCauses
-from intersession_projections.run_outcomes.replies import Replies
-from intersession_projections.wording.events import words_of
-from intersession_projections.wording.of_flows import asker_of
-from intersession_projections.wording.of_sessions import as_read, recorded_speaker, words_of_message
-from intersession_projections.wording.openclaw import OPENCLAW, is_openclaws
-from intersession_projections.wording.words import Kind, Words, route_text
+from intersession_projections.basics.wording.events import words_of
+from intersession_projections.basics.wording.of_flows import asker_of
+from intersession_projections.basics.wording.of_sessions import as_read, recorded_speaker, words_of_message
+from intersession_projections.basics.wording.openclaw import OPENCLAW, is_openclaws
+from intersession_projections.basics.wording.words import Kind, Words, route_text
+from intersession_projections.questions.causes.shown import ShownCauses
+from intersession_projections.views.run_outcomes.replies import Replies
 
 
 class Beat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

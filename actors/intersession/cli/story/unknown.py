@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from intersession.cli.shell.terminal import Screen, safe
-from intersession_actors.debugger.named import near_sessions
-from intersession_actors.service.reader import Reader
-from intersession_events.ids import access_stream, session_stream
-from intersession_events.plain_json import JsonObject
-from intersession_projections.known_names import KnownNames, near
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.hindsight.debugger.named import near_sessions
+from intersession_events.basics.ids import access_stream, session_stream
+from intersession_events.basics.plain_json import JsonObject
+from intersession_projections.questions.known_names import KnownNames, near
 
 _SHOWN: Final = 128
 _ACCESS: Final = access_stream("x").removesuffix("x")
@@ -65,8 +65,8 @@ def unknown_stream(reader: Reader, beginning: str) -> list[Unknown]:
 
 def _tools(_reader: Reader) -> set[str]:
     # They are all that writes as well, which nothing else here needs.
-    from intersession_actors.methods.methods import METHODS  # noqa: PLC0415
-    from intersession_actors.tools.registry import TOOLS  # noqa: PLC0415
+    from intersession_actors.assembly.methods.methods import METHODS  # noqa: PLC0415
+    from intersession_actors.calls.tools.registry import TOOLS  # noqa: PLC0415
 
     return {*TOOLS, *METHODS}
 

@@ -17,15 +17,15 @@ from intersession.cli.host.hosting import forking_beside
 from intersession.cli.host.reading import reader_of
 from intersession.cli.shell.answer import READING, Answer, Reading
 from intersession.cli.shell.terminal import Screen
-from intersession_actors.debugger.named import run_named
-from intersession_actors.host.extras import imported
-from intersession_actors.runtime.clock import SystemClock
-from intersession_actors.service.reader import Reader
-from intersession_actors.session.snapshots import take_snapshots
-from intersession_events.plain_json import JsonMapping, JsonObject
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.hindsight.debugger.named import run_named
+from intersession_actors.owners.session.snapshots import take_snapshots
+from intersession_actors.running.host.extras import imported
+from intersession_actors.running.runtime.clock import SystemClock
+from intersession_events.basics.plain_json import JsonMapping, JsonObject
 from intersession_events.stores.opened import open_log
 from intersession_events.transcripts.openclaw.importing import import_openclaw
-from intersession_projections.inline_views import inline_views
+from intersession_projections.views.inline_views import inline_views
 
 Deed: TypeAlias = Callable[[str, JsonMapping], JsonObject]
 """Calls a method of forks by its name."""

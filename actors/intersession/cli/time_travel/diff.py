@@ -16,9 +16,9 @@ from intersession.cli.shell.times import clock, duration
 from intersession.cli.story.names import Names, names_of
 from intersession.cli.story.printing import parts, speaker
 from intersession.cli.time_travel.show import debugger_of
-from intersession_actors.debugger.diff import DiffAnswer, TurnAnswer
-from intersession_actors.debugger.state import Change
-from intersession_events.plain_json import JsonObject, JsonValue, is_object
+from intersession_actors.hindsight.debugger.diff import DiffAnswer, TurnAnswer
+from intersession_actors.hindsight.debugger.state import Change
+from intersession_events.basics.plain_json import JsonObject, JsonValue, is_object
 
 
 def diff(

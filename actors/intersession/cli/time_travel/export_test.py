@@ -8,13 +8,13 @@ from cyclopts import Parameter
 from intersession.cli.shell.answer import READING, Answer, Reading, UsageError
 from intersession.cli.shell.terminal import Screen, safe
 from intersession.cli.time_travel.show import debugger_of
-from intersession_actors.debugger.forks import ForkViews
-from intersession_actors.replaying.exported.as_test import name_of_test, text_of_test
-from intersession_actors.replaying.recordings import Recordings
-from intersession_events.machine import private_file
-from intersession_events.plain_json import JsonObject
-from intersession_projections.places.runs_named import flow_id
-from intersession_projections.wording.reasons import counted
+from intersession_actors.hindsight.debugger.forks import ForkViews
+from intersession_actors.hindsight.replaying.exported.as_test import name_of_test, text_of_test
+from intersession_actors.hindsight.replaying.recordings import Recordings
+from intersession_events.basics.machine import private_file
+from intersession_events.basics.plain_json import JsonObject
+from intersession_projections.basics.wording.reasons import counted
+from intersession_projections.questions.places.runs_named import flow_id
 
 
 def export_test(

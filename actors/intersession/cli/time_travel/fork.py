@@ -18,24 +18,24 @@ from intersession.cli.shell.run import saying_once
 from intersession.cli.shell.terminal import Screen, safe
 from intersession.cli.shell.times import clock, duration
 from intersession.cli.time_travel.show import At
-from intersession_actors.agents.agents import Agent
-from intersession_actors.agents.configured import configured_agents
-from intersession_actors.channels.configured import configured_channels
-from intersession_actors.config.config import Config, load_config
-from intersession_actors.debugger.view import View
-from intersession_actors.forking.carrying import Carried
-from intersession_actors.forking.listing import Listed, forks_of
-from intersession_actors.forking.making import Wanted
-from intersession_actors.forking.playing import Playing
-from intersession_actors.forking.told import Came, came_told, outcomes_told
-from intersession_actors.gate.limits import PARALLEL, TIMES
-from intersession_actors.service.reader import Reader
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.hindsight.forking.carrying import Carried
+from intersession_actors.hindsight.forking.listing import Listed, forks_of
+from intersession_actors.hindsight.forking.making import Wanted
+from intersession_actors.hindsight.forking.playing import Playing
+from intersession_actors.hindsight.forking.told import Came, came_told, outcomes_told
+from intersession_actors.outside.agents.agents import Agent
+from intersession_actors.outside.agents.configured import configured_agents
+from intersession_actors.outside.channels.configured import configured_channels
+from intersession_actors.rules.config.config import Config, load_config
+from intersession_actors.rules.gate.limits import PARALLEL, TIMES
+from intersession_events.basics.plain_json import JsonObject
+from intersession_events.copies.forks.files import remove_fork
 from intersession_events.facts import ForkEdit
-from intersession_events.forks.files import remove_fork
-from intersession_events.plain_json import JsonObject
-from intersession_projections.forks.told import parts_of
-from intersession_projections.places.runs_named import flow_id
-from intersession_projections.wording.reasons import counted
+from intersession_projections.basics.wording.reasons import counted
+from intersession_projections.copies.forks.told import parts_of
+from intersession_projections.questions.places.runs_named import flow_id
 
 
 @Parameter(name="*")

@@ -8,9 +8,9 @@ from intersession.cli.shell.terminal import Screen, safe
 from intersession.cli.shell.times import clock
 from intersession.cli.story.printing import show_message
 from intersession.cli.time_travel.show import show_place
-from intersession_actors.debugger.lens import LensAnswer
-from intersession_actors.debugger.verbs.verbs import LENS
-from intersession_projections.wording.reasons import counted
+from intersession_actors.hindsight.debugger.lens import LensAnswer
+from intersession_actors.hindsight.debugger.verbs.verbs import LENS
+from intersession_projections.basics.wording.reasons import counted
 
 
 @asks(LENS, run="RUN", forks=["run", "than"])

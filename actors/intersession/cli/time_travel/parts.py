@@ -16,7 +16,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Static
 
-from intersession_projections.diagram.text import Line
+from intersession_projections.questions.diagram.text import Line
 
 _STYLES: Final = {
     "head": Style(bold=True),

@@ -21,12 +21,12 @@ from intersession.cli.time_travel.diff import change_in_words, difference_lines
 from intersession.cli.time_travel.parts import DrawnRun, TextScreen, keys_table
 from intersession.cli.time_travel.stepper import Direction, Stepper
 from intersession.cli.time_travel.why import show_why
-from intersession_actors.debugger.debugger import Debugger
-from intersession_actors.debugger.smells import SmellAnswer
-from intersession_actors.errors import ToolRefused
-from intersession_events.errors import LogError
-from intersession_events.plain_json import JsonObject
-from intersession_projections.diagram.text import Line
+from intersession_actors.hindsight.debugger.debugger import Debugger
+from intersession_actors.hindsight.debugger.smells import SmellAnswer
+from intersession_actors.rules.errors import ToolRefused
+from intersession_events.basics.errors import LogError
+from intersession_events.basics.plain_json import JsonObject
+from intersession_projections.questions.diagram.text import Line
 
 T = TypeVar("T")
 

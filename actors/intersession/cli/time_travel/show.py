@@ -13,16 +13,16 @@ from intersession.cli.host.reading import reader_of
 from intersession.cli.shell.answer import Answer, Reading, UsageError
 from intersession.cli.shell.terminal import Screen, safe
 from intersession.cli.shell.times import clock
-from intersession_actors.debugger.answers import PlaceAnswer
-from intersession_actors.debugger.debugger import Debugger
-from intersession_actors.debugger.show import ShowAnswer
-from intersession_actors.debugger.smells import SmellAnswer, SmellingAnswer, SmellsAnswer
-from intersession_actors.debugger.verbs.verbs import SHOW, SMELLS
-from intersession_actors.debugger.view import View
-from intersession_events.machine import private_file
-from intersession_events.plain_json import JsonObject
-from intersession_projections.diagram.diagram import Diagram
-from intersession_projections.wording.reasons import counted
+from intersession_actors.hindsight.debugger.answers import PlaceAnswer
+from intersession_actors.hindsight.debugger.debugger import Debugger
+from intersession_actors.hindsight.debugger.show import ShowAnswer
+from intersession_actors.hindsight.debugger.smells import SmellAnswer, SmellingAnswer, SmellsAnswer
+from intersession_actors.hindsight.debugger.verbs.verbs import SHOW, SMELLS
+from intersession_actors.hindsight.debugger.view import View
+from intersession_events.basics.machine import private_file
+from intersession_events.basics.plain_json import JsonObject
+from intersession_projections.basics.wording.reasons import counted
+from intersession_projections.questions.diagram.diagram import Diagram
 
 At = Annotated[
     str | None,

@@ -10,7 +10,7 @@ from intersession.cli.host.forks import in_fork
 from intersession.cli.host.reading import store_of
 from intersession.cli.shell.answer import READING, Answer, Reading, UsageError
 from intersession.cli.time_travel.show import At, debugger_of
-from intersession_actors.host.extras import imported
+from intersession_actors.running.host.extras import imported
 from intersession_events.stores.url import VARIABLE
 
 

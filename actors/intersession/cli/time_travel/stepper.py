@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
 from intersession.cli.story.names import live_names
-from intersession_actors.debugger.debugger import Debugger
+from intersession_actors.hindsight.debugger.debugger import Debugger
 from intersession_events.facts import run_named
-from intersession_projections.places.located import steps_of_flow
-from intersession_projections.places.runs_named import flow_id, flow_sessions
-from intersession_projections.run_outcomes.outcome import RunOutcome
-from intersession_projections.timeline.steps import Step
-from intersession_projections.wording.short_names import short_name
+from intersession_projections.basics.wording.short_names import short_name
+from intersession_projections.questions.places.located import steps_of_flow
+from intersession_projections.questions.places.runs_named import flow_id, flow_sessions
+from intersession_projections.questions.timeline.steps import Step
+from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 Direction = Literal[1, -1]
 

@@ -11,12 +11,18 @@ from intersession.cli.shell.answer import Answer
 from intersession.cli.shell.terminal import Screen, one_line, safe
 from intersession.cli.shell.times import clock, day, duration, moment
 from intersession.cli.story.names import Names, names_of
-from intersession_actors.debugger.verbs.verbs import WHY
-from intersession_actors.debugger.why import EffectAnswer, EffectsAnswer, RootAnswer, ToldAnswer, WhyAnswer
-from intersession_actors.explaining.rules.failures import Waiting
-from intersession_events.plain_json import JsonObject, JsonValue
+from intersession_actors.hindsight.debugger.verbs.verbs import WHY
+from intersession_actors.hindsight.debugger.why import (
+    EffectAnswer,
+    EffectsAnswer,
+    RootAnswer,
+    ToldAnswer,
+    WhyAnswer,
+)
+from intersession_actors.hindsight.explaining.rules.failures import Waiting
+from intersession_events.basics.plain_json import JsonObject, JsonValue
 from intersession_events.stores.opened import has_writer
-from intersession_projections.wording.reasons import counted
+from intersession_projections.basics.wording.reasons import counted
 
 
 @asks(WHY, of="EVENT|PLACE", forks=["of"])

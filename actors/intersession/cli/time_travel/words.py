@@ -13,11 +13,11 @@ from intersession.cli.shell.terminal import Screen, one_line, safe
 from intersession.cli.shell.times import clock, day, moment
 from intersession.cli.story.names import Names, names_of
 from intersession.cli.time_travel.show import At
-from intersession_actors.debugger.origin import HopAnswer, OriginAnswer, SeenAnswer
-from intersession_actors.debugger.search import SearchAnswer
-from intersession_actors.debugger.verbs.verbs import ORIGIN, SEARCH
-from intersession_actors.gate.limits import LISTED
-from intersession_projections.wording.reasons import counted
+from intersession_actors.hindsight.debugger.origin import HopAnswer, OriginAnswer, SeenAnswer
+from intersession_actors.hindsight.debugger.search import SearchAnswer
+from intersession_actors.hindsight.debugger.verbs.verbs import ORIGIN, SEARCH
+from intersession_actors.rules.gate.limits import LISTED
+from intersession_projections.basics.wording.reasons import counted
 
 _WORDS = Annotated[tuple[str, ...], Parameter(name="WORDS", help="What to search for.")]
 _LIMIT = Annotated[

@@ -12,8 +12,8 @@ import msgspec
 
 from intersession.gateway.admission.proof import Handshake, token_digest
 from intersession.gateway.admission.scopes import EVERY_SCOPE
-from intersession_actors.config.host import GatewayAuth, OperatorScope
-from intersession_actors.service.callers import OPERATOR, Caller
+from intersession_actors.calls.service.callers import OPERATOR, Caller
+from intersession_actors.rules.config.host import GatewayAuth, OperatorScope
 
 MOST_TICKETS: Final = 1_000
 """Tickets that count; the oldest is forgotten, and its owner proves itself again."""

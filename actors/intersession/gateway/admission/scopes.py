@@ -7,9 +7,9 @@ alone.
 from collections.abc import Iterable, Mapping
 from typing import Final, get_args
 
-from intersession_actors.config.host import OperatorScope
-from intersession_actors.methods.methods import METHODS
-from intersession_actors.tools.registry import TOOLS
+from intersession_actors.assembly.methods.methods import METHODS
+from intersession_actors.calls.tools.registry import TOOLS
+from intersession_actors.rules.config.host import OperatorScope
 
 EVERY_SCOPE: Final[frozenset[OperatorScope]] = frozenset(get_args(OperatorScope))
 

@@ -7,7 +7,7 @@ all limited credentials together have what there is for them, who holds the most
 from collections.abc import Callable
 
 from intersession.gateway.admission.credentials import Credential
-from intersession_actors.service.callers import OPERATOR
+from intersession_actors.calls.service.callers import OPERATOR
 
 GiveWay = Callable[[], None]
 

@@ -9,8 +9,8 @@ from intersession.gateway.admission.limits import Limits
 from intersession.gateway.door import Door
 from intersession.gateway.http.routes import routes
 from intersession.gateway.http.shield import Shield
-from intersession_actors.config.host import Gateway
-from intersession_actors.system.system import SessionSystem
+from intersession_actors.assembly.system.system import SessionSystem
+from intersession_actors.rules.config.host import Gateway
 
 
 def asgi_application(

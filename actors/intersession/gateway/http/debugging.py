@@ -13,12 +13,12 @@ from intersession.gateway.door import Door
 from intersession.gateway.http.event_stream import Reaches, event_stream
 from intersession.web.access import Question
 from intersession.web.happened import ForksBeside, StoreNews, all_news, told_erased, told_live
-from intersession_actors.errors import ToolRefused
-from intersession_events.errors import IntersessionError, LogError, StoreUnavailable
+from intersession_actors.rules.errors import ToolRefused
+from intersession_events.basics.errors import IntersessionError, LogError, StoreUnavailable
+from intersession_events.basics.machine import VERSION
+from intersession_events.basics.plain_json import JsonMapping, JsonObject
 from intersession_events.facts import AccessRecorded, Erased
 from intersession_events.log.recorded import Recorded
-from intersession_events.machine import VERSION
-from intersession_events.plain_json import JsonMapping, JsonObject
 
 DeedName = Literal[
     "deliveries.retry",

@@ -13,8 +13,8 @@ from intersession.gateway.http.debugging import DeedName
 from intersession.gateway.http.shield import CREDENTIAL, DOOR
 from intersession.web.answers import declared, failed, told
 from intersession.web.files import API
-from intersession_actors.errors import ToolRefused
-from intersession_events.plain_json import JsonObject
+from intersession_actors.rules.errors import ToolRefused
+from intersession_events.basics.plain_json import JsonObject
 
 
 class Deed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

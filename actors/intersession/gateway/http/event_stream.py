@@ -15,11 +15,11 @@ from intersession.gateway.admission.credentials import Credential
 from intersession.gateway.admission.shares import Hold
 from intersession.gateway.door import Door
 from intersession.web.stopping import server_stops
-from intersession_actors.host.own_threads import off_loop
-from intersession_events.errors import LogError
-from intersession_events.ids import session_stream
+from intersession_actors.running.host.own_threads import off_loop
+from intersession_events.basics.errors import LogError
+from intersession_events.basics.ids import session_stream
+from intersession_events.basics.plain_json import JsonObject
 from intersession_events.log.recorded import Recorded
-from intersession_events.plain_json import JsonObject
 
 PAGE: Final = 200
 _SESSION: Final = session_stream("")

@@ -25,11 +25,11 @@ from intersession.gateway.metrics import CONTENT_TYPE
 from intersession.web.answers import HANDLERS, Application, declared, failed, told
 from intersession.web.questions.table import routes as web_routes
 from intersession.web.streams import EVENT_STREAM, After, LastEventId, begun_behind, stream_of, streamed
-from intersession_actors.errors import ToolRefused
-from intersession_actors.gate.limits import KeyText
-from intersession_actors.host.own_threads import off_loop
-from intersession_events.machine import VERSION
-from intersession_events.plain_json import JsonObject
+from intersession_actors.rules.errors import ToolRefused
+from intersession_actors.rules.gate.limits import KeyText
+from intersession_actors.running.host.own_threads import off_loop
+from intersession_events.basics.machine import VERSION
+from intersession_events.basics.plain_json import JsonObject
 
 _BAD_ARGUMENTS: Final = frozenset({"invalid_request", "too_large"})
 """Refusals of a tool that the original throws for its caller, and so answers with 400."""

@@ -31,7 +31,7 @@ from intersession.web.access import ACCESS
 from intersession.web.cookies import HEADER, Halves, cookie_of, halves_in
 from intersession.web.files import API, LOGIN, LOGOUT, file_at, is_static
 from intersession.web.stopping import ended_well
-from intersession_events.plain_json import JsonMapping
+from intersession_events.basics.plain_json import JsonMapping
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/openapi.json"})
 """What needs no token: whether the gateway lives, and what it offers."""

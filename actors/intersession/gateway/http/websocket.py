@@ -24,8 +24,8 @@ from intersession.gateway.protocol.connection import RESTARTING, TRY_AGAIN
 from intersession.gateway.protocol.effects import Close, Effect, Perform, Send, Welcome
 from intersession.gateway.protocol.frames import error_shape
 from intersession.gateway.protocol.run_events import RunEvent
-from intersession_actors.errors import ToolRefused
-from intersession_events.plain_json import JsonMapping, JsonObject
+from intersession_actors.rules.errors import ToolRefused
+from intersession_events.basics.plain_json import JsonMapping, JsonObject
 
 logger = logging.getLogger("intersession.gateway")
 

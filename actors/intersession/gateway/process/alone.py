@@ -13,8 +13,8 @@ import msgspec
 from intersession.gateway.admission.limits import Limits
 from intersession.gateway.process.server import Server, address_of
 from intersession.web.alone import Alone, Coming, Deed
-from intersession_actors.host.own_threads import off_loop
-from intersession_actors.service.reader import Reader
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.running.host.own_threads import off_loop
 
 Progress = Callable[[int, int | None], None]
 """Hears how much is done, and of how much, where that is known."""

@@ -8,9 +8,9 @@ from typing import Any, Final
 from litestar.types import Receive, Scope, Send
 
 from intersession.gateway.admission.credentials import Credentials
-from intersession_actors.host.extras import imported, is_installed
-from intersession_actors.host.own_threads import off_loop
-from intersession_actors.system.system import SessionSystem
+from intersession_actors.assembly.system.system import SessionSystem
+from intersession_actors.running.host.extras import imported, is_installed
+from intersession_actors.running.host.own_threads import off_loop
 
 MCP_PATH: Final = "/mcp"
 

@@ -14,12 +14,12 @@ from intersession.gateway.admission.credentials import Credentials
 from intersession.gateway.admission.limits import Limits
 from intersession.gateway.door import refuse_without_token
 from intersession.gateway.process.server import run
-from intersession_actors.config.config import Config
-from intersession_actors.config.read import read_config_file
-from intersession_actors.errors import ConfigError
-from intersession_actors.host.own_threads import off_loop
-from intersession_actors.system.system import SessionSystem
-from intersession_events.plain_json import JsonValue, is_object
+from intersession_actors.assembly.system.system import SessionSystem
+from intersession_actors.rules.config.config import Config
+from intersession_actors.rules.config.read import read_config_file
+from intersession_actors.rules.errors import ConfigError
+from intersession_actors.running.host.own_threads import off_loop
+from intersession_events.basics.plain_json import JsonValue, is_object
 
 logger = logging.getLogger("intersession.gateway")
 

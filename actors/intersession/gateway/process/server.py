@@ -19,7 +19,7 @@ from intersession.gateway.admission.limits import Limits
 from intersession.gateway.http.application import asgi_application
 from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
 from intersession.gateway.process.uvicorn_protocols import ServerConfig
-from intersession_actors.system.system import SessionSystem
+from intersession_actors.assembly.system.system import SessionSystem
 
 logger = logging.getLogger("intersession.gateway")
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_is_installed
-from intersession_actors.config.config import Config
-from intersession_actors.system.system import SessionSystem
-from intersession_events.plain_json import JsonObject
+from intersession_actors.assembly.system.system import SessionSystem
+from intersession_actors.rules.config.config import Config
+from intersession_events.basics.plain_json import JsonObject
 
 
 def startup_lines(system: SessionSystem, address: str, *, config_file: Path | None) -> list[str]:

@@ -27,7 +27,7 @@ from intersession.gateway.admission.limits import HANDSHAKE_BYTES, MOST_FRAGMENT
 from intersession.gateway.http.shield import Refusal
 from intersession.gateway.http.websocket import EXTENSION
 from intersession.gateway.process.framing import BadFraming, Framing
-from intersession_events.plain_json import JsonObject
+from intersession_events.basics.plain_json import JsonObject
 
 P = TypeVar("P", bound=asyncio.Protocol)
 

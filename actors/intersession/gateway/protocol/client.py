@@ -11,9 +11,9 @@ from websockets.sync.client import ClientConnection, connect
 
 from intersession.gateway.admission.proof import Handshake, server_name, token_digest
 from intersession.gateway.protocol.frames import PROTOCOL
-from intersession_actors.errors import REFUSAL_CODES, RefusalCode, ToolRefused
-from intersession_events.machine import random_id
-from intersession_events.plain_json import JsonMapping, JsonObject, is_object
+from intersession_actors.rules.errors import REFUSAL_CODES, RefusalCode, ToolRefused
+from intersession_events.basics.machine import random_id
+from intersession_events.basics.plain_json import JsonMapping, JsonObject, is_object
 
 OPEN_S: Final = 10.0
 

@@ -2,8 +2,8 @@
 
 import msgspec
 
+from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import ready
-from intersession_events.plain_json import JsonObject
 
 
 class _Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):

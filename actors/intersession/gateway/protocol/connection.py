@@ -30,10 +30,10 @@ from intersession.gateway.protocol.frames import (
 )
 from intersession.gateway.protocol.run_events import RunEvent
 from intersession.gateway.protocol.run_names import name_for
-from intersession_actors.config.host import OperatorScope
-from intersession_actors.errors import ToolRefused
-from intersession_actors.methods.terms import in_terms_of_methods
-from intersession_events.keys.key import SessionKey
+from intersession_actors.assembly.methods.terms import in_terms_of_methods
+from intersession_actors.rules.config.host import OperatorScope
+from intersession_actors.rules.errors import ToolRefused
+from intersession_events.basics.keys.key import SessionKey
 
 TOOL_EVENTS: Final = "tool-events"
 """The capability of a client that wants to hear of tool calls."""

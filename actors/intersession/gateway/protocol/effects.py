@@ -2,7 +2,7 @@
 
 import msgspec
 
-from intersession_events.plain_json import JsonObject
+from intersession_events.basics.plain_json import JsonObject
 
 
 class Send(msgspec.Struct, frozen=True):

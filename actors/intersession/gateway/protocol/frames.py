@@ -4,8 +4,8 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from intersession_actors.errors import RefusalCode, ToolRefused
-from intersession_events.plain_json import JsonObject
+from intersession_actors.rules.errors import RefusalCode, ToolRefused
+from intersession_events.basics.plain_json import JsonObject
 
 PROTOCOL: Final = 3
 

@@ -3,7 +3,7 @@
 import msgspec
 
 from intersession.gateway.protocol.frames import ErrorCode, Frame, error_shape
-from intersession_projections.run_outcomes.outcome import RunOutcome
+from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 
 def second_answer(outcome: RunOutcome) -> tuple[Frame, Frame | None]:

@@ -9,12 +9,12 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.prompt.silence import visible_text
+from intersession_actors.rules.prompt.silence import visible_text
 from intersession_events import facts
-from intersession_events.ids import session_stream
+from intersession_events.basics.ids import session_stream
+from intersession_events.basics.plain_json import JsonMapping, JsonObject
 from intersession_events.log.recorded import Recorded
-from intersession_events.plain_json import JsonMapping, JsonObject
-from intersession_projections.run_outcomes.outcome import Asked, asked_in
+from intersession_projections.views.run_outcomes.outcome import Asked, asked_in
 
 MOST_RUNS: Final = 10_000
 _SESSION: Final = session_stream("")

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
-from intersession_events.plain_json import JsonMapping, JsonObject
-from intersession_projections.run_outcomes.outcome import Asked
+from intersession_events.basics.plain_json import JsonMapping, JsonObject
+from intersession_projections.views.run_outcomes.outcome import Asked
 
 _NAMED_BY: Final = {
     "agent": "idempotencyKey",

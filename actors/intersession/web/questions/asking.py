@@ -16,11 +16,11 @@ from intersession.web.answers import declared, failed, told
 from intersession.web.files import API
 from intersession.web.questions.called import with_names
 from intersession.web.questions.of_forks import asked_in
-from intersession_actors.debugger.view import View
-from intersession_actors.disclosure.redaction import redact_text
-from intersession_actors.errors import ToolRefused
-from intersession_actors.service.arguments import read_arguments
-from intersession_events.plain_json import JsonObject
+from intersession_actors.calls.service.arguments import read_arguments
+from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.rules.disclosure.redaction import redact_text
+from intersession_actors.rules.errors import ToolRefused
+from intersession_events.basics.plain_json import JsonObject
 
 _REFUSALS: Final = (400, 401, 403, 421, 429, 503)
 

@@ -12,32 +12,32 @@ import msgspec
 from litestar import Response
 
 from intersession.web.questions.of_notes import notes_of
-from intersession_actors.debugger.debugger import Debugger
-from intersession_actors.debugger.view import View
-from intersession_actors.errors import ToolRefused
-from intersession_actors.forking.making import Wanted, make_fork
-from intersession_actors.gate.values import invalid
-from intersession_actors.replaying.exported.as_test import name_of_test, text_of_test
-from intersession_actors.replaying.recordings import Recordings
-from intersession_events.errors import ForkFailed
+from intersession_actors.hindsight.debugger.debugger import Debugger
+from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.hindsight.forking.making import Wanted, make_fork
+from intersession_actors.hindsight.replaying.exported.as_test import name_of_test, text_of_test
+from intersession_actors.hindsight.replaying.recordings import Recordings
+from intersession_actors.rules.errors import ToolRefused
+from intersession_actors.rules.gate.values import invalid
+from intersession_events.basics.errors import ForkFailed
+from intersession_events.basics.ids import notes_stream, session_stream
+from intersession_events.basics.machine import random_id
+from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import NotePinned
-from intersession_events.ids import notes_stream, session_stream
 from intersession_events.log.other_words import as_it_is
 from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_events.log.verifying.report import VerifyReport
 from intersession_events.log.verifying.verification import verify_log
-from intersession_events.machine import random_id
-from intersession_events.plain_json import JsonObject
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.log import PortableLog
-from intersession_projections.flow_summary import in_words
-from intersession_projections.inline_views import inline_views
-from intersession_projections.places.located import steps_of_flow
-from intersession_projections.places.runs_named import Flow, flow_id, flow_sessions
-from intersession_projections.run_outcomes.replies import told_in
-from intersession_projections.timeline.steps import Step
-from intersession_projections.wording.events import words_in
+from intersession_projections.basics.wording.events import words_in
+from intersession_projections.questions.flow_summary import in_words
+from intersession_projections.questions.places.located import steps_of_flow
+from intersession_projections.questions.places.runs_named import Flow, flow_id, flow_sessions
+from intersession_projections.questions.timeline.steps import Step
+from intersession_projections.views.inline_views import inline_views
+from intersession_projections.views.run_outcomes.replies import told_in
 
 What = Literal["test", "log", "bundle"]
 _SAID: Final = """Run {run}, up to #{position} of log {log_id}.

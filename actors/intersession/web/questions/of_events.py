@@ -6,20 +6,20 @@ from typing import Annotated, Final
 
 import msgspec
 
-from intersession_actors.debugger.lists.events import EventsWanted, event_brief
-from intersession_actors.debugger.search import InSpan, check_kinds, span_of
-from intersession_actors.debugger.view import View
-from intersession_actors.errors import ToolRefused
-from intersession_actors.gate.limits import CHOICES, KeyText, Name, PlaceText, SearchText
-from intersession_actors.gate.values import invalid
-from intersession_actors.service.arguments import bounded
-from intersession_events.errors import CorruptEvent
+from intersession_actors.calls.service.arguments import bounded
+from intersession_actors.hindsight.debugger.lists.events import EventsWanted, event_brief
+from intersession_actors.hindsight.debugger.search import InSpan, check_kinds, span_of
+from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.rules.errors import ToolRefused
+from intersession_actors.rules.gate.limits import CHOICES, KeyText, Name, PlaceText, SearchText
+from intersession_actors.rules.gate.values import invalid
+from intersession_events.basics.errors import CorruptEvent
+from intersession_events.basics.ids import session_stream
+from intersession_events.basics.plain_json import JsonObject, map_strings
 from intersession_events.facts import ready
-from intersession_events.ids import session_stream
 from intersession_events.log.recorded import Recorded
-from intersession_events.plain_json import JsonObject, map_strings
-from intersession_projections.places.located import sessions_of, sessions_of_each
-from intersession_projections.wording.events import words_in
+from intersession_projections.basics.wording.events import words_in
+from intersession_projections.questions.places.located import sessions_of, sessions_of_each
 
 USUAL: Final = 100
 MOST: Final = 500

@@ -8,23 +8,23 @@ import msgspec
 
 from intersession.web.happened import forks_state
 from intersession.web.questions.of_runs import titles_of
-from intersession_actors.debugger.debugger import Debugger
-from intersession_actors.debugger.view import View
-from intersession_actors.errors import ToolRefused
-from intersession_actors.gate.limits import KeyText, Name, PlaceText
-from intersession_actors.gate.values import invalid
-from intersession_actors.service.reader import Reader
-from intersession_events.errors import LogError
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.hindsight.debugger.debugger import Debugger
+from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.rules.errors import ToolRefused
+from intersession_actors.rules.gate.limits import KeyText, Name, PlaceText
+from intersession_actors.rules.gate.values import invalid
+from intersession_events.basics.errors import LogError
+from intersession_events.basics.plain_json import JsonObject
+from intersession_events.copies.forks.files import forks_beside, forks_called, is_itself
 from intersession_events.facts import ForkedFrom, ready
-from intersession_events.forks.files import forks_beside, forks_called, is_itself
 from intersession_events.log.log import Log
-from intersession_events.plain_json import JsonObject
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.opened import open_log
-from intersession_projections.forks.told import ForkTold, fork_told
-from intersession_projections.inline_views import inline_views
-from intersession_projections.places.located import Located, read_flow
-from intersession_projections.places.runs_named import flow_id
+from intersession_projections.copies.forks.told import ForkTold, fork_told
+from intersession_projections.questions.places.located import Located, read_flow
+from intersession_projections.questions.places.runs_named import flow_id
+from intersession_projections.views.inline_views import inline_views
 
 
 @ready

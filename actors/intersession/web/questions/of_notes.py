@@ -4,12 +4,12 @@ from typing import Annotated
 
 import msgspec
 
-from intersession_actors.debugger.view import View
-from intersession_actors.gate.limits import KeyText
+from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.rules.gate.limits import KeyText
+from intersession_events.basics.ids import notes_stream
+from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import NotePinned, ready
-from intersession_events.ids import notes_stream
-from intersession_events.plain_json import JsonObject
-from intersession_projections.places.runs_named import flow_id, flow_sessions
+from intersession_projections.questions.places.runs_named import flow_id, flow_sessions
 
 
 @ready

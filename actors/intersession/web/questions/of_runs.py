@@ -8,41 +8,41 @@ from typing import Annotated, Final, NamedTuple
 import msgspec
 
 from intersession.web.questions.kept import Kept, Same
-from intersession_actors.debugger.search import InSpan, span_of
-from intersession_actors.debugger.show import drawings
-from intersession_actors.debugger.smells import smells_of, smells_of_all
-from intersession_actors.debugger.view import View
-from intersession_actors.explaining.not_over import NotOver, is_open, waits_of
-from intersession_actors.gate.limits import AgentId, KeyText, Name, SearchText
-from intersession_actors.service.arguments import bounded
-from intersession_events.errors import InvalidKey
+from intersession_actors.calls.service.arguments import bounded
+from intersession_actors.hindsight.debugger.search import InSpan, span_of
+from intersession_actors.hindsight.debugger.show import drawings
+from intersession_actors.hindsight.debugger.smells import smells_of, smells_of_all
+from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.hindsight.explaining.not_over import NotOver, is_open, waits_of
+from intersession_actors.rules.gate.limits import AgentId, KeyText, Name, SearchText
+from intersession_events.basics.errors import InvalidKey
+from intersession_events.basics.keys.key import SessionKey
+from intersession_events.basics.plain_json import JsonObject, present
 from intersession_events.facts import TurnEnded, calls_of, message_in, ready, run_named
-from intersession_events.keys.key import SessionKey
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Ask, Question
-from intersession_events.plain_json import JsonObject, present
 from intersession_events.stores.opened import has_writer
-from intersession_projections.diagram.diagram import Diagram
-from intersession_projections.diagram.rows import Arrow, Gap, Lane, Mark, Row
-from intersession_projections.flow_summary import began_ms, flow_value, in_words
-from intersession_projections.flows.held import held_ms
-from intersession_projections.flows.rows import DeliverySummary, ExchangeSummary
-from intersession_projections.forks.frozen import frozen_in
-from intersession_projections.forks.pauses import pauses_in, without_pauses
-from intersession_projections.places.calling import calling_runs
-from intersession_projections.places.located import read_flow, read_flows, steps_of_flow
-from intersession_projections.places.runs_named import Flow, flow_id, flow_sessions
-from intersession_projections.run_outcomes.outcome import RunOutcome
-from intersession_projections.run_outcomes.replies import told_in
-from intersession_projections.timeline.steps import Step
-from intersession_projections.wording.events import words_in
-from intersession_projections.work import (
+from intersession_projections.basics.wording.events import words_in
+from intersession_projections.copies.forks.frozen import frozen_in
+from intersession_projections.copies.forks.pauses import pauses_in, without_pauses
+from intersession_projections.questions.diagram.diagram import Diagram
+from intersession_projections.questions.diagram.rows import Arrow, Gap, Lane, Mark, Row
+from intersession_projections.questions.flow_summary import began_ms, flow_value, in_words
+from intersession_projections.questions.places.calling import calling_runs
+from intersession_projections.questions.places.located import read_flow, read_flows, steps_of_flow
+from intersession_projections.questions.places.runs_named import Flow, flow_id, flow_sessions
+from intersession_projections.questions.timeline.steps import Step
+from intersession_projections.questions.work import (
     WorkEnd,
     WorkFound,
     WorkKind,
     WorkWanted,
     ask_deliveries_of_each,
 )
+from intersession_projections.views.flows.held import held_ms
+from intersession_projections.views.flows.rows import DeliverySummary, ExchangeSummary
+from intersession_projections.views.run_outcomes.outcome import RunOutcome
+from intersession_projections.views.run_outcomes.replies import told_in
 
 USUAL: Final = 30
 MOST: Final = 200

@@ -4,12 +4,12 @@ from typing import Annotated
 
 import msgspec
 
-from intersession_actors.debugger.view import View
-from intersession_actors.gate.limits import AgentId, CursorText, PlaceText, SearchText
-from intersession_actors.tools.sessions_list import list_sessions
+from intersession_actors.calls.tools.sessions_list import list_sessions
+from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.rules.gate.limits import AgentId, CursorText, PlaceText, SearchText
+from intersession_events.basics.keys.key import Kind
+from intersession_events.basics.plain_json import JsonObject, present
 from intersession_events.facts import ready
-from intersession_events.keys.key import Kind
-from intersession_events.plain_json import JsonObject, present
 
 
 @ready

@@ -9,17 +9,17 @@ import msgspec
 from intersession.web.questions.kept import Kept
 from intersession.web.questions.of_events import head_of
 from intersession.web.questions.of_runs import as_they_are, positions_of
-from intersession_actors.debugger.view import View
-from intersession_actors.gate.limits import KeyText, PlaceText
+from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.rules.gate.limits import KeyText, PlaceText
+from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import ConfigLoaded, SessionOpened, ready
 from intersession_events.log.log import Log
 from intersession_events.log.other_words import as_it_is
 from intersession_events.log.verifying.report import VerifyReport
 from intersession_events.log.verifying.verification import verify_log
-from intersession_events.plain_json import JsonObject
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.portable.log import PortableLog
-from intersession_projections.spans import Span, backwards
+from intersession_projections.basics.spans import Span, backwards
 
 USUAL: Final = 50
 MOST: Final = 500

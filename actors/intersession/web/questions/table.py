@@ -31,11 +31,11 @@ from intersession.web.questions.of_the_log import (
     speakers,
 )
 from intersession.web.streams import EVENT_STREAM, After, LastEventId, begun_behind, stream_of, streamed
-from intersession_actors.debugger.verbs.verbs import VERBS
-from intersession_actors.errors import ToolRefused
-from intersession_actors.gate.limits import Name, PlaceText
+from intersession_actors.hindsight.debugger.verbs.verbs import VERBS
+from intersession_actors.rules.errors import ToolRefused
+from intersession_actors.rules.gate.limits import Name, PlaceText
+from intersession_events.basics.plain_json import JsonObject, is_object, present
 from intersession_events.facts import ready
-from intersession_events.plain_json import JsonObject, is_object, present
 
 _OF_PAGES: Final = (
     Question(

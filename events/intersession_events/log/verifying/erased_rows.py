@@ -5,7 +5,7 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from intersession_events.errors import CorruptEvent, UnknownTopic
+from intersession_events.basics.errors import CorruptEvent, UnknownTopic
 from intersession_events.facts import Erased, Event, standing
 from intersession_events.log.envelope import NOT_AUTHORISED, Erasing
 from intersession_events.log.erasing import erased_stream

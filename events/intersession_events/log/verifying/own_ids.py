@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from intersession_events.basics.ids import CLOCK, derive, event_id
 from intersession_events.facts import (
     CheckpointPublished,
     CheckpointTaken,
@@ -12,7 +13,6 @@ from intersession_events.facts import (
     SessionOpened,
     SpawnAccepted,
 )
-from intersession_events.ids import CLOCK, derive, event_id
 from intersession_events.log.row_state import Envelope
 from intersession_events.log.sql import Row
 

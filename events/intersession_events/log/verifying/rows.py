@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol, TypeVar
 
-from intersession_events.errors import CorruptEvent
+from intersession_events.basics.errors import CorruptEvent
 from intersession_events.log.log import Log
 from intersession_events.log.row_state import Envelope, opened
 from intersession_events.log.sql import Row

@@ -15,7 +15,7 @@ from contextlib import closing, suppress
 from hashlib import sha256
 from typing import Final
 
-from intersession_events.errors import CorruptEvent, UnknownWord
+from intersession_events.basics.errors import CorruptEvent, UnknownWord
 from intersession_events.facts import TOPICS, Erased, Event, decode, encode, has_words, unsaid
 from intersession_events.log.envelope import FIRST, damaged
 from intersession_events.log.held_checkpoints import checkpoints_of

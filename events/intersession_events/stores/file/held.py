@@ -16,8 +16,8 @@ from collections import Counter
 from contextlib import suppress
 from typing import Final
 
-from intersession_events.errors import StoreLocked, StoreUnavailable
-from intersession_events.machine import on_disk
+from intersession_events.basics.errors import StoreLocked, StoreUnavailable
+from intersession_events.basics.machine import on_disk
 from intersession_events.stores.file.presence import Inode, check_same
 
 _TRIES: Final = 25

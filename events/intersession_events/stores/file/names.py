@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from intersession_events.errors import StoreUnavailable
-from intersession_events.machine import on_disk
+from intersession_events.basics.errors import StoreUnavailable
+from intersession_events.basics.machine import on_disk
 
 MOUNTS: Final = Path("/proc/self/mountinfo")
 _MOUNT_POINT: Final = 4  # its column

@@ -6,8 +6,8 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Final, Protocol
 
-from intersession_events.errors import StoreUnavailable
-from intersession_events.machine import refused
+from intersession_events.basics.errors import StoreUnavailable
+from intersession_events.basics.machine import refused
 
 Inode = tuple[int, int]
 """Device and number."""

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from intersession_events.errors import CorruptEvent, StoreUnavailable, UnknownTopic
+from intersession_events.basics.errors import CorruptEvent, StoreUnavailable, UnknownTopic
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.views import CarriedView, InlineView, PickingView, take_in

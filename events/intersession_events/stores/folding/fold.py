@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import Final, NamedTuple, Self
 
-from intersession_events.errors import CorruptEvent, UnknownTopic
+from intersession_events.basics.errors import CorruptEvent, UnknownTopic
 from intersession_events.log.recorded import Recorded, SetAside
 from intersession_events.log.sql import Row, SqlValue
 from intersession_events.log.tables import marks_of, view_marked_by

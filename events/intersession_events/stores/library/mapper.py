@@ -9,7 +9,7 @@ import msgspec
 from eventsourcing.domain import DomainEventProtocol
 from eventsourcing.persistence import Cipher, Compressor, Mapper, StoredEvent, Transcoder
 
-from intersession_events.errors import CorruptEvent, NotStorable, UnknownTopic
+from intersession_events.basics.errors import CorruptEvent, NotStorable, UnknownTopic
 from intersession_events.log.envelope import Authorised, seal, unseal
 from intersession_events.log.lineage import Lineage
 from intersession_events.log.recorded import ANY_VERSION, Draft, Recorded

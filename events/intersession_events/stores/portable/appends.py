@@ -8,10 +8,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_events.crash_points import crash_point
-from intersession_events.errors import CorruptEvent, UnknownTopic
+from intersession_events.basics.crash_points import crash_point
+from intersession_events.basics.errors import CorruptEvent, UnknownTopic
+from intersession_events.basics.ids import CLOCK, event_id
 from intersession_events.facts import Erased, encode, topic_of
-from intersession_events.ids import CLOCK, event_id
 from intersession_events.log.envelope import FIRST, SALT_BYTES
 from intersession_events.log.erasing import erased_state, erasures
 from intersession_events.log.log import InFlight

@@ -8,7 +8,7 @@ from eventsourcing.application import Application, Repository
 from eventsourcing.persistence import ApplicationRecorder, EventStore
 from eventsourcing.utils import Environment, EnvType, get_topic
 
-from intersession_events.errors import NoSuchStore
+from intersession_events.basics.errors import NoSuchStore
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.library.erasures import Erasures
 from intersession_events.stores.library.mapper import ChainedMapper

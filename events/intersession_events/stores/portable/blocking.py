@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from intersession_events.errors import AppendConflict, StoreUnavailable
+from intersession_events.basics.errors import AppendConflict, StoreUnavailable
 from intersession_events.log.recorded import Committed, Conflict, Outcome, Unavailable
 from intersession_events.stores.database import Cursor, Failures
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from eventsourcing.persistence import IntegrityError, StoredEvent
 
-from intersession_events.errors import LogError, StoreUnavailable, WriterSuperseded
+from intersession_events.basics.errors import LogError, StoreUnavailable, WriterSuperseded
 from intersession_events.stores.database import Cursor, Row, another, attempt
 from intersession_events.stores.portable.blocking import Transact
 from intersession_events.stores.portable.group_commit import GroupCommit, Work

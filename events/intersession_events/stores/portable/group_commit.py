@@ -9,7 +9,7 @@ from enum import Enum, auto
 from queue import Empty, SimpleQueue
 from typing import Final, Protocol
 
-from intersession_events.errors import ForkedStoreError, StoreBusy, StoreUnavailable
+from intersession_events.basics.errors import ForkedStoreError, StoreBusy, StoreUnavailable
 from intersession_events.stores.database import Cursor
 
 BATCH: Final = 512

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import msgspec
 
-from intersession_events.errors import AlteredLog, LogTooNew
+from intersession_events.basics.errors import AlteredLog, LogTooNew
 from intersession_events.facts import TOPICS, ready
 from intersession_events.log.lineage import FORKED, Lineage, lineage_of
 from intersession_events.log.sql import Row, SqlValue

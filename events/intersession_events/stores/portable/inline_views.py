@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from intersession_events.crash_points import crash_point
+from intersession_events.basics.crash_points import crash_point
 from intersession_events.log.recorded import Recorded, SetAside
 from intersession_events.log.sql import Row, Sql, SqlValue, Together
 from intersession_events.log.views import Coming, InlineView, Known, Memory, PickingView, asks, take_in

@@ -10,7 +10,8 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from intersession_events.errors import StoreUnavailable
+from intersession_events.basics.errors import StoreUnavailable
+from intersession_events.basics.machine import monotonic_s, wall_clock_ms
 from intersession_events.log.log import InFlight, Kinds, Moment, OnCommitted
 from intersession_events.log.recorded import (
     Committed,
@@ -24,7 +25,6 @@ from intersession_events.log.recorded import (
 from intersession_events.log.sql import Question
 from intersession_events.log.sql import Row as AnyRow
 from intersession_events.log.views import InlineView
-from intersession_events.machine import monotonic_s, wall_clock_ms
 from intersession_events.stores.folding.carrying import is_carried
 from intersession_events.stores.later import tell
 from intersession_events.stores.library.frontier import Frontier

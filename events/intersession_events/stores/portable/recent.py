@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from intersession_events.errors import CorruptEvent, LogRewound
+from intersession_events.basics.errors import CorruptEvent, LogRewound
 from intersession_events.facts import ClockStepped, topics_of
 from intersession_events.log.recorded import Draft
 from intersession_events.log.row_state import hash_in, opened

@@ -8,8 +8,8 @@ from typing import Final, Protocol, TypeVar, cast
 
 from eventsourcing.persistence import IntegrityError, StoredEvent
 
-from intersession_events.crash_points import crash_point, is_armed
-from intersession_events.errors import AppendConflict, LogError, NotStorable, StoreUnavailable
+from intersession_events.basics.crash_points import crash_point, is_armed
+from intersession_events.basics.errors import AppendConflict, LogError, NotStorable, StoreUnavailable
 from intersession_events.facts import (
     ExchangeAccepted,
     ExchangeHeld,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
-from intersession_events.errors import NoSuchStore
+from intersession_events.basics.errors import NoSuchStore
 
 SCHEMA: Final = "intersession"
 """The schema of a log whose URL names none."""

@@ -8,7 +8,7 @@ from eventsourcing.persistence import StoredEvent
 from eventsourcing.postgres import PostgresAggregateRecorder, PostgresDatastore, PostgresFactory
 from eventsourcing.utils import Environment, EnvType, get_topic
 
-from intersession_events.errors import NoSuchStore
+from intersession_events.basics.errors import NoSuchStore
 from intersession_events.log.sql import Row
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.portable.application import NAME, PREFIX, LogApplication

@@ -13,7 +13,7 @@ from psycopg import Connection, sql
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, TupleRow
 
-from intersession_events.errors import LogRewound, WriterSuperseded
+from intersession_events.basics.errors import LogRewound, WriterSuperseded
 from intersession_events.stores.postgres.address import Address
 from intersession_events.stores.postgres.cursor import PgCursor
 from intersession_events.stores.postgres.readers import Readers

@@ -12,7 +12,7 @@ from psycopg import Connection, Cursor, sql
 from psycopg.errors import Diagnostic
 from psycopg.rows import TupleRow, tuple_row
 
-from intersession_events.errors import StoreUnavailable, WriterSuperseded
+from intersession_events.basics.errors import StoreUnavailable, WriterSuperseded
 from intersession_events.log.sql import Question, Row, SqlValue
 from intersession_events.stores.postgres.dialect import translated
 from intersession_events.stores.postgres.wire.pipeline import Answer, Pipeline, forget

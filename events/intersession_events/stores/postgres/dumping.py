@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from intersession_events.errors import BackupFailed
+from intersession_events.basics.errors import BackupFailed
 from intersession_events.stores.postgres.address import Address
 
 _SERVICE: Final = "intersession"

@@ -6,7 +6,7 @@ import psycopg
 from eventsourcing.persistence import PersistenceError
 from psycopg_pool import PoolTimeout, TooManyRequests
 
-from intersession_events.errors import (
+from intersession_events.basics.errors import (
     LogError,
     LogRewound,
     StoreBusy,

@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 import psycopg
 from psycopg import sql
 
-from intersession_events.errors import LogError, MigrationFailed, NotALog
+from intersession_events.basics.errors import LogError, MigrationFailed, NotALog
 from intersession_events.log.tables import FORMAT
 from intersession_events.stores.database import Row
 from intersession_events.stores.portable.filling import Moved

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import psycopg
 
-from intersession_events.errors import LogError, StoreLocked
+from intersession_events.basics.errors import LogError, StoreLocked
 from intersession_events.log.sql import Question, Row
 from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.postgres.connections import LogDatastore

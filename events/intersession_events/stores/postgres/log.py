@@ -5,11 +5,11 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Final
 
-from intersession_events.errors import NoSuchStore
+from intersession_events.basics.errors import NoSuchStore
+from intersession_events.basics.machine import machine_entropy, random_id, wall_clock_ms
 from intersession_events.log.log import Moment
 from intersession_events.log.sql import Question, Row, SqlValue
 from intersession_events.log.views import InlineView
-from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
 from intersession_events.stores.database import Cursor, typed
 from intersession_events.stores.folding.fold import layout_of, temporary
 from intersession_events.stores.library.frontier import Frontier

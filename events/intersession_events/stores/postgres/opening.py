@@ -11,7 +11,7 @@ import psycopg
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from intersession_events.errors import LogError, NoSuchStore, NotALog, StoreUnavailable
+from intersession_events.basics.errors import LogError, NoSuchStore, NotALog, StoreUnavailable
 from intersession_events.log.lineage import Lineage
 from intersession_events.log.sql import Question
 from intersession_events.stores.database import Cursor, typed

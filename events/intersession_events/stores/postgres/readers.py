@@ -17,7 +17,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 from psycopg_pool import PoolTimeout
 
-from intersession_events.errors import StoreUnavailable
+from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.log.sql import Question, Row, SqlValue
 from intersession_events.stores.postgres.dialect import translated
 from intersession_events.stores.postgres.wire.pipeline import Answer, Pipeline

@@ -15,7 +15,7 @@ from eventsourcing.persistence import IntegrityError, StoredEvent
 from eventsourcing.postgres import PostgresApplicationRecorder, PostgresDatastore
 from psycopg_pool import PoolTimeout
 
-from intersession_events.errors import NotStorable, StoreUnavailable, WriterSuperseded
+from intersession_events.basics.errors import NotStorable, StoreUnavailable, WriterSuperseded
 from intersession_events.log.sql import Question, Row, SqlValue
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.database import Row as EventRow

@@ -3,7 +3,7 @@
 from eventsourcing.domain import DomainEventProtocol
 from eventsourcing.persistence import Mapper, StoredEvent
 
-from intersession_events.errors import NotStorable
+from intersession_events.basics.errors import NotStorable
 from intersession_events.log.states import Snapshot, read_snapshot, stored_snapshot
 from intersession_events.stores.library.mapper import ChainedMapper
 

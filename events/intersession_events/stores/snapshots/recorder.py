@@ -10,7 +10,7 @@ from uuid import UUID
 
 from eventsourcing.persistence import AggregateRecorder, StoredEvent
 
-from intersession_events.errors import CorruptEvent, LogError, StoreUnavailable
+from intersession_events.basics.errors import CorruptEvent, LogError, StoreUnavailable
 from intersession_events.log.sql import Row
 from intersession_events.stores.database import Cursor, Failures, of_stream, typed
 

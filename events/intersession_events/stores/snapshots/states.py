@@ -14,7 +14,7 @@ from typing import Final, Protocol, TypeVar, cast
 from eventsourcing.domain import DomainEventProtocol
 from eventsourcing.persistence import EventStore, StoredEvent
 
-from intersession_events.errors import CorruptEvent, LogError
+from intersession_events.basics.errors import CorruptEvent, LogError
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.states import EVERY, LARGEST_STATE, Folded, Folding, Snapshot
 from intersession_events.stores.snapshots.recorder import KeepsSnapshots

@@ -15,7 +15,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
-from intersession_events.machine import on_disk
+from intersession_events.basics.machine import on_disk
 from intersession_events.stores.file.held import keep_open
 from intersession_events.stores.file.presence import inode_of
 from intersession_events.stores.sqlite.connections import connect_to_read

@@ -7,7 +7,7 @@ from typing import ClassVar, cast
 from eventsourcing.persistence import ApplicationRecorder
 from eventsourcing.utils import Environment, EnvType, get_topic
 
-from intersession_events.errors import NoSuchStore, StoreUnavailable
+from intersession_events.basics.errors import NoSuchStore, StoreUnavailable
 from intersession_events.stores.file.names import check_one_name
 from intersession_events.stores.portable.application import NAME, PREFIX, LogApplication
 from intersession_events.stores.sqlite import identity

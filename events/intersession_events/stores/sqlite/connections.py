@@ -21,8 +21,8 @@ from eventsourcing.sqlite import (
 )
 from eventsourcing.utils import Environment, EnvType
 
-from intersession_events.errors import StoreUnavailable
-from intersession_events.machine import on_disk
+from intersession_events.basics.errors import StoreUnavailable
+from intersession_events.basics.machine import on_disk
 from intersession_events.stores.database import MEMORY, Cursor
 from intersession_events.stores.folding.fold import PlainSql
 from intersession_events.stores.sqlite.snapshots import SnapshotRecorder

@@ -6,7 +6,7 @@ from typing import Final
 
 from eventsourcing.persistence import PersistenceError
 
-from intersession_events.errors import CorruptEvent, LogError, StoreFull, StoreUnavailable
+from intersession_events.basics.errors import CorruptEvent, LogError, StoreFull, StoreUnavailable
 from intersession_events.stores.database import another
 from intersession_events.stores.database import typed as typed_by
 

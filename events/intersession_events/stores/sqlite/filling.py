@@ -6,9 +6,9 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from intersession_events.errors import LogError, MigrationFailed
+from intersession_events.basics.errors import LogError, MigrationFailed
+from intersession_events.basics.machine import sync
 from intersession_events.log.tables import FORMAT
-from intersession_events.machine import sync
 from intersession_events.stores.database import Row
 from intersession_events.stores.portable.filling import Moved
 from intersession_events.stores.sqlite.connections import PAGE_BYTES

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from intersession_events.errors import LogError
+from intersession_events.basics.errors import LogError
 from intersession_events.stores.portable.reading.following import Following
 from intersession_events.stores.sqlite.failures import typed
 from intersession_events.stores.sqlite.readers import Readers

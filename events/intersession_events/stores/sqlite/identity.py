@@ -10,7 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from intersession_events.errors import AlteredLog, NotALog, StoreUnavailable, WriterSuperseded
+from intersession_events.basics.errors import AlteredLog, NotALog, StoreUnavailable, WriterSuperseded
+from intersession_events.basics.machine import on_disk, refused
 from intersession_events.log.sql import Row, SqlValue
 from intersession_events.log.tables import (
     APPLICATION_ID,
@@ -22,7 +23,6 @@ from intersession_events.log.tables import (
     schema_problems,
     unreadable_tables,
 )
-from intersession_events.machine import on_disk, refused
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.file.held import keep_open
 from intersession_events.stores.file.presence import inode_of

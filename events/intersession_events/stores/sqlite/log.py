@@ -6,10 +6,10 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from intersession_events.errors import CorruptEvent
+from intersession_events.basics.errors import CorruptEvent
+from intersession_events.basics.machine import machine_entropy, random_id, wall_clock_ms
 from intersession_events.log.tables import damage, place_problems, schema_problems
 from intersession_events.log.views import InlineView
-from intersession_events.machine import machine_entropy, random_id, wall_clock_ms
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.library.frontier import Frontier
 from intersession_events.stores.portable.identity import Holder

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 
-from intersession_events.errors import StoreUnavailable
+from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.log.lineage import Lineage
 from intersession_events.stores.database import MEMORY, Cursor
 from intersession_events.stores.file.held import HeldFile

@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-from intersession_events.errors import StoreUnavailable
+from intersession_events.basics.errors import StoreUnavailable
+from intersession_events.basics.machine import on_disk
 from intersession_events.log.sql import Row, SqlValue
-from intersession_events.machine import on_disk
 from intersession_events.stores.file.held import FileUse
 from intersession_events.stores.file.presence import Presence, inode_of
 from intersession_events.stores.sqlite.connections import ReadConnection, connect_to_read, is_at_rest

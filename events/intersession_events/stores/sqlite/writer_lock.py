@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from intersession_events.errors import StoreLocked, StoreUnavailable
-from intersession_events.machine import on_disk, refused
+from intersession_events.basics.errors import StoreLocked, StoreUnavailable
+from intersession_events.basics.machine import on_disk, refused
 from intersession_events.stores.portable.identity import Holder
 
 _TRIES: Final = 25

@@ -10,7 +10,7 @@ from typing import Final
 from eventsourcing.persistence import PersistenceError, Tracking
 from eventsourcing.sqlite import SQLiteCursor, SQLiteTrackingRecorder
 
-from intersession_events.errors import StoreUnavailable
+from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Row, SqlValue

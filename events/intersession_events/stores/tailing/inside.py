@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Final, Protocol, runtime_checkable
 
-from intersession_events.errors import StoreUnavailable
+from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Question, Row, SqlValue
 from intersession_events.log.views import InlineView, PickingView

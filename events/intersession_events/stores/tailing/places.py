@@ -5,7 +5,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from intersession_events.errors import StoreUnavailable
+from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.log.log import Log
 from intersession_events.log.views import InlineView
 from intersession_events.stores.database import MEMORY

@@ -10,7 +10,7 @@ from eventsourcing.application import Application
 from eventsourcing.persistence import ApplicationRecorder, Mapper, Notification, Subscription
 from eventsourcing.utils import EnvType
 
-from intersession_events.errors import LogError
+from intersession_events.basics.errors import LogError
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
 from intersession_events.stores.portable.application import NAME

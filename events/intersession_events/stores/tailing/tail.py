@@ -11,7 +11,7 @@ from eventsourcing.application import Application
 from eventsourcing.persistence import PersistenceError, Tracking
 from eventsourcing.projection import BaseProjectionRunner, Projection
 
-from intersession_events.errors import LogError
+from intersession_events.basics.errors import LogError
 from intersession_events.log.log import Log
 from intersession_events.stores.portable.application import NAME
 from intersession_events.stores.tailing.subscription import CommitSubscription, Page, application_of

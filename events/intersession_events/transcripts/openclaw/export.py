@@ -8,9 +8,9 @@ from typing import Final
 
 import msgspec
 
+from intersession_events.basics.plain_json import JsonObject, is_object
 from intersession_events.facts import Event, LineImported, MessageRecorded, message_in, raw_message
 from intersession_events.log.recorded import Recorded
-from intersession_events.plain_json import JsonObject, is_object
 
 _ENCODER = msgspec.json.Encoder()
 _TOKENS: Final = ("input", "output", "cacheRead", "cacheWrite")

@@ -27,8 +27,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from intersession_events import ids
-from intersession_events.errors import AppendConflict, ImportFailed
+from intersession_events.basics import ids
+from intersession_events.basics.errors import AppendConflict, ImportFailed
 from intersession_events.facts import ImportReported, LineImported, MessageRecorded
 from intersession_events.log.log import HostLog
 from intersession_events.log.recorded import Draft, StreamAppend

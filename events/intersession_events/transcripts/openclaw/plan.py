@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from intersession_events import ids
+from intersession_events.basics import ids
 from intersession_events.transcripts.openclaw.reading.keys import kept_aside, mentioned
 from intersession_events.transcripts.openclaw.reading.lines import Line
 from intersession_events.transcripts.openclaw.reconstruction.drafts import Links, Planned

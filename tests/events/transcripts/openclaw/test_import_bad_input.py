@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from intersession_events.errors import ImportFailed
+from intersession_events.basics.errors import ImportFailed
 from intersession_events.facts import LineImported, MessageRecorded, SessionImported, SessionOpened, registry
 from intersession_events.stores.opened import open_log
 from intersession_events.transcripts.openclaw.importing import import_openclaw

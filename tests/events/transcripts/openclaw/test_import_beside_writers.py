@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from intersession_events import ids
-from intersession_events.errors import AppendConflict, ImportFailed
+from intersession_events.basics import ids
+from intersession_events.basics.errors import AppendConflict, ImportFailed
 from intersession_events.facts import (
     Event,
     ExchangeAccepted,

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from intersession_events import ids
-from intersession_events.errors import ImportFailed
+from intersession_events.basics import ids
+from intersession_events.basics.errors import ImportFailed
 from intersession_events.facts import (
     ChildArchived,
     ImportReported,

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from intersession_events.basics.keys.key import SessionKey
 from intersession_events.facts import (
     LineImported,
     MessageRecorded,
@@ -14,7 +15,6 @@ from intersession_events.facts import (
     SessionReset,
     text_of,
 )
-from intersession_events.keys.key import SessionKey
 from intersession_events.transcripts.openclaw.reading.files import read_state
 from support.openclaw.samples import (
     DESK,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from intersession_events import ids
+from intersession_events.basics import ids
 from intersession_events.facts import (
     AnnounceDecided,
     ChildArchived,

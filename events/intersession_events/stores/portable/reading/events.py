@@ -8,7 +8,7 @@ from typing import Final
 
 from eventsourcing.persistence import StoredEvent
 
-from intersession_events.errors import CorruptEvent, UnknownTopic
+from intersession_events.basics.errors import CorruptEvent, UnknownTopic
 from intersession_events.log.envelope import FIRST
 from intersession_events.log.lineage import Lineage
 from intersession_events.log.log import Gathers

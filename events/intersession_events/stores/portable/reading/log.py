@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-from intersession_events.errors import ForkedStoreError, StoreUnavailable
+from intersession_events.basics.errors import ForkedStoreError, StoreUnavailable
 from intersession_events.facts import ForkedFrom
 from intersession_events.log.lineage import Lineage
 from intersession_events.log.log import Gathers, OnLoaded

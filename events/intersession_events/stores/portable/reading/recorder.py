@@ -12,7 +12,7 @@ from uuid import UUID
 
 from eventsourcing.persistence import ApplicationRecorder, Notification, StoredEvent, Subscription
 
-from intersession_events.errors import StoreUnavailable
+from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.log.sql import Question, SqlValue
 from intersession_events.log.sql import Row as AnyRow
 from intersession_events.stores.database import COLUMNS, Failures, StoredRow, of_stream, typed

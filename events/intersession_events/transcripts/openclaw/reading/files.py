@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, cast
 
-from intersession_events.errors import ImportFailed
-from intersession_events.plain_json import JsonObject
+from intersession_events.basics.errors import ImportFailed
+from intersession_events.basics.plain_json import JsonObject
 from intersession_events.transcripts.openclaw.reading import state
 from intersession_events.transcripts.openclaw.reading.foreign_json import (
     Unreadable,

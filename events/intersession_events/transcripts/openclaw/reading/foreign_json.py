@@ -7,8 +7,7 @@ from typing import Final
 import json5
 import msgspec
 
-from intersession_events.facts import LARGEST
-from intersession_events.plain_json import (
+from intersession_events.basics.plain_json import (
     MOST_LEVELS,
     JsonList,
     JsonObject,
@@ -17,6 +16,7 @@ from intersession_events.plain_json import (
     is_object,
     is_too_deep,
 )
+from intersession_events.facts import LARGEST
 
 MOST_JSON5: Final = 131_072
 """Characters of JSON5 that is no plain JSON: its reader is written in Python, and these take it some seconds."""

@@ -4,8 +4,8 @@ import hashlib
 import re
 from typing import Final
 
-from intersession_events.errors import InvalidKey
-from intersession_events.keys.key import SessionKey
+from intersession_events.basics.errors import InvalidKey
+from intersession_events.basics.keys.key import SessionKey
 from intersession_events.transcripts.openclaw.reading.state import Settings
 
 _RUN: Final = re.compile(r"(?P<job>(?:.*:)?cron:[^:]+):run:[^:]+")

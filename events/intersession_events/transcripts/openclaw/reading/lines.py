@@ -2,8 +2,8 @@
 
 import msgspec
 
+from intersession_events.basics.plain_json import JsonObject, JsonValue
 from intersession_events.facts import Message
-from intersession_events.plain_json import JsonObject, JsonValue
 from intersession_events.transcripts.openclaw.reading.foreign_json import (
     Unreadable,
     a_text,

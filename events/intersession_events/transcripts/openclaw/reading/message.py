@@ -9,7 +9,7 @@ from typing import Final, Literal, cast, get_args
 import msgspec
 
 from intersession_events import facts
-from intersession_events.plain_json import JsonObject, is_list, is_object
+from intersession_events.basics.plain_json import JsonObject, is_list, is_object
 from intersession_events.transcripts.openclaw.reading.foreign_json import (
     a_count,
     a_time,

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from intersession_events.plain_json import JsonObject
+from intersession_events.basics.plain_json import JsonObject
 from intersession_events.transcripts.openclaw.report import Note, Skipped
 
 Closing = Literal["reset", "deleted", "bak"]

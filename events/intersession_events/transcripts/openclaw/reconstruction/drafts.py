@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from intersession_events import ids
+from intersession_events.basics import ids
 from intersession_events.facts import Event, topic_of
 from intersession_events.log.recorded import Draft
 from intersession_events.transcripts.openclaw.reading.lines import Line

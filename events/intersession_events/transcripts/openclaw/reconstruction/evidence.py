@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from intersession_events.basics.plain_json import JsonList
 from intersession_events.facts import text_of
-from intersession_events.plain_json import JsonList
 from intersession_events.transcripts.openclaw.reading.foreign_json import a_count, a_list, a_text, at
 from intersession_events.transcripts.openclaw.reading.lines import Transcript
 from intersession_events.transcripts.openclaw.reading.stamp import strip_stamp

@@ -5,8 +5,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_events import facts, ids
-from intersession_events.plain_json import JsonObject
+from intersession_events import facts
+from intersession_events.basics import ids
+from intersession_events.basics.plain_json import JsonObject
 from intersession_events.transcripts.openclaw.reading.foreign_json import a_text
 from intersession_events.transcripts.openclaw.reading.lines import Line, evidence_of
 from intersession_events.transcripts.openclaw.reconstruction.drafts import (

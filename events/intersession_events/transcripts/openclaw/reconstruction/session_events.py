@@ -4,7 +4,8 @@ import hashlib
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
-from intersession_events import facts, ids
+from intersession_events import facts
+from intersession_events.basics import ids
 from intersession_events.transcripts.openclaw.reading.foreign_json import a_count, a_text, at
 from intersession_events.transcripts.openclaw.reading.lines import Line
 from intersession_events.transcripts.openclaw.reading.state import Entry

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from intersession_events.keys.key import SessionKey
+from intersession_events.basics.keys.key import SessionKey
 from intersession_events.transcripts.openclaw.reading import files as reading_files
 from intersession_events.transcripts.openclaw.reading import foreign_json, keys
 from intersession_events.transcripts.openclaw.reading import lines as reading_lines

@@ -4,8 +4,9 @@ from typing import Final, Literal
 
 import msgspec
 
-from intersession_events import facts, ids
-from intersession_events.plain_json import JsonObject
+from intersession_events import facts
+from intersession_events.basics import ids
+from intersession_events.basics.plain_json import JsonObject
 from intersession_events.transcripts.openclaw.reading.foreign_json import a_count, a_text, at
 from intersession_events.transcripts.openclaw.reading.lines import evidence_of
 from intersession_events.transcripts.openclaw.reconstruction.drafts import Place, Planned, StreamPlan, beside

@@ -6,8 +6,8 @@ from typing import Final
 
 import msgspec
 
+from intersession_events.basics.plain_json import JsonObject, is_object
 from intersession_events.facts import Message, RunStatus, ToolCallBlock, Usage, text_of
-from intersession_events.plain_json import JsonObject, is_object
 from intersession_events.transcripts.openclaw.reading.foreign_json import Unreadable, a_text, read_object
 from intersession_events.transcripts.openclaw.reading.lines import Line
 from intersession_events.transcripts.openclaw.reading.stamp import strip_stamp

@@ -1,0 +1,1 @@
+"""The session system: put together, started, asked by its methods, stopped."""

@@ -1,0 +1,160 @@
+"""Publishes checkpoints, each target by itself: in order, tried again until it takes them, recorded when it has (V1).
+
+What is still to be published is in the log, so that nothing is forgotten by a stop: the checkpoints behind the last one
+that a `CheckpointPublished` names for a target. A target that is new gets the last checkpoint, which covers all before it.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from functools import partial
+from typing import Protocol
+
+from intersession_actors.assembly.checkpoints.rules import pause_ms
+from intersession_actors.assembly.checkpoints.still_waiting import MOST_WAITING, unpublished
+from intersession_actors.assembly.checkpoints.targets import Target
+from intersession_actors.running.failures.reports import Reports
+from intersession_actors.running.failures.trace import described
+from intersession_actors.running.host.threads import Job, Workers
+from intersession_actors.running.runtime.clock import Clock
+from intersession_actors.running.runtime.threads import MachineThreads, Threads
+from intersession_events.basics.errors import LogError
+from intersession_events.basics.ids import derive
+from intersession_events.basics.plain_json import JsonObject
+from intersession_events.facts import CheckpointPublished
+from intersession_events.log.log import HostLog
+from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
+from intersession_events.proofs.statement import STREAM, Checkpoint
+
+logger = logging.getLogger("intersession.checkpoints")
+
+
+class Timers(Protocol):
+    """Wakes somebody after a while."""
+
+    def after(self, delay_ms: int, key: tuple[str, ...], fire: Callable[[], None]) -> None:
+        """Call `fire` in this many milliseconds."""
+        ...
+
+
+class Publisher:
+    """Puts checkpoints where they are wanted, on a thread of its own. Its methods may be called from any thread."""
+
+    def __init__(
+        self,
+        log: HostLog,
+        targets: Sequence[Target],
+        *,
+        clock: Clock,
+        timers: Timers,
+        reports: Reports,
+        threads: Threads | None = None,
+    ) -> None:
+        self._log = log
+        self._clock = clock
+        self._timers = timers
+        self._reports = reports
+        self._lanes = [_Lane(target) for target in targets]
+        self._threads = threads or MachineThreads()
+        self._workers = Workers(
+            max(len(targets), 1), keep=0, per_lane=1, name="publishing", threads=self._threads
+        )
+
+    def begin(self) -> None:
+        """Find out from the log what each target still lacks, and go on with that.
+
+        Raises:
+            LogError: the log can't be read.
+        """
+        for lane in self._lanes:
+            lane.waiting.extendleft(unpublished(self._log, lane.target.id))
+            self._go_on(lane)
+
+    def add(self, checkpoint: Checkpoint) -> None:
+        """Publish a checkpoint that is in the log now."""
+        for lane in self._lanes:
+            lane.waiting.append(checkpoint)
+            self._go_on(lane)
+
+    def stop(self, seconds: float) -> None:
+        """Give what is under way this many seconds; what is left is published by the next start."""
+        ended: list[Future[None]] = []
+        for lane in self._lanes:
+            done: Future[None] = Future()
+            self._workers.submit(Job(partial(done.set_result, None), lane=lane.target.id))
+            ended.append(done)
+        until = self._clock.monotonic() + seconds
+        for done in ended:
+            self._threads.wait(done, max(until - self._clock.monotonic(), 0.0))
+        self._workers.stop()
+
+    @property
+    def waiting(self) -> dict[str, int]:
+        """How many checkpoints are not published, by kind of target."""
+        return {lane.target.kind: len(lane.waiting) for lane in self._lanes}
+
+    @property
+    def errors(self) -> JsonObject:
+        """Why the last try failed, by kind of target, where it did."""
+        return {lane.target.kind: lane.error for lane in self._lanes if lane.error is not None}
+
+    def _go_on(self, lane: "_Lane") -> None:
+        if lane.waiting and not lane.busy:
+            # Two threads may come here at once. The jobs of a lane run one after the other; the second finds nothing to do.
+            lane.busy = True
+            try:
+                self._workers.submit(Job(lambda: self._publish(lane), lane=lane.target.id))
+            except RuntimeError:
+                lane.busy = False  # the system stops
+
+    def _publish(self, lane: "_Lane") -> None:
+        last: Checkpoint | None = None
+        try:
+            while lane.waiting:
+                checkpoint = lane.waiting[0]
+                lane.target.put(checkpoint)
+                last = checkpoint
+                # While it was on its way, so many may have come that it was left out for them.
+                if lane.waiting[0] is checkpoint:
+                    lane.waiting.popleft()
+        except Exception as error:  # noqa: BLE001 - whatever a target raises, it did not take it
+            lane.failed(described(error))
+            self._reports.tell("checkpoint_unpublished", error=f"{lane.target.kind}: {described(error)}")
+            pause = pause_ms(lane.failures)
+            self._timers.after(pause, ("publish", lane.target.id), lambda: self._go_on(lane))
+        else:
+            lane.failed(None)
+        finally:
+            lane.busy = False
+        if last is not None:
+            self._record(lane.target, last)
+        if lane.error is None:
+            self._go_on(lane)  # what came while it was busy
+
+    def _record(self, target: Target, last: Checkpoint) -> None:
+        event = CheckpointPublished(position=last.position, to=target.kind, target=target.id)
+        draft = Draft(
+            event=event,
+            id=derive(self._log.log_id, "published", target.id, last.position),
+            time=self._clock.now_ms(),
+        )
+        try:
+            self._log.append_now((StreamAppend(stream=STREAM, expected=ANY_VERSION, drafts=(draft,)),))
+        except LogError as error:
+            logger.warning("that a checkpoint was published could not be recorded: %s", error)
+
+
+class _Lane:
+    """A target, and what is on its way there. One job at a time touches its front."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.waiting: deque[Checkpoint] = deque(maxlen=MOST_WAITING)
+        self.busy = False
+        self.failures = 0
+        self.error: str | None = None
+
+    def failed(self, error: str | None) -> None:
+        self.error = error
+        self.failures = self.failures + 1 if error is not None else 0

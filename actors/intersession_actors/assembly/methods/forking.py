@@ -1,0 +1,109 @@
+"""The methods `forks.*`: forks of the host's runs, made and carried on beside it, listed and deleted (FORK-9, FORK-10)."""
+
+from collections.abc import Callable
+from concurrent.futures import Future
+
+from intersession_actors.assembly.methods.params import ForkParams, ForksParams, RemoveForkParams, ScriptGiven
+from intersession_actors.calls.service.arguments import read_arguments
+from intersession_actors.calls.service.callers import OPERATOR, Call
+from intersession_actors.calls.service.pending import Pending, Result, finished
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.hindsight.debugger.forks import ForkViews
+from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.hindsight.forking.door import ForkDoor
+from intersession_actors.hindsight.forking.making import MadeFork, Wanted
+from intersession_actors.hindsight.forking.playing import Playing
+from intersession_actors.hindsight.forking.told import Came, came_told
+from intersession_actors.outside.agents.agents import Agent
+from intersession_actors.outside.agents.script import ScriptLine, script_agent
+from intersession_actors.rules.errors import ToolRefused
+from intersession_actors.running.runtime.threads import Threads
+from intersession_events.basics.plain_json import JsonMapping
+from intersession_events.facts import ForkEdit
+from intersession_projections.questions.places.runs_named import flow_id
+
+
+class GatewayForks:
+    """Forks, as the gateway's callers have them: the operator alone, since a fork holds whole sessions."""
+
+    def __init__(self, reader: Reader, door: ForkDoor) -> None:
+        self._reader = reader
+        self._door = door
+
+    def make(self, call: Call, params: JsonMapping) -> Result | Pending:
+        """Fork a run, and carry the fork on: the answer says how it came out, or that it goes on still."""
+        _check_operator(call)
+        given = read_arguments(ForkParams, params)
+        with ForkViews(View(self._reader, call.requester)) as forks:
+            return self._made(call, given, forks)
+
+    def _made(self, call: Call, given: ForkParams, forks: ForkViews) -> Result | Pending:
+        view, run, at = forks.placed(given.run, given.at, field="run")
+        name, place = view.parted(run, at, field="run")
+        agents = {agent_id: _agent(spec) for agent_id, spec in given.agents.items()}
+        edits = tuple(
+            ForkEdit(kind=edit.kind, place=edit.place, key=edit.key, value=edit.value) for edit in given.edits
+        )
+        wanted = Wanted(
+            flow_id(view.flow(name)),
+            view.log.head() if place is None else place,
+            edits,
+            by=call.caller.name,
+            exact=not (given.carry_on or edits or agents),
+        )
+        playing = Playing(agents, given.on_divergence, given.loose)
+        inside = None if view.reader is self._reader else view.reader
+        made, coming = self._door.make(wanted, playing, inside=inside, carry_on=given.carry_on)
+        if coming is None:
+            return came_told(Came(made))
+        return Pending(
+            future=coming,
+            timeout=given.timeout_ms / 1000,
+            finish=lambda: _how_it_came(made, coming),
+            over=lambda: None,  # the fork goes on, whether somebody waits for it or not
+        )
+
+    def list(self, call: Call, params: JsonMapping) -> Result:
+        """Return the forks of the log, or of a run, the oldest first."""
+        _check_operator(call)
+        given = read_arguments(ForksParams, params)
+        run = None if given.run is None else flow_id(View(self._reader, call.requester).flow(given.run))
+        return self._door.listed(run).told()
+
+    def remove(self, call: Call, params: JsonMapping) -> Result:
+        """Delete a fork, with all that was kept beside its file."""
+        _check_operator(call)
+        given = read_arguments(RemoveForkParams, params)
+        file = self._door.remove(given.fork)
+        return {"ok": True, "fork": file.stem, "store": str(file)}
+
+
+def fork_methods(reader: Reader, door: ForkDoor, threads: Threads) -> Callable[[str, JsonMapping], Result]:
+    """Return what calls these methods as the operator of a log that is only read, beside whoever writes it."""
+    forks = GatewayForks(reader, door)
+    methods = {"forks.list": forks.list, "forks.make": forks.make, "forks.remove": forks.remove}
+
+    def operate(method: str, params: JsonMapping) -> Result:
+        return finished(methods[method](Call(OPERATOR, reader.requester(None)), params), threads)
+
+    return operate
+
+
+def _check_operator(call: Call) -> None:
+    if not call.caller.is_operator:
+        raise ToolRefused(
+            "forbidden", "forks hold whole sessions, they are the operator's to make and to see"
+        )
+
+
+def _agent(spec: str | ScriptGiven) -> str | Agent:
+    if isinstance(spec, str):
+        return spec
+    lines = [ScriptLine(reply=line) if isinstance(line, str) else line for line in spec.script]
+    return script_agent(lines, "script")
+
+
+def _how_it_came(made: MadeFork, coming: "Future[Came]") -> Result:
+    if not coming.done():
+        return {**came_told(Came(made)), "state": "running"}
+    return came_told(coming.result())

@@ -1,0 +1,292 @@
+"""All methods by name: the one surface of Python, WebSocket and command line (GATE)."""
+
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
+from contextlib import contextmanager
+from typing import Final, Literal, NamedTuple, overload
+
+import msgspec
+
+from intersession_actors.assembly.methods.about import GatewayAbout, GatewayImport
+from intersession_actors.assembly.methods.debug import GatewayDebug
+from intersession_actors.assembly.methods.erasing import GatewayErase
+from intersession_actors.assembly.methods.forking import GatewayForks
+from intersession_actors.assembly.methods.holding import GatewayHolds
+from intersession_actors.assembly.methods.notes import GatewayNotes
+from intersession_actors.assembly.methods.retrying import GatewayRetries
+from intersession_actors.assembly.methods.runs import GatewayRuns
+from intersession_actors.assembly.methods.sessions import GatewaySessions
+from intersession_actors.assembly.methods.targets import Targets
+from intersession_actors.assembly.methods.terms import in_terms_of_methods
+from intersession_actors.calls.service.callers import OPERATOR, AccessSummary, Call, Caller
+from intersession_actors.calls.service.imports import Imports
+from intersession_actors.calls.service.pending import Pending, Result, afinished, finished
+from intersession_actors.calls.service.resolve import TargetRefused
+from intersession_actors.calls.service.run_waits import RunDoor
+from intersession_actors.calls.service.service import Service
+from intersession_actors.hindsight.debugger.verbs.verbs import VERBS
+from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.hindsight.forking.door import ForkDoor
+from intersession_actors.rules.answers import AcceptedAnswer, ChatHistoryAnswer, RunAnswer
+from intersession_actors.rules.config.host import OperatorScope
+from intersession_actors.rules.errors import ToolRefused, not_on_a_loop
+from intersession_actors.running.host.door_threads import ABOUT, DoorThreads, LimitedLane
+from intersession_events.basics.plain_json import JsonMapping, JsonValue
+from intersession_projections.views.run_outcomes.outcome import RunOutcome
+
+Given = JsonMapping | None
+"""Parameters; none are an empty object."""
+
+Method = Callable[[Call, JsonMapping], Result | Pending]
+
+
+class Parts(NamedTuple):
+    """What the methods are of."""
+
+    runs: GatewayRuns
+    retries: GatewayRetries
+    holds: GatewayHolds
+    sessions: GatewaySessions
+    about: GatewayAbout
+    imports: GatewayImport
+    erasing: GatewayErase
+    forks: GatewayForks
+    notes: GatewayNotes
+    debug: GatewayDebug
+
+
+class Registered(msgspec.Struct, frozen=True):
+    """A method: the scope it asks for, where it is among the parts, and whether it shows sessions.
+
+    What shows sessions leaves a receipt (VIS-4). What the others did is in the log as it is. What is `about` the system is
+    answered though all that doors share is busy.
+    """
+
+    scope: OperatorScope
+    of: Callable[[Parts], Method]
+    shows: bool = False
+    about: bool = False
+
+
+def _debugging(verb: str) -> Callable[[Parts], Method]:
+    return lambda parts: parts.debug.verb(verb)
+
+
+METHODS: Final[Mapping[str, Registered]] = {
+    "agent": Registered("operator.write", lambda parts: parts.runs.agent),
+    "agent.identity.get": Registered("operator.read", lambda parts: parts.about.identity),
+    "agent.wait": Registered("operator.read", lambda parts: parts.runs.begin_wait),
+    "agents.list": Registered("operator.read", lambda parts: parts.about.agents_list),
+    "chat.abort": Registered("operator.write", lambda parts: parts.runs.chat_abort),
+    "chat.history": Registered("operator.read", lambda parts: parts.sessions.chat_history, shows=True),
+    "chat.inject": Registered("operator.admin", lambda parts: parts.sessions.chat_inject),
+    "chat.send": Registered("operator.write", lambda parts: parts.runs.chat_send),
+    "checkpoints.take": Registered("operator.admin", lambda parts: parts.about.checkpoint),
+    "deliveries.retry": Registered("operator.admin", lambda parts: parts.about.retry_delivery),
+    "exchanges.held": Registered("operator.approvals", lambda parts: parts.holds.held, shows=True),
+    "exchanges.hold": Registered("operator.approvals", lambda parts: parts.holds.hold),
+    "exchanges.release": Registered("operator.approvals", lambda parts: parts.holds.release),
+    "forks.list": Registered("operator.read", lambda parts: parts.forks.list, shows=True),
+    "forks.make": Registered("operator.fork", lambda parts: parts.forks.make),
+    "forks.remove": Registered("operator.fork", lambda parts: parts.forks.remove),
+    "health": Registered("operator.read", lambda parts: parts.about.health, about=True),
+    "import.openclaw": Registered("operator.admin", lambda parts: parts.imports.openclaw),
+    "models.list": Registered("operator.read", lambda parts: parts.about.models_list),
+    "notes.pin": Registered("operator.write", lambda parts: parts.notes.pin),
+    "runs.retry": Registered("operator.write", lambda parts: parts.retries.retry),
+    "send": Registered("operator.write", lambda parts: parts.about.send),
+    "sessions.delete": Registered("operator.admin", lambda parts: parts.sessions.delete),
+    "sessions.erase": Registered("operator.admin", lambda parts: parts.erasing.erase),
+    "sessions.list": Registered("operator.read", lambda parts: parts.sessions.list, shows=True),
+    "sessions.patch": Registered("operator.admin", lambda parts: parts.sessions.patch),
+    "sessions.preview": Registered("operator.read", lambda parts: parts.sessions.preview, shows=True),
+    "sessions.reset": Registered("operator.admin", lambda parts: parts.sessions.reset),
+    "sessions.resolve": Registered("operator.read", lambda parts: parts.sessions.resolve, shows=True),
+    "status": Registered("operator.read", lambda parts: parts.about.status, about=True),
+    **{f"debug.{verb}": Registered("operator.read", _debugging(verb), shows=True) for verb in VERBS},
+}
+"""All methods, by name; each verb of the debugger is one."""
+
+
+def unknown_method(method: object, known: Iterable[str]) -> ToolRefused:
+    """Return the refusal of a method that there is not; the original's clients look for its first two words."""
+    shown = f"{method[:128]!r}" if isinstance(method, str) else f"a {type(method).__name__}"
+    return ToolRefused("invalid_request", f"unknown method: {shown}, use one of {', '.join(sorted(known))}")
+
+
+class GatewayMethods:
+    """What `system.gateway` is: `gateway.call("agent.wait", {"runId": …})`. `perform` is for those who stand for less than the operator.
+
+    `threads` block for coroutines; `describe` gives what only the system knows of itself, `standing` what of that needs no
+    log, `checkpoint` takes one, `forget` drops a transcript from memory, `cover` takes a checkpoint over a position.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        runs: RunDoor,
+        *,
+        threads: DoorThreads,
+        describe: Callable[[], Result],
+        standing: Callable[[], Result],
+        checkpoint: Callable[[], Result],
+        imports: Imports,
+        forks: ForkDoor,
+        forget: Callable[[str], None],
+        cover: Callable[[int], int | None],
+    ) -> None:
+        targets = Targets(service)
+        self._service = service
+        self._threads = threads
+        self._runs = GatewayRuns(service, targets, runs)
+        parts = Parts(
+            self._runs,
+            GatewayRetries(service, targets),
+            GatewayHolds(service, targets),
+            GatewaySessions(service, targets),
+            GatewayAbout(service, targets, describe=describe, standing=standing, checkpoint=checkpoint),
+            GatewayImport(imports),
+            GatewayErase(service, targets, forget, cover),
+            GatewayForks(service.reader, forks),
+            GatewayNotes(service),
+            GatewayDebug(service),
+        )
+        self._debug = parts.debug
+        self._methods: Final[Mapping[str, Method]] = {
+            name: registered.of(parts) for name, registered in METHODS.items()
+        }
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The names of all methods."""
+        return tuple(self._methods)
+
+    @overload
+    def call(
+        self, method: Literal["agent", "chat.send", "runs.retry"], params: Given = None
+    ) -> AcceptedAnswer: ...
+    @overload
+    def call(self, method: Literal["agent.wait"], params: Given = None) -> RunAnswer: ...
+    @overload
+    def call(self, method: Literal["chat.history"], params: Given = None) -> ChatHistoryAnswer: ...
+    @overload
+    def call(self, method: str, params: Given = None) -> JsonValue: ...
+    def call(self, method: str, params: Given = None) -> JsonValue:
+        """Call a method as the operator, and return its result. A refusal is a result: `{status, code, error}`."""
+        try:
+            return self.perform(method, params)
+        except ToolRefused as refused:
+            return dict(in_terms_of_methods(refused).as_result())
+
+    @overload
+    async def acall(
+        self, method: Literal["agent", "chat.send", "runs.retry"], params: Given = None
+    ) -> AcceptedAnswer: ...
+    @overload
+    async def acall(self, method: Literal["agent.wait"], params: Given = None) -> RunAnswer: ...
+    @overload
+    async def acall(self, method: Literal["chat.history"], params: Given = None) -> ChatHistoryAnswer: ...
+    @overload
+    async def acall(self, method: str, params: Given = None) -> JsonValue: ...
+    async def acall(self, method: str, params: Given = None) -> JsonValue:
+        """Call a method as the operator, without blocking the event loop. A refusal is a result."""
+        try:
+            return await self.aperform(method, params)
+        except ToolRefused as refused:
+            return dict(in_terms_of_methods(refused).as_result())
+
+    def perform(self, method: str, params: Given = None, *, caller: Caller = OPERATOR) -> Result:
+        """Call a method and return its result.
+
+        Raises:
+            ToolRefused: the call was refused.
+            CalledOnLoop: this is a coroutine.
+        """
+        not_on_a_loop("gateway.call(…)", "await gateway.acall(…)")
+        with self._service.refusing_without_store:
+            return finished(self._begin(method, params or {}, caller), self._service.blocking)
+
+    async def aperform(self, method: str, params: Given = None, *, caller: Caller = OPERATOR) -> Result:
+        """Call a method without blocking the event loop; who waits for a run holds no thread.
+
+        Raises:
+            ToolRefused: the call was refused.
+        """
+        with self._service.refusing_without_store:
+            given = params or {}
+            begun = await self._threads.run(
+                lambda: self._begin(method, given, caller), _lane(method, given, caller)
+            )
+            return await afinished(begun, self._threads)
+
+    async def await_end(self, run_id: str) -> RunOutcome:
+        """Return a run once it has ended, however long that takes: the second answer of `agent`.
+
+        Raises:
+            ToolRefused: there is no such run (`unknown_run`).
+        """
+        return await self._runs.await_end(run_id, self._threads)
+
+    def _begin(self, method: str, params: JsonMapping, caller: Caller) -> Result | Pending:
+        is_name = isinstance(method, str)  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
+        found = self._methods.get(method) if is_name else None
+        if found is None:
+            raise unknown_method(method, self._methods)
+        call = Call(caller, self._service.reader.requester(None))
+        with self._receipt(method, params, call, shows=METHODS[method].shows):
+            return found(call, params)
+
+    async def aask(
+        self,
+        name: str,
+        params: JsonMapping,
+        question: Callable[[View], Mapping[str, object]],
+        *,
+        caller: Caller = OPERATOR,
+        view: str | None = None,
+    ) -> Mapping[str, object]:
+        """Answer a question about the log as a caller sees it, without blocking the event loop. For doors that show more than verbs do.
+
+        A receipt is left of what shows a session, under its name, with what was asked for in `params`. Of a `view` that is asked
+        for again and again, as a page does that follows the log, one is left for the same sessions in an hour.
+
+        Raises:
+            ToolRefused: the question was refused.
+        """
+
+        def asked() -> Mapping[str, object]:
+            call = Call(caller, self._service.reader.requester(None))
+            with self._receipt(name, params, call, shows=True, view=view):
+                return self._debug.ask(call, question)
+
+        with self._service.refusing_without_store:
+            lane = (caller.name, name) if caller.credential is None else LimitedLane(caller.name)
+            return await self._threads.run(asked, lane)
+
+    @contextmanager
+    def _receipt(
+        self, method: str, params: JsonMapping, call: Call, *, shows: bool, view: str | None = None
+    ) -> Generator[None]:
+        """Keep a receipt of what a call showed, and of what it was denied whatever it wanted to do (VIS-4)."""
+        refused = True
+        try:
+            yield
+            refused = False
+        except TargetRefused as refusal:
+            call.was_denied(refusal.given, refusal.code, refusal.judged)
+            raise
+        finally:
+            summary = call.summary or AccessSummary()
+            if summary.denied_targets or (shows and not refused and (summary.keys or method in METHODS)):
+                # Nothing was shown of what a refused call had found.
+                shown = msgspec.structs.replace(summary, keys=()) if refused else summary
+                self._service.receipts.keep(call.caller, method, params, shown, view=view)
+
+
+def _lane(method: str, params: Mapping[str, object], caller: Caller) -> Hashable:
+    """Return in whose turn a call is made: the caller's, for each session it speaks of. What is about the system waits for nobody."""
+    found = METHODS.get(method)
+    if found is not None and found.about:
+        return ABOUT
+    if caller.credential is not None:
+        return LimitedLane(caller.name)
+    return (caller.name, repr(params.get("sessionKey", params.get("key"))))

@@ -1,0 +1,200 @@
+"""What the operator does with a running system, at a call of Python: the one half of `SessionSystem`."""
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Literal, Unpack, cast
+
+import msgspec
+
+from intersession_actors.assembly.methods.holding import ReleaseFields, hold_params, release_params
+from intersession_actors.assembly.methods.methods import GatewayMethods
+from intersession_actors.assembly.system.assembly import Assembly
+from intersession_actors.assembly.system.state_export import export_state
+from intersession_actors.calls.service.asking import ask_session
+from intersession_actors.calls.service.callers import OPERATOR
+from intersession_actors.calls.service.imports import Imports
+from intersession_actors.calls.service.pending import Result
+from intersession_actors.calls.service.run_waits import RunDoor
+from intersession_actors.calls.service.service import Service
+from intersession_actors.owners.session.commands import Unbind
+from intersession_actors.rules.answers import AcceptedAnswer, HoldAnswer, ReleaseAnswer
+from intersession_actors.rules.errors import not_on_a_loop
+from intersession_actors.rules.gate.shapes import path_of, text_of, texts_of
+from intersession_events.basics.keys.key import SessionKey
+from intersession_events.basics.plain_json import JsonObject
+from intersession_events.facts import HoldBefore
+from intersession_events.transcripts.openclaw.importing import OnTaken
+from intersession_events.transcripts.openclaw.report import ImportReport
+from intersession_projections.copies.openclaw_state.exporting import ExportReport
+
+
+class Operated:
+    """A system that is operated: its log is imported, exported and erased from, its runs are stopped, tried again and held."""
+
+    gateway: GatewayMethods
+    _parts: Assembly
+    _runs: RunDoor
+    _imports: Imports
+
+    @property
+    def service(self) -> Service:
+        """What doors work with. For those who build another door."""
+        return self._parts.service
+
+    def import_openclaw(
+        self,
+        directory: Path | str,
+        *,
+        on_taken: OnTaken = "beside",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> ImportReport:
+        """Import an OpenClaw state directory into the log, beside all that goes on (IMP-1). It blocks until it is done.
+
+        Sessions that are used meanwhile are never mixed with what is imported: those are kept beside them, or refused with
+        `on_taken="refuse"`. `progress` is told (events appended, events to append).
+
+        Raises:
+            ImportFailed: it is no state directory, or has keys that the log has and should be refused.
+            ToolRefused: another import is under way (`busy`).
+            StoreUnavailable: the store could not take it; what was appended stays, importing again goes on.
+        """
+        not_on_a_loop("system.import_openclaw(…)", "await asyncio.to_thread(system.import_openclaw, …)")
+        return self._imports.openclaw(path_of("directory", directory), on_taken=on_taken, progress=progress)
+
+    def export_openclaw(
+        self,
+        directory: Path | str,
+        *,
+        as_of: int | str | None = None,
+        sessions: Collection[str] = (),
+        progress: Callable[[int, int], None] | None = None,
+    ) -> ExportReport:
+        """Write an OpenClaw state directory of the log, beside all that goes on (EXP-1). It blocks until it is done.
+
+        `directory` must be empty or not there. `as_of` is a position or an ISO time; `sessions` are those to write, by key
+        or session id, all if none is named. `progress` is told (sessions written, sessions to write).
+
+        Raises:
+            ExportFailed: the directory is not empty or can't be written; a part of the export may be in it.
+            ToolRefused: there is no such session, position or time.
+            CorruptEvent: a row of the log can't be read.
+        """
+        not_on_a_loop("system.export_openclaw(…)", "await asyncio.to_thread(system.export_openclaw, …)")
+        return export_state(
+            self.service.reader,
+            path_of("directory", directory),
+            as_of=as_of,
+            sessions=texts_of("sessions", sessions),
+            progress=progress,
+        )
+
+    def erase(
+        self,
+        session: str,
+        *,
+        message_ids: Collection[str] = (),
+        reason: str = "",
+        unsent: Literal["refuse", "giveUp"] = "refuse",
+    ) -> Result:
+        """Erase what was said in a session, or in some of its messages, for good (ERASE-1). It blocks until it is done.
+
+        `session` is a key or a session id, also of an archived session. An event says who erased what, and all that read it
+        read `[erased]`. Texts of it that are still to be delivered keep it from that, or are given up (`unsent`).
+        Returns `{ok, key, erased, streams, position, checkpoint, notReached}`, `erased` being a number of events.
+
+        Raises:
+            ToolRefused: there is no such session or message, or something is still under way in it (`busy`).
+            StoreUnavailable: the store could not take it; erasing again goes on.
+        """
+        not_on_a_loop("system.erase(…)", "await asyncio.to_thread(system.erase, …)")
+        asked: JsonObject = {
+            "key": session,
+            "messageIds": texts_of("message_ids", message_ids),
+            "reason": reason,
+            "unsent": unsent,
+        }
+        return self.gateway.perform("sessions.erase", asked)
+
+    def abort(self, run_id: str, *, by: str = "operator") -> bool:
+        """Stop a run, queued or under way; True if there was something to stop (GATE-5)."""
+        not_on_a_loop("system.abort(…)", "await asyncio.to_thread(system.abort, …)")
+        return self._runs.abort(run_id, by=by)
+
+    def retry(self, run_id: str) -> AcceptedAnswer:
+        """Have the message of a run that failed answered after all (GATE-6): `{runId, status, sessionKey, retryOf, …}`.
+
+        The words are recorded anew, in the same session, and a new run answers them. Asked for again, it is the same run.
+
+        Raises:
+            ToolRefused: there is no such run, or it can't be tried again; the error says why, and what to do.
+            CalledOnLoop: this is a coroutine, where `await system.gateway.acall("runs.retry", …)` does it.
+        """
+        not_on_a_loop("system.retry(…)", 'await system.gateway.acall("runs.retry", …)')
+        return cast("AcceptedAnswer", self.gateway.perform("runs.retry", {"runId": run_id}))
+
+    def hold(
+        self, run_id: str | None = None, *, session_key: str | None = None, before: HoldBefore = "next"
+    ) -> HoldAnswer:
+        """Have an exchange stop before a text goes on, until somebody releases it (LIVE-1).
+
+        It is named by one of its runs, or by its id. With `session_key` all exchanges of that session stop, those to come as
+        well.
+
+        Raises:
+            ToolRefused: there is no such run or session, or nothing of it is still to go on.
+            CalledOnLoop: this is a coroutine, where `ahold` is awaited.
+        """
+        not_on_a_loop("system.hold(…)", "await system.ahold(…)")
+        asked = hold_params(run_id, session_key, before)
+        return cast("HoldAnswer", self.gateway.perform("exchanges.hold", asked))
+
+    async def ahold(
+        self, run_id: str | None = None, *, session_key: str | None = None, before: HoldBefore = "next"
+    ) -> HoldAnswer:
+        """Do what `hold` does, without blocking the event loop."""
+        asked = hold_params(run_id, session_key, before)
+        return cast("HoldAnswer", await self.gateway.aperform("exchanges.hold", asked))
+
+    def release(self, run_id: str | None = None, **given: Unpack[ReleaseFields]) -> ReleaseAnswer:
+        """Let a held exchange go on (LIVE-1): as it is, with another `text`, or by `action` without it (`drop`), or not at all (`end`).
+
+        `hold_id` is the hold that is meant, so that saying it twice releases one. `for_good`: it is not held again. With
+        `session_key` all that is held of that session goes on, and its own hold is taken away.
+
+        Raises:
+            ToolRefused: there is no such run or session, it is not held, or was released in another way.
+            CalledOnLoop: this is a coroutine, where `arelease` is awaited.
+        """
+        not_on_a_loop("system.release(…)", "await system.arelease(…)")
+        return cast("ReleaseAnswer", self.gateway.perform("exchanges.release", release_params(run_id, given)))
+
+    async def arelease(self, run_id: str | None = None, **given: Unpack[ReleaseFields]) -> ReleaseAnswer:
+        """Do what `release` does, without blocking the event loop."""
+        answer = await self.gateway.aperform("exchanges.release", release_params(run_id, given))
+        return cast("ReleaseAnswer", answer)
+
+    def checkpoint(self) -> JsonObject:
+        """Take a checkpoint of the log as it is now, and return it (CHECK-1); the last one, if nothing is new since.
+
+        Raises:
+            StoreUnavailable: the store could not take it.
+            CorruptEvent: a row of the log can't be read.
+        """
+        not_on_a_loop("system.checkpoint()", "await asyncio.to_thread(system.checkpoint)")
+        self.service.log.check()
+        last = self._parts.checkpointer.take()
+        checkpoint: JsonObject = msgspec.to_builtins(last.checkpoint)
+        return {**checkpoint, "hash": last.checkpoint.hash, "at": last.position, "takenMs": last.time_ms}
+
+    def unbind_thread(self, session_key: str) -> bool:
+        """Take its thread from a session (SPAWN-12); True if it had one.
+
+        Raises:
+            InvalidKey: this is no session key.
+            ToolRefused: it could not be made durable.
+        """
+        not_on_a_loop("system.unbind_thread(…)", "await asyncio.to_thread(system.unbind_thread, …)")
+        key = SessionKey.parse(
+            text_of("session_key", session_key), main_key=self.service.config.session.main_key
+        )
+        return bool(ask_session(self.service, str(key), Unbind(by=OPERATOR.name)).recorded)

@@ -1,0 +1,145 @@
+"""How a system is, for `status`: the head of the log, who is awake, who is degraded, what waits, what was set aside."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from intersession_actors.assembly.system.assembly import Assembly
+from intersession_actors.assembly.system.settings import Settings
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.outside.agents.runners import is_agent, runner_of
+from intersession_actors.running.failures.trace import described
+from intersession_events.basics.errors import LogError, StoreUnavailable
+from intersession_events.basics.plain_json import JsonObject
+from intersession_events.facts import SessionPatched
+from intersession_events.log.log import Log
+from intersession_events.stores.portable.log import PortableLog
+from intersession_projections.copies.forks.frozen import frozen_in
+from intersession_projections.views.flows.held import held_value
+from intersession_projections.views.held_sessions import HeldSessions
+
+_NEWEST: Final = 20
+
+
+def status_of(parts: Assembly, settings: Settings) -> JsonObject:
+    """Return how a system is. Of a log that can't be read, what would be read from it is left out, and its position is null."""
+    log = parts.service.log
+    unread: str | None = None
+    try:
+        recorded = {
+            "position": log.head(),
+            "setAside": [msgspec.to_builtins(item) for item in log.set_aside()],
+            **_open_work(
+                parts.service.reader,
+                has_channel=parts.caller.has,
+                has_agent=lambda key: parts.executor.has(runner_of(key)),
+            ),
+        }
+    except LogError as error:  # whoever asks how the system is, is told just this
+        recorded, unread = {"position": None}, described(error)
+    return {
+        "logId": log.log_id,
+        "epoch": log.epoch,
+        **standing_of(parts, settings, unread=unread),
+        "agents": [runner for runner in parts.executor.registered if is_agent(runner)],
+        "channels": list(parts.caller.registered),
+        "liveSessions": parts.supervisor.live_sessions,
+        "channelCalls": msgspec.to_builtins(parts.caller.calls),
+        "failures": parts.reports.counts,
+        **recorded,
+        "notices": list(settings.notices),
+    }
+
+
+def standing_of(parts: Assembly, settings: Settings, *, unread: str | None = None) -> JsonObject:
+    """Return of how a system is what can be said without reading its log: it is asked for often, and when the log is away.
+
+    `unread` is why the log could not be read, where somebody tried.
+    """
+    log = parts.service.log
+    store_error = parts.reports.store_error or unread or _gone(log)
+    return {
+        "store": {
+            "available": store_error is None,
+            "error": store_error,
+            "startAgain": isinstance(log, PortableLog) and log.over is not None,
+        },
+        "degraded": parts.supervisor.degraded,
+        "zombies": parts.executor.zombies,
+        "channelZombies": parts.caller.zombies,
+        "checkpoints": parts.checkpointer.status,
+        "configError": settings.error,
+    }
+
+
+def _gone(log: Log) -> str | None:
+    """Return what became of a store that nobody has written to since; None while it is where it was opened."""
+    try:
+        if isinstance(log, PortableLog):
+            log.look()
+    except StoreUnavailable as error:
+        return described(error)
+    return None
+
+
+def _open_work(
+    reader: Reader, *, has_channel: Callable[[str], bool], has_agent: Callable[[str], bool]
+) -> JsonObject:
+    """Return what does not go on by itself: runs that wait for an agent, by session key, and deliveries, by channel and how they stand.
+
+    And what is held until somebody releases it (LIVE-1), and those of the newest runs that failed and that nobody has tried again (GATE-6).
+
+    `has_agent` is asked for a session's key, `has_channel` for a channel's name.
+    """
+    frozen = frozen_in(reader.log).runs
+    holding = HeldSessions(reader.log)
+    open_runs, open_deliveries, held, held_sessions, newest = reader.log.answers(
+        reader.runs.ask_open(),
+        reader.flows.ask_open_deliveries_by_channel(),
+        reader.flows.ask_stopped(),
+        holding.ask_positions(),
+        reader.runs.ask_newest(_NEWEST),
+    )
+    parked = Counter(
+        run.session_key
+        for run in open_runs
+        if run.status == "queued" and run.run_id not in frozen and not has_agent(run.session_key)
+    )
+    deliveries: dict[str, Counter[str]] = {"waiting": Counter(), "retrying": Counter(), "underWay": Counter()}
+    for channel, state, number in open_deliveries:
+        if not has_channel(channel):
+            deliveries["waiting"][channel] += number
+        elif state == "retrying":
+            deliveries["retrying"][channel] += number
+        else:
+            deliveries["underWay"][channel] += number
+    return {
+        "fork": _fork(reader),
+        "parkedRuns": dict(parked),
+        "deliveries": {name: dict(numbers) for name, numbers in deliveries.items()},
+        "held": [held_value(exchange) for exchange in held],
+        "heldSessions": {
+            recorded.stream.partition(":")[2]: recorded.event.values["hold"]
+            for recorded in holding.at(held_sessions)
+            if isinstance(recorded.event, SessionPatched)
+        },
+        "failedRuns": [
+            {"runId": run.run_id, "sessionKey": run.session_key, "errorCode": run.code}
+            for run in reader.runs.not_retried(newest)
+        ],
+    }
+
+
+def _fork(reader: Reader) -> JsonObject | None:
+    """Return of which log this one is a fork, and what stays as it was at its cut (FORK-6); None if it is no fork."""
+    forked = reader.log.forked
+    if forked is None:
+        return None
+    frozen = frozen_in(reader.log)
+    return {
+        "from": {"logId": forked.log_id, "position": forked.position},
+        "flow": forked.flow,
+        "frozen": {"flows": sorted(frozen.flows), "runs": sorted(frozen.runs)},
+    }

@@ -1,0 +1,86 @@
+"""Makes what an agent gets for one attempt of a run: the turn, with the tools bound to its session."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
+
+from intersession_actors.calls.service.callers import Caller, CallingRun
+from intersession_actors.calls.service.service import Service
+from intersession_actors.calls.tools.recorder import RunRecorder
+from intersession_actors.calls.tools.toolbox import Tools
+from intersession_actors.outside.agents.runners import ACP
+from intersession_actors.outside.agents.turn import Turn
+from intersession_actors.outside.attachments.told import OwnFiles, own_files
+from intersession_actors.owners.session.state import Running
+from intersession_actors.rules.prompt.fitting import context_shown
+from intersession_actors.rules.prompt.transcript import RunContext
+from intersession_actors.running.host.door_threads import DoorThreads
+from intersession_events.basics import ids
+from intersession_events.basics.keys.key import SessionKey
+from intersession_events.facts import SessionOpened
+
+
+class Turns:
+    """Makes turns. `threads` block for coroutines, `waiting` lets others run while an agent waits in a tool."""
+
+    def __init__(
+        self, service: Service, *, threads: DoorThreads, waiting: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        self._service = service
+        self._threads = threads
+        self._waiting = waiting
+
+    def __call__(
+        self,
+        *,
+        agent_id: str,
+        key: str,
+        running: Running,
+        context: RunContext,
+        opened: SessionOpened | None,
+    ) -> Turn:
+        """Return the turn of an attempt that has just begun."""
+        service, run = self._service, running.waiting.queued
+        calling = CallingRun(
+            run_id=run.run_id, attempt=running.attempt, budget=running.waiting.budget, cause=running.cause
+        )
+        caller = Caller(name=key, key=key, run=calling)
+        tools = Tools(
+            service,
+            caller,
+            threads=self._threads,
+            waiting=self._waiting,
+            done=context.partial,
+            opened=opened,
+            offers=running.has_tools,
+        )
+        of_agent = SessionKey.recorded(key).agent_id if agent_id == ACP else agent_id
+        return Turn(
+            agent_id=of_agent,
+            session_key=key,
+            step=run.step,
+            asked=context.message,
+            run_id=run.run_id,
+            transcript=context.transcript,
+            context=context_shown(context.system_context, running.fit),
+            whole_context=context.system_context,
+            context_tokens=running.context_tokens,
+            fit=running.fit,
+            refused=running.waiting.refused,
+            tools=tools,
+            attempt=running.attempt,
+            deadline=running.deadline_ms or None,
+            model=running.model,
+            thinking=running.thinking,
+            settings=running.settings,
+            partial=context.partial,
+            forked=service.log.forked is not None,
+            recorder=RunRecorder(service, key, calling, context.partial),
+            _own_files=partial(self._files, of_agent, None if opened is None else opened.spawn_id),
+        )
+
+    def _files(self, agent_id: str, spawn_id: str | None) -> OwnFiles:
+        """Return what an agent has of files; asked when it looks at them, for most never do."""
+        log = self._service.log
+        spawn = () if spawn_id is None else log.stream(ids.spawn_stream(spawn_id))
+        return own_files(self._service.config, agent_id, log.log_id, spawn)

@@ -1,0 +1,1 @@
+"""What agents and doors ask: one service, and the session tools."""

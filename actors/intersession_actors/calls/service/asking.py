@@ -1,0 +1,310 @@
+"""How a door has a command carried out: the id of the run it asks for, and the wait until its command is durable."""
+
+import hashlib
+from collections.abc import Callable, Generator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from functools import partial
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from intersession_actors.calls.service.callers import Call, Caller
+from intersession_actors.calls.service.pending import Pending, Result
+from intersession_actors.calls.service.service import Service
+from intersession_actors.owners.chains.cause import Cause, current_cause
+from intersession_actors.owners.streams.commands import Asked, AskedOfFlow, BeginsFlow
+from intersession_actors.owners.streams.outcomes import Accepted, Refused
+from intersession_actors.rules.errors import Judgement, LimitReached, ToolRefused
+from intersession_actors.rules.policy.chain import CarryOn, Chain, Tripped, begun, check_hop, one_hop_on
+from intersession_actors.running.runtime.threads import Threads
+from intersession_events.basics import ids
+from intersession_events.facts import Budget, Provenance, SendRefused
+
+COMMIT_TIMEOUT_S: Final = 30.0
+"""How long a door waits for the log to take a command."""
+
+
+def run_id_of(service: Service, call: Call, *, method: str, idempotency_key: str | None) -> str:
+    """Return the id of a run that is asked for: derived where that can be, else random (design, rule 4).
+
+    In a fork, what was asked for before its cut is in the log, under the id that it had there.
+    """
+    caller, log_ids = call.caller, service.log.log_ids
+    if idempotency_key is None:
+        return call.asks_for or service.new_id()
+    for log_id in log_ids[1:]:
+        run_id = ids.derive(log_id, "run", caller.name, method, idempotency_key)
+        if was_asked_for(service, log_id, run_id):
+            return run_id
+    return ids.derive(log_ids[0], "run", caller.name, method, idempotency_key)
+
+
+def was_asked_for(service: Service, log_id: str, run_id: str) -> bool:
+    """Whether a log that this one was forked from had taken a run, the spawn that it begins with, or the text it stands for."""
+    return (
+        service.runs.get(run_id) is not None
+        or service.flows.spawn(ids.derive(log_id, "spawn", run_id)) is not None
+        or service.flows.delivery(ids.derive(log_id, "delivery", run_id, "send")) is not None
+    )
+
+
+def flow_begun_by(service: Service, kind: Literal["exchange", "spawn"], run_id: str) -> str:
+    """Return the id of the exchange or spawn that a run begins with: in a fork, that of the source where it began there."""
+    own, *before = (ids.derive(log_id, kind, run_id) for log_id in service.log.log_ids)
+    found = service.flows.exchange if kind == "exchange" else service.flows.spawn
+    return next((flow_id for flow_id in before if found(flow_id) is not None), own)
+
+
+def digest_of(asked: object) -> str:
+    """Return the digest that tells whether two calls under one idempotency key asked for the same."""
+    return hashlib.sha256(msgspec.json.encode(asked, order="sorted")).hexdigest()
+
+
+def key_conflict(what: str) -> ToolRefused:
+    """Return the refusal of an idempotency key that was used for another message, task or text."""
+    return ToolRefused(
+        "idempotency_conflict", f"idempotencyKey: it was used for another {what}, use a new key"
+    )
+
+
+class Origin(NamedTuple):
+    """What a call goes on with: the budget of its causal chain, and the event that led to it.
+
+    `begins`: nothing led to it, a chain begins here. `session_key` is the session whose run or delivery led to it.
+    """
+
+    budget: Budget
+    begins: bool = False
+    causation: str | None = None
+    session_key: str | None = None
+
+    def provenance(self, channel: str) -> Provenance:
+        """Return where a message is from that goes on with it: from a person, or from what led to it (PROV-2)."""
+        if self.begins:
+            return Provenance(kind="external_user", source_channel=channel)
+        return Provenance(
+            kind="inter_session",
+            source_session_key=self.session_key,
+            source_channel=channel,
+            hops=self.budget.hops,
+        )
+
+
+class AskedRun(NamedTuple):
+    """A message for a session, and the run that answers it, unless it is only recorded.
+
+    `tool` is how it was asked for, `field` what an error names.
+    """
+
+    run_id: str
+    target: str
+    tool: str
+    field: str
+    runs: bool = True
+
+
+def asked_within(service: Service, caller: Caller, what: str, words: str) -> tuple[str, bool] | None:
+    """Return the id that derives of what a caller is called for: a second attempt that says the same gets the same ids.
+
+    `what` is the tool or method, `words` the digest of what is said. With the id comes whether an attempt before may have asked
+    for it. None: nothing that could be tried again led to it.
+    """
+    cause = cause_of(service, caller)
+    if cause is None or cause.of is None:
+        return None
+    said = (cause.of, caller.name, what, words)
+    return ids.derive(service.log.log_id, "run", *said, cause.times.next(said)), cause.attempt > 1
+
+
+def cause_of(service: Service, caller: Caller) -> Cause | None:
+    """Return what a caller is called for that does not say its run itself."""
+    return current_cause() or _under_way(service, caller)
+
+
+def origin_of(service: Service, caller: Caller, run_id: str) -> Origin:
+    """Return what a call goes on with: its run, or what its caller is called for; else `run_id` begins (LOOP-5)."""
+    run, cause = caller.run, cause_of(service, caller)
+    if run is not None:
+        return Origin(run.budget, causation=run.cause, session_key=caller.key)
+    if cause is not None:
+        return Origin(cause.budget, causation=cause.event, session_key=cause.session_key)
+    path = () if caller.key is None else (caller.key,)
+    budget = begun(run_id, path, service.config.session.limits, service.clock.now_ms())
+    service.world.time.stopwatch.begin("chain", run_id, at=service.clock.monotonic())
+    return Origin(budget, begins=True)
+
+
+def _under_way(service: Service, caller: Caller) -> Cause | None:
+    """Return the run that an agent of ours is at, which calls over the network with a credential of its own."""
+    if not caller.of_agent:
+        return None
+    key, parse = caller.key, service.reader.parse
+    return service.world.chains.under_way.of(
+        lambda at: at == key if key is not None else caller.reaches(parse(at))
+    )
+
+
+def gone_on(service: Service, origin: Origin, target: str, field: str) -> Budget:
+    """Return what is left of the budget for what a call begins in another session.
+
+    Raises:
+        LimitReached: the chain may not come there by one more hop.
+    """
+    limits = service.config.session.limits
+    tripped = check_hop(origin.budget, limits, target)
+    if tripped is not None:
+        raise _reached(tripped, tripped.told(field))
+    return one_hop_on(origin.budget, target, limits)
+
+
+@contextmanager
+def keeping_refusals(
+    service: Service, caller: Caller, origin: Origin, tool: str, target: str, *, runs: bool = True
+) -> Generator[None]:
+    """Put on record that a guard over the causal chain refused what is done inside (LOOP-5).
+
+    `runs`: a run is asked for there. What its chain had used is said by whoever looked at that.
+    """
+    try:
+        yield
+    except LimitReached as reached:
+        requester, budget = caller.key or origin.session_key, origin.budget
+        used = Chain() if reached.judged is None else reached.judged.known
+        far = {"path": budget.path, "hops": budget.hops, "limits": service.config.session.limits}
+        judged = Judgement(CarryOn(target=target, runs=runs), msgspec.structs.replace(used, **far))
+        reached.judged = judged
+        refused = SendRefused(
+            requester=requester,
+            target=target,
+            code="limit",
+            limit=reached.limit,
+            value=reached.value,
+            allowed=reached.allowed,
+            chain=budget.path,
+            tool=tool,
+            root=budget.root,
+            credential=caller.credential,
+        )
+        service.receipts.record(requester, refused, correlation=budget.root, judged=judged)
+        raise
+
+
+@contextmanager
+def reserving(service: Service, caller: Caller, asked: AskedRun) -> Generator[Origin]:
+    """Reserve the run of a message for what is done inside, which gets the origin as it is in its session.
+
+    Raises:
+        LimitReached: the chain that it would go on with has used all that it may.
+    """
+    origin, chains = origin_of(service, caller, asked.run_id), service.world.chains
+    if origin.begins:
+        yield origin._replace(budget=msgspec.structs.replace(origin.budget, path=(asked.target,)))
+        return
+    with keeping_refusals(service, caller, origin, asked.tool, asked.target, runs=asked.runs):
+        budget = gone_on(service, origin, asked.target, asked.field)
+        now = service.world.now_of(budget)
+        tripped = None
+        if asked.runs:
+            reserve = partial(chains.reserve, budget, asked.run_id, now, by=asked.run_id)
+            tripped = chains.after_reading(reserve)
+        if tripped is not None:
+            raise _reached(tripped, tripped.told(asked.field))
+    try:
+        yield origin._replace(budget=budget)
+    except ToolRefused as refused:
+        if refused.code != "unavailable":  # else it may be recorded yet
+            chains.release(budget.root, asked.run_id, by=asked.run_id)
+        raise
+
+
+def _reached(tripped: Tripped, error: str) -> LimitReached:
+    judged = Judgement(CarryOn(target=""), Chain(spent=tripped.spent, age=tripped.age))
+    return LimitReached(
+        error, limit=tripped.setting, value=tripped.value, allowed=tripped.allowed, judged=judged
+    )
+
+
+def ask_session(service: Service, key: str, command: Asked) -> Accepted:
+    """Tell a session's actor and wait until it is durable.
+
+    Raises:
+        ToolRefused: it was refused, or the log did not take it in time (`unavailable`).
+    """
+    _check_process(service)
+    answered = FirstAnswer()
+    service.supervisor.tell_session(key, msgspec.structs.replace(command, answer=answered))
+    return _durable(service, answered)
+
+
+def ask_flow(service: Service, command: BeginsFlow | AskedOfFlow) -> Accepted:
+    """Tell the manager of the flow that a command begins or is about, and wait until it is durable.
+
+    Raises:
+        ToolRefused: it was refused, or the log did not take it in time (`unavailable`).
+    """
+    _check_process(service)
+    answered = FirstAnswer()
+    service.supervisor.tell_flow(command.stream, msgspec.structs.replace(command, answer=answered))
+    return _durable(service, answered)
+
+
+def _check_process(service: Service) -> None:
+    """Refuse in a forked child, or once the log is closed: the threads that would answer are not there."""
+    with service.refusing_without_store:
+        service.log.check()
+
+
+def _durable(service: Service, answered: "FirstAnswer") -> Accepted:
+    late = f"the log did not take it within {COMMIT_TIMEOUT_S:g} s"
+    return answered.wait(service.blocking, COMMIT_TIMEOUT_S, late)
+
+
+class FirstAnswer:
+    """Takes the first answer to a command, from an actor's thread; nobody asks for another."""
+
+    def __init__(self) -> None:
+        self._future: Future[Accepted | Refused] = Future()
+        self._answer: Accepted | Refused | None = None
+
+    def __call__(self, outcome: Accepted | Refused) -> None:
+        """Take an answer."""
+        if self._answer is None:
+            self._answer = outcome
+            if not self._future.done():  # a task that waited for it may have been cancelled
+                self._future.set_result(outcome)
+
+    def wait(self, blocking: Threads, seconds: float, late: str) -> Accepted:
+        """Return the answer once it is there; `late` is what an error says of one that does not come in time.
+
+        Raises:
+            ToolRefused: the command was refused, or there is no answer in time (`unavailable`).
+        """
+        blocking.wait(self._future, seconds)
+        return self._outcome(late)
+
+    def pending(self, seconds: float, late: str, answer: Callable[[], Result]) -> Pending:
+        """Return an answer that is given once the command was accepted; a refusal, and no answer in time, are answers too."""
+
+        def finish() -> Result:
+            try:
+                self._outcome(late)
+            except ToolRefused as refused:
+                return dict(refused.as_result())
+            return answer()
+
+        return Pending(future=self._future, timeout=seconds, finish=finish, over=_nothing)
+
+    def _outcome(self, late: str) -> Accepted:
+        outcome = self._answer
+        if outcome is None:
+            raise ToolRefused("unavailable", f"{late}, try again")
+        if isinstance(outcome, Accepted):
+            return outcome
+        if outcome.tripped is not None:
+            raise _reached(outcome.tripped, outcome.error)
+        raise ToolRefused(outcome.code, outcome.error)
+
+
+def _nothing() -> None:
+    """Nobody has to be told that the wait is over."""

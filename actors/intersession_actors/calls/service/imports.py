@@ -1,0 +1,67 @@
+"""Imports what other systems left into the log of a running system, one at a time; sessions that are awake read their logs again."""
+
+import threading
+from collections.abc import Callable, Collection
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from intersession_actors.calls.service.service import Service
+from intersession_actors.owners.session.commands import ReadAgain
+from intersession_actors.owners.session.snapshots import take_snapshots
+from intersession_actors.rules.errors import ToolRefused
+from intersession_events.basics.errors import AppendConflict
+from intersession_events.transcripts.openclaw.importing import OnTaken, import_openclaw
+from intersession_events.transcripts.openclaw.report import ImportReport
+
+_SESSION: Final = "session:"
+
+
+class Imports:
+    """Appends what other systems left, beside the actors that write to the same log."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._one = threading.Lock()
+
+    def openclaw(
+        self,
+        directory: Path,
+        *,
+        on_taken: OnTaken = "beside",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> ImportReport:
+        """Import an OpenClaw state directory.
+
+        Raises:
+            ImportFailed: it is none, or, with `on_taken="refuse"`, has keys that the log has.
+            ToolRefused: another import is under way, or its sessions are written to without a pause (`busy`).
+            StoreUnavailable: the store could not take it, or is closed; what was appended stays.
+        """
+        if not self._one.acquire(blocking=False):
+            raise ToolRefused("busy", "another import is under way, try again when it is over")
+        service, appended = self._service, set[str]()
+        try:
+            report = import_openclaw(
+                directory,
+                service.log,
+                clock=service.clock.now_ms,
+                progress=progress,
+                on_taken=on_taken,
+                appended=partial(self._tell, appended),
+            )
+        except AppendConflict as conflict:
+            raise ToolRefused(
+                "busy", f"{conflict}: it is written to all the time, import again later"
+            ) from None
+        else:
+            take_snapshots(service.log, appended)
+            return report
+        finally:
+            self._one.release()
+
+    def _tell(self, appended: set[str], streams: Collection[str]) -> None:
+        appended.update(streams)
+        for stream in streams:
+            if stream.startswith(_SESSION):
+                self._service.supervisor.tell_awake(stream.removeprefix(_SESSION), ReadAgain())

@@ -1,0 +1,438 @@
+"""Takes a person's message from a channel, for hosts and Pykka actors: the chat's session records it, and one run answers (INB)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, NamedTuple, Required, TypedDict, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from intersession_actors.calls.service.arguments import read_arguments
+from intersession_actors.calls.service.asking import (
+    AskedRun,
+    Origin,
+    ask_session,
+    asked_within,
+    digest_of,
+    reserving,
+)
+from intersession_actors.calls.service.callers import OPERATOR
+from intersession_actors.calls.service.deliveries import delivery_of
+from intersession_actors.calls.service.openings import opening
+from intersession_actors.calls.service.pending import Pending, Result, afinished, finished
+from intersession_actors.calls.service.run_waits import RunDoor
+from intersession_actors.calls.service.service import Service
+from intersession_actors.owners.session.commands import Enqueue, message_for
+from intersession_actors.owners.streams.drafting import append_of
+from intersession_actors.rules.answers import InboundAnswer
+from intersession_actors.rules.errors import ToolRefused, not_on_a_loop
+from intersession_actors.rules.gate.limits import AgentId, Identity, MessageText
+from intersession_actors.rules.gate.texts import shown_name
+from intersession_actors.rules.gate.values import invalid, seconds_of
+from intersession_actors.rules.policy.sending import parse_send_command
+from intersession_actors.running.host.door_threads import DoorThreads
+from intersession_events import facts
+from intersession_events.basics import ids
+from intersession_events.basics.errors import InvalidKey
+from intersession_events.basics.keys.key import SessionKey
+from intersession_events.basics.keys.references import parse_agent_id
+from intersession_events.basics.plain_json import JsonMapping, JsonObject
+from intersession_events.log.recorded import StreamAppend
+
+Command = Literal["allow", "deny", "inherit"]
+
+_CALLER: Final = "inbound"
+"""Under whose name the ids of channels' messages are kept as keys."""
+
+
+@facts.ready
+class InboundMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a channel knows of a person's message (INB-1)."""
+
+    channel: Identity
+    chat_id: Identity
+    text: MessageText
+    sender: Identity
+    sender_name: str | None = None
+    chat_type: facts.ChatType = "direct"
+    chat_name: str | None = None
+    account: Identity | None = None
+    thread: Identity | None = None
+    agent_id: AgentId | None = None
+    owner: bool = False
+    message_id: Identity | None = None
+    deliver: bool = True
+
+
+class InboundFields(TypedDict, total=False):
+    """The fields of a person's message as `SessionSystem.inbound` takes them, and how many seconds it waits."""
+
+    channel: Required[str]
+    chat_id: Required[str]
+    text: Required[str]
+    sender: Required[str]
+    sender_name: str | None
+    chat_type: facts.ChatType
+    chat_name: str | None
+    account: str | None
+    thread: str | None
+    agent_id: str | None
+    owner: bool
+    message_id: str | None
+    deliver: bool
+    wait: float | None
+
+
+class InboundAccepted(msgspec.Struct, frozen=True, kw_only=True):
+    """The message is durable. `message_id` is its id where no run was started (`/send`, or `deliver: false`)."""
+
+    run_id: str
+    session_key: str
+    message_id: str | None = None
+
+    @property
+    def runs(self) -> bool:
+        """Whether a run was started."""
+        return self.message_id is None
+
+    def as_result(self) -> JsonObject:
+        """Return the answer a door gives: it names the run only where there is one."""
+        named = {"runId": self.run_id} if self.runs else {"messageId": self.message_id}
+        return {**named, "sessionKey": self.session_key, "status": "accepted"}
+
+
+def receive(service: Service, message: InboundMessage) -> InboundAccepted:
+    """Record a person's message and queue its run.
+
+    Raises:
+        ToolRefused: it is no message for anybody here (`invalid_request`, `unknown_agent`), or not durable (`busy`,
+            `unavailable`).
+    """
+    _refuse_blank(message)
+    named = _named(service, message)
+    taken = _taken_before(service, named) if named.for_ever else None
+    if taken is not None:
+        return taken
+    bound = _bound(service, message)
+    if bound is not None:
+        try:
+            return _receive(service, message, bound[0], named, thread=bound[1])
+        except ToolRefused as refused:
+            if refused.code != "not_visible":
+                raise
+    return _receive(service, message, session_key_of(service, message), named)
+
+
+class _Named(NamedTuple):
+    """The id of a message's run, and the digest of what was said. `for_ever`: the same message has the same id."""
+
+    run_id: str
+    digest: str
+    for_ever: bool = True
+
+
+def _named(service: Service, message: InboundMessage) -> _Named:
+    """Return the id of a message's run: the same for the same message of a channel, for ever (INB-1).
+
+    So it is for one that code of the host's says for a run or a delivery that is tried again (SEND-13).
+    """
+    digest = _digest_of(message)
+    if message.message_id is None:
+        within = asked_within(service, OPERATOR, "inbound", digest)
+        return (
+            _Named(service.new_id(), digest, for_ever=False) if within is None else _Named(within[0], digest)
+        )
+    parts = (message.channel, message.account or "", message.chat_id, message.message_id)
+    own, *before = (
+        _Named(ids.derive(log_id, "run", "inbound", *parts), digest) for log_id in service.log.log_ids
+    )
+    return next((named for named in before if _taken_before(service, named) is not None), own)
+
+
+def _digest_of(message: InboundMessage) -> str:
+    """Return the digest of what was said, by whom and where.
+
+    Before a message is told again the names that are shown may have changed, and to which agent and route its chat belongs.
+    """
+    return digest_of(replace(message, sender_name=None, chat_name=None, agent_id=None, deliver=True))
+
+
+def _taken_before(service: Service, named: _Named) -> InboundAccepted | None:
+    """Return what became of a channel's message that was told before, in whichever session that was.
+
+    Raises:
+        ToolRefused: something else was told under its `message_id` (`idempotency_conflict`).
+    """
+    run_id = named.run_id
+    run = service.runs.get(run_id)
+    if run is not None:
+        known = service.runs.by_idempotency_key(_CALLER, run_id)
+        _check_same(named, None if known is None else known.digest)
+        return InboundAccepted(run_id=run_id, session_key=run.session_key)
+    for item in service.log.stream(ids.inbound_stream(run_id), to=1):
+        if isinstance(item.event, facts.InboundTaken):
+            _check_same(named, item.event.request_digest)
+            return InboundAccepted(
+                run_id=run_id, session_key=item.event.session_key, message_id=item.event.message_id
+            )
+    return None
+
+
+def _check_same(named: _Named, recorded: str | None) -> None:
+    """Refuse another message under an id that was used."""
+    if recorded != named.digest:
+        raise ToolRefused(
+            "idempotency_conflict",
+            "message_id: it was used for a message with another text, sender or thread, or that went elsewhere; give each its own",
+        )
+
+
+def _refuse_blank(message: InboundMessage) -> None:
+    for field in ("channel", "chat_id", "text", "sender"):
+        if not getattr(message, field).strip():
+            raise invalid(field, "blank, give it")
+
+
+def _bound(service: Service, message: InboundMessage) -> tuple[SessionKey, facts.Route] | None:
+    """Return the session that a thread belongs to, and the thread (SPAWN-12)."""
+    route = _route(message)
+    owner = service.threads.session_of(route)
+    return None if owner is None else (service.reader.parse(owner), route)
+
+
+def _route(message: InboundMessage) -> facts.Route:
+    return facts.Route(
+        channel=message.channel, to=message.chat_id, account=message.account, thread=message.thread
+    )
+
+
+def _receive(
+    service: Service,
+    message: InboundMessage,
+    key: SessionKey,
+    named: _Named,
+    *,
+    thread: facts.Route | None = None,
+) -> InboundAccepted:
+    asked = AskedRun(named.run_id, str(key), tool="inbound", field="text", runs=message.deliver)
+    with reserving(service, OPERATOR, asked) as origin:
+        return _recorded(service, message, key, named, origin, thread=thread)
+
+
+def _recorded(
+    service: Service,
+    message: InboundMessage,
+    key: SessionKey,
+    named: _Named,
+    origin: Origin,
+    *,
+    thread: facts.Route | None,
+) -> InboundAccepted:
+    """Record a message, and queue its run. One that a run or a delivery of ours led to is no person's (PROV-2)."""
+    log_id, now, run_id = service.log.log_id, service.clock.now_ms(), named.run_id
+    route, by_person = _route(message), origin.begins
+    command = parse_send_command(message.text) if message.owner and by_person else None
+    queued = facts.RunQueued(
+        run_id=run_id,
+        session_id="",
+        step="message",
+        answers=ids.derive(log_id, "message", run_id),
+        timeout_ms=service.config.run_timeout_ms(),
+        route=route,
+        caller=_CALLER,
+        idempotency_key=run_id if named.for_ever else None,
+        request_digest=named.digest if named.for_ever else None,
+    )
+    said_by = origin.provenance(message.channel)
+    if by_person:
+        said_by = replace(said_by, sender=message.sender, sender_name=shown_name(message.sender_name))
+    runs = message.deliver and command is None
+    change = facts.RouteChanged(
+        route=route, display_name=shown_name(message.chat_name), chat_type=message.chat_type
+    )
+    carried = () if command is None else (_answer(service, key, command, route, origin.budget),)
+    if not runs and named.for_ever:
+        carried = (*carried, _taken(log_id, key, queued, origin.budget.root, now))
+    accepted = ask_session(
+        service,
+        str(key),
+        Enqueue(
+            budget=origin.budget,
+            message=message_for(queued, message.text, said_by, now),
+            queue=queued if runs else None,
+            opening=opening(
+                service,
+                key,
+                by="person" if by_person else "send",
+                chat_type=message.chat_type,
+                channel=message.channel,
+            )
+            if thread is None
+            else None,
+            route=change if thread is None and by_person else None,
+            only_bound=thread,
+            patch=None if command is None else _patch(command, by=f"{message.channel}:{message.sender}"),
+            carried=carried,
+            at_most=service.config.runs.inbox_max,
+            causation=origin.causation,
+        ),
+    )
+    recorded = None if runs else queued.message_id
+    answer = InboundAccepted(run_id=run_id, session_key=str(key), message_id=recorded)
+    if accepted.recorded:
+        return answer
+    # Told twice at once, and this was the second time.
+    return _taken_before(service, named) or replace(answer, message_id=queued.message_id)
+
+
+def _taken(log_id: str, key: SessionKey, queued: facts.RunQueued, root: str, now: int) -> StreamAppend:
+    """Return the append that a message which starts no run is known by: a second one conflicts with it."""
+    taken = facts.InboundTaken(
+        session_key=str(key), message_id=queued.message_id, request_digest=queued.request_digest
+    )
+    stream = ids.inbound_stream(queued.run_id)
+    return append_of(log_id, stream, 0, (taken,), time=now, causation=None, correlation=root)
+
+
+def _patch(command: Command, *, by: str) -> facts.SessionPatched:
+    """Return what an owner's `/send on|off|inherit` changes (POL-2)."""
+    if command == "inherit":
+        return facts.SessionPatched(cleared=("sendPolicy",), by=by)
+    return facts.SessionPatched(values={"sendPolicy": command}, by=by)
+
+
+def _answer(
+    service: Service, key: SessionKey, command: Command, route: facts.Route, budget: facts.Budget
+) -> StreamAppend:
+    """Return the answer to the person, as a delivery that is decided together with the change (INB-3)."""
+    word = {"allow": "on", "deny": "off", "inherit": "as configured"}[command]
+    text = f"Sending from this session is {word}."
+    return delivery_of(
+        service, key=key, route=route, text=text, run_id=budget.root, budget=budget, purpose="command_reply"
+    )
+
+
+def session_key_of(service: Service, message: InboundMessage) -> SessionKey:
+    """Return the session that a chat belongs to, by `session.dmScope` for direct ones (INB-1).
+
+    Raises:
+        ToolRefused: a part of the address can't be in a key, or the agent is not known.
+    """
+    _refuse_blank(message)
+    agent_id = _agent_of(service, message)
+    channel, thread = message.channel, message.thread
+    try:
+        match message.chat_type:
+            case "group":
+                return SessionKey.group(agent_id, channel, message.chat_id, thread)
+            case "channel":
+                return SessionKey.channel_room(agent_id, channel, message.chat_id, thread)
+            case "direct":
+                return _direct(service, agent_id, message)
+    except InvalidKey as error:
+        raise invalid("chat_id", str(error)) from None
+
+
+def _agent_of(service: Service, message: InboundMessage) -> str:
+    if message.agent_id is None:
+        return service.config.default_agent
+    try:
+        agent_id = parse_agent_id(message.agent_id)
+    except InvalidKey as error:
+        raise invalid("agent_id", str(error)) from None
+    if agent_id not in service.config.agent_ids:
+        raise ToolRefused(
+            "unknown_agent",
+            f"agent_id: {agent_id!r} is not configured, use one of {', '.join(service.config.agent_ids)}",
+        )
+    return agent_id
+
+
+def _direct(service: Service, agent_id: str, message: InboundMessage) -> SessionKey:
+    peer = _linked(service, message)
+    match service.config.session.dm_scope:
+        case "main":
+            return service.reader.main_key(agent_id)
+        case "per-peer":
+            return SessionKey.direct(agent_id, None, None, peer)
+        case "per-channel-peer":
+            return SessionKey.direct(agent_id, message.channel, None, peer)
+        case "per-account-channel-peer":
+            return SessionKey.direct(agent_id, message.channel, message.account or "default", peer)
+
+
+def _linked(service: Service, message: InboundMessage) -> str:
+    """Return the one name of a person who is known under several (`session.identityLinks`)."""
+    for name, peers in service.config.session.identity_links.items():
+        if f"{message.channel}:{message.sender}" in peers or message.sender in peers:
+            return name
+    return message.sender
+
+
+def lane_of(given: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the chat that a message is said in, whose calls take their turns with those of other chats."""
+    return tuple(repr(given.get(field)) for field in ("channel", "account", "chat_id"))
+
+
+class ChatDoor:
+    """A person speaks; the doors of Python and of Pykka actors. `threads` block for its coroutines."""
+
+    def __init__(self, service: Service, runs: RunDoor, threads: DoorThreads) -> None:
+        self._service = service
+        self._runs = runs
+        self._threads = threads
+
+    def begin(self, given: JsonMapping, wait: float | None) -> Result | Pending:
+        """Take a person's message (INB-1), and begin to wait `wait` seconds for its run.
+
+        Raises:
+            ToolRefused: it was refused, and left nothing behind.
+            StoreUnavailable: the store is away.
+        """
+        seconds = None if wait is None else seconds_of("wait", wait)
+        accepted = receive(self._service, read_arguments(InboundMessage, given))
+        if seconds is None or not accepted.runs:
+            return accepted.as_result()
+        begun = self._runs.begin(accepted.run_id, seconds)
+        session = {"sessionKey": accepted.session_key}
+        return begun.with_fields(**session) if isinstance(begun, Pending) else begun | session
+
+    def inbound(self, unnamed: Sequence[object], given: Mapping[str, object]) -> InboundAnswer:
+        """Take a person's message, and wait for its run on the calling thread. A refusal is an answer.
+
+        Raises:
+            CalledOnLoop: this is a coroutine.
+        """
+        not_on_a_loop("system.inbound(…)", "await system.ainbound(…)")
+        try:
+            message, wait = _said(unnamed, given)
+            with self._service.refusing_without_store:
+                answer = finished(self.begin(message, wait), self._service.blocking)
+        except ToolRefused as refused:
+            answer = dict(refused.as_result())
+        return cast("InboundAnswer", answer)
+
+    async def ainbound(self, unnamed: Sequence[object], given: Mapping[str, object]) -> InboundAnswer:
+        """Take a person's message as `inbound` does, without blocking the event loop."""
+        try:
+            message, wait = _said(unnamed, given)
+            with self._service.refusing_without_store:
+                begun = await self._threads.run(lambda: self.begin(message, wait), lane_of(message))
+                answer = await afinished(begun, self._threads, lane_of(message))
+        except ToolRefused as refused:
+            answer = dict(refused.as_result())
+        return cast("InboundAnswer", answer)
+
+
+def _said(unnamed: Sequence[object], given: Mapping[str, object]) -> tuple[JsonMapping, float | None]:
+    """Return the fields of a message, and how long its caller waits.
+
+    Raises:
+        ToolRefused: a field was given without its name.
+    """
+    if unnamed:
+        raise invalid(
+            "arguments", "each field of a message has a name, give channel=…, chat_id=…, text=…, sender=…"
+        )
+    message = dict(given)
+    wait = cast("float | None", message.pop("wait", None))
+    return message, wait

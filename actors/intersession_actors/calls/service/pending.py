@@ -1,0 +1,73 @@
+"""Answers that may have to be waited for, and the two ways to wait: on the calling thread, or without blocking a loop."""
+
+import asyncio
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from typing import Any, Final
+
+import msgspec
+
+from intersession_actors.running.host.door_threads import DoorThreads
+from intersession_actors.running.runtime.threads import Threads
+from intersession_events.basics.errors import StoreUnavailable
+from intersession_events.basics.plain_json import JsonObject
+
+Result = JsonObject
+"""An answer, as a model or a client sees it."""
+
+
+_HOWEVER_LATE_S: Final = 86_400.0
+"""Runs have limits of their own, and whoever carries a fork on sees what stands still."""
+
+
+class Pending(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer that is there once `future` is done or `timeout` seconds are over; `finish` then makes it, mostly from the log.
+
+    What the future is done with, nobody looks at.
+
+    `over` is called when the wait has ended in whichever way, before `finish`, and also where nobody wants the answer
+    any more.
+    """
+
+    future: "Future[Any]"  # of whatever kind: only that it is done counts
+    timeout: float
+    finish: Callable[[], Result]
+    over: Callable[[], object]
+    in_vain: Callable[[], Result] | None = None
+    """Makes the answer of a wait in which nothing came, whatever the log has by now; None where that is what `finish` does."""
+
+    def as_then(self, *, ran_out: bool) -> "Pending":
+        """Return the same wait as it ended in a recording: at once and in vain, or with what is waited for, however late."""
+        if not ran_out:
+            return msgspec.structs.replace(self, timeout=max(self.timeout, _HOWEVER_LATE_S))
+        return msgspec.structs.replace(self, timeout=0.0, finish=self.in_vain or self.finish)
+
+    def with_fields(self, **fields: object) -> "Pending":
+        """Return the same wait, whose answer has these fields too."""
+        return msgspec.structs.replace(self, finish=lambda: self.finish() | fields)
+
+
+def finished(begun: Result | Pending, blocking: Threads) -> Result:
+    """Return the answer, waiting for it on the calling thread."""
+    if not isinstance(begun, Pending):
+        return begun
+    try:
+        blocking.wait(begun.future, begun.timeout)
+    finally:
+        begun.over()
+    return begun.finish()
+
+
+async def afinished(begun: Result | Pending, threads: DoorThreads, lane: Hashable = None) -> Result:
+    """Return the answer without blocking the event loop; while it is waited for, no thread is held."""
+    if not isinstance(begun, Pending):
+        return begun
+    try:
+        await asyncio.wait([asyncio.wrap_future(begun.future)], timeout=begun.timeout)
+    finally:
+        begun.over()
+    try:
+        finishing = threads.submit(begun.finish, lane)
+    except StoreUnavailable:
+        return begun.finish()  # closed meanwhile: what it has to say takes no time
+    return await asyncio.wrap_future(finishing)

@@ -1,0 +1,81 @@
+"""What every door works with: the log, its views, the actors to tell, the ends of runs to wait for. Wired by the system."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final
+
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.calls.service.receipts import Receipts
+from intersession_actors.calls.service.supervisor import Supervisor
+from intersession_actors.calls.service.waits import OneAtATime, RunWaits, WaitGraph
+from intersession_actors.owners.streams.world import World
+from intersession_actors.rules.config.config import Config
+from intersession_actors.rules.errors import UNREADABLE, ToolRefused, refused_by
+from intersession_actors.running.runtime.clock import Clock
+from intersession_actors.running.runtime.threads import Threads
+from intersession_events.basics.errors import ForkedStoreError, StoreUnavailable
+from intersession_events.log.log import HostLog
+from intersession_projections.views.flows.flows import Flows
+from intersession_projections.views.run_outcomes.runs import Runs
+from intersession_projections.views.sessions.list import Sessions
+from intersession_projections.views.sessions.threads import ThreadBindings
+
+
+@dataclass(kw_only=True, eq=False)
+class Service:
+    """The parts that all doors share. What they do with them stands in the modules of this room."""
+
+    log: HostLog
+    clock: Clock
+    new_id: Callable[[], str]
+    world: World
+    supervisor: Supervisor
+    reader: Reader
+    receipts: Receipts
+    blocking: Threads
+    """How doors wait."""
+
+    def __post_init__(self) -> None:
+        self.sessions: Sessions = self.reader.sessions
+        self.runs: Runs = self.reader.runs
+        self.flows: Flows = self.reader.flows
+        self.threads = ThreadBindings(self.log)
+        self.wait_graph = WaitGraph(self.clock.monotonic)
+        self.waits = RunWaits(self.log, self.wait_graph.run_ended)
+        self.spawning = OneAtATime(self.blocking)
+        self.refusing_without_store = _RefusingWithoutStore(self.store_failed)
+
+    def store_failed(self, error: Exception) -> None:
+        """Tell the operator that somebody met a store that is away. A closed system, or one in a forked child, has none."""
+        if not self.world.agents.closing and not isinstance(error, ForkedStoreError):
+            self.world.reports.store_unread(error)
+
+    @property
+    def config(self) -> Config:
+        """The configuration in force."""
+        return self.reader.config
+
+
+class _RefusingWithoutStore:
+    """Turns what is wrong with the store into the refusal that a caller gets for it, of all that is done inside.
+
+    A store that is away, or closed, is `unavailable`; one of whose rows something can't be read is `unreadable`. It keeps nothing,
+    so all threads are in the same one.
+    """
+
+    def __init__(self, failed: Callable[[Exception], None]) -> None:
+        self._failed: Final = failed
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, StoreUnavailable):
+            self._failed(error)
+            raise ToolRefused("unavailable", f"the store is unavailable: {error}") from error
+        if isinstance(error, UNREADABLE):
+            self._failed(error)
+            raise refused_by(error, f"the log can't be read: {error}") from error

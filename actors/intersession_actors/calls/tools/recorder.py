@@ -1,0 +1,136 @@
+"""Puts what an agent does during a run into its session's transcript; for the tools it calls and for runners of models."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from intersession_actors.calls.service.asking import ask_session, digest_of
+from intersession_actors.calls.service.callers import CallingRun
+from intersession_actors.calls.service.service import Service
+from intersession_actors.outside.agents.turn import Recorder
+from intersession_actors.outside.attachments.checks import blocks_without_contents
+from intersession_actors.owners.chains.cause import Times
+from intersession_actors.owners.session.commands import RecordMessages
+from intersession_actors.rules.errors import Judgement
+from intersession_actors.rules.gate.answers import fit_block
+from intersession_actors.rules.gate.texts import id_of, word_of
+from intersession_actors.rules.gate.values import invalid, storable
+from intersession_events.basics import ids
+from intersession_events.facts import Block, Message, TextBlock, ToolCallBlock, check_unknown, message_in
+
+
+class RunRecorder(Recorder):
+    """Records messages of one attempt of a run. Each is durable before the agent goes on.
+
+    `done` is what the attempts before had recorded: what the model says again in the same words is there (SEND-13).
+
+    What an agent or its model gives is made fit first: long texts are cut, what can't be recorded is spelled out. Each
+    method raises `ToolRefused`: the attempt is over, or a block has a known field among its unknown ones (`invalid_request`).
+    """
+
+    def __init__(self, service: Service, key: str, run: CallingRun, done: Sequence[Message] = ()) -> None:
+        self._service = service
+        self._key = key
+        self._run = run
+        self._done = done
+        self._times = Times()
+        self._looked = 0
+        """How far in the session's stream this run's messages were looked for; 0 if nobody has looked yet."""
+        self._given: set[str] = set()
+        """The ids of those, with the ids of what else was said meanwhile."""
+
+    def has(self, message_id: str) -> bool:
+        """Say whether the session has a message of this id."""
+        return bool(self._service.sessions.versions_of_message(self._key, message_id))
+
+    def said(self, blocks: Sequence[Block]) -> None:
+        """Record what the model said beside a tool call."""
+        words = digest_of([fit_block(block) for block in blocks])
+        made = (self._run.run_id, "said", words, self._times.next(words))
+        own, *before = (ids.derive(log_id, "message", *made) for log_id in self._service.log.log_ids)
+        known = {message.id for message in self._done}
+        if known.isdisjoint((own, *before)):
+            self._record(own, "assistant", tuple(blocks))
+
+    def tool_call(self, call_id: str, name: str, arguments_json: str) -> None:
+        """Record that a tool is about to be called."""
+        block = ToolCallBlock(id=call_id, name=name, arguments=arguments_json)
+        self._record(self._message_id(f"call:{call_id}"), "assistant", (block,))
+
+    def tool_result(
+        self,
+        call_id: str,
+        name: str,
+        content: str,
+        is_error: bool,
+        judged: Judgement | None = None,
+    ) -> None:
+        """Record what a tool gave; `judged` is what was asked and known where a rule refused it."""
+        self._record(
+            self._message_id(f"result:{call_id}"),
+            "toolResult",
+            (TextBlock(text=content),),
+            tool_call_id=id_of(call_id),
+            tool_name=word_of(name),
+            is_error=bool(is_error),
+            judged=judged,
+        )
+
+    def _message_id(self, what: str) -> str:
+        """Return the id of a message that the same attempt gives to the same thing; another one where that was there before.
+
+        There are models that call each of their calls by the same id.
+        """
+        place = (self._service.log.log_id, "message", self._run.run_id, self._run.attempt)
+        found = ids.derive(*place, storable(what))
+        again = 1
+        while self._has_given(found):
+            again += 1
+            found = ids.derive(*place, storable(what), again)
+        return found
+
+    def _has_given(self, message_id: str) -> bool:
+        """Whether the run has a message of an id that is derived of it: only itself can have given it, since it began.
+
+        So the list of sessions is not asked where each message lies: a fork would have to be folded for that.
+        """
+        service, run_id = self._service, self._run.run_id
+        since = self._looked or service.reader.runs.taken_version(run_id)
+        if since is None:
+            return self.has(message_id)  # the view of runs has set it aside
+        found = service.log.stream(ids.session_stream(self._key), after=since)
+        said = (message_in(recorded.event) for recorded in found)
+        self._given.update(message.id for message in said if message is not None)
+        self._looked = found[-1].version if found else since
+        return message_id in self._given
+
+    def _record(
+        self,
+        message_id: str,
+        role: Literal["assistant", "toolResult"],
+        content: tuple[Block, ...],
+        *,
+        tool_call_id: str | None = None,
+        tool_name: str | None = None,
+        is_error: bool | None = None,
+        judged: Judgement | None = None,
+    ) -> None:
+        run = self._run
+        message = Message(
+            id=message_id,
+            role=role,
+            content=tuple(fit_block(block) for block in blocks_without_contents(content)),
+            timestamp=self._service.clock.now_ms(),
+            run_id=run.run_id,
+            tool_call_id=tool_call_id,
+            tool_name=tool_name,
+            is_error=is_error,
+        )
+        try:
+            check_unknown(message)
+        except ValueError as error:
+            raise invalid("blocks", f"{error}, leave it out") from None
+        anew = run.attempt if run.attempt > 1 else None
+        told = RecordMessages(
+            run_id=run.run_id, attempt=run.attempt, messages=(message,), anew=anew, judged=judged
+        )
+        ask_session(self._service, self._key, told)

@@ -1,0 +1,214 @@
+"""The session tools by name: what each is called with, what it does, how it is described to a model."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from intersession_actors.calls.service.callers import Call
+from intersession_actors.calls.service.pending import Pending, Result
+from intersession_actors.calls.service.service import Service
+from intersession_actors.calls.tools.agents_list import AgentsList, list_agents
+from intersession_actors.calls.tools.sessions_history import SessionsHistory, read_history
+from intersession_actors.calls.tools.sessions_list import SessionsList, list_sessions
+from intersession_actors.calls.tools.sessions_search import SessionsSearch, search_sessions
+from intersession_actors.calls.tools.sessions_send import SessionsSend, send_message
+from intersession_actors.calls.tools.sessions_spawn import SessionsSpawn, start_subagent
+from intersession_actors.rules.config.config import Config
+from intersession_actors.rules.gate.shapes import text_of
+from intersession_actors.rules.gate.values import invalid
+from intersession_actors.rules.policy.access import Requester
+from intersession_actors.rules.policy.tools import UseTool, Workshop, judge_tool, workshop_of
+from intersession_events.basics.plain_json import JsonList, JsonMapping, JsonObject, JsonValue
+
+
+class Tool(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool, and all that doors need to know of it. `call` returns its answer, or what is to be waited for; it raises `ToolRefused`.
+
+    `title` is what a person sees. A tool that only `reads` changes nothing, and asks for `operator.read` at
+    the gateway, any other for `operator.write`. One that answers `at_once` reads settings alone, and never
+    the log. A sub-agent has the tools that are `for_children`, and those that its settings give it (SPAWN-7).
+    """
+
+    name: str
+    title: str
+    description: str
+    reads: bool = False
+    at_once: bool = False
+    for_children: bool = False
+    arguments: type[msgspec.Struct]
+    call: Callable[[Service, Call, Result], Result | Pending]
+
+
+def _list(service: Service, call: Call, arguments: Result) -> Result:
+    answer, call.summary = list_sessions(service.reader, call.requester, arguments)
+    return answer
+
+
+def _history(service: Service, call: Call, arguments: Result) -> Result:
+    answer, call.summary = read_history(service.reader, call.requester, arguments)
+    return answer
+
+
+def _search(service: Service, call: Call, arguments: Result) -> Result:
+    answer, call.summary = search_sessions(service.reader, call.requester, arguments)
+    return answer
+
+
+TOOLS: Final[Mapping[str, Tool]] = {
+    tool.name: tool
+    for tool in (
+        Tool(
+            name="sessions_list",
+            title="List sessions",
+            reads=True,
+            description=(
+                "List the sessions you can see, most recently active first, with filters. "
+                "messageLimit adds the last messages of each."
+            ),
+            arguments=SessionsList,
+            call=_list,
+        ),
+        Tool(
+            name="sessions_history",
+            title="Read a session",
+            reads=True,
+            description="Read the transcript of a session you can see, by sessionKey or sessionId, newest messages kept.",
+            arguments=SessionsHistory,
+            call=_history,
+        ),
+        Tool(
+            name="sessions_search",
+            title="Search sessions",
+            reads=True,
+            description=(
+                "Find where words were said in the transcripts you can read, newest first: session, message and the words "
+                "around. Read on with sessions_history."
+            ),
+            arguments=SessionsSearch,
+            call=_search,
+        ),
+        Tool(
+            name="sessions_send",
+            title="Send to a session",
+            description=(
+                "Send a message to another session, named by sessionKey, label or agentId, and wait up to "
+                "timeoutSeconds (30) for its reply; 0 does not wait."
+            ),
+            arguments=SessionsSend,
+            call=send_message,
+        ),
+        Tool(
+            name="sessions_spawn",
+            title="Start a sub-agent",
+            description=(
+                "Start a sub-agent in a session of its own on a task. Answers at once; "
+                "the result is announced to you when it has ended, so do not poll for it."
+            ),
+            arguments=SessionsSpawn,
+            call=start_subagent,
+        ),
+        Tool(
+            name="agents_list",
+            title="List agents",
+            reads=True,
+            at_once=True,
+            description="List the agents you may start sub-agents of.",
+            arguments=AgentsList,
+            call=list_agents,
+        ),
+    )
+}
+
+
+def tools_offered(
+    config: Config, requester: Requester, among: Sequence[str] = tuple(TOOLS)
+) -> tuple[str, ...]:
+    """Return the names of the tools that a caller has, in their order; the operator has all."""
+    return _offered(workshop(config, requester), tuple(among))
+
+
+@lru_cache(256)
+def _offered(known: Workshop, among: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the same by what decides on it: it is asked for at each start of a run, and seldom another."""
+    return tuple(name for name in among if judge_tool(UseTool(tool=name), known) is None)
+
+
+def workshop(config: Config, requester: Requester) -> Workshop:
+    """Return what decides on which of the tools a caller has."""
+    return workshop_of(config, requester, _WITHHELD)
+
+
+_WITHHELD: Final = tuple(name for name, tool in TOOLS.items() if not tool.for_children)
+
+
+def schemas(names: Sequence[str], dialect: str) -> list[JsonObject]:
+    """Describe tools as an API takes them: `openai`, `responses`, `anthropic`, `mcp`, or `json-schema` (name and plain schema).
+
+    The caller gets objects of their own.
+
+    Raises:
+        ToolRefused: there is no such dialect (`invalid_request`).
+    """
+    return msgspec.json.decode(_described(tuple(names), text_of("dialect", dialect)), type=list[JsonObject])
+
+
+def described() -> str:
+    """Return the JSON of all tools as models are told of them: name, description, plain schema."""
+    return _described(tuple(TOOLS), "json-schema").decode()
+
+
+@lru_cache(maxsize=64)
+def _described(names: tuple[str, ...], dialect: str) -> bytes:
+    """Return the JSON of their descriptions. An agent asks for them on each turn, and they never change."""
+    described: list[JsonObject] = []
+    for tool in (TOOLS[name] for name in names):
+        schema = schema_of(tool.arguments)
+        match dialect:
+            case "openai":
+                function = {"name": tool.name, "description": tool.description, "parameters": schema}
+                described.append({"type": "function", "function": function})
+            case "responses":
+                described.append(
+                    {
+                        "type": "function",
+                        "name": tool.name,
+                        "description": tool.description,
+                        "parameters": schema,
+                        "strict": False,
+                    }
+                )
+            case "anthropic":
+                described.append({"name": tool.name, "description": tool.description, "input_schema": schema})
+            case "mcp":
+                described.append({"name": tool.name, "description": tool.description, "inputSchema": schema})
+            case "json-schema":
+                described.append({"title": tool.name, "description": tool.description, **schema})
+            case _:
+                raise invalid(
+                    "dialect", f"no {dialect!r}, use openai, responses, anthropic, mcp or json-schema"
+                )
+    return msgspec.json.encode(described)
+
+
+def schema_of(arguments: type[msgspec.Struct]) -> JsonObject:
+    """Return the self-contained JSON schema of a struct of arguments: what models' APIs take has no references in it."""
+    (schema,), parts = msgspec.json.schema_components([arguments], ref_template="{name}")
+    resolved = _resolved(schema, parts)
+    # Its name and docstring are for whoever reads the code; the tool has a name and a description of its own.
+    return {name: value for name, value in resolved.items() if name not in {"title", "description"}}
+
+
+def _resolved(value: object, parts: JsonMapping) -> JsonValue:
+    match value:
+        case {"$ref": str() as name}:
+            return _resolved(parts[name], parts)
+        case dict():
+            known: JsonObject = value  # pyright: ignore[reportUnknownVariableType] - a schema is JSON
+            return {name: _resolved(item, parts) for name, item in known.items()}
+        case list():
+            items: JsonList = value  # pyright: ignore[reportUnknownVariableType]
+            return [_resolved(item, parts) for item in items]
+        case _:
+            return value

@@ -1,0 +1,225 @@
+"""`sessions_spawn`: a sub-agent for one task (SPAWN)."""
+
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal, NamedTuple
+
+import msgspec
+
+from intersession_actors.calls.service.arguments import read_arguments
+from intersession_actors.calls.service.asking import (
+    FirstAnswer,
+    ask_flow,
+    digest_of,
+    flow_begun_by,
+    gone_on,
+    keeping_refusals,
+    key_conflict,
+    origin_of,
+    run_id_of,
+)
+from intersession_actors.calls.service.callers import AccessSummary, Call
+from intersession_actors.calls.service.pending import Pending, Result
+from intersession_actors.calls.service.service import Service
+from intersession_actors.calls.tools.spawn_request import SpawnWords, accepted_spawn, place_of
+from intersession_actors.outside.agents.runners import ACP
+from intersession_actors.outside.attachments.checks import (
+    AttachmentArgument,
+    GivenFile,
+    Reference,
+    check_attachments,
+    check_mount_path,
+    receipt,
+    taken_out,
+)
+from intersession_actors.outside.attachments.files import can_be_safe, discard_staged, stage_files
+from intersession_actors.owners.spawn.commands import AskStarted, OpenSpawn
+from intersession_actors.rules.errors import ToolRefused
+from intersession_actors.rules.gate import limits, values
+from intersession_actors.rules.policy.sending import Verdict
+from intersession_actors.rules.policy.spawning import SpawnAllowed, SpawnRefused, SpawnWish, judge_spawn
+from intersession_events.basics import ids
+from intersession_events.basics.crash_points import crash_point
+from intersession_events.facts import SpawnAccepted, ready
+
+LONGER_THAN_A_CHANNEL_S: Final = 30.0
+"""How much longer than for a channel a call waits for a child's files and thread."""
+
+
+class AttachAs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """Where the child is told its files would be mounted."""
+
+    mount_path: Annotated[str, msgspec.Meta(extra_json_schema={"maxLength": limits.MOUNT.most})] | None = None
+
+
+@ready
+class SessionsSpawn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """What a caller gives (SPAWN-1)."""
+
+    task: limits.MessageText
+    label: limits.Label | None = None
+    agent_id: limits.AgentId | None = None
+    model: limits.Name | None = None
+    thinking: limits.Name | None = None
+    run_timeout_seconds: Annotated[
+        float | None, msgspec.Meta(extra_json_schema={"minimum": 0, "maximum": limits.RUN_TIME.most})
+    ] = None
+    thread: bool = False
+    mode: Literal["run", "session"] | None = None
+    cleanup: Literal["delete", "keep"] = "keep"
+    sandbox: Literal["inherit", "require"] = "inherit"
+    attachments: tuple[AttachmentArgument, ...] = ()
+    attach_as: AttachAs | None = None
+    runtime: Literal["subagent", "acp"] = "subagent"
+    idempotency_key: limits.IdempotencyKey | None = None
+
+
+class _Asked(NamedTuple):
+    """Checked arguments of a spawn; a fork has placeholders for files."""
+
+    given: SessionsSpawn
+    words: SpawnWords
+    references: Mapping[int, Reference]
+
+
+def start_subagent(service: Service, call: Call, arguments: Result) -> Result | Pending:
+    """Start a sub-agent on a task and answer at once; its result is announced when it has ended.
+
+    Where files or a thread have to be there first, that is waited for, and holds no thread of a door.
+
+    Raises:
+        ToolRefused: nothing was started and nothing is left behind.
+    """
+    arguments, references = taken_out(arguments) if service.log.forked is not None else (arguments, {})
+    given = read_arguments(SessionsSpawn, arguments)
+    if not given.task.strip():
+        raise values.invalid("task", "blank, write what the sub-agent should do")
+    seconds = given.run_timeout_seconds
+    if seconds is not None:
+        values.seconds_of("runTimeoutSeconds", seconds, most=limits.RUN_TIME.most)
+    words = SpawnWords(
+        task=given.task,
+        label=given.label,
+        mount_path=check_mount_path(given.attach_as.mount_path if given.attach_as is not None else None),
+        idempotency_key=given.idempotency_key,
+        digest=digest_of(given),
+        wants_thread=given.thread,
+        runtime=given.runtime,
+    )
+    asked = _Asked(given, words, references)
+    run_id = run_id_of(service, call, method="sessions_spawn", idempotency_key=given.idempotency_key)
+    # One after the other for one requester: what the limit is judged by is in the log when the next one is judged.
+    with service.spawning.inside(call.caller.key or call.caller.name):
+        known = _known(service, call, words, run_id)
+        accepted, started = (known, None) if known is not None else _begin(service, call, asked, run_id)
+    call.summary = AccessSummary(keys=(accepted.child,))
+    if accepted.attachments is not None or accepted.thread is not None:
+        # A channel is given up before that.
+        seconds = service.config.deliveries.timeout_seconds + LONGER_THAN_A_CHANNEL_S
+        late = f"the sub-agent was not ready within {seconds:g} s"
+        return (started or _ask_again(service, accepted)).pending(seconds, late, lambda: _answer(accepted))
+    return _answer(accepted)
+
+
+def _check_acp(service: Service, given: SessionsSpawn) -> None:
+    if not service.world.agents.has(ACP):
+        raise ToolRefused("not_supported", "runtime: no acp runtime is registered here, use subagent")
+    if given.attachments:
+        raise values.invalid(
+            "attachments", "not with runtime acp, use subagent or put the content in the task"
+        )
+
+
+def _known(service: Service, call: Call, words: SpawnWords, run_id: str) -> SpawnAccepted | None:
+    """Return the spawn that was accepted before: under the same key (SPAWN-6), in an attempt that was cut off (SEND-13), or before a fork's cut (FORK-4)."""
+    key = words.idempotency_key
+    if key is None and not call.again:
+        return None
+    stream = ids.spawn_stream(flow_begun_by(service, "spawn", run_id))
+    first = next((item.event for item in service.log.stream(stream, to=1)), None)
+    # What was recorded of a call is without the contents of its files, so that it has another digest.
+    if isinstance(first, SpawnAccepted) and (call.again or first.request_digest == words.digest):
+        return first
+    if key is not None and (
+        first is not None or service.runs.by_idempotency_key(call.caller.name, key) is not None
+    ):
+        raise key_conflict("task or tool")
+    return None
+
+
+def _begin(service: Service, call: Call, asked: _Asked, run_id: str) -> tuple[SpawnAccepted, FirstAnswer]:
+    """Judge a spawn, stage its files, and have it accepted."""
+    given, words, references = asked
+    if given.runtime == "acp":
+        _check_acp(service, given)
+    allowed, started = _judge(service, call, given), FirstAnswer()
+    origin = origin_of(service, call.caller, run_id)
+    files: tuple[GivenFile, ...] = ()
+    if given.attachments:
+        rules = service.config.tools.sessions_spawn.attachments
+        files = check_attachments(given.attachments, rules, references)
+    accepted = accepted_spawn(service, call, words, allowed, files=files, run_id=run_id)
+    spoken = _check_policy(service, accepted)
+    with keeping_refusals(service, call.caller, origin, "sessions_spawn", accepted.child):
+        command = OpenSpawn(
+            budget=gone_on(service, origin, accepted.child, "task"),
+            accepted=accepted,
+            started=started,
+            causation=origin.causation,
+            judged=tuple(one for one in (allowed.judged, spoken.judged) if one is not None),
+        )
+        _stage(service, accepted, files)
+        crash_point("P1")
+        try:
+            ask_flow(service, command)
+        except ToolRefused as refused:
+            if accepted.attachments is not None and refused.code != "unavailable":
+                discard_staged(place_of(service, accepted, accepted.attachments))
+            raise
+    return accepted, started
+
+
+def _check_policy(service: Service, accepted: SpawnAccepted) -> Verdict:
+    """Ask the send policy for the child: it has a key, and no channel and no setting of its own yet (POL-3)."""
+    verdict = service.world.rules.judge_child(accepted.child)
+    if not verdict.allowed:
+        error = f"agentId: send policy forbids it ({verdict.rule})"
+        raise ToolRefused("policy_denied", error, judged=verdict.judged)
+    return verdict
+
+
+def _stage(service: Service, accepted: SpawnAccepted, files: tuple[GivenFile, ...]) -> None:
+    if accepted.attachments is None or accepted.attachments.withheld:
+        return
+    if not can_be_safe():
+        raise ToolRefused("not_supported", "attachments: not on this system, put the content in the task")
+    stage_files(place_of(service, accepted, accepted.attachments), accepted.attachments, files)
+
+
+def _ask_again(service: Service, accepted: SpawnAccepted) -> FirstAnswer:
+    """Ask how the start of a spawn that was accepted before came out."""
+    started = FirstAnswer()
+    stream = ids.spawn_stream(accepted.spawn_id)
+    service.supervisor.tell_flow(stream, AskStarted(stream=stream, started=started))
+    return started
+
+
+def _judge(service: Service, call: Call, given: SessionsSpawn) -> SpawnAllowed:
+    key = call.caller.key
+    running = service.flows.running_children(key) if key is not None else 0
+    wish = msgspec.convert(given, SpawnWish, from_attributes=True)
+    verdict = judge_spawn(service.config, call.requester, wish, running=running)
+    if isinstance(verdict, SpawnRefused):
+        raise ToolRefused(verdict.code, verdict.error, judged=verdict.judged)
+    return verdict
+
+
+def _answer(accepted: SpawnAccepted) -> Result:
+    answer: Result = {
+        "status": "accepted",
+        "runId": accepted.run_id,
+        "childSessionKey": accepted.child,
+        "mode": accepted.mode,
+    }
+    if accepted.attachments is not None:
+        answer["attachments"] = receipt(accepted.attachments)
+    return answer

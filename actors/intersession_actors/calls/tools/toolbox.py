@@ -1,0 +1,293 @@
+"""The tools as one caller has them: call, await, describe. What a run calls is recorded as it happens."""
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import Final, NamedTuple
+
+import msgspec
+
+from intersession_actors.calls.service.asking import asked_within, was_asked_for
+from intersession_actors.calls.service.callers import AccessSummary, Call, Caller
+from intersession_actors.calls.service.pending import Pending, Result, afinished, finished
+from intersession_actors.calls.service.resolve import TargetRefused
+from intersession_actors.calls.service.service import Service
+from intersession_actors.calls.tools.made_before import CallsBefore, MadeCall, ids_of, words_of
+from intersession_actors.calls.tools.recorder import RunRecorder
+from intersession_actors.calls.tools.registry import TOOLS, Tool, schemas, tools_offered, workshop
+from intersession_actors.outside.agents.turn import Given, ToolBox
+from intersession_actors.owners.chains.cause import Times
+from intersession_actors.rules.errors import Judgement, ToolRefused, not_on_a_loop
+from intersession_actors.rules.gate.values import flaw_of, invalid, storable
+from intersession_actors.rules.policy.access import Requester
+from intersession_actors.rules.policy.tools import UseTool, judge_tool
+from intersession_actors.running.host.door_threads import DoorThreads
+from intersession_events.basics.errors import StoreUnavailable
+from intersession_events.basics.plain_json import JsonMapping, JsonObject, JsonValue
+from intersession_events.facts import Message, SessionOpened
+
+_NAME: Final = 128
+"""So many characters are told of the name of a tool that is not there."""
+
+
+class _Recording(NamedTuple):
+    """Where a call and its result are recorded, and the id that ties them together. `before`: it was made before."""
+
+    service: Service
+    recorder: RunRecorder
+    call_id: str
+    before: MadeCall | None = None
+
+
+class _Said(NamedTuple):
+    """A call as it was made: `words` is the digest of what it says, `time` the how many-th time its run says it; 0 outside of a run."""
+
+    name: str
+    arguments: Result
+    words: str = ""
+    time: int = 0
+
+
+class _Begun(NamedTuple):
+    """A call that is under way. `recording` is None where the result is not recorded; `judged` is what a refusal was judged by."""
+
+    recording: _Recording | None
+    answer: Result | Pending
+    judged: Judgement | None = None
+
+
+class Tools(ToolBox):
+    """The tools bound to a caller: a session, or the operator. Made by `SessionSystem.tools`, and for each attempt of a run.
+
+    `threads` block for coroutines; `waiting` lets others run while an agent waits in a tool. `done` is what the run had recorded
+    when its attempt began: a call of it that is made again has its answer, and is not recorded twice (SEND-13). `opened` says how
+    the caller's session was opened, where that is known: nobody looks it up.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        caller: Caller,
+        *,
+        threads: DoorThreads,
+        waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
+        done: Sequence[Message] = (),
+        opened: SessionOpened | None = None,
+        offers: bool = True,
+    ) -> None:
+        self._offers = offers
+        self._opened = opened
+        self._service = service
+        self._caller = caller
+        self._threads = threads
+        self._waiting = waiting
+        # A run that is tried again says the same as often, in whatever order its calls come.
+        self._times = Times()
+        self._before = None if caller.run is None else CallsBefore(service.log.log_ids, caller.run, done)
+        self._recorder = (
+            None if caller.run is None or caller.key is None else RunRecorder(service, caller.key, caller.run)
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tools this session has (SPAWN-7)."""
+        return self._names(self._requester())
+
+    def _requester(self) -> Requester:
+        caller = self._caller
+        return self._service.reader.requester(caller.key, opened=self._opened, within=caller.within)
+
+    def _names(self, requester: Requester, among: Sequence[str] = tuple(TOOLS)) -> tuple[str, ...]:
+        return tools_offered(self._service.config, requester, among)
+
+    def schemas(self, dialect: str = "openai") -> list[JsonObject]:
+        """Describe the tools this session has, for `openai`, `responses`, `anthropic`, `mcp` or plain `json-schema`."""
+        return schemas(self.names, dialect) if self._offers else []
+
+    def pass_over(self, name: str, arguments: Given = None) -> None:
+        """Count a call that is not made, so that the next one in the same words is the one that follows on it."""
+        self._said(name, arguments)
+
+    def _said(self, name: str, arguments: Given) -> _Said:
+        given = _copied(arguments)
+        if self._caller.run is None:
+            return _Said(name, given)
+        words = words_of(name, given)
+        return _Said(name, given, words, self._times.next(words))
+
+    def call_as_then(self, name: str, arguments: Given, *, ran_out: bool) -> Result:
+        """Call a tool, whose wait ends as it did in a recording."""
+        return self._called(name, arguments, ran_out=ran_out)
+
+    def _called(self, name: str, arguments: Given, *, ran_out: bool | None = None) -> Result:
+        not_on_a_loop("tools.call(…)", "await tools.acall(…)")
+        said = self._said(name, arguments)
+        with self._waiting():
+            begun = self._begin(said)
+            answer = begun.answer
+            if ran_out is not None and isinstance(answer, Pending):
+                answer = answer.as_then(ran_out=ran_out)
+            try:
+                with self._service.refusing_without_store:
+                    result = finished(answer, self._service.blocking)
+            except ToolRefused as refused:
+                result = dict(refused.as_result())
+            _record_result(begun, name, result)
+        return result
+
+    async def _acalled(self, name: str, arguments: Given) -> Result:
+        return await (await self.abegin(name, arguments))
+
+    async def abegin(self, name: str, arguments: Given = None) -> Coroutine[object, object, Result]:
+        """Call a tool, and return what its answer is awaited with. A call that is begun after that comes after it."""
+        said = self._said(name, arguments)
+
+        def begin() -> _Begun:
+            return self._begin(said)
+
+        try:
+            with self._service.refusing_without_store:
+                if self._is_at_once(name):
+                    begun = self._threads.here(begin)
+                else:
+                    begun = await self._threads.run(begin, self._caller.name)
+        except ToolRefused as refused:
+            begun = _Begun(None, dict(refused.as_result()))
+        return self._afinish(begun, name)
+
+    def begin(self, name: str, arguments: JsonMapping | None = None) -> Coroutine[object, object, Result]:
+        """Do what `abegin` does, on this thread, which may block. For a door that has more to do on it."""
+        return self._afinish(self._begin(self._said(name, arguments)), name)
+
+    def _is_at_once(self, name: str) -> bool:
+        """Whether a call reads nothing of the log, so that it needs no thread: the caller is not looked up either."""
+        tool = TOOLS.get(name) if isinstance(name, str) else None  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
+        return tool is not None and tool.at_once and self._caller.key is None
+
+    async def _afinish(self, begun: _Begun, name: str) -> Result:
+        try:
+            with self._service.refusing_without_store:
+                result = await afinished(begun.answer, self._threads, self._caller.name)
+        except ToolRefused as refused:
+            result = dict(refused.as_result())
+        if begun.recording is not None:
+            with suppress(StoreUnavailable):
+                await self._threads.run(lambda: _record_result(begun, name, result), self._caller.name)
+        return result
+
+    # --- one call
+
+    def _begin(self, said: _Said) -> _Begun:
+        """Record a call and make it, as far as that goes without waiting. A refusal is an answer."""
+        recording: _Recording | None = None
+        name, arguments = said.name, said.arguments
+        try:
+            if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
+                raise invalid("tool", "its name is no text, give one")
+            if not isinstance(arguments, dict):  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
+                raise invalid("arguments", "they are not a JSON object, send one")
+            with self._service.refusing_without_store:
+                recording = self._record_call(said)
+                before = None if recording is None else recording.before
+                if before is not None and before.answer is not None:
+                    return _Begun(None, before.answer)
+                answer = self._made(said, before)
+            return _Begun(None if before is not None and before.is_answered else recording, answer)
+        except ToolRefused as refused:
+            return _Begun(recording, dict(refused.as_result()), refused.judged)
+
+    def _made(self, said: _Said, before: MadeCall | None) -> Result | Pending:
+        name, arguments = said.name, said.arguments
+        asks_for, again = self._asks_for(said, before)
+        call = Call(self._caller, self._requester(), asks_for=asks_for, again=again)
+        try:
+            return self._tool(name, call.requester).call(self._service, call, arguments)
+        except ToolRefused as refused:
+            if isinstance(refused, TargetRefused):
+                call.summary = AccessSummary.of_refused(refused.given, refused.code, refused.judged)
+            elif refused.status == "forbidden":
+                named = str(arguments.get("agentId", ""))
+                call.summary = AccessSummary.of_refused(named, refused.code, refused.judged)
+            raise
+        finally:
+            if call.summary is not None:
+                self._service.receipts.keep(self._caller, name, arguments, call.summary)
+
+    def _asks_for(self, said: _Said, before: MadeCall | None) -> tuple[str | None, bool]:
+        """Return the id of the run that a call asks for, where it derives of what is said, and whether that may be there already."""
+        service, run = self._service, self._caller.run
+        if before is not None and was_asked_for(service, before.log_id, before.asks_for):
+            return before.asks_for, True
+        if said.arguments.get("idempotencyKey") is not None:
+            return None, before is not None  # its key says which call it is
+        if run is not None:
+            derived = ids_of(service.log.log_id, run.run_id, said.words, said.time)
+            return derived.asks_for, before is not None or run.attempt > 1
+        if said.name not in TOOLS or TOOLS[said.name].reads:
+            return None, False
+        words = words_of(said.name, said.arguments)
+        return asked_within(service, self._caller, said.name, words) or (None, False)
+
+    def _tool(self, name: str, requester: Requester) -> Tool:
+        known = workshop(self._service.config, requester)
+        asked = UseTool(tool=storable(name[:_NAME]))
+        if name not in TOOLS:
+            known = msgspec.structs.replace(known, missing=True)
+        denial = judge_tool(asked, known)
+        if denial is None:
+            return TOOLS[name]
+        if denial.code == "subagent_spawn":
+            error = "a sub-agent can't start another, report back what is left to do"
+            error = f"tool: {error} ({', '.join(denial.settings)})"
+        else:
+            had = ", ".join(self._names(requester)) or "none"
+            error = f"tool: there is no {name[:_NAME]!r} here, use one of {had}"
+        raise ToolRefused(denial.code, error, judged=Judgement(asked, known))
+
+    # --- its record in the transcript
+
+    def _record_call(self, said: _Said) -> _Recording | None:
+        run, recorder = self._caller.run, self._recorder
+        if run is None or recorder is None or self._before is None:
+            return None
+        before = self._before.found(said.words, said.time)
+        if before is not None:
+            return _Recording(self._service, recorder, before.call_id, before)
+        call_id = ids_of(self._service.log.log_id, run.run_id, said.words, said.time).call_id
+        recorder.tool_call(call_id, said.name, _recorded(said.arguments))
+        return _Recording(self._service, recorder, call_id)
+
+
+def _record_result(begun: _Begun, name: str, result: Result) -> None:
+    recording = begun.recording
+    if recording is None:
+        return
+    is_error = result.get("status") in {"error", "forbidden"}
+    try:
+        with recording.service.refusing_without_store:
+            recording.recorder.tool_result(recording.call_id, name, _source(result), is_error, begun.judged)
+    except ToolRefused as refused:
+        # Else the attempt is over; its agent is talking to nobody.
+        if refused.code == "unavailable":
+            recording.service.store_failed(refused)
+
+
+def _recorded(arguments: Result) -> str:
+    """Return the arguments for the record. Far too many are never copied: their call is refused when they are read."""
+    flaw = flaw_of(arguments)
+    if flaw is not None and flaw.code == "too_large":
+        return _source({"omitted": True, "error": f"{flaw.field}: {flaw.what}"})
+    return _source(arguments)
+
+
+def _copied(arguments: JsonMapping | None) -> Result:
+    """Return arguments as they are now. What is no object is refused when the call begins."""
+    given: JsonValue = {} if arguments is None else arguments
+    return {**given} if isinstance(given, Mapping) else given
+
+
+def _source(value: object) -> str:
+    """Return JSON source text for the record; what can't be JSON is refused elsewhere."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, RecursionError):
+        return msgspec.json.encode(ascii(value)).decode()

@@ -1,0 +1,1 @@
+"""Looking back: the debugger, sealed replay, explanations, and forks that run on."""

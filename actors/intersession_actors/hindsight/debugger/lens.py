@@ -1,0 +1,462 @@
+"""The verb `lens`: exactly what an agent was given in an attempt, rebuilt from the log and held against its hash (LENS-1)."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Annotated, Final, Literal, NamedTuple, NotRequired, TypedDict
+
+import msgspec
+
+from intersession_actors.calls.service.arguments import bounded
+from intersession_actors.hindsight.debugger.answers import PlaceAnswer
+from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.outside.agents.turn import Turn
+from intersession_actors.owners.session.past_contexts import past_context
+from intersession_actors.rules.disclosure.events import hidden_message
+from intersession_actors.rules.errors import ToolRefused
+from intersession_actors.rules.gate.limits import KeyText
+from intersession_actors.rules.gate.values import invalid
+from intersession_actors.rules.prompt.fitting import context_shown
+from intersession_actors.rules.prompt.transcript import RunContext, fitted_hash
+from intersession_actors.rules.prompt.window import Transcript
+from intersession_events.basics import ids
+from intersession_events.basics.keys.key import SessionKey
+from intersession_events.basics.plain_json import JsonObject, JsonValue
+from intersession_events.facts import (
+    AnnounceRequested,
+    ConfigLoaded,
+    ExchangeAccepted,
+    Fit,
+    Message,
+    RunEvent,
+    RunInterrupted,
+    RunStarted,
+    SpawnAccepted,
+    TurnRequested,
+    ready,
+    run_asked_in,
+)
+from intersession_events.log.other_words import as_it_is
+from intersession_events.log.recorded import Recorded
+from intersession_projections.basics.wording.reasons import counted
+from intersession_projections.questions.places.grammar import InRun, UnknownPlace, parse_place
+from intersession_projections.questions.places.runs_named import flow_id, flow_stream, not_recorded
+from intersession_projections.views.run_outcomes.outcome import RunOutcome
+
+LensDialect = Literal["prompt", "openai", "responses", "anthropic", "json"]
+
+USUAL: Final = 50
+MOST: Final = 1000
+
+
+@ready
+class Lens(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """What a caller of `lens` gives; null is not given."""
+
+    run: Annotated[
+        KeyText,
+        msgspec.Meta(
+            description="A run by any name that is shown, or one of an exchange: RUN@turn:3, RUN@reply, RUN@announce."
+        ),
+    ]
+    attempt: Annotated[
+        Annotated[int, msgspec.Meta(ge=1)] | None,
+        msgspec.Meta(description="Which attempt, from 1 on. Default: the last."),
+    ] = None
+    dialect: Annotated[
+        LensDialect | None,
+        msgspec.Meta(description="Also as a model got it: one prompt, or messages for openai or anthropic."),
+    ] = None
+    than: Annotated[
+        KeyText | None,
+        msgspec.Meta(description="Another run: only what this one saw that that one did not."),
+    ] = None
+    before: Annotated[
+        Annotated[int, msgspec.Meta(ge=1)] | None,
+        msgspec.Meta(
+            description="Only this many messages from the beginning on: the `before` of an answer is for the page before."
+        ),
+    ] = None
+    all: Annotated[
+        bool | None, msgspec.Meta(description="All messages of the transcript, whatever the limit.")
+    ] = None
+    limit: Annotated[
+        float | None,
+        msgspec.Meta(description="At most this many messages, the newest, 1 to 1000; 50 if not given."),
+    ] = None
+
+
+class MadeBefore(TypedDict):
+    """A call of a tool that an attempt before had recorded (SEND-13); its words stand in `partial`."""
+
+    callId: str
+    name: str
+    ordinal: int
+    hasEnded: bool
+
+
+class LeftOut(TypedDict):
+    """What of a context its model was not shown (CTX-2): the oldest `messages` of it, and of earlier attempts the first `partial`.
+
+    Of each text that is left it was shown at most so many characters: `earlierChars`, and `messageChars` of the message and of what
+    the system quotes; None is all. `told` says all that in words.
+    """
+
+    messages: int
+    partial: int
+    earlierChars: int | None
+    messageChars: int | None
+    told: str
+
+
+class LensAnswer(TypedDict):
+    """What an agent was given in an attempt of a run.
+
+    `asRecorded` says whether all of it has the hash that was recorded when the attempt began (`contextHash`); `rebuiltHash` is
+    what it has now. `madeBefore` are the calls in `partial`, which are not made again. `tools` are as they were described to models
+    then; None was not recorded. `messages` are a page of the transcript. Where it has more of them, `total` says how many, and
+    `before` how many stand before the page: given back, it gives the page before. `prompt` or `rendered` is there where a dialect was
+    asked for: of the whole, whatever the page, but for what `leftOut` says. `contextTokens` is the window of the model, `usedTokens`
+    how many tokens all of it has at most; None in logs written before. `fresh` is there where another run was asked for: of
+    `messages`, `message` and `partial` those that that one had not seen.
+    """
+
+    run: str
+    attempt: int
+    place: PlaceAnswer
+    sessionKey: str
+    asRecorded: bool
+    contextHash: str
+    rebuiltHash: str | None
+    systemContext: str
+    total: NotRequired[int]
+    before: NotRequired[int]
+    messages: list[JsonValue]
+    message: JsonValue
+    partial: list[JsonValue]
+    madeBefore: list[MadeBefore]
+    tools: list[JsonObject] | None
+    model: str | None
+    thinking: str | None
+    settings: dict[str, str]
+    deadlineMs: int | None
+    contextTokens: int | None
+    usedTokens: int | None
+    leftOut: "LeftOut | None"
+    prompt: NotRequired[str]
+    rendered: NotRequired[list[JsonValue]]
+    fresh: NotRequired[list[JsonValue]]
+    problem: NotRequired[str]
+
+
+def lens(view: View, given: Lens) -> LensAnswer:
+    """Return what an agent was given.
+
+    Raises:
+        ToolRefused: there is no such run within reach, it did not start, or not so often.
+    """
+    seen = _seen(view, given.run, given.attempt, field="run")
+    page = _page(seen, given)
+    answer = _answer(view, seen, page)
+    if given.dialect == "prompt":
+        answer["prompt"] = _readable(view, seen.key, seen.turn(seen.readable).prompt())
+    elif given.dialect is not None and given.dialect != "json":
+        answer["rendered"] = _rendered(view, seen, given.dialect)
+    if given.than is not None:
+        other = _seen(view, given.than, None, field="than")
+        answer["fresh"] = _messages(view, seen, _fresh(seen, other, page))
+    return answer
+
+
+class _Page(NamedTuple):
+    """The messages of a transcript that are shown, and the number of the first."""
+
+    first: int
+    messages: Sequence[Message]
+
+
+def _page(seen: "_Attempt", given: Lens) -> _Page:
+    """Return what is shown of the transcript: of a long one, nothing else is read for it."""
+    limit = bounded(given.limit, "limit", 1, MOST, default=USUAL).value
+    stop = len(seen.transcript) if given.before is None else min(given.before, len(seen.transcript))
+    first = 0 if given.all else max(stop - limit, 0)
+    return _Page(first, seen.transcript[first:stop])
+
+
+def _fresh(seen: "_Attempt", other: "_Attempt", page: _Page) -> list[Message]:
+    """Return what of all that is shown the other attempt had not been given.
+
+    Of one session id, the transcript of one run is the beginning of that of a later one: there the other's is read from where
+    this one ends, as long as something of what is shown may stand there yet.
+    """
+    known = _alike(seen, other)
+    shown = [*page.messages[max(known - page.first, 0) :], *seen.behind]
+    unseen = {one.id for one in shown}
+    there = map(other.transcript.__getitem__, range(known, len(other.transcript)))
+    for one in chain(other.behind, there if known else other.transcript):
+        unseen.discard(one.id)
+        if not unseen:
+            break
+    return [one for one in shown if one.id in unseen]
+
+
+def _alike(seen: "_Attempt", other: "_Attempt") -> int:
+    """Return how many messages both transcripts begin with, as far as that is known without a look at them."""
+    one, two = seen.transcript, other.transcript
+    if seen.key != other.key or not (isinstance(one, Transcript) and isinstance(two, Transcript)):
+        return 0
+    return min(len(one), len(two)) if one.began == two.began else 0
+
+
+class _Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt as the log has it: its start, and what it was given; `context` is None where that can't be rebuilt."""
+
+    run: RunOutcome
+    start: Recorded
+    started: RunStarted
+    context: RunContext | None
+    refused: int
+    """How many attempts of the run were refused before as too long."""
+    transcript: Sequence[Message]
+    """A long one is read from the log each time that it is gone through, or a part of it is taken."""
+    problem: str | None
+    hides: bool
+    """Whether the caller reads it without its secrets."""
+
+    @property
+    def key(self) -> str:
+        """The session."""
+        return self.run.session_key
+
+    @property
+    def behind(self) -> Sequence[Message]:
+        """The message to answer, and what earlier attempts did."""
+        return () if self.context is None else (self.context.message, *self.context.partial)
+
+    @property
+    def readable(self) -> Sequence[Message]:
+        """The transcript as the caller may read it. Where nothing is to be hidden, what nobody looks at is not read."""
+        return tuple(map(self.read, self.transcript)) if self.hides else self.transcript
+
+    def turn(self, transcript: Sequence[Message]) -> Turn:
+        """Return what the agent got, without hands: it has no tools and no recorder."""
+        context = self.context
+        if context is None:
+            raise ToolRefused("invalid_request", f"run: {self.problem}")
+        read = self.read
+        return Turn(
+            agent_id=SessionKey.recorded(self.key).agent_id,
+            session_key=self.key,
+            step=self.run.step,
+            asked=read(context.message),
+            run_id=self.run.run_id,
+            transcript=transcript,
+            context=context_shown(context.system_context, self.started.fit),
+            whole_context=context.system_context,
+            context_tokens=self.started.context_tokens,
+            fit=self.started.fit,
+            refused=self.refused,
+            attempt=self.started.attempt,
+            partial=tuple(map(read, context.partial)),
+        )
+
+    def read(self, message: Message) -> Message:
+        """Return a message as the caller may read it."""
+        return hidden_message(message) if self.hides else message
+
+
+def _seen(view: View, name: str, attempt: int | None, *, field: str) -> _Attempt:
+    run = _run_named(view, name, field=field)
+    if not view.is_seen(run.session_key):
+        raise ToolRefused("not_visible", f"{field}: its session is not within reach")
+    stream = ids.session_stream(run.session_key)
+    events = view.log.stream(stream, after=run.first_version - 1, to=run.last_version)
+    own = [
+        recorded
+        for recorded in events
+        if isinstance(recorded.event, RunEvent) and recorded.event.run_id == run.run_id
+    ]
+    starts = [(recorded, event) for recorded in own if isinstance(event := recorded.event, RunStarted)]
+    if not starts:
+        raise invalid(field, f"run {run.run_id} has not started: nothing was given to its agent")
+    found = next((start for start in starts if start[1].attempt == attempt), None if attempt else starts[-1])
+    if found is None:
+        raise invalid("attempt", f"run {run.run_id} has attempts 1 to {starts[-1][1].attempt}")
+    context, problem = _rebuilt(view, found[0], found[1])
+    return _Attempt(
+        run=run,
+        start=found[0],
+        started=found[1],
+        context=context,
+        refused=sum(
+            isinstance(recorded.event, RunInterrupted)
+            and recorded.event.too_long is not None
+            and recorded.version < found[0].version
+            for recorded in own
+        ),
+        transcript=() if context is None else context.transcript,
+        problem=problem,
+        hides=view.is_stranger(run.session_key),
+    )
+
+
+def _rebuilt(view: View, start: Recorded, started: RunStarted) -> tuple[RunContext | None, str | None]:
+    """Return the context of an attempt, and what is wrong with it."""
+    key = start.stream.partition(":")[2]
+    stored = as_it_is(view.log) if view.hides else view.log
+    context = past_context(stored, key, started.run_id, start.version - 1)
+    if context is not None and fitted_hash(context.hash, started.fit) == started.context_hash:
+        return context, None
+    if context is None:
+        return None, "the log does not have its message any more"
+    return (
+        context,
+        "the log does not give what was recorded: words were erased or changed since, or it was imported",
+    )
+
+
+def _run_named(view: View, name: str, *, field: str) -> RunOutcome:
+    """Return the run that a name or a place of an exchange means."""
+    try:
+        base = parse_place(name, field=field).base if "@" in name else None
+    except UnknownPlace as error:
+        raise ToolRefused("invalid_request", str(error)) from None
+    if not isinstance(base, InRun):
+        return view.run(name, field=field)
+    flow = view.flow(base.run, field=field)
+    stream = flow_stream(flow)
+    if stream is None:
+        return view.run(flow_id(flow), field=field)
+    asked = _asked_at(view, stream, base)
+    if asked is None:
+        named = ", ".join(f"@{mark}" for mark in _asked_in(view, stream))
+        raise invalid(field, f"{name[:64]!a}: no agent was asked for that; agents were asked for {named}")
+    run = view.reader.runs.get(asked)
+    if run is None:
+        raise ToolRefused("invalid_request", str(not_recorded(flow, field)))
+    return run
+
+
+def _asked_in(view: View, stream: str) -> Iterator[str]:
+    """Yield the places of an exchange or a spawn for which an agent was asked."""
+    for recorded in view.log.stream(stream):
+        match run_asked_in(recorded.event):
+            case ExchangeAccepted() | SpawnAccepted():
+                yield "reply"
+            case TurnRequested(turn=turn):
+                yield f"turn:{turn}"
+            case AnnounceRequested():
+                yield "announce"
+            case _:
+                pass
+
+
+def _asked_at(view: View, stream: str, base: InRun) -> str | None:
+    """Return the run that an exchange or a spawn asked for at a place of it."""
+    asked: str | None = None
+    for recorded in view.log.stream(stream):
+        match run_asked_in(recorded.event):
+            case TurnRequested(turn=turn, run_id=run_id) if base.mark == "turn" and turn == base.turn:
+                asked = run_id
+            case AnnounceRequested(run_id=run_id) if base.mark in {"announce", "end"}:
+                asked = run_id
+            case TurnRequested(run_id=run_id) if base.mark == "end":
+                asked = run_id
+            case ExchangeAccepted(run_id=run_id) | SpawnAccepted(run_id=run_id) if base.mark in {
+                "start",
+                "reply",
+            }:
+                asked = run_id
+            case _:
+                pass
+    return asked
+
+
+def _answer(view: View, seen: _Attempt, page: _Page) -> LensAnswer:
+    context, started = seen.context, seen.started
+    rebuilt = None if context is None else fitted_hash(context.hash, started.fit)
+    answer: LensAnswer = {
+        "run": seen.run.run_id,
+        "attempt": started.attempt,
+        "place": view.at(seen.start.position),
+        "sessionKey": seen.key,
+        "asRecorded": rebuilt == started.context_hash,
+        "contextHash": started.context_hash,
+        "rebuiltHash": rebuilt,
+        "systemContext": ""
+        if context is None
+        else _readable(view, seen.key, context_shown(context.system_context, started.fit)),
+        "messages": _messages(view, seen, page.messages),
+        "message": None if context is None else _messages(view, seen, [context.message])[0],
+        "partial": [] if context is None else _messages(view, seen, context.partial),
+        "madeBefore": [
+            {"callId": made.call_id, "name": made.name, "ordinal": made.ordinal, "hasEnded": made.has_ended}
+            for made in (() if context is None else seen.turn(()).made_before.values())
+        ],
+        "tools": _tools(view, seen),
+        "model": started.model,
+        "thinking": started.thinking,
+        "settings": started.settings,
+        "deadlineMs": started.deadline_ms or None,
+        "contextTokens": started.context_tokens,
+        "usedTokens": started.used,
+        "leftOut": None if started.fit is None else _left_out(started.fit),
+    }
+    if len(page.messages) < len(seen.transcript):
+        answer["total"], answer["before"] = len(seen.transcript), page.first
+    if seen.problem is not None:
+        answer["problem"] = seen.problem
+    return answer
+
+
+def _left_out(fit: Fit) -> LeftOut:
+    return {
+        "messages": fit.left_out,
+        "partial": fit.partial_left_out,
+        "earlierChars": fit.earlier_chars,
+        "messageChars": fit.asked_chars,
+        "told": "not shown to the model, since it is too long for it: " + "; ".join(_parts_left_out(fit)),
+    }
+
+
+def _parts_left_out(fit: Fit) -> Iterator[str]:
+    if fit.left_out:
+        yield f"the first {counted(fit.left_out, 'message')} of the transcript"
+    if fit.partial_left_out:
+        yield f"the first {counted(fit.partial_left_out, 'message')} of what earlier attempts did"
+    if fit.earlier_chars is not None:
+        yield f"of texts before the message what is beyond {fit.earlier_chars} characters"
+    if fit.asked_chars is not None:
+        yield f"of the message and of quotes what is beyond {fit.asked_chars} characters"
+
+
+def _tools(view: View, seen: _Attempt) -> list[JsonObject] | None:
+    """Return the tools that the attempt had, as they were described then."""
+    names = seen.started.tools
+    if names is None:
+        return None
+    loaded: ConfigLoaded | None = view.recorded_config(seen.start.position)
+    described: list[JsonObject] = (
+        [] if loaded is None or loaded.tools is None else msgspec.json.decode(loaded.tools)
+    )
+    by_name = {tool.get("title"): tool for tool in described}
+    return [by_name.get(name, {"title": name}) for name in names]
+
+
+def _messages(view: View, seen: _Attempt, messages: Sequence[Message]) -> list[JsonValue]:
+    return [view.shown_value(_json(seen.read(message)), seen.key) for message in messages]
+
+
+def _json(message: Message) -> JsonValue:
+    """Return a message as JSON has it: lists, where a struct has tuples."""
+    value: JsonValue = msgspec.json.decode(msgspec.json.encode(message))
+    return value
+
+
+def _rendered(
+    view: View, seen: _Attempt, dialect: Literal["openai", "responses", "anthropic"]
+) -> list[JsonValue]:
+    return [view.shown_value(message, seen.key) for message in seen.turn(seen.readable).messages(dialect)]
+
+
+def _readable(view: View, key: str, text: str) -> str:
+    return view.shown(text, key) or ""

@@ -1,0 +1,185 @@
+"""The verb `calls`: which tools agents called, with what, and what these gave, newest first (FIND-2)."""
+
+from collections.abc import Iterator
+from typing import Annotated, Final, NamedTuple, TypedDict
+
+import msgspec
+
+from intersession_actors.calls.tools.searching import words_asked
+from intersession_actors.hindsight.debugger.lists.paging import LimitGiven, Listed, most_of
+from intersession_actors.hindsight.debugger.search import InSpan, span_of
+from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.rules.gate.limits import KeyText, Name, SearchText
+from intersession_events.basics.ids import session_stream
+from intersession_events.basics.plain_json import JsonObject, present
+from intersession_events.facts import SAYING, ToolCallBlock, message_in, ready, text_of
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.sql import Row
+from intersession_projections.basics.sieve import sieved
+from intersession_projections.basics.spans import backwards
+from intersession_projections.views.full_text.tokens import holds, terms
+
+_STREAM: Final = "session:"
+_BEHIND: Final = 64
+"""So many events of its session behind a call are looked at for what the tool gave, at a time."""
+_FARTHEST: Final = 1024
+_SHOWN: Final = 2_000
+"""Characters that are shown of what a tool gave."""
+
+
+@ready
+class CallsOf(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What a caller of `calls` gives; null is not given."""
+
+    tool: Annotated[Name | None, msgspec.Meta(description="Only calls of this tool.")] = None
+    session: Annotated[KeyText | None, msgspec.Meta(description="Only calls that this session made.")] = None
+    args: Annotated[
+        SearchText | None,
+        msgspec.Meta(description="Only where all of these words stand in what the tool was given."),
+    ] = None
+    failed: Annotated[
+        bool, msgspec.Meta(description="Only what was refused or failed, as the tool's answer says.")
+    ] = False
+    limit: LimitGiven = None
+
+
+class CallsAnswer(TypedDict):
+    """Calls, the newest first: `{position, timeMs, sessionKey, runId?, callId, tool, arguments, failed, result?}`.
+
+    `result` is `{position, timeMs, text, cut?}`, as far as something was given. `cursor` is for the calls behind them.
+    """
+
+    count: int
+    calls: list[JsonObject]
+    cursor: str | None
+
+
+class Called(NamedTuple):
+    """A call of a tool: the message that made it, and the one that gave something back, None where nothing did."""
+
+    recorded: Recorded
+    call: ToolCallBlock
+    result: Recorded | None
+
+    @property
+    def session_key(self) -> str:
+        """Whose call it is."""
+        return self.recorded.stream.removeprefix(_STREAM)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the tool refused it or failed, as its answer says; it may have said nothing of that."""
+        given = None if self.result is None else message_in(self.result.event)
+        return given is not None and (given.is_error is True or _status(text_of(given)) in _FAILED)
+
+
+def list_calls(view: View, given: CallsOf) -> CallsAnswer:
+    """Return calls of tools, as far as the caller sees the sessions that made them.
+
+    Raises:
+        ToolRefused: a name, a place or the cursor is none, or there is no word in `args`.
+    """
+    rows, cursor = calls_found(view, given, most_of(given.limit))
+    return {"count": len(rows), "calls": [call_value(one, view) for one in rows], "cursor": cursor}
+
+
+def calls_found(view: View, given: CallsOf, most: int) -> Listed[Called]:
+    """Return the same, as rows up to about a limit: what one message called stays on one page.
+
+    Raises:
+        ToolRefused: as `list_calls`.
+    """
+    rows: list[Called] = []
+    for one in _calls(view, given):
+        if not view.is_seen(one.session_key):
+            continue
+        if len(rows) >= most and one.recorded.position != rows[-1].recorded.position:
+            return Listed(rows, str(rows[-1].recorded.position))
+        rows.append(one)
+    return Listed(rows, None)
+
+
+def _calls(view: View, given: CallsOf) -> Iterator[Called]:
+    """Yield the calls that are asked for, newest first, reading as far as somebody asks for more."""
+    session = None if given.session is None else view.session(given.session, field="session")
+    words = () if given.args is None else words_asked(given.args, "args")
+    log, span = view.log, span_of(view, given)
+    stream = None if session is None else session_stream(session)
+    for recorded in sieved(log, span, _may_call) if stream is None else backwards(log, span, stream):
+        message = message_in(recorded.event)
+        content = () if message is None else message.content
+        for call in () if isinstance(content, str) else reversed(content):
+            if not isinstance(call, ToolCallBlock):
+                continue
+            if given.tool not in {None, call.name} or not holds(terms([call.arguments]), words):
+                continue
+            called = Called(recorded, call, _given(log, recorded, call.id))
+            if called.failed or not given.failed:
+                yield called
+
+
+def call_value(called: Called, view: View) -> JsonObject:
+    """Return a call as JSON, as a view shows it."""
+    recorded, call, key = called.recorded, called.call, called.session_key
+    message = message_in(recorded.event)
+    return present(
+        {
+            "position": recorded.position,
+            "timeMs": recorded.time,
+            "sessionKey": key,
+            "runId": None if message is None else message.run_id,
+            "callId": call.id,
+            "tool": call.name,
+            "arguments": view.shown(call.arguments, key),
+            "failed": called.failed,
+            "result": _result(called, view),
+        }
+    )
+
+
+def _result(called: Called, view: View) -> JsonObject | None:
+    result = called.result
+    message = None if result is None else message_in(result.event)
+    if result is None or message is None:
+        return None
+    text = view.shown(text_of(message), called.session_key) or ""
+    cut = len(text) > _SHOWN
+    return present(
+        {"position": result.position, "timeMs": result.time, "text": text[:_SHOWN], "cut": cut or None}
+    )
+
+
+def _may_call(row: Row) -> bool:
+    stream: str = row[1]
+    return stream.startswith(_STREAM) and row[3] in SAYING and b"toolCall" in row[4]
+
+
+def _given(log: Log, recorded: Recorded, call_id: str) -> Recorded | None:
+    """Return what a tool gave for a call; None where it gave nothing, or far later."""
+    for after in range(recorded.version, recorded.version + _FARTHEST, _BEHIND):
+        events = log.stream(recorded.stream, after=after, to=after + _BEHIND)
+        for one in events:
+            message = message_in(one.event)
+            if message is not None and message.tool_call_id == call_id:
+                return one
+        if len(events) < _BEHIND:
+            return None
+    return None
+
+
+@ready
+class _Answer(msgspec.Struct):
+    """What is looked at of a tool's answer."""
+
+    status: str | None = None
+
+
+_FAILED: Final = frozenset({"error", "forbidden", "timeout", "failed", "refused"})
+
+
+def _status(text: str) -> str | None:
+    try:
+        return msgspec.json.decode(text, type=_Answer).status
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None

@@ -1,0 +1,194 @@
+"""The verb `deliveries`: the texts that went outside, or should have, newest first (FIND-2)."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Annotated, Final, TypedDict
+
+import msgspec
+
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.calls.tools.searching import words_asked
+from intersession_actors.hindsight.debugger.lists.paging import LimitGiven, Listed, most_of, paged
+from intersession_actors.hindsight.debugger.search import InSpan, span_of
+from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.rules.gate.limits import KeyText, Name, PlaceText, SearchText
+from intersession_events.basics.plain_json import JsonObject, present
+from intersession_events.facts import ready
+from intersession_projections.basics.wording.words import route_text
+from intersession_projections.questions.places.runs_named import flow_id
+from intersession_projections.questions.places.then import Then
+from intersession_projections.questions.said import BegunBy, Messages
+from intersession_projections.views.flows.rows import DeliveriesWanted, DeliveryNote, DeliverySummary
+from intersession_projections.views.full_text.tokens import Term, holds, terms
+
+LOST: Final = frozenset({"failed", "unknown", "denied"})
+"""The states of a text that nobody will get, or perhaps not."""
+_ROWS: Final = 64
+
+Delivered = tuple[DeliverySummary, DeliveryNote | None]
+"""A text that goes outside, and what is known of it besides."""
+
+
+@ready
+class Deliveries(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a caller of `deliveries` gives; null is not given."""
+
+    failed: Annotated[
+        bool,
+        msgspec.Meta(
+            description="Only what ended without a receipt: failed, forbidden, or in doubt. With `pending`, either."
+        ),
+    ] = False
+    pending: Annotated[bool, msgspec.Meta(description="Only what is still to come.")] = False
+    session: Annotated[KeyText | None, msgspec.Meta(description="Only in the name of this session.")] = None
+    channel: Annotated[Name | None, msgspec.Meta(description="Only to this channel.")] = None
+    run: Annotated[
+        KeyText | None, msgspec.Meta(description="Only of this exchange, spawn or run, by any name of it.")
+    ] = None
+    to: Annotated[
+        SearchText | None,
+        msgspec.Meta(description="Only to this address: a chat's or a person's id, alone or as channel:id."),
+    ] = None
+    person: Annotated[
+        Name | None,
+        msgspec.Meta(description="Only what came of words of this person, by any name of theirs."),
+    ] = None
+    words: Annotated[
+        SearchText | None, msgspec.Meta(description="Only texts in which all of these words stand.")
+    ] = None
+    at: Annotated[
+        int | float | PlaceText | None,
+        msgspec.Meta(description="As they stood at this place. Default: head."),
+    ] = None
+    limit: LimitGiven = None
+
+
+class DeliveriesAnswer(TypedDict):
+    """Texts, the newest first: `{id, sessionKey, route, state, attempts, position, purpose, text, …}`; `cursor` is for those behind them."""
+
+    count: int
+    deliveries: list[JsonObject]
+    cursor: str | None
+
+
+def list_deliveries(view: View, given: Deliveries) -> DeliveriesAnswer:
+    """Return the texts that went outside, or should have.
+
+    Raises:
+        ToolRefused: a name, a place or the cursor is none.
+    """
+    rows, cursor = deliveries_found(view, given, most_of(given.limit))
+    return {"count": len(rows), "deliveries": [text_value(*row, view) for row in rows], "cursor": cursor}
+
+
+def deliveries_found(view: View, given: Deliveries, most: int) -> Listed[Delivered]:
+    """Return the same, as rows up to a limit.
+
+    Raises:
+        ToolRefused: as `list_deliveries`.
+    """
+    reader = view.reader
+    wanted = DeliveriesWanted(
+        failed=given.failed,
+        pending=given.pending,
+        session_key=None if given.session is None else view.session(given.session, field="session"),
+        channel=given.channel,
+        run=None if given.run is None else flow_id(view.flow(given.run)),
+        span=span_of(view, given),
+    )
+    at = None if given.at is None else view.place(given.at).position
+    words = () if given.words is None else words_asked(given.words, "words")
+    standing = _standing_at(reader, wanted, at)
+    if given.to is not None or given.person is not None or words:
+        standing = _sent_so(reader, standing, given, words)
+    found = (row for row in standing if view.is_seen(row.session_key))
+    rows, cursor = paged(found, lambda row: row.accepted, most)
+    return Listed(list(zip(rows, reader.flows.notes_of(rows), strict=True)), cursor)
+
+
+def _sent_so(
+    reader: Reader, found: Iterator[DeliverySummary], given: Deliveries, words: tuple[Term, ...]
+) -> Iterator[DeliverySummary]:
+    """Yield those whose text has some words, went where it was to go, and came of words of a person: all that is given holds."""
+    log, person = reader.log, given.person
+    began = None if person is None else BegunBy(log, Messages(log), person, everywhere=False)
+    while rows := list(islice(found, _ROWS)):
+        chains: dict[int, str | None] = {}
+        if began is not None:
+            chains = {one.position: one.correlation for one in log.at(row.accepted for row in rows)}
+            began.learn(chains.values())
+        for row, note in zip(rows, reader.flows.notes_of(rows), strict=True):
+            if began is not None and not began.is_of(chains.get(row.accepted)):
+                continue
+            if _is_sent_so(row, note, given.to, words):
+                yield row
+
+
+def _is_sent_so(
+    row: DeliverySummary, note: DeliveryNote | None, to: str | None, words: tuple[Term, ...]
+) -> bool:
+    if note is None:
+        return to is None and not words
+    if to is not None and to.casefold() not in {
+        str(note.route.to).casefold(),
+        f"{row.channel}:{note.route.to}".casefold(),
+        route_text(note.route).casefold(),
+    }:
+        return False
+    return holds(terms([note.text]), words)
+
+
+def _standing_at(reader: Reader, wanted: DeliveriesWanted, at: int | None) -> Iterator[DeliverySummary]:
+    """Yield deliveries as they are, or as they stood at a position, the newest first, reading as far as somebody asks for more."""
+    then = None if at is None else Then(reader.log, at)
+    span = wanted.span
+    while True:
+        last = span
+        asked = wanted._replace(span=last)
+        if at is not None:  # what has arrived by now may have been pending then
+            last = span._replace(to=at if span.to is None else min(span.to, at))
+            asked = wanted._replace(failed=False, pending=False, span=last)
+        rows = reader.flows.deliveries(asked, _ROWS)
+        stood = rows if then is None else then.deliveries(rows)
+        yield from (row for row in stood if _is_wanted(row, wanted))
+        if len(rows) < _ROWS:
+            return
+        span = span._replace(before=rows[-1].accepted)
+
+
+def _is_wanted(row: DeliverySummary, wanted: DeliveriesWanted) -> bool:
+    if not wanted.failed and not wanted.pending:
+        return True
+    return (wanted.failed and row.state in LOST) or (wanted.pending and row.is_open)
+
+
+def delivery_value(row: DeliverySummary, note: DeliveryNote | None, view: View) -> JsonObject:
+    """Return what became of a text, as JSON, as a view shows it; what is not known is left out."""
+    return present(
+        {
+            "id": row.delivery_id,
+            "purpose": row.purpose,
+            "channel": row.channel,
+            "to": None if note is None else note.route.to,
+            "sessionKey": row.session_key,
+            "runId": row.run_id,
+            "state": row.state,
+            "attempt": row.attempt or None,
+            "retryAt": row.retry_at_ms,
+            "error": None if note is None else view.shown(note.error, row.session_key),
+        }
+    )
+
+
+def text_value(row: DeliverySummary, note: DeliveryNote | None, view: View) -> JsonObject:
+    """Return a text that goes outside, with its words and where it goes; as `delivery_value`."""
+    return present(
+        {
+            **delivery_value(row, note, view),
+            "route": None if note is None else present(msgspec.structs.asdict(note.route)),
+            "attempts": row.attempt,
+            "position": row.accepted,
+            "decidedAt": None if note is None else note.decided_ms,
+            "text": None if note is None else view.shown(note.text, row.session_key),
+        }
+    )

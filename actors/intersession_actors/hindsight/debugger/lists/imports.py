@@ -1,0 +1,133 @@
+"""The verb `imports`: what imports refused to take, left out or took otherwise, with file, line and reason (IMP-1)."""
+
+from collections.abc import Iterator
+from typing import Annotated, Final, TypedDict
+
+import msgspec
+
+from intersession_actors.calls.service.arguments import bounded
+from intersession_actors.hindsight.debugger.lists.paging import MOST, USUAL
+from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.rules.gate.limits import Name
+from intersession_actors.rules.gate.values import invalid
+from intersession_events.basics.plain_json import JsonObject, present
+from intersession_events.facts import ImportReported, ready
+from intersession_events.log.recorded import Recorded
+from intersession_events.transcripts.openclaw.report import ImportReport
+from intersession_projections.basics.sieve import sieved
+from intersession_projections.basics.spans import Span
+
+WHATS: Final = ("skipped", "refused", "unattributed", "renamed", "note")
+"""What a row can be of."""
+
+
+@ready
+class ImportsOf(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What a caller of `imports` gives; null is not given."""
+
+    what: Annotated[
+        Name | None,
+        msgspec.Meta(description="Only rows of this: skipped, refused, unattributed, renamed or note."),
+    ] = None
+    cursor: Annotated[Name | None, msgspec.Meta(description="The cursor of the page before this one.")] = None
+    limit: Annotated[
+        float | None, msgspec.Meta(description="At most this many rows, 1 to 1000; 50 if not given.")
+    ] = None
+
+
+class ImportsAnswer(TypedDict):
+    """What imports brought, the newest first, and row by row what they did not: `{what, position, file?, line?, reason, …}`.
+
+    `imports` are `{position, timeMs, source, sessions, messages, exchanges, spawns, skipped, refusedSends, refusedSpawns}`.
+    """
+
+    imports: list[JsonObject]
+    rows: list[JsonObject]
+    count: int
+    cursor: str | None
+
+
+def list_imports(view: View, given: ImportsOf) -> ImportsAnswer:
+    """Return what imports left out and why. It tells of all sessions, and is the operator's to ask.
+
+    Raises:
+        ToolRefused: `what` or the cursor is none.
+    """
+    if given.what is not None and given.what not in WHATS:
+        raise invalid("what", f"{given.what[:64]!a} is none of {', '.join(WHATS)}")
+    if given.cursor is not None and not (given.cursor.isascii() and given.cursor.isdigit()):
+        raise invalid("cursor", "it is none, give the one that the page before ended with")
+    first = int(given.cursor or 0)
+    limit = bounded(given.limit, "limit", 1, MOST, default=USUAL).value
+    reports = [
+        (recorded, msgspec.json.decode(recorded.event.report, type=ImportReport))
+        for recorded in sieved(view.log, Span(), lambda row: row[3].startswith("import_reported."))
+        if isinstance(recorded.event, ImportReported)
+    ]
+    rows = [
+        row
+        for recorded, report in reports
+        for row in rows_of(recorded.position, report)
+        if given.what in {None, row["what"]}
+    ]
+    page = rows[first : first + limit]
+    return {
+        "imports": [_summary(recorded, report) for recorded, report in reports],
+        "rows": page,
+        "count": len(page),
+        "cursor": str(first + limit) if len(rows) > first + limit else None,
+    }
+
+
+def rows_of(position: int, report: ImportReport) -> Iterator[JsonObject]:
+    """Yield what one import did not take as it was, each with its reason."""
+    for line in report.skipped:
+        yield present(
+            {
+                "what": "skipped",
+                "position": position,
+                "file": line.file,
+                "line": line.line,
+                "lastLine": line.last_line if line.last_line != line.line else None,
+                "reason": line.reason,
+                "kept": line.kept or None,
+            }
+        )
+    for what, found in (("refused", report.refused), ("unattributed", report.unattributed)):
+        for one in found:
+            file, _, number = one.where.rpartition(":")
+            yield present(
+                {
+                    "what": what,
+                    "position": position,
+                    "file": file or one.where,
+                    "line": int(number) if file and number.isdigit() else None,
+                    "of": one.what,
+                    "reason": one.reason,
+                }
+            )
+    for each in report.renamed:
+        yield {
+            "what": "renamed",
+            "position": position,
+            "of": each.original,
+            "key": each.key,
+            "reason": each.reason,
+        }
+    for note in report.notes:
+        yield {"what": "note", "position": position, "of": note.subject, "reason": note.what}
+
+
+def _summary(recorded: Recorded, report: ImportReport) -> JsonObject:
+    return {
+        "position": recorded.position,
+        "timeMs": recorded.time,
+        "source": report.source,
+        "sessions": report.sessions,
+        "messages": report.messages,
+        "exchanges": report.exchanges,
+        "spawns": report.spawns,
+        "skipped": report.skipped_lines,
+        "refusedSends": report.refused_sends,
+        "refusedSpawns": report.refused_spawns,
+    }

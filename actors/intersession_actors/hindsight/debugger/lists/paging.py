@@ -1,0 +1,42 @@
+"""What lists over the whole log share: they are read newest first, in pages."""
+
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Annotated, Final, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from intersession_actors.calls.service.arguments import bounded
+
+T = TypeVar("T")
+
+USUAL: Final = 50
+MOST: Final = 1000
+
+LimitGiven = Annotated[
+    float | None, msgspec.Meta(description="At most this many, the newest, 1 to 1000; 50 if not given.")
+]
+
+
+class Listed(NamedTuple, Generic[T]):
+    """A page of a list, and the cursor for what is behind it; None if nothing is."""
+
+    rows: list[T]
+    cursor: str | None
+
+
+def most_of(limit: float | None, most: int = MOST, usual: int = USUAL) -> int:
+    """Return how many rows there may be.
+
+    Raises:
+        ToolRefused: the limit is no number.
+    """
+    return bounded(limit, "limit", 1, most, default=usual).value
+
+
+def paged(found: Iterable[T], position: Callable[[T], int], most: int) -> Listed[T]:
+    """Return the first page of what is found, each at its position; no more than one beyond it is read."""
+    rows = list(islice(found, most + 1))
+    if len(rows) <= most:
+        return Listed(rows, None)
+    return Listed(rows[:most], str(position(rows[most - 1])))

@@ -1,0 +1,146 @@
+"""The verb `origin`: where words came from, and by which hops they reached others (ORIGIN-1)."""
+
+from typing import Annotated, NotRequired, TypedDict
+
+import msgspec
+
+from intersession_actors.calls.tools.searching import before_of
+from intersession_actors.hindsight.debugger.lists.paging import LimitGiven, most_of, paged
+from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.rules.gate.limits import CursorText, KeyText, PlaceText, SearchText
+from intersession_actors.rules.gate.values import invalid
+from intersession_events.facts import ready
+from intersession_projections.basics.spans import Span
+from intersession_projections.questions.origins.hops import Hop, Reads, Via
+from intersession_projections.questions.origins.matching import Match
+from intersession_projections.questions.origins.origins import Origins
+from intersession_projections.questions.places.located import steps_of_flow
+
+
+@ready
+class Origin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a caller of `origin` gives."""
+
+    words: Annotated[SearchText, msgspec.Meta(description="The words, as somebody said them.")]
+    run: Annotated[
+        KeyText | None,
+        msgspec.Meta(description="Only where those words came from that are in this exchange, spawn or run."),
+    ] = None
+    at: Annotated[
+        int | float | PlaceText | None,
+        msgspec.Meta(description="As the log stood at this place. Default: head."),
+    ] = None
+    seen: Annotated[
+        bool, msgspec.Meta(description="Also each run whose agent was given the words, newest first.")
+    ] = False
+    cursor: Annotated[
+        CursorText | None, msgspec.Meta(description="With `seen`: the cursor of the page before this one.")
+    ] = None
+    limit: LimitGiven = None
+
+
+class HopAnswer(TypedDict):
+    """Words where they were said or came to. `cause` is the position that they came from; None where they were said anew.
+
+    `via` is `person`, `agent`, `sessions_send`, `sessions_spawn`, `tool`, `delivery` or `system`; `to` is where they went.
+    `editedBy` wrote them in the place of what `who` had said, which was held.
+    """
+
+    position: int
+    eventId: str
+    timeMs: int
+    sessionKey: str
+    who: str
+    to: str | None
+    via: Via
+    text: str
+    cause: int | None
+    runId: NotRequired[str]
+    editedBy: NotRequired[str]
+
+
+class SeenAnswer(TypedDict):
+    """A run whose agent was given the words, in its last attempt up to there. `position` is where that began.
+
+    `within` says where they stood: in its `transcript`, the `message` to answer, what the attempt before had done (`partial`), or
+    the `systemContext`.
+    """
+
+    position: int
+    timeMs: int
+    sessionKey: str
+    runId: str
+    attempt: int
+    within: list[str]
+
+
+class OriginAnswer(TypedDict):
+    """The first message that holds the words, None if there is none, and all others that do, in log order.
+
+    `match` is `exact`, `folded` (in other case or white space) or `shared` (`words` are the longest run of them that anybody
+    said). `cut` is the position at which the search was given up, None if it was not. `seen` are runs, where they were asked
+    for; `cursor` is for those behind them.
+    """
+
+    first: HopAnswer | None
+    hops: list[HopAnswer]
+    match: Match | None
+    words: str | None
+    cut: int | None
+    seen: NotRequired[list[SeenAnswer]]
+    cursor: NotRequired[str | None]
+
+
+def origin(view: View, given: Origin) -> OriginAnswer:
+    """Return where words came from.
+
+    Raises:
+        ToolRefused: there are no words, or the place or the run is none.
+    """
+    if not given.words.strip():
+        raise invalid("words", "blank, give the words to look for")
+    run, at = (None, given.at) if given.run is None else view.parted(given.run, given.at, field="run")
+    place = view.place(at)
+    within, to = None, place.position
+    if run is not None:
+        flow = view.flow(run)
+        within = frozenset(step.position for step in steps_of_flow(view.log, flow))
+        to = min(to, max(within, default=0))
+    found = Origins(
+        view.log,
+        shows=None if view.is_operator else lambda key: _reads(view, key),
+        named=lambda shown, to: _named(view, shown, to),
+    ).of(given.words, to=to, within=within)
+    for hop in (*(() if found.first is None else (found.first,)), *found.hops):
+        view.is_seen(hop.session_key)
+    answer: OriginAnswer = {
+        "first": None if found.first is None else _answer(found.first),
+        "hops": [_answer(hop) for hop in found.hops],
+        "match": found.match,
+        "words": found.words,
+        "cut": found.cut,
+    }
+    if given.seen:
+        from intersession_actors.hindsight.debugger.seen import runs_given  # noqa: PLC0415 - what rebuilds a context is much, and seldom asked for
+
+        runs = runs_given(view, found, Span(to=to, before=before_of(given.cursor)))
+        answer["seen"], answer["cursor"] = paged(runs, lambda one: one["position"], most_of(given.limit))
+    return answer
+
+
+def _reads(view: View, key: str) -> Reads | None:
+    """Return how the caller reads the texts of a session: a secret can't be found by searching for it (FIND-1)."""
+    return (lambda text: view.shown(text, key) or "") if view.is_seen(key) else None
+
+
+def _named(view: View, shown: str, to: str) -> str:
+    """Return the key of the session that an answer of a tool showed to another one by some name (KEY-2, KEY-3)."""
+    agent = view.reader.parse(to).agent_id
+    if shown == "main":
+        return str(view.reader.main_key(agent))
+    return shown if shown.startswith("agent:") else f"agent:{agent}:{shown}"
+
+
+def _answer(hop: Hop) -> HopAnswer:
+    answer: HopAnswer = msgspec.to_builtins(msgspec.structs.replace(hop, source=None))
+    return answer

@@ -1,0 +1,45 @@
+"""The shape of what `state` answers, and of what was open."""
+
+from collections.abc import Sequence
+from typing import NotRequired, TypedDict
+
+from intersession_actors.hindsight.debugger.answers import PlaceAnswer
+from intersession_events.basics.plain_json import JsonObject
+from intersession_projections.views.flows.rows import DeliverySummary, ExchangeSummary, SpawnSummary, Summary
+from intersession_projections.views.run_outcomes.outcome import RunOutcome
+
+
+class OpenAnswer(TypedDict):
+    """The ids of what was not over at a place."""
+
+    runs: list[str]
+    exchanges: list[str]
+    spawns: list[str]
+    deliveries: list[str]
+
+
+def open_in(found: Sequence[RunOutcome | Summary]) -> OpenAnswer:
+    """Return the ids of what was not over."""
+    return {
+        "runs": [run.run_id for run in found if isinstance(run, RunOutcome)],
+        "exchanges": [flow.exchange_id for flow in found if isinstance(flow, ExchangeSummary)],
+        "spawns": [flow.spawn_id for flow in found if isinstance(flow, SpawnSummary)],
+        "deliveries": [row.delivery_id for row in found if isinstance(row, DeliverySummary)],
+    }
+
+
+class StateAnswer(TypedDict):
+    """Everything at a place: sessions with their `transcript`, runs and flows as far as they had got, what was open.
+
+    `next` is what comes behind the place. `config` is what was in force, without secrets, for the operator alone.
+    """
+
+    place: PlaceAnswer
+    next: PlaceAnswer | None
+    sessions: list[JsonObject]
+    runs: list[JsonObject]
+    exchanges: list[JsonObject]
+    spawns: list[JsonObject]
+    deliveries: list[JsonObject]
+    open: OpenAnswer
+    config: NotRequired[JsonObject]

@@ -1,0 +1,147 @@
+"""Which sessions, runs and flows stood at a place and are of what is asked for, and which of them were open (PLACE-3)."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from intersession_actors.hindsight.debugger.standing.answers import StateAnswer, open_in
+from intersession_actors.hindsight.debugger.standing.values import Values
+from intersession_actors.hindsight.debugger.view import View, settings_of
+from intersession_projections.questions.places.located import Located, read_flow
+from intersession_projections.questions.places.runs_named import Flow, flow_sessions, flow_stream
+from intersession_projections.questions.places.then import Then
+from intersession_projections.views.flows.rows import DeliverySummary, ExchangeSummary, SpawnSummary, Summary
+from intersession_projections.views.run_outcomes.outcome import RunOutcome
+from intersession_projections.views.sessions.row import SessionRow
+from intersession_projections.views.sessions.wanted import Wanted
+
+
+class _Part(NamedTuple):
+    """A part of a log: its sessions, runs and flows, and texts that went outside.
+
+    `run_ids` is set for a flow or a run alone, `keys` for some sessions.
+    """
+
+    rows: list[SessionRow]
+    runs: list[RunOutcome]
+    flows: Sequence[ExchangeSummary | SpawnSummary]
+    deliveries: Sequence[DeliverySummary] = ()
+    run_ids: set[str] | None = None
+    stream: str | None = None
+    keys: frozenset[str] | None = None
+
+
+def _stream_of(one: RunOutcome | Summary) -> str | None:
+    """Return the stream of the exchange or spawn that something is, or is sent for."""
+    match one:
+        case ExchangeSummary() | SpawnSummary():
+            return one.stream
+        case DeliverySummary():
+            return one.owner
+        case RunOutcome():
+            return None
+
+
+def _sessions_of(one: RunOutcome | Summary) -> tuple[str, ...]:
+    """Return the sessions that something is of."""
+    return (one.session_key,) if isinstance(one, DeliverySummary) else flow_sessions(one)
+
+
+def _is_of(part: _Part, one: RunOutcome | Summary) -> bool:
+    """Whether something that was not over is of the part that is asked for: of its runs, else of its sessions."""
+    if part.run_ids is not None:
+        # What was imported has no runs.
+        return one.run_id in part.run_ids or (part.stream is not None and part.stream == _stream_of(one))
+    return part.keys is None or not part.keys.isdisjoint(_sessions_of(one))
+
+
+class Standing:
+    """What stands at a place, as a view shows it: at most `limit` of a kind, and `messages` of each transcript."""
+
+    def __init__(self, view: View, place: Located, *, limit: int, messages: int) -> None:
+        self._view = view
+        self._place = place
+        self._then = Then(view.log, place.position)
+        self._limit = limit
+        self._values = Values(view, place, messages=messages)
+
+    def of(self, subject: str | Flow | None) -> StateAnswer:
+        """Return the state of the whole log, of a session, or of a flow."""
+        view, place, values = self._view, self._place, self._values
+        flow = None if isinstance(subject, str) else subject
+        part = self._part(subject)
+        not_over = (*self._then.open_runs(), *self._then.open_flows())
+        open_ = [one for one in view.seen_of(not_over, _sessions_of) if _is_of(part, one)]
+        sent = {
+            row.delivery_id: row for row in (*part.deliveries, *open_) if isinstance(row, DeliverySummary)
+        }
+        flows = list(zip(part.flows, self._then.events_of([flow.stream for flow in part.flows]), strict=True))
+        run = None if flow is None else read_flow(view.log, flow)
+        answer: StateAnswer = {
+            "place": view.say(place, run),
+            "next": view.say_next(place, run),
+            "sessions": values.sessions(part.rows),
+            "runs": [values.run(run) for run in view.seen_of(part.runs, _sessions_of)],
+            "exchanges": values.exchanges(
+                [(flow, events) for flow, events in flows if isinstance(flow, ExchangeSummary)]
+            ),
+            "spawns": values.spawns(
+                [(flow, events) for flow, events in flows if isinstance(flow, SpawnSummary)]
+            ),
+            "deliveries": [values.delivery(row) for row in sent.values()],
+            "open": open_in(open_),
+        }
+        recorded = view.recorded_config(place.position) if view.is_operator else None
+        if recorded is not None:
+            answer["config"] = {"digest": recorded.digest, "settings": settings_of(recorded)}
+        return answer
+
+    def _part(self, subject: str | Flow | None) -> "_Part":
+        """Return which part of the log is asked for."""
+        then = self._then
+        match subject:
+            case ExchangeSummary() | SpawnSummary():
+                stream = flow_stream(subject) or ""
+                flows = [flow for flow in then.flows([subject]) if not isinstance(flow, RunOutcome)]
+                runs = then.runs_of(stream)
+                sent = [
+                    *then.deliveries_of(stream),
+                    *then.deliveries_of_runs([run.run_id for run in runs]),
+                ]
+                rows = list(self._rows(flow_sessions(subject)))
+                return _Part(rows, runs, flows, sent, {run.run_id for run in runs}, stream)
+            case RunOutcome():
+                run = then.run(subject.run_id)
+                sent = then.deliveries_of_runs([subject.run_id])
+                rows = list(self._rows(flow_sessions(subject)))
+                return _Part(rows, [] if run is None else [run], [], sent, {subject.run_id})
+            case str():
+                return self._sessions((subject,), list(self._rows((subject,))))
+            case None if self._view.is_operator:
+                flows = [*then.exchanges(self._limit), *then.spawns(self._limit)]
+                return _Part(list(self._rows(None)), then.runs(self._limit), flows)
+            case None:
+                # What others do must not push what is seen off the list.
+                rows = list(self._rows(None))
+                return self._sessions([row.key for row in rows], rows)
+
+    def _sessions(self, keys: Sequence[str], rows: list[SessionRow]) -> "_Part":
+        limit = self._limit
+        found = self._then.of_sessions(keys, limit)
+        runs = [flow for flow in found if isinstance(flow, RunOutcome)]
+        flows = {flow.accepted: flow for flow in found if not isinstance(flow, RunOutcome)}
+        newest = sorted(flows.values(), key=lambda flow: -flow.accepted)
+        shown = sorted(runs, key=lambda run: -run.accepted)[:limit]
+        return _Part(rows, shown, newest[:limit], keys=frozenset(keys))
+
+    def _rows(self, keys: Iterable[str] | None) -> Iterator[SessionRow]:
+        sessions, position = self._view.reader.sessions, self._place.position
+        if keys is not None:
+            for key in keys:
+                row = sessions.get(key, position) if self._view.is_seen(key) else None
+                if row is not None:
+                    yield row
+            return
+        order = sessions.order(position, Wanted(seen=self._view.reader.seen(self._view.requester)))
+        rows = order.rows(order.places(), at_once=self._limit)
+        yield from islice(self._view.seen_of(rows, lambda row: (row.key,)), self._limit)

@@ -1,0 +1,60 @@
+"""What each verb takes and does, loaded when it is first asked for: a verb needs little of what all of them need together."""
+
+from typing import TYPE_CHECKING
+
+from intersession_events.basics.faces import on_demand
+
+if TYPE_CHECKING:
+    from intersession_actors.hindsight.debugger.diff import Diff, diff, diff_of
+    from intersession_actors.hindsight.debugger.lens import Lens, lens
+    from intersession_actors.hindsight.debugger.lists.calls import CallsOf, list_calls
+    from intersession_actors.hindsight.debugger.lists.deliveries import Deliveries, list_deliveries
+    from intersession_actors.hindsight.debugger.lists.events import Events, list_events
+    from intersession_actors.hindsight.debugger.lists.imports import ImportsOf, list_imports
+    from intersession_actors.hindsight.debugger.lists.messages import MessagesOf, list_messages
+    from intersession_actors.hindsight.debugger.lists.runs import Runs, list_runs
+    from intersession_actors.hindsight.debugger.origin import Origin, origin
+    from intersession_actors.hindsight.debugger.replay import Replay, replay, replayed
+    from intersession_actors.hindsight.debugger.search import Search, search
+    from intersession_actors.hindsight.debugger.show import Show, drawing, show
+    from intersession_actors.hindsight.debugger.smells import SmellsOf, smells
+    from intersession_actors.hindsight.debugger.state import State, state
+    from intersession_actors.hindsight.debugger.why import Why, why
+
+on_demand(globals())
+
+__all__ = [
+    "CallsOf",
+    "Deliveries",
+    "Diff",
+    "Events",
+    "ImportsOf",
+    "Lens",
+    "MessagesOf",
+    "Origin",
+    "Replay",
+    "Runs",
+    "Search",
+    "Show",
+    "SmellsOf",
+    "State",
+    "Why",
+    "diff",
+    "diff_of",
+    "drawing",
+    "lens",
+    "list_calls",
+    "list_deliveries",
+    "list_events",
+    "list_imports",
+    "list_messages",
+    "list_runs",
+    "origin",
+    "replay",
+    "replayed",
+    "search",
+    "show",
+    "smells",
+    "state",
+    "why",
+]

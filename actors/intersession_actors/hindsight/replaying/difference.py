@@ -1,0 +1,225 @@
+"""Compares what is decided now with what was recorded, field by field, and says in words what differs."""
+
+from collections.abc import Iterator
+from typing import Final, TypedDict
+
+import msgspec
+
+from intersession_events import facts
+from intersession_events.basics.plain_json import JsonValue, is_list_like, is_object
+from intersession_events.log.recorded import Draft, Recorded
+from intersession_projections.basics.wording.events import words_in
+
+_SHORT: Final = 80
+
+
+class Field(TypedDict):
+    """A field of an event that differs; None where one of the two does not have it."""
+
+    path: str
+    recorded: JsonValue
+    now: JsonValue
+
+
+class Difference(TypedDict):
+    """The first event that is not as it was recorded.
+
+    `kind`: it is another one, or has other fields (`changed`); no decision led to it (`missing`); it was never recorded (`extra`);
+    it would be refused (`refused`), or a door would say something else of it (`judged`); nothing can be decided upon its
+    record (`failed`). `erased`: it can't be compared, since words that led to it were erased.
+    `command` is what led to it, `text` says all of that in words.
+    """
+
+    kind: str
+    position: int | None
+    stream: str
+    version: int
+    recorded: str | None
+    now: str | None
+    fields: list[Field]
+    command: str | None
+    text: str
+
+
+def fields_that_differ(recorded: Recorded, draft: Draft) -> list[Field]:
+    """Return the fields in which an event differs from what was recorded, what led to it among them."""
+    if type(recorded.event) is not type(draft.event):
+        return [Field(path="type", recorded=_name(recorded), now=type(draft.event).__name__)]
+    was: JsonValue = msgspec.to_builtins(recorded.event)
+    now: JsonValue = msgspec.to_builtins(draft.event)
+    fields = [Field(path=path, recorded=one, now=other) for path, one, other in _different(was, now, "")]
+    for name in ("causation", "correlation"):
+        one, other = getattr(recorded, name), getattr(draft, name)
+        if one != other:
+            fields.append(Field(path=name, recorded=one, now=other))
+    return fields
+
+
+def misplaced(recorded: Recorded) -> list[Field]:
+    """Return in which fields the opening of a session names another one than that in whose stream it stands."""
+    if not isinstance(recorded.event, facts.SessionOpened):
+        return []
+    key = recorded.stream.partition(":")[2]
+    named: dict[str, tuple[str, str]] = {"key": (recorded.event.key, key)}
+    if key.startswith("agent:"):
+        named["agentId"] = recorded.event.agent_id, key.split(":")[1]
+    return [Field(path=path, recorded=was, now=now) for path, (was, now) in named.items() if was != now]
+
+
+def changed(recorded: Recorded, draft: Draft, fields: list[Field], command: str | None) -> Difference:
+    """Return that an event is another one than was recorded."""
+    was, now = words_in(recorded).brief, words_in(_as_recorded(recorded, draft)).brief
+    if type(recorded.event) is type(draft.event):
+        parts = ", ".join(
+            f"{field['path']} was {_short(field['recorded'])} and is {_short(field['now'])}"
+            for field in fields
+        )
+        text = f"{_name(recorded)} at position {recorded.position} ({was}): {parts}"
+    else:
+        text = (
+            f"at position {recorded.position} {_name(recorded)} was recorded ({was}); "
+            f"today's rules decide {type(draft.event).__name__} ({now})"
+        )
+    return Difference(
+        kind="changed",
+        position=recorded.position,
+        stream=recorded.stream,
+        version=recorded.version,
+        recorded=recorded.topic,
+        now=type(draft.event).__name__,
+        fields=fields,
+        command=command,
+        text=_led(text, command),
+    )
+
+
+def missing(recorded: Recorded) -> Difference:
+    """Return that nothing decided an event that was recorded."""
+    return Difference(
+        kind="missing",
+        position=recorded.position,
+        stream=recorded.stream,
+        version=recorded.version,
+        recorded=recorded.topic,
+        now=None,
+        fields=[],
+        command=None,
+        text=(
+            f"at position {recorded.position} {_name(recorded)} was recorded ({words_in(recorded).brief}); "
+            "today's rules decide nothing there"
+        ),
+    )
+
+
+def erased(differs: Difference) -> Difference:
+    """Return that nobody can say whether a difference is one: words that today's rules look at were erased."""
+    text = (
+        "can't be compared: erased. The text of some events that led to this was erased, so nobody can say whether it is "
+        f"a difference that {differs['text']}"
+    )
+    return Difference(
+        kind="erased",
+        position=differs["position"],
+        stream=differs["stream"],
+        version=differs["version"],
+        recorded=differs["recorded"],
+        now=differs["now"],
+        fields=differs["fields"],
+        command=differs["command"],
+        text=text,
+    )
+
+
+def refused(recorded: Recorded, code: str, error: str) -> Difference:
+    """Return that a door would refuse what it let in."""
+    return Difference(
+        kind="refused",
+        position=recorded.position,
+        stream=recorded.stream,
+        version=recorded.version,
+        recorded=recorded.topic,
+        now=code,
+        fields=[Field(path="code", recorded=None, now=code), Field(path="error", recorded=None, now=error)],
+        command=None,
+        text=(
+            f"at position {recorded.position} {_name(recorded)} was recorded ({words_in(recorded).brief}); "
+            f"today's rules refuse it ({code}): {error}"
+        ),
+    )
+
+
+def judged_otherwise(recorded: Recorded, was: str | None, now: str | None, problem: str) -> Difference:
+    """Return that a door would say something else today; a code None is that it lets somebody in."""
+    return Difference(
+        kind="judged",
+        position=recorded.position,
+        stream=recorded.stream,
+        version=recorded.version,
+        recorded=recorded.topic,
+        now=now,
+        fields=[Field(path="code", recorded=was, now=now)],
+        command=None,
+        text=f"at position {recorded.position} {_name(recorded)} was recorded ({words_in(recorded).brief}): {problem}",
+    )
+
+
+def extra(stream: str, version: int, draft: Draft, command: str | None) -> Difference:
+    """Return that an event was decided behind the end of its stream."""
+    name = type(draft.event).__name__
+    return Difference(
+        kind="extra",
+        position=None,
+        stream=stream,
+        version=version,
+        recorded=None,
+        now=name,
+        fields=[],
+        command=command,
+        text=_led(f"{stream} had ended; today's rules decide {name} behind its end", command),
+    )
+
+
+def undecided(recorded: Recorded, kind: str, problem: str, command: str | None) -> Difference:
+    """Return that an event could not be decided again, and why."""
+    text = f"at position {recorded.position} {_name(recorded)} was recorded ({words_in(recorded).brief}): {problem}"
+    return Difference(
+        kind=kind,
+        position=recorded.position,
+        stream=recorded.stream,
+        version=recorded.version,
+        recorded=recorded.topic,
+        now=None,
+        fields=[],
+        command=command,
+        text=_led(text, command),
+    )
+
+
+def _led(text: str, command: str | None) -> str:
+    return text if command is None else f"{text}; the command was {command}"
+
+
+def _name(recorded: Recorded) -> str:
+    return type(recorded.event).__name__
+
+
+def _as_recorded(recorded: Recorded, draft: Draft) -> Recorded:
+    return msgspec.structs.replace(recorded, event=draft.event, id=draft.id)
+
+
+def _different(was: JsonValue, now: JsonValue, path: str) -> Iterator[tuple[str, JsonValue, JsonValue]]:
+    if was == now:
+        return
+    if is_object(was) and is_object(now):
+        for name in dict.fromkeys((*was, *now)):
+            yield from _different(was.get(name), now.get(name), f"{path}.{name}" if path else name)
+    elif is_list_like(was) and is_list_like(now) and len(was) == len(now):
+        for number, (one, other) in enumerate(zip(was, now, strict=True)):
+            yield from _different(one, other, f"{path}[{number}]")
+    else:
+        yield path, was, now
+
+
+def _short(value: JsonValue) -> str:
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…"

@@ -1,0 +1,1 @@
+"""Who is called: agents, channels, and the files that an agent hands on."""

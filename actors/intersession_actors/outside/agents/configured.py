@@ -1,0 +1,189 @@
+"""Agents as a configuration describes them: each on its model's provider, an OpenAI-compatible endpoint."""
+
+from collections.abc import Awaitable, Callable
+from ipaddress import ip_address
+from typing import Any, Final, NamedTuple, cast
+from urllib.parse import urlsplit
+
+from intersession_actors.outside.agents.agents import openai_agent
+from intersession_actors.outside.agents.turn import AgentFunction, Reply, Turn
+from intersession_actors.rules.config.config import Config
+from intersession_actors.rules.errors import ConfigError, ConfigProblem
+from intersession_actors.rules.policy.models import find_model
+from intersession_events.basics.plain_json import JsonList, JsonObject, JsonValue, is_list, is_object
+
+SPEAKS: Final = frozenset({"openai-completions"})
+"""The kinds of endpoint (`models.providers.<id>.api`) that can be called."""
+
+_EFFORT: Final = {"minimal": "minimal", "low": "low", "medium": "medium", "high": "high", "xhigh": "high"}
+"""What an endpoint is told of a thinking level; nothing for `off` and `adaptive`, which leave it to the model."""
+
+
+class ConfiguredAgents(NamedTuple):
+    """`agents` by id, and `notices` on those that have nobody to answer for them: their runs stay parked (KEY-9)."""
+
+    agents: dict[str, AgentFunction]
+    notices: tuple[str, ...]
+
+
+class ConfiguredAgent:
+    """Answers with the model that a turn asks for, else with its own (SPAWN-1, GATE-2)."""
+
+    def __init__(self, config: Config, model: str) -> None:
+        self._config = config
+        self._model = model
+        self._by_choice: dict[tuple[str, str | None], AgentFunction] = {}
+        self._with(model, None)
+
+    async def __call__(self, turn: Turn) -> Reply:
+        """Answer one turn.
+
+        Raises:
+            ConfigError: the model that is asked for can't be called.
+            openai.OpenAIError: the endpoint did not answer, or refused.
+        """
+        # A model that was chosen in another system may stand there without its provider (IMP-1).
+        chosen = None if turn.model is None else find_model(self._config, turn.model) or turn.model
+        thinking = turn.thinking or self._config.thinking_of(turn.agent_id)
+        agent = self._with(chosen or self._model, thinking)
+        return await cast("Callable[[Turn], Awaitable[Reply]]", agent)(turn)
+
+    def _with(self, model: str, thinking: str | None) -> AgentFunction:
+        provider_id, _, model_id = model.partition("/")
+        provider = self._config.models.providers.get(provider_id)
+        problem = _problem(provider_id, provider)
+        if provider is None or problem is not None:
+            path = f"models.providers.{provider_id}"
+            raise ConfigError(
+                [
+                    problem
+                    or ConfigProblem(
+                        path,
+                        f"is not configured; model {model!r} needs it. Configure it, or give the session another"
+                        " model (sessions.patch, null clears)",
+                    )
+                ]
+            )
+        effort = _EFFORT.get(thinking or "") if _reasons(provider, model_id) else None
+        choice = (model, effort)
+        if choice not in self._by_choice:
+            # A configuration may give anything (Any): `openai_agent` looks at each value.
+            options: dict[str, Any] = {**_options(provider)}
+            if effort is not None:
+                options["reasoning_effort"] = effort
+            self._by_choice[choice] = openai_agent(model=model_id, base_url=provider["baseUrl"], **options)
+        return self._by_choice[choice]
+
+
+def configured_agents(config: Config) -> ConfiguredAgents:
+    """Make the agents that a configuration lists.
+
+    Raises:
+        ConfigError: a model's provider has no `baseUrl`, or no key where its endpoint answers nobody without one.
+        MissingExtra: there is one to be made, and the extra `models` is not installed.
+    """
+    agents: dict[str, AgentFunction] = {}
+    notices: list[str] = []
+    problems: list[ConfigProblem] = []
+    for agent_id in config.agent_ids:
+        model = config.model_of(agent_id)
+        if model is None:
+            notices.append(
+                f"agent {agent_id!r} has no model (agents.defaults.model); its runs wait until it has one"
+            )
+            continue
+        provider_id = model.partition("/")[0]
+        provider = config.models.providers.get(provider_id)
+        problem = None if provider is None else _problem(provider_id, provider)
+        if provider is None:
+            path = f"models.providers.{provider_id}"
+            notices.append(f"agent {agent_id!r}: {path} is not configured; its runs wait until it is")
+        elif problem is None:
+            agents[agent_id] = ConfiguredAgent(config, model)
+            if (without := keyless(provider_id, provider)) is not None:
+                notices.append(f"agent {agent_id!r}: {without.path} {without.what}")
+        elif problem.path.endswith(".api"):
+            notices.append(f"agent {agent_id!r}: {problem.path} {problem.what}; its runs wait")
+        else:
+            problems.append(problem)
+    if problems:
+        raise ConfigError(problems)
+    return ConfiguredAgents(agents, tuple(notices))
+
+
+def _problem(provider_id: str, provider: JsonObject | None) -> ConfigProblem | None:
+    """Return why a provider can't be called, if it can't."""
+    if provider is None:
+        return None
+    path = f"models.providers.{provider_id}"
+    api = provider.get("api", "openai-completions")
+    if api not in SPEAKS:
+        return ConfigProblem(
+            f"{path}.api", f"{api!r} is not spoken here, use one of {', '.join(sorted(SPEAKS))}"
+        )
+    base_url = provider.get("baseUrl")
+    if not isinstance(base_url, str) or not base_url:
+        return ConfigProblem(f"{path}.baseUrl", "is missing; give the address of the endpoint")
+    if urlsplit(base_url).hostname in _ASKS_FOR_A_KEY:
+        return keyless(provider_id, provider)
+    return None
+
+
+_ASKS_FOR_A_KEY: Final = frozenset(
+    [
+        "api.anthropic.com",
+        "api.cerebras.ai",
+        "api.cohere.ai",
+        "api.deepseek.com",
+        "api.fireworks.ai",
+        "api.groq.com",
+        "api.mistral.ai",
+        "api.moonshot.ai",
+        "api.openai.com",
+        "api.perplexity.ai",
+        "api.together.xyz",
+        "api.x.ai",
+        "generativelanguage.googleapis.com",
+        "openrouter.ai",
+    ]
+)
+"""Endpoints that answer nobody without a key."""
+
+
+def keyless(provider_id: str, provider: JsonObject) -> ConfigProblem | None:
+    """Return that a provider has no key, where its endpoint is elsewhere and no header of its own can be one."""
+    host = urlsplit(str(provider.get("baseUrl"))).hostname or ""
+    key, headers = provider.get("apiKey"), provider.get("headers")
+    if (isinstance(key, str) and key.strip()) or (is_object(headers) and headers) or _is_here(host):
+        return None
+    return ConfigProblem(
+        f"models.providers.{provider_id}.apiKey",
+        f"is missing, and {host} may answer nobody without one; give the key, or a header that says who asks",
+    )
+
+
+def _is_here(host: str) -> bool:
+    """Whether an endpoint is on this machine or in its own network, where models are often served without a key."""
+    try:
+        return not ip_address(host).is_global
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".internal", ".lan", ".localhost"))
+
+
+def _reasons(provider: JsonObject, model_id: str) -> bool:
+    """Whether the configuration says of a model that it can be told how much to think (`reasoning: true`)."""
+    models: JsonValue = provider.get("models")
+    entries: JsonList = models if is_list(models) else []
+    return any(
+        is_object(entry) and entry.get("id") == model_id and entry.get("reasoning") is True
+        for entry in entries
+    )
+
+
+def _options(provider: JsonObject) -> JsonObject:
+    # An endpoint that asks for no key still gets one: the client insists.
+    api_key = provider.get("apiKey")
+    headers = provider.get("headers")
+    return {"api_key": api_key if isinstance(api_key, str) and api_key else "none"} | (
+        {"client_options": {"default_headers": headers}} if is_object(headers) else {}
+    )

@@ -1,0 +1,252 @@
+"""Runs agents outside of any actor, for the session actors: one result for each call, as a callback."""
+
+import logging
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Final, Literal, NamedTuple
+
+from intersession_actors.outside.agents.agents import Agent, function_of
+from intersession_actors.outside.agents.recorded import RecordedAgent
+from intersession_actors.outside.agents.result import DEFAULT_REPLY_BYTES, AgentResult, Broke, result_of
+from intersession_actors.outside.agents.results import Results
+from intersession_actors.outside.agents.turn import AgentFunction, Turn
+from intersession_actors.rules.policy.windows import ModelWindow, Reckoned
+from intersession_actors.running.host.calls import Call, Inside, Outcome, Outside, is_async
+from intersession_actors.running.host.hosts_loop import HostsLoop
+from intersession_actors.running.host.steps import Blocking
+from intersession_actors.running.runtime.threads import MachineThreads, Threads
+
+logger = logging.getLogger("intersession.runs")
+
+MOST_LOST: Final = 16
+"""How many calls of one agent may have been given up and not come back; each keeps a thread or an actor busy."""
+
+_MOST_THREADS: Final = 128
+"""So many threads at most call the sync agents, all of them together."""
+
+OnResult = Callable[[AgentResult], None]
+Around = Callable[[Turn], AbstractContextManager[object] | None]
+
+
+class _Running(NamedTuple):
+    attempt: int
+    call: Call
+    runner: str
+
+
+def _agent_of(turn: Turn) -> str:
+    return turn.agent_id
+
+
+def _nothing(_: Turn) -> None:
+    """Give nothing that an agent is called inside of."""
+
+
+@contextmanager
+def _both(outer: AbstractContextManager[object], inner: AbstractContextManager[object]) -> Generator[None]:
+    with outer, inner:
+        yield
+
+
+class _Registered(NamedTuple):
+    function: AgentFunction
+    is_async: bool
+
+
+class AgentExecutor:
+    """Calls agents: a sync one on at most `pool_size` threads at a time, async ones on the host's event loop or one of our own.
+
+    A run has one result, the first; what comes after it was cancelled is late. Callbacks come from any thread
+    and must not block. Agents are called inside of what `around` gives, if it gives something. `runner_of` says under which id a turn's agent is registered.
+    """
+
+    def __init__(
+        self,
+        *,
+        pool_size: int = 8,
+        reply_max_bytes: int = DEFAULT_REPLY_BYTES,
+        runner_of: Callable[[Turn], str] = _agent_of,
+        hosts_loop: HostsLoop | None = None,
+        around: Around = _nothing,
+        threads: Threads | None = None,
+        blocking: Blocking | None = None,
+    ) -> None:
+        threads = threads or MachineThreads()
+        self._outside = Outside(
+            pool_size=max(pool_size, _MOST_THREADS),
+            keep=pool_size,
+            per_lane=pool_size,
+            name="agents",
+            hosts_loop=hosts_loop,
+            threads=threads,
+            blocking=blocking,
+        )
+        self._reply_max_bytes = reply_max_bytes
+        self._runner_of = runner_of
+        self._around = around
+        self.results = Results()
+        """What came back, until it is recorded."""
+        self._changed = threads.changed()
+        self._agents: dict[str, _Registered] = {}
+        self._running: dict[str, _Running] = {}
+        """By run: an attempt is made when the one before it has come back."""
+        self._zombies: dict[Call, str] = {}
+        self._stopping = False
+        self.closing = False
+        """No further run is begun: its attempt would only be cut off."""
+
+    def register(self, agent_id: str, agent: Agent) -> None:
+        """Say who answers for an agent id, from the next turn on.
+
+        Raises:
+            ToolRefused: this is no agent: not callable, no Pykka actor, no pydantic-ai Agent; or a function
+                that can't be called with a turn alone.
+            MissingExtra: the library it belongs to is an extra that is not installed.
+        """
+        function = function_of(f"agents[{agent_id!r}]", agent)
+        with self._changed:
+            self._agents[agent_id] = _Registered(function, is_async(function))
+
+    def has(self, agent_id: str) -> bool:
+        """Whether somebody answers for an agent id in this process."""
+        return agent_id in self._agents
+
+    def resumes(self, agent_id: str) -> bool:
+        """Whether who answers for an agent id goes on with an attempt that a fork has cut in its middle (`RecordedAgent`)."""
+        agent = self._agents.get(agent_id)
+        return agent is not None and isinstance(agent.function, RecordedAgent)
+
+    def window(
+        self, agent_id: str, run_id: str, attempt: int
+    ) -> "ModelWindow | Reckoned | Literal['as before'] | None":
+        """Return what who answers for an agent id says of its model; one that answers from a recording had the one it had before.
+
+        In a replay it is what was recorded of the attempt.
+        """
+        del run_id, attempt
+        agent = self._agents.get(agent_id)
+        if agent is None:
+            return None
+        if isinstance(agent.function, RecordedAgent):
+            return "as before"
+        said = getattr(agent.function, "model_window", None)
+        return said if isinstance(said, ModelWindow) else None
+
+    @property
+    def registered(self) -> tuple[str, ...]:
+        """The agent ids somebody answers for, sorted."""
+        with self._changed:
+            return tuple(sorted(self._agents))
+
+    def start(
+        self, turn: Turn, done: OnResult, late: OnResult | None = None, *, inside: Inside = nullcontext
+    ) -> None:
+        """Call the agent; `done` gets its result, once. Never blocks, never raises.
+
+        An agent that has `MOST_LOST` calls which never came back is not called until one of them does.
+
+        `late` gets what an agent answers after it was cancelled. The agent's code runs `inside` what is given.
+
+        While the executor stops, nothing is called and nothing comes back: the run is tried again after the restart.
+        """
+        call = Call(
+            lambda outcome: self._came_back(turn, outcome, done),
+            lambda outcome: self._came_late(turn, outcome, late),
+            name=f"agent {turn.agent_id}",
+        )
+        self.results.called(turn.run_id, turn.attempt)
+        with self._changed:
+            if self._stopping:
+                return
+            runner = self._runner_of(turn)
+            agent = self._agents.get(runner)
+            lost = self._lost(runner)
+            if agent is not None and lost < MOST_LOST:
+                self._running[turn.run_id] = _Running(turn.attempt, call, runner)
+        if agent is None:
+            error = f"no agent {turn.agent_id!r} is registered in this process"
+            self._report(turn, done, Broke(code="no_agent", error=error))
+            return
+        if lost >= MOST_LOST:
+            error = f"agent {runner!r} is not called: {lost} calls of it were given up and have not come back"
+            self._report(turn, done, Broke(code="backend", error=error))
+            return
+
+        def within() -> AbstractContextManager[None]:
+            around = self._around(turn)
+            return inside() if around is None else _both(inside(), around)
+
+        self._outside.call(call, agent.function, turn, inside=within, lane=runner, on_loop=agent.is_async)
+
+    def cancel(self, run_id: str) -> None:
+        """Stop a run as far as that can be done: its task is cancelled, its thread given up and replaced.
+
+        Its callback is not called any more.
+        """
+        with self._changed:
+            running = self._running.pop(run_id, None)
+        if running is not None:
+            self._cancel([running])
+
+    def is_running(self, run_id: str, attempt: int) -> bool:
+        """Whether this process is calling the agent for this attempt."""
+        running = self._running.get(run_id)
+        return running is not None and running.attempt == attempt
+
+    def waiting(self) -> AbstractContextManager[None]:
+        """Not count the calling thread while its agent waits in a tool call, so that others can run meanwhile."""
+        return self._outside.waiting()
+
+    @property
+    def zombies(self) -> int:
+        """How many cancelled calls have not come back: threads that can't be killed, actors that don't answer."""
+        with self._changed:
+            return self._lost()
+
+    def stop(self, grace: float) -> tuple[str, ...]:
+        """Start nothing more, wait up to `grace` seconds in all, cut off the rest; return their run ids.
+
+        What is cut off reports nothing: in the log it is still running, so it is tried again after the restart.
+        """
+        with self._changed:
+            self._stopping = True
+            self._changed.wait_for(lambda: not self._running, timeout=grace)
+            left, self._running = self._running, {}
+        self._cancel(list(left.values()))
+        self._outside.stop(grace)
+        return tuple(left)
+
+    def _cancel(self, cut_off: list[_Running]) -> None:
+        for one in cut_off:
+            one.call.cancel()
+        with self._changed:
+            self._zombies.update({one.call: one.runner for one in cut_off})
+            self._lost()
+
+    def _lost(self, runner: str | None = None) -> int:
+        """Count the calls that were given up and have not come back, of one agent or of all."""
+        if not self._zombies:
+            return 0
+        self._zombies = {call: of for call, of in self._zombies.items() if call.is_zombie}
+        return len(self._zombies) if runner is None else list(self._zombies.values()).count(runner)
+
+    def _came_back(self, turn: Turn, outcome: Outcome, done: OnResult) -> None:
+        self._report(turn, done, result_of(outcome, turn, most_bytes=self._reply_max_bytes))
+        with self._changed:
+            if self.is_running(turn.run_id, turn.attempt):
+                del self._running[turn.run_id]
+            if self._stopping:
+                self._changed.notify_all()
+
+    def _came_late(self, turn: Turn, outcome: Outcome, late: OnResult | None) -> None:
+        with self._changed:
+            stopping = self._stopping
+        if late is not None and not stopping:
+            self._report(turn, late, result_of(outcome, turn, most_bytes=self._reply_max_bytes))
+
+    def _report(self, turn: Turn, done: OnResult, result: AgentResult) -> None:
+        self.results.keep(turn.run_id, turn.attempt, result)
+        try:
+            done(result)
+        except BaseException:
+            logger.exception("the result of a run could not be delivered")

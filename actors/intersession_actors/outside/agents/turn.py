@@ -1,0 +1,395 @@
+"""What an agent is called with: one message to answer, what came before it, and the tools that it may use."""
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from functools import cached_property, wraps
+from pathlib import Path
+from typing import Literal, ParamSpec, Self, TypeVar, overload
+
+import msgspec
+
+from intersession_actors.outside.agents.made_calls import MadeCall, OwnCalls
+from intersession_actors.outside.attachments.told import Attachment, OwnFiles
+from intersession_actors.rules.answers import (
+    AgentsAnswer,
+    HistoryAnswer,
+    ListAnswer,
+    SearchedAnswer,
+    SendAnswer,
+    SpawnAnswer,
+)
+from intersession_actors.rules.gate.texts import spelled_out
+from intersession_actors.rules.prompt.fencing import fence, fence_id
+from intersession_actors.rules.prompt.fitting import shown_of
+from intersession_actors.rules.prompt.formats import anthropic_messages, openai_messages, responses_items
+from intersession_actors.rules.prompt.rendering import render, senders_shown
+from intersession_actors.rules.prompt.silence import ANNOUNCE_SKIP, NO_REPLY, REPLY_SKIP
+from intersession_actors.running.host.awaited import ToolCoroutine
+from intersession_actors.running.host.extras import imported
+from intersession_events.basics.keys.key import SessionKey
+from intersession_events.basics.plain_json import JsonList, JsonMapping, JsonObject, JsonValue
+from intersession_events.facts import (
+    Block,
+    Fit,
+    Message,
+    Provenance,
+    Step,
+    ToolCallBlock,
+    Usage,
+    ready,
+    text_of,
+)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Given = JsonMapping | None
+"""The arguments of a tool's call; none are an empty object."""
+
+Dialect = Literal["openai", "responses", "anthropic", "pydantic-ai"]
+"""Whose message format a rendering is in."""
+
+
+class ToolBox:
+    """The system's tools, bound to the session whose turn it is. It records its own calls and their results.
+
+    This one has no tools; `tools/toolbox.py` has the one that does.
+    """
+
+    @overload
+    def call(self, name: Literal["sessions_list"], arguments: Given = None) -> ListAnswer: ...
+    @overload
+    def call(self, name: Literal["sessions_history"], arguments: Given = None) -> HistoryAnswer: ...
+    @overload
+    def call(self, name: Literal["sessions_search"], arguments: Given = None) -> SearchedAnswer: ...
+    @overload
+    def call(self, name: Literal["sessions_send"], arguments: Given = None) -> SendAnswer: ...
+    @overload
+    def call(self, name: Literal["sessions_spawn"], arguments: Given = None) -> SpawnAnswer: ...
+    @overload
+    def call(self, name: Literal["agents_list"], arguments: Given = None) -> AgentsAnswer: ...
+    @overload
+    def call(self, name: str, arguments: Given = None) -> JsonValue: ...
+    def call(self, name: str, arguments: Given = None) -> JsonValue:
+        """Call a tool and return its answer, as a model sees it. A refusal is an answer; nothing is raised for it.
+
+        Blocks the calling thread, for `sessions_send` up to its timeout.
+
+        Raises:
+            CalledOnLoop: this is a coroutine, where `acall` is awaited.
+        """
+        return self._called(name, arguments)
+
+    @overload
+    async def acall(self, name: Literal["sessions_list"], arguments: Given = None) -> ListAnswer: ...
+    @overload
+    async def acall(self, name: Literal["sessions_history"], arguments: Given = None) -> HistoryAnswer: ...
+    @overload
+    async def acall(self, name: Literal["sessions_search"], arguments: Given = None) -> SearchedAnswer: ...
+    @overload
+    async def acall(self, name: Literal["sessions_send"], arguments: Given = None) -> SendAnswer: ...
+    @overload
+    async def acall(self, name: Literal["sessions_spawn"], arguments: Given = None) -> SpawnAnswer: ...
+    @overload
+    async def acall(self, name: Literal["agents_list"], arguments: Given = None) -> AgentsAnswer: ...
+    @overload
+    async def acall(self, name: str, arguments: Given = None) -> JsonValue: ...
+    def acall(self, name: str, arguments: Given = None) -> Coroutine[object, object, JsonValue]:
+        """Call a tool and await its answer, without ever blocking the event loop.
+
+        Nothing is called until it is awaited. A run whose agent answers and has left that out fails with `bad_reply`.
+        """
+        return ToolCoroutine(
+            f"tools.acall({name!r})", lambda: self._acalled(name, arguments), self.forgotten.append
+        )
+
+    @cached_property
+    def forgotten(self) -> list[str]:
+        """The calls of `acall` that nobody awaited and nobody can await any more, in words."""
+        return []
+
+    def schemas(self, dialect: str = "openai") -> list[JsonObject]:
+        """Describe the tools this session has, for `openai`, `responses`, `anthropic`, `mcp` or plain `json-schema`."""
+        del dialect
+        return []
+
+    def pass_over(self, name: str, arguments: Given = None) -> None:
+        """Count a call that is not made, so that the next one in the same words is the one that follows on it."""
+
+    def call_as_then(self, name: str, arguments: Given, *, ran_out: bool) -> JsonValue:
+        """Call a tool as a recording has it: where it waits, its wait ends as it did then, however fast agents are now.
+
+        `ran_out`: then nothing came in time. Else what it waits for is awaited, however long that takes.
+        """
+        del ran_out
+        return self._called(name, arguments)
+
+    def _called(self, name: str, arguments: Given) -> JsonValue:
+        del arguments
+        return {"status": "error", "error": f"there is no tool {name!r} here"}
+
+    async def _acalled(self, name: str, arguments: Given) -> JsonValue:
+        return self._called(name, arguments)
+
+
+class Recorder:
+    """Puts what an agent does into its session's transcript while it does it, so that a crash does not lose it.
+
+    Each method that records returns once it is durable, so they block: an async agent calls them on a thread. This one is of no session
+    and records nothing; `tools/recorder.py` has the one that does.
+    """
+
+    def has(self, message_id: str) -> bool:
+        """Say whether the session has a message of this id."""
+        del message_id
+        return False
+
+    def said(self, blocks: Sequence[Block]) -> None:
+        """Record what the model said beside a tool call: text, thinking."""
+
+    def tool_call(self, call_id: str, name: str, arguments_json: str) -> None:
+        """Record that a tool is about to be called; the arguments are the source text of a JSON object."""
+
+    def tool_result(self, call_id: str, name: str, content: str, is_error: bool) -> None:
+        """Record what a tool gave."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One message for an agent to answer.
+
+    `asked` is the message with its provenance; `message` is its raw text. `transcript` is what was said before it in
+    this session, `context` what the system tells the agent beside it (PROV-1, LOOP-3, ANN-1). `attempt` counts from
+    1; from the second on, `partial` is what the interrupted attempts before had recorded; `refused` of those before were refused
+    as too long by the model's server (CTX-3). `deadline` is in
+    milliseconds since 1970, None is no limit. `model` (`provider/id`) and `thinking` are what the run or its session
+    asks for (SPAWN-1, GATE-2), None leaves them to the agent. `settings` are the session's other settings that
+    `sessions.patch` sets: verboseLevel, reasoningLevel, elevatedLevel, responseUsage, groupActivation, where set.
+    `context_tokens` is the window of its model, as far as anybody said. `fit` is what of all this `prompt` and `messages` leave out,
+    where it is more than the model takes; `transcript` and `asked` are whole (CTX-2).
+    `forked`: the log is a fork of another one (FORK-5). Its channels are sealed; tools of the host's own are not, so that an
+    agent with such tools looks here before it does something that can't be taken back.
+    """
+
+    agent_id: str
+    session_key: str
+    step: Step
+    asked: Message
+    run_id: str
+    transcript: Sequence[Message] = ()
+    context: str = ""
+    tools: ToolBox = field(default_factory=ToolBox, repr=False)
+    attempt: int = 1
+    deadline: int | None = None
+    model: str | None = None
+    thinking: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
+    partial: Sequence[Message] = ()
+    forked: bool = False
+    refused: int = 0
+    context_tokens: int | None = None
+    fit: Fit | None = None
+    whole_context: str | None = field(default=None, repr=False)
+    recorder: Recorder = field(default_factory=Recorder, repr=False)
+    _own_calls: OwnCalls = field(default_factory=OwnCalls, repr=False, compare=False)
+    _own_files: Callable[[], OwnFiles] = field(default=OwnFiles, repr=False, compare=False)
+
+    @property
+    def message(self) -> str:
+        """The text to answer, as its sender typed it: raw, and so only for an agent that shows it to no model."""
+        return text_of(self.asked)
+
+    @property
+    def system_context(self) -> str:
+        """`context` as it was recorded: there quotes that are too long for the model are cut (CTX-2), here they are whole."""
+        return self.context if self.whole_context is None else self.whole_context
+
+    @property
+    def skip_word(self) -> str:
+        """The word that keeps this turn silent: what `Reply.skip()` answers."""
+        return {"message": NO_REPLY, "reply": REPLY_SKIP, "announce": ANNOUNCE_SKIP}[self.step]
+
+    @property
+    def shown(self) -> tuple[Message, ...]:
+        """All that a model is to see, in order: what came before, the message, and what an interrupted attempt did.
+
+        Of what does not fit the newest is left, and a line before it says how much is not there (CTX-2).
+
+        Then the last message says so, so that the agent knows what it has done already.
+        """
+        earlier, asked, partial = shown_of(
+            self.transcript, self.asked, self.partial, self.fit, run_id=self.run_id
+        )
+        if self.attempt == 1 or (self.refused == self.attempt - 1 and not self.partial):
+            return (*earlier, asked)
+        note = Message(
+            id=f"{self.run_id}:{self.attempt}",
+            role="user",
+            content=(
+                f"The attempt before this one was interrupted; this is attempt {self.attempt}. Above is what it had "
+                "done, if anything: that has happened, do not do it again. Go on from there and answer."
+            ),
+            timestamp=self.asked.timestamp,
+            provenance=Provenance(kind="internal_system"),
+        )
+        return (*earlier, asked, *partial, note)
+
+    @property
+    def made_before(self) -> Mapping[str, MadeCall]:
+        """The calls of tools that the attempts before had recorded, by id, in their order; none in the first attempt (SEND-13).
+
+        A call of a tool of the agent's own that is in it without a result may have acted, or not.
+        """
+        return self._own_calls.made(self.partial)
+
+    @property
+    def workspace(self) -> Path | None:
+        """The agent's directory, links resolved: `agents.list[].workspace`, else `agents.defaults.workspace`, else None (ATT-6).
+
+        For a child that was handed files it is the directory below which they lie, whatever is configured now. Nobody has made a
+        configured directory that is not there.
+        """
+        return self._own_files().workspace
+
+    @property
+    def attachments(self) -> tuple[Attachment, ...]:
+        """The files that the spawn of this session handed to it, in the order in which it did; none for others (ATT-6).
+
+        Looked up in the log when it is read, so an async agent reads it on a thread where the log is far away.
+
+        Raises:
+            StoreUnavailable: the log can't be read now.
+        """
+        return self._own_files().attachments
+
+    def carrying(self, function: Callable[P, T]) -> Callable[P, T]:
+        """Return a function that does the same, and that counts as a part of this run in whatever thread it is called (LOOP-5).
+
+        Python hands nothing on to a thread that the agent starts, or to one of a pool: what that says to the system would be
+        taken for a person's. Ask for it where the agent is called, not in the other thread.
+        """
+        context = copy_context()
+
+        @wraps(function)
+        def carried(*args: P.args, **kwargs: P.kwargs) -> T:
+            return context.copy().run(function, *args, **kwargs)
+
+        return carried
+
+    @property
+    def sender(self) -> str | None:
+        """Who of the people spoke: their name on the channel, else their id there; None if it is no person's message."""
+        said_by = self.asked.provenance
+        return None if said_by is None else said_by.sender_name or said_by.sender
+
+    def _senders(self, shown: Sequence[Message]) -> bool:
+        in_group = SessionKey.parse(self.session_key).kind == "group"
+        return senders_shown(shown, in_group=in_group)
+
+    def prompt(self) -> str:
+        """Return all of it as one text, context first, for a model that takes a prompt (PROV-3).
+
+        Whatever no person typed is fenced, so that no text can pass for another's or for the system's.
+        """
+        shown = self.shown
+        said = render(shown, run_id=self.run_id, senders=self._senders(shown))
+        if not self.context:
+            return said
+        return f"{fence('system', fence_id(self.run_id, 'context'), {}, self.context)}\n\n{said}"
+
+    def messages(self, dialect: Dialect = "openai") -> JsonList:  # JSON objects, or objects of pydantic-ai
+        """Return `shown` as a list of messages in a dialect, fenced where no person typed them (PROV-3).
+
+        `openai` is for chat completions, `responses` for OpenAI's Responses and the agents that are built on them. `context` is not
+        among them: it goes where the dialect has its system text. For `pydantic-ai` they are its
+        `ModelMessage` objects.
+
+        Raises:
+            MissingExtra: `pydantic-ai` needs the extra `models`.
+        """
+        shown = self.shown
+        match dialect:
+            case "openai":
+                return list(openai_messages(shown, run_id=self.run_id, senders=self._senders(shown)))
+            case "responses":
+                return list(responses_items(shown, run_id=self.run_id, senders=self._senders(shown)))
+            case "anthropic":
+                return list(anthropic_messages(shown, run_id=self.run_id, senders=self._senders(shown)))
+            case "pydantic-ai":
+                adapter = imported(
+                    "intersession_actors.outside.agents.pydantic_ai",
+                    what="a rendering for pydantic-ai",
+                    library="pydantic-ai",
+                    extra="models",
+                )
+                rendered: JsonList = adapter.model_messages(self.messages("openai"), self.asked.timestamp)
+                return rendered
+
+    def record_call(self, name: str, arguments: JsonMapping, *, call_id: str | None = None) -> str:
+        """Record that the agent is about to call a tool of its own; returns the call's id. Blocks until durable.
+
+        The how many-th call of the same words in an attempt is that of the attempts before: it has the same id, is not recorded
+        twice, and is in `made_before`. So its id tells another system whether it has seen the call (SEND-13).
+        """
+        source = json_text(arguments)
+        again = self._own_calls.again(
+            self.partial, ToolCallBlock(id=call_id or "", name=name, arguments=source)
+        )
+        if again is not None:
+            return again
+        identity = call_id or f"call_{self.run_id}_{self.attempt}_{next(self._own_calls.numbers)}"
+        self.recorder.tool_call(identity, name, source)
+        return identity
+
+    def record_result(self, call_id: str, name: str, content: object, *, is_error: bool = False) -> None:
+        """Record what a tool of the agent's own gave; what is no string is recorded as JSON. Blocks until durable.
+
+        The first result of a call stays: one that an attempt before had recorded is not recorded again.
+        """
+        made = self.made_before.get(call_id)
+        if made is not None and made.has_ended:
+            return
+        text = content if isinstance(content, str) else json_text(content)
+        self.recorder.tool_result(call_id, name, text, is_error)
+
+
+@ready
+class Reply(msgspec.Struct, frozen=True):
+    """An agent's answer, for an agent that has more to say than its text.
+
+    `messages` are what it adds to the transcript, where that is more than one message with the text; ids and times
+    may be left empty. They are recorded as its own output: a `provenance` given here is not used (PROV-2). `text` None
+    is no answer.
+    """
+
+    text: str | None = None
+    usage: Usage | None = None
+    model: str | None = None
+    messages: tuple[Message, ...] | None = None
+    stop_reason: str | None = None
+    skipped: bool = False
+
+    @classmethod
+    def skip(cls) -> Self:
+        """Stay silent, in the word that this step has for it (`Turn.skip_word`)."""
+        return cls(skipped=True)
+
+
+AgentFunction = Callable[[Turn], object]
+"""A plain agent: `def` or `async def`, gets a `Turn`, returns `str | None | Reply`."""
+
+
+def is_blank(text: object) -> bool:
+    """Whether what a model gave as its text says nothing: there is none, or only white space."""
+    return text is None or (isinstance(text, str) and not text.strip())
+
+
+def json_text(value: object) -> str:
+    """Return a value as JSON; what JSON has no form for is shown as Python prints it, or spelled out."""
+    try:
+        return msgspec.json.encode(value, enc_hook=repr, order="sorted").decode()
+    except UnicodeEncodeError:
+        return spelled_out(value)
+    except (ValueError, TypeError, RecursionError, OverflowError) as error:
+        return msgspec.json.encode(f"it can't be shown: {type(error).__name__}").decode()

@@ -1,0 +1,349 @@
+"""Calls channels outside of any actor, for the outbox, and reports one outcome of each call."""
+
+import itertools
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
+from typing import Final, NamedTuple, TypeVar, cast
+
+import msgspec
+
+from intersession_actors.outside.channels.attempts import Attempts
+from intersession_actors.outside.channels.channels import (
+    AnyChannel,
+    Channel,
+    Deliver,
+    Outbound,
+    ThreadWanted,
+    as_channel,
+)
+from intersession_actors.outside.channels.fitting import fitted
+from intersession_actors.outside.channels.lanes import Calls, Lanes, Waiting
+from intersession_actors.outside.channels.outcomes import (
+    DeliveryResult,
+    NotDelivered,
+    ThreadOpened,
+    delivery_of,
+    thread_of,
+)
+from intersession_actors.outside.channels.turns import Turns
+from intersession_actors.rules.gate.values import invalid
+from intersession_actors.running.host import actors, steps
+from intersession_actors.running.host import calls as host_calls
+from intersession_actors.running.host import hosts_loop as host_hosts_loop
+from intersession_actors.running.runtime.clock import Clock
+from intersession_actors.running.runtime.threads import MachineThreads, Threads
+from intersession_actors.running.runtime.timers import Timers
+
+logger = logging.getLogger("intersession.deliveries")
+
+SEATS: Final = 8
+"""Calls of one channel at a time, unless the configuration says otherwise."""
+MOST_LOST: Final = 16
+"""A channel with so many calls that were given up and have not come back is asked nothing more until one does."""
+_MOST_THREADS: Final = 4_096
+"""The bound is the seats of each channel; this one is for a machine, not for a channel."""
+
+
+T = TypeVar("T")
+
+
+class _UnderWay(NamedTuple):
+    """A call under way: to which channel, and what is told if the channel's code never began."""
+
+    channel: str
+    failed: Callable[[NotDelivered], None]
+
+
+class ChannelCaller:
+    """Keeps the channels and calls them: sync ones on threads, async ones on an event loop.
+
+    Each channel has `seats` for its calls. With a clock and timers, a call that has not come back `timeout_ms` after it
+    began is given up; its seat is free then, while its thread is lost until it does come back (`calls`). Of channels that are
+    `sealed` it calls none: they are not here, and threads that they are asked for are withheld (FORK-5).
+    """
+
+    def __init__(
+        self,
+        *,
+        seats: int = SEATS,
+        clock: Clock | None = None,
+        timers: Timers | None = None,
+        timeout_ms: int = 60_000,
+        hosts_loop: host_hosts_loop.HostsLoop | None = None,
+        threads: Threads | None = None,
+        sealed: Callable[[str], bool] = lambda _name: False,
+        blocking: steps.Blocking | None = None,
+    ) -> None:
+        threads = threads or MachineThreads()
+        self._outside = host_calls.Outside(
+            pool_size=_MOST_THREADS,
+            keep=SEATS,
+            name="channels",
+            hosts_loop=hosts_loop,
+            threads=threads,
+            blocking=blocking,
+        )
+        self._lanes = Lanes(seats)
+        self.deliveries: Attempts[DeliveryResult] = Attempts()
+        """What came of each attempt, by key and number, that is not on record yet."""
+        self.turns = Turns(clock, threads)
+        """Which text to a place goes out first."""
+        self.threads: Attempts[ThreadOpened | NotDelivered] = Attempts()
+        """The same of threads, each of which is asked for once."""
+        self._clock = clock
+        self._timers = timers
+        self._timeout_ms = timeout_ms
+        self._numbers = itertools.count(1)
+        self._changed = threads.changed()
+        self._channels: dict[str, Channel] = {}
+        self._sealed = sealed
+        self._kept_shut: dict[str, Channel] = {}
+        self._running: dict[host_calls.Call, _UnderWay] = {}
+        self._stopping = False
+
+    def register(self, name: str, channel: AnyChannel) -> None:
+        """Say what a channel name means, from the next delivery on.
+
+        Raises:
+            ToolRefused: this is no channel.
+        """
+        try:
+            made = as_channel(channel)
+        except TypeError as error:
+            raise invalid(f"channels[{name!r}]", str(error)) from None
+        with self._changed:
+            (self._kept_shut if self._sealed(name) else self._channels)[name] = made
+
+    def has(self, name: str) -> bool:
+        """Whether there is a channel of this name."""
+        with self._changed:
+            return name in self._channels
+
+    def idempotent(self, name: str) -> bool:
+        """Whether the channel shows a text once, however often it gets its key; False for one that is not there."""
+        with self._changed:
+            return name in self._channels and self._channels[name].idempotent
+
+    def has_threads(self, name: str) -> bool:
+        """Whether the channel can open threads. One that is sealed and that nobody knows could, for all that can be told."""
+        with self._changed:
+            channel = self._channels.get(name) or self._kept_shut.get(name)
+        return self._sealed(name) if channel is None else channel.threads is not None
+
+    @property
+    def registered(self) -> tuple[str, ...]:
+        """The names of all channels, sorted."""
+        with self._changed:
+            return tuple(sorted(self._channels))
+
+    def keep_seat(self, name: str, seat: str, free: Callable[[], None]) -> bool:
+        """Keep a seat of a channel under a name; `free` is told once there is one, where there is none now.
+
+        What was started and never called would be in doubt after a crash, so a text is started when it has its seat.
+        """
+        return self._lanes.keep(name, seat, free)
+
+    def give_back_seat(self, seat: str) -> None:
+        """Free a seat that was kept for a text which will not be delivered now, if there is one."""
+        self._lanes.give_back(seat)
+
+    def start(
+        self,
+        name: str,
+        outbound: Outbound,
+        done: Callable[[DeliveryResult], None],
+        *,
+        attempt: int = 1,
+        begins: int = 0,
+        inside: host_calls.Inside = nullcontext,
+        seat: str = "",
+    ) -> None:
+        """Deliver a text, or the next part of it; `done` gets the outcome, once. Never blocks, never raises.
+
+        What the channel has of it already ends `begins` characters into the text. Each part has a key of its own.
+        The channel's code runs `inside` what is given, on the `seat` that was kept for it. While the caller
+        stops, nothing is called and nothing comes back.
+        """
+        with self._changed:
+            channel = self._channels.get(name)
+        self.deliveries.begin(outbound.key, attempt)
+
+        def came(result: DeliveryResult) -> None:
+            self.deliveries.came(outbound.key, attempt, result)
+            _report(done, result)
+
+        if channel is None:
+            self._lanes.give_back(seat)
+            came(NotDelivered(error=f"no channel {name!r} is registered in this process", retry=True))
+            return
+        function = _as_function(channel.deliver)
+        sent: list[int | None] = [None]
+
+        def part_of(given: Outbound) -> Outbound:
+            text, sent[0] = fitted(given.text, channel, begins)
+            key = f"{given.key}+{begins}" if begins else given.key
+            return msgspec.structs.replace(given, text=text, key=key)
+
+        def deliver(given: Outbound) -> object:
+            return function(part_of(given))
+
+        async def deliver_on_loop(given: Outbound) -> object:
+            return await cast("Awaitable[object]", function(part_of(given)))
+
+        self._call(
+            name,
+            deliver_on_loop if host_calls.is_async(function) else deliver,
+            outbound,
+            lambda outcome: came(delivery_of(outcome, channel, sent[0])),
+            came,
+            idempotent=channel.idempotent,
+            inside=inside,
+            seat=seat,
+        )
+
+    def open_thread(
+        self,
+        name: str,
+        wanted: ThreadWanted,
+        done: Callable[[ThreadOpened | NotDelivered], None],
+        *,
+        inside: host_calls.Inside = nullcontext,
+    ) -> None:
+        """Have a channel open a thread, its code `inside` what is given; `done` gets its id, or why there is none. Never blocks, never raises."""
+        with self._changed:
+            channel = self._channels.get(name)
+        self.threads.begin(wanted.key, 1)
+
+        def came(result: ThreadOpened | NotDelivered) -> None:
+            self.threads.came(wanted.key, 1, result)
+            _report(done, result)
+
+        if self._sealed(name):
+            came(ThreadOpened(thread=wanted.key, withheld=True))
+            return
+        if channel is None or channel.threads is None:
+            came(NotDelivered(error=f"channel {name!r} has no threads", retry=False))
+            return
+        self._call(
+            name,
+            channel.threads,
+            wanted,
+            lambda outcome: came(thread_of(outcome, channel)),
+            came,
+            idempotent=channel.idempotent,
+            inside=inside,
+        )
+
+    def stop(self, grace: float) -> tuple[str, ...]:
+        """Start nothing more, wait up to `grace` seconds for what is under way, and return the channels cut off.
+
+        What is cut off reports nothing: after the restart it is in doubt, and the outbox says so. What was waiting for a
+        seat, for a thread or for its event loop was never called, and is told so.
+        """
+        with self._changed:
+            self._stopping = True
+        self._lanes.close()
+        with self._changed:
+            self._changed.wait_for(lambda: not self._running, timeout=grace)
+            left, self._running = self._running, {}
+        cut_off: list[str] = []
+        for call, under_way in left.items():
+            if call.cancel() and call.withdraw():
+                under_way.failed(_NOT_CALLED)
+            else:
+                cut_off.append(under_way.channel)
+        self._outside.stop(grace)
+        return tuple(cut_off)
+
+    @property
+    def calls(self) -> dict[str, Calls]:
+        """The calls of each channel that has any: under way, waiting, and lost."""
+        return self._lanes.calls()
+
+    @property
+    def zombies(self) -> int:
+        """How many calls of channels were given up and have not come back."""
+        return sum(calls.lost for calls in self._lanes.calls().values())
+
+    def _call(
+        self,
+        name: str,
+        function: Callable[[T], object],
+        argument: T,
+        done: Callable[[host_calls.Outcome], None],
+        failed: Callable[[NotDelivered], None],
+        *,
+        idempotent: bool,
+        inside: host_calls.Inside = nullcontext,
+        seat: str = "",
+    ) -> None:
+        timer = ("channel", name, str(next(self._numbers)))
+
+        def came_back(outcome: host_calls.Outcome) -> None:
+            if self._timers is not None:
+                self._timers.cancel(timer)
+            done(outcome)
+            self._over(name, call)
+
+        def give_up() -> None:
+            if call.cancel():
+                self._lanes.lose(name, call)
+                failed(self._timed_out(name, retry=idempotent, called=not call.withdraw()))
+                self._over(name, call)
+
+        def begin() -> None:
+            with self._changed:
+                self._running[call] = _UnderWay(name, failed)
+            # The limit is the channel's own: it counts from here, however long the call had to wait.
+            if self._timers is not None and self._clock is not None:
+                self._timers.after(self._timeout_ms, timer, give_up)
+            self._outside.call(call, function, argument, inside=inside)
+
+        call = host_calls.Call(came_back, _nothing, name=f"channel {name}")
+        with self._changed:
+            if self._stopping:
+                return
+        lost = self._lanes.lost(name)
+        if lost >= MOST_LOST:
+            self._lanes.give_back(seat)
+            failed(
+                NotDelivered(error=f"busy: {lost} calls of channel {name!r} have not come back", retry=True)
+            )
+            return
+        self._lanes.enter(name, Waiting(begin, lambda: failed(_NOT_CALLED)), seat)
+
+    def _over(self, name: str, call: host_calls.Call) -> None:
+        with self._changed:
+            self._running.pop(call, None)
+            self._changed.notify_all()
+        self._lanes.leave(name)
+
+    def _timed_out(self, name: str, *, retry: bool, called: bool) -> NotDelivered:
+        seconds = self._timeout_ms / 1000
+        if not called:
+            why = "the event loop or the threads that it is called on are held up"
+            return NotDelivered(
+                error=f"timeout: channel {name!r} could not be called in {seconds:g} s, {why}", retry=True
+            )
+        return NotDelivered(
+            error=f"timeout: channel {name!r} has not come back in {seconds:g} s", retry=retry, in_doubt=True
+        )
+
+
+def _as_function(deliver: Deliver | actors.HostActor) -> Deliver:
+    return actors.asking(deliver) if actors.is_host_actor(deliver) else cast("Deliver", deliver)
+
+
+_NOT_CALLED: Final = NotDelivered(error="the system stopped before the channel was called", retry=True)
+
+
+def _report(done: Callable[[T], None], result: T) -> None:
+    try:
+        done(result)
+    except BaseException:
+        logger.exception("the outcome of a delivery could not be delivered")
+
+
+def _nothing(_: host_calls.Outcome) -> None:
+    """Nobody asks any more."""

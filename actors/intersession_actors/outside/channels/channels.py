@@ -1,0 +1,195 @@
+"""What a channel is, what it is given and may answer; and two channels, console and memory, for trying things out."""
+
+import inspect
+import math
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TextIO, cast
+
+from intersession_actors.rules.gate.shapes import flaw_of_call
+from intersession_actors.running.host.actors import HostActor, is_host_actor
+from intersession_events.basics.errors import IntersessionError
+from intersession_events.basics.plain_json import JsonObject
+from intersession_events.basics.printable import printable
+from intersession_events.facts import Fact, ready
+
+Deliver = Callable[["Outbound"], object]
+"""Takes a text out, sync or async; returns a receipt, `None | str | dict` (the dict must be JSON)."""
+
+
+class DeliveryRefused(IntersessionError):
+    """Raised by a channel: it will never take this text there, so do not try again."""
+
+
+class DeliveryInDoubt(IntersessionError):
+    """Raised by a channel: it may have taken this text, so only an idempotent channel is asked again."""
+
+
+class DeliveryLater(IntersessionError):
+    """Raised by a channel: it did not take this text, and wants to be left alone for `seconds`.
+
+    The text is tried again then; within a second is a second. `reason` is what the log says of it.
+
+    Raises:
+        ValueError: `seconds` is no time: not a number, infinite, or less than 0.
+    """
+
+    def __init__(self, seconds: float, reason: str = "") -> None:
+        given = cast("object", seconds)  # whatever the host's code gives
+        if isinstance(given, bool) or not isinstance(given, int | float):
+            raise ValueError(f"seconds: {seconds!r} is no number of seconds")  # noqa: TRY004 - one error for all that is none
+        if not math.isfinite(seconds) or seconds < 0:
+            raise ValueError(f"seconds: {seconds!r} is no time to wait, give 0 or more")
+        self.seconds = float(seconds)
+        super().__init__(f"{reason or 'the service asks'}: again in {seconds:g} s")
+
+
+class Outbound(Fact, frozen=True, kw_only=True):
+    """A text on its way out. `key` is the same on every attempt: a channel that knows it has shown the text."""
+
+    channel: str
+    to: str
+    text: str
+    key: str
+    thread: str | None = None
+    account: str | None = None
+
+
+@ready
+class ThreadWanted(Fact, frozen=True, kw_only=True):
+    """A thread is to be opened on a channel, for a session of its own (SPAWN-12). `key` as in `Outbound`."""
+
+    channel: str
+    to: str
+    title: str
+    key: str
+    account: str | None = None
+
+
+@dataclass(kw_only=True)
+class Channel:
+    """A way out, as a host registers it. A bare callable means all defaults.
+
+    `deliver` takes an `Outbound`; a Pykka actor gets it as its message. `idempotent`: it shows a text once, however
+    often it gets its key, so that it may be called again when it is in doubt. `threads` opens a thread for a
+    `ThreadWanted` and returns its id. `escape` makes a text harmless in the channel's markup; `max_chars` is the
+    longest it takes, after that: longer ones go out in parts.
+    """
+
+    deliver: Deliver | HostActor
+    idempotent: bool = False
+    threads: Callable[[ThreadWanted], object] | None = None
+    escape: Callable[[str], str] | None = None
+    max_chars: int | None = None
+
+
+AnyChannel = Channel | Deliver | HostActor
+
+
+def as_channel(channel: AnyChannel) -> Channel:
+    """Return a channel, made with all defaults for a bare function.
+
+    Raises:
+        TypeError: it is neither a `Channel`, nor callable, nor a Pykka actor; or calling it runs nothing; or one of its functions
+            takes something else than the one argument that it is called with.
+    """
+    if isinstance(channel, Channel):
+        return _checked(channel)
+    if is_host_actor(channel):
+        return Channel(deliver=channel)
+    if callable(channel) and not isinstance(channel, type):
+        return _checked(Channel(deliver=channel))
+    raise TypeError(
+        f"{channel!r} is no channel, give a Channel, a function `deliver(outbound)`, sync or async, or a Pykka actor's ref"
+    )
+
+
+def _checked(channel: Channel) -> Channel:
+    """Make sure that a call does something: a text would be taken for delivered that nobody sent.
+
+    Raises:
+        TypeError: it would not, or can't be called as it will be, or `max_chars` is no number of characters.
+    """
+    most = cast("object", channel.max_chars)  # whatever the host's code gives
+    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+        raise TypeError(
+            f"max_chars={most!r} is no number of characters: give 1 or more, or None for no limit"
+        )
+    called = (
+        (channel.deliver, "outbound"),
+        (channel.threads, "wanted"),
+        (channel.escape, "text"),
+    )
+    for function, name in called:
+        if function is None or is_host_actor(function):
+            continue
+        flaw = flaw_of_call(function, name) if callable(function) else f"{function!r} can't be called"
+        if flaw is not None:
+            raise TypeError(flaw)
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError(
+                f"{function!r} is a generator, and calling it sends nothing: return what it yields, or take the yield out"
+            )
+    return channel
+
+
+def console_channel(stream: TextIO | None = None) -> Channel:
+    """Make a channel that prints, to standard output unless told otherwise. Control characters are shown, not obeyed."""
+
+    def deliver(outbound: Outbound) -> None:
+        out = stream or sys.stdout
+        address = outbound.to if outbound.thread is None else f"{outbound.to}#{outbound.thread}"
+        # What follows a line break is indented: no text can imitate a line of another delivery.
+        text = f"[{outbound.channel} {address}] {outbound.text}".replace("\n", "\n    ")
+        encoding = getattr(out, "encoding", None) or "utf-8"
+        out.write(printable(text).encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        out.flush()
+
+    return Channel(deliver=deliver)
+
+
+class MemoryChannel(Channel):
+    """A channel that keeps what it is given: `delivered` is every call, `shown` what a person would have seen."""
+
+    def __init__(self, *, idempotent: bool = False, max_chars: int | None = None) -> None:
+        super().__init__(deliver=self._take, idempotent=idempotent, max_chars=max_chars)
+        self._changed = threading.Condition()
+        self._delivered: list[Outbound] = []
+        self._calls: Counter[str] = Counter()
+
+    def count(self, key: str) -> int:
+        """Return how often a key was delivered."""
+        with self._changed:
+            return self._calls[key]
+
+    @property
+    def delivered(self) -> tuple[Outbound, ...]:
+        """Every call, in order."""
+        with self._changed:
+            return tuple(self._delivered)
+
+    @property
+    def shown(self) -> tuple[Outbound, ...]:
+        """What was shown: with `idempotent` each key once."""
+        if not self.idempotent:
+            return self.delivered
+        first: dict[str, Outbound] = {}
+        for outbound in self.delivered:
+            first.setdefault(outbound.key, outbound)
+        return tuple(first.values())
+
+    def wait_for(self, number: int, *, timeout: float) -> tuple[Outbound, ...]:
+        """Wait until there were that many calls, for at most `timeout` seconds; return those there were."""
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._delivered) >= number, timeout)
+            return tuple(self._delivered)
+
+    def _take(self, outbound: Outbound) -> JsonObject:
+        with self._changed:
+            self._delivered.append(outbound)
+            self._calls[outbound.key] += 1
+            self._changed.notify_all()
+            return {"number": len(self._delivered)}

@@ -1,0 +1,64 @@
+"""Makes channels of what a configuration says under `channels.<name>.deliver` (CFG-1, X13)."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from intersession_actors.outside.channels.addresses import THIS_NETWORK, Network, plain_host
+from intersession_actors.outside.channels.apprise import apprise_channel
+from intersession_actors.outside.channels.channels import Channel, DeliveryRefused
+from intersession_actors.outside.channels.url import SCHEMES, BadChannelUrl, channel_url
+from intersession_actors.rules.config.config import Config
+from intersession_actors.rules.errors import ConfigError, ConfigProblem
+from intersession_actors.running.host.extras import imported
+from intersession_events.basics.plain_json import JsonMapping, JsonValue
+
+_HOST: Final = re.compile(r"[A-Za-z0-9_.:-]+|\[[0-9a-fA-F:.]+\]")
+
+
+def configured_channels(config: Config, network: Network = THIS_NETWORK) -> dict[str, Channel]:
+    """Return the channels that the configuration itself delivers for. Nothing is asked of the network.
+
+    Raises:
+        ConfigError: a URL can't be used, with its path and without its secrets.
+        MissingExtra: a URL needs Apprise, which is not installed.
+    """
+    made: dict[str, Channel] = {}
+    problems: list[ConfigProblem] = []
+    for name, settings in config.channels.items():
+        if "deliver" not in settings or settings.get("enabled") is False:
+            continue
+        path = f"channels.{name}"
+        hosts: JsonValue = settings.get("allowHosts", ())
+        problems += host_problems(f"{path}.allowHosts", hosts)
+        try:
+            made[name] = _channel(settings, f"{path}.deliver", frozenset(map(plain_host, hosts)), network)
+        except (BadChannelUrl, DeliveryRefused) as error:
+            problems.append(ConfigProblem(f"{path}.deliver", str(error)))
+    if problems:
+        raise ConfigError(problems)
+    return made
+
+
+def host_problems(path: str, hosts: Iterable[str]) -> list[ConfigProblem]:
+    """Return what is wrong with a list of hosts that may be reached though they are private."""
+    return [
+        ConfigProblem(path, f"{host!r} is no host; give a name or an address, nothing else")
+        for host in hosts
+        if _HOST.fullmatch(host) is None
+    ]
+
+
+def _channel(settings: JsonMapping, path: str, allowed: frozenset[str], network: Network) -> Channel:
+    url = channel_url(str(settings["deliver"]))
+    if url.scheme in SCHEMES:
+        # Few post, and HTTP brings the parts of e-mail with it.
+        from intersession_actors.outside.channels.webhook import webhook  # noqa: PLC0415
+
+        channel = webhook(url, allowed=allowed, network=network)
+    else:
+        imported("apprise", what=f"{path} ({url.scheme}://…)", library="Apprise", extra="channels")
+        channel = apprise_channel(url, allowed=allowed, network=network)
+    limits = [most for most in (channel.max_chars, settings.get("maxChars")) if isinstance(most, int)]
+    channel.max_chars = min(limits, default=None)
+    return channel

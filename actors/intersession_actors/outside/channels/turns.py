@@ -1,0 +1,146 @@
+"""Whose turn it is among the texts to one place, so that they arrive in the order in which they were decided (ANN-5).
+
+A text waits while an earlier one to its place is under way or is tried again. One that has failed for ten minutes holds nothing
+back for good: right after each of its failures the one behind it is tried. Where that one arrives, the service is well, and the
+text that fails is left to itself.
+"""
+
+from bisect import insort
+from collections.abc import Callable
+from typing import Final, NamedTuple, Self
+
+from intersession_actors.running.runtime.clock import Clock
+from intersession_actors.running.runtime.threads import MachineThreads, Threads
+from intersession_events.facts import Route
+
+LONGEST_WAIT_S: Final = 600.0
+"""So long a text that fails, counted from its first failure in this process, holds back those behind it."""
+
+
+class Place(NamedTuple):
+    """Where texts go that have one order."""
+
+    channel: str
+    account: str | None
+    to: str
+    thread: str | None
+
+    @classmethod
+    def of(cls, route: Route) -> Self:
+        """Return where a route leads."""
+        return cls(route.channel, route.account, route.to, route.thread)
+
+
+class _Text:
+    def __init__(self, key: str, order: int) -> None:
+        self.key = key
+        self.order = order
+        self.failing_since: float | None = None
+        self.fails = False
+        """Whether its last attempt failed, and it waits to be tried again."""
+        self.left_alone = False
+        """Whether it holds nothing back any more, and nothing holds it back."""
+        self.passes = False
+        """Whether it may go out before those ahead of it, once."""
+        self.free: Callable[[], None] | None = None
+        """Who is to be told when it may go out, if that is waited for."""
+
+
+class Turns:
+    """The texts that are to go out, by place and in order. Its methods may be called from any thread."""
+
+    def __init__(self, clock: Clock | None = None, threads: Threads | None = None) -> None:
+        self._clock = clock
+        self._lock = (threads or MachineThreads()).changed()
+        self._lines: dict[Place, list[_Text]] = {}
+        self._places: dict[str, Place] = {}
+
+    def __len__(self) -> int:
+        """Return how many texts are kept in mind."""
+        return len(self._places)
+
+    def enter(self, place: Place, key: str, order: int) -> None:
+        """Line a text up, by where in the log it was decided. One that is there stays where it is."""
+        with self._lock:
+            self._entered(place, key, order)
+
+    def take(self, place: Place, key: str, order: int, free: Callable[[], None]) -> bool:
+        """Say whether a text may go out now; if not, `free` is told when it may."""
+        with self._lock:
+            line = self._entered(place, key, order)
+            text = next(text for text in line if text.key == key)
+            if text.passes or text.left_alone or _first(line) is text:
+                text.passes, text.fails, text.free = False, False, None
+                return True
+            text.free = free
+            return False
+
+    def waits(self, key: str) -> bool:
+        """Whether a text waits for one that failed and is tried again."""
+        with self._lock:
+            line = self._line_of(key)
+            text = next((text for text in line if text.key == key), None)
+            first = _first(line)
+            return text is not None and first is not None and first is not text and first.fails
+
+    def failed(self, key: str) -> None:
+        """Note that a text did not go out and is tried again."""
+        with self._lock:
+            line = self._line_of(key)
+            text = next((text for text in line if text.key == key), None)
+            if text is None:
+                return
+            text.fails = True
+            if text.failing_since is None:
+                text.failing_since = self._now()
+            free = self._let_next_pass(line, text) if self._holds_too_long(text) else None
+        if free is not None:
+            free()
+
+    def over(self, key: str, *, arrived: bool = False) -> None:
+        """Let go of a text that is over. If it `arrived`, those ahead of it that fail too long do so by themselves."""
+        with self._lock:
+            line = self._line_of(key)
+            at = next((at for at, text in enumerate(line) if text.key == key), None)
+            if at is None:
+                return
+            place = self._places.pop(key)
+            text = line.pop(at)
+            if not line:
+                del self._lines[place]
+            if arrived and not text.left_alone:
+                for ahead in line[:at]:
+                    ahead.left_alone = ahead.left_alone or self._holds_too_long(ahead)
+            first = _first(line)
+            free = first.free if first is not None else None
+            if first is not None:
+                first.free = None
+        if free is not None:
+            free()
+
+    def _entered(self, place: Place, key: str, order: int) -> list[_Text]:
+        if key not in self._places:
+            self._places[key] = place
+            insort(self._lines.setdefault(place, []), _Text(key, order), key=lambda text: text.order)
+        return self._lines[self._places[key]]
+
+    def _line_of(self, key: str) -> list[_Text]:
+        place = self._places.get(key)
+        return [] if place is None else self._lines[place]
+
+    def _let_next_pass(self, line: list[_Text], text: _Text) -> Callable[[], None] | None:
+        behind = next((one for one in line[line.index(text) + 1 :] if not one.left_alone), None)
+        if behind is None or behind.free is None:
+            return None  # it is at work, or waits for its own time
+        free, behind.free, behind.passes = behind.free, None, True
+        return free
+
+    def _holds_too_long(self, text: _Text) -> bool:
+        return text.failing_since is not None and self._now() - text.failing_since >= LONGEST_WAIT_S
+
+    def _now(self) -> float:
+        return self._clock.monotonic() if self._clock is not None else 0.0
+
+
+def _first(line: list[_Text]) -> _Text | None:
+    return next((text for text in line if not text.left_alone), None)

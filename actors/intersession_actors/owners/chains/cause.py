@@ -1,0 +1,115 @@
+"""What code of the host's is called for: the run or the delivery that whatever it does is caused by (LOOP-5).
+
+A host's agent may speak to the system by its doors (`inbound`, `tools`, `gateway.call`, `ref`), a host's
+channel may be another session, and `on_failure` may tell an agent of what failed. That goes on with the
+causal chain and does not begin one. It is known where the call goes on in the same thread or task, or in what
+these begin while they are called: a task that goes on when the call has come back does so for a minute more.
+Over a network it is known of a credential that is an agent's own: while a run of one of its sessions is under
+way, what is called with it is taken for what that run does.
+"""
+
+from collections.abc import Callable, Hashable
+from contextvars import ContextVar
+from itertools import count
+from typing import Final
+
+import msgspec
+
+from intersession_actors.running.runtime.clock import Clock
+from intersession_events.facts import Budget
+
+LEFT_BEHIND_S: Final = 60.0
+"""How long a task that a call began, and left behind, goes on with its chain. It may go on for ever, for others."""
+
+
+class Times(dict[Hashable, "count[int]"]):
+    """Counts how often the same was said, from any thread."""
+
+    def next(self, said: Hashable) -> int:
+        """Count once more; return the how many-th time this is, from 1 on."""
+        return next(self.setdefault(said, count(1)))
+
+
+class CausedBy(msgspec.Struct, frozen=True, kw_only=True):
+    """A run or a delivery of a session that code of the host's is called for. `event` is the id of the event that began it.
+
+    `of` is the id of the run or the delivery, where this is an `attempt` at it: an attempt that follows on one that was cut off
+    has the same, and what is said in each is counted from the beginning.
+    """
+
+    session_key: str
+    budget: Budget
+    event: str | None
+    of: str | None = None
+    attempt: int = 1
+
+
+class Cause:
+    """What is called for it, as it goes on: how often the same was said, and which calls have not come back."""
+
+    def __init__(self, caused: CausedBy, clock: Clock) -> None:
+        self.session_key, self.budget, self.event = caused.session_key, caused.budget, caused.event
+        self.of, self.attempt = caused.of, caused.attempt
+        self.times = Times()
+        self.clock = clock
+        self.calls = 0
+        """How many calls for it have not come back."""
+        self.left_at = 0.0
+        """When the last one came back."""
+
+    def inside(self) -> "_Inside":
+        """Be the cause of what is done inside."""
+        return _Inside(self)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the call has not come back, or only just has."""
+        return self.calls > 0 or self.clock.monotonic() - self.left_at < LEFT_BEHIND_S
+
+
+class _Inside:
+    """The context of one call: no generator, since each turn of an agent has one."""
+
+    __slots__ = ("_cause", "_token")
+
+    def __init__(self, cause: Cause) -> None:
+        self._cause = cause
+
+    def __enter__(self) -> None:
+        self._token = _CAUSE.set(self._cause)
+        self._cause.calls += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._cause.calls -= 1
+        self._cause.left_at = self._cause.clock.monotonic()
+        _CAUSE.reset(self._token)
+
+
+class UnderWay:
+    """The runs whose agents are being called now, by session. Told by session actors, asked by the doors."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, Cause] = {}
+
+    def begin(self, cause: Cause) -> None:
+        """Note that the agent of a session is called."""
+        self._runs[cause.session_key] = cause
+
+    def end(self, cause: Cause) -> None:
+        """Note that it has come back; a later run of the session stays."""
+        if self._runs.get(cause.session_key) is cause:
+            self._runs.pop(cause.session_key, None)
+
+    def of(self, reaches: Callable[[str], bool]) -> Cause | None:
+        """Return the run under way in one of the sessions within reach: of several the one that has come furthest."""
+        found = [cause for cause in list(self._runs.values()) if reaches(cause.session_key)]
+        return max(found, key=lambda cause: cause.budget.hops, default=None)
+
+
+_CAUSE: ContextVar[Cause | None] = ContextVar("intersession_cause", default=None)
+
+
+def current_cause() -> Cause | None:
+    """Return what the calling code is called for; None for what comes from outside: a person, the operator."""
+    cause = _CAUSE.get()
+    return cause if cause is not None and cause.goes_on else None

@@ -1,0 +1,278 @@
+"""The ledger of causal chains: who wants to begin a run of one reserves it here before anything is recorded (LOOP-5).
+
+A chain can branch: exchanges and spawns of it go on side by side, under several actors, and each alone stays below every limit.
+So they all reserve in one place, under one lock. What is counted is in the log: runs that were queued and what those that have
+ended used, fed by the commits and, for a chain that is not known here, read from the log. On top of that come runs that were
+reserved and are not recorded yet. After a crash the log is all there is, and gives the same count.
+
+The log tells the ledger of a commit before it tells those who wait for it, so that a decision knows of the run that led to it.
+
+Actors ask the ledger, and never wait for the log: a chain that is not known here is `ChainUnread`, and is read by `read` on a thread
+that may block, outside of the lock.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple, TypeVar
+
+from intersession_actors.owners.chains.cause import UnderWay
+from intersession_actors.rules.policy.chain import Spent, Tripped, check_run
+from intersession_events import facts
+from intersession_events.basics.errors import Picklable
+from intersession_events.log.log import Follows
+from intersession_events.log.recorded import Recorded
+
+T = TypeVar("T")
+
+READ: Final = 256
+"""How many chains stay known after they were read from the log, even if they are over: their owners ask for them next."""
+
+_COUNTED: Final = (
+    facts.RunQueued
+    | facts.RunEnd
+    | facts.ExchangeAccepted
+    | facts.ExchangeClosed
+    | facts.SpawnAccepted
+    | facts.SpawnClosed
+)
+
+
+class RunUse(NamedTuple):
+    """A run of a chain, and what it has used; nothing is known of that before it has ended."""
+
+    run_id: str
+    ended: bool
+    tokens: int
+    cost_micros: int
+
+
+RunsOf = Callable[[str], Iterable[RunUse]]
+"""Reads from the log which runs a chain has had, by its root."""
+
+
+class ChainUnread(Picklable):
+    """The chain is not known here; have it read (`ChainLedger.read`), and ask again."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(f"the causal chain {root} is not read yet")
+        self.root = root
+
+
+class _Account:
+    """What is known of one chain. Each run is counted once, however often it is heard of."""
+
+    __slots__ = ("cost_micros", "open", "promised", "runs", "tokens")
+
+    def __init__(self) -> None:
+        self.runs: dict[str, bool] = {}
+        """The runs that were queued, and whether what they used is counted."""
+        self.promised: dict[str, str] = {}
+        """The run that each flow has reserved last, by the flow; it may be queued by now."""
+        self.open: set[str] = set()
+        """Runs, exchanges and spawns that are not over: the chain can go on."""
+        self.tokens = 0
+        self.cost_micros = 0
+
+    def spent(self, besides: str) -> Spent:
+        runs = len(self.runs)
+        for by, run_id in self.promised.items():
+            if by != besides and run_id not in self.runs:
+                runs += 1
+        return Spent(runs=runs, tokens=self.tokens, cost_micros=self.cost_micros)
+
+    def queued(self, run_id: str) -> None:
+        if run_id not in self.runs:
+            self.runs[run_id] = False
+            self.open.add(run_id)
+        self.promised.pop(run_id, None)
+
+    def ended(self, run_id: str, tokens: int = 0, cost_micros: int = 0) -> None:
+        self.open.discard(run_id)
+        # Who stops all runs of a session stops those of other chains in the same append: they are none of this one's.
+        if self.runs.get(run_id, True) is False:
+            self.runs[run_id] = True
+            # What an agent says that it used can't make a chain younger.
+            self.tokens += max(tokens, 0)
+            self.cost_micros += max(cost_micros, 0)
+
+
+class ChainLedger:
+    """Keeps the accounts of the chains that go on. Its methods may be called from any thread."""
+
+    def __init__(self, log: Follows, runs_of: RunsOf) -> None:
+        self._lock = threading.Lock()
+        self._runs_of = runs_of
+        self._accounts: dict[str, _Account] = {}
+        self._chain_of: dict[str, str] = {}
+        """The root of the chain that a run which has not ended is of: its end may be recorded with that of another chain's."""
+        self._read: OrderedDict[str, None] = OrderedDict()
+        """The chains that were read last."""
+        self._heard: dict[object, list[Recorded]] = {}
+        """What was recorded since each reading began."""
+        self._on_over: Callable[[str], None] | None = None
+        self._stop = log.on_committed(self._committed, _COUNTED, first=True)
+        self.under_way = UnderWay()
+        """Which agents are being called now."""
+
+    def reserve(self, budget: facts.Budget, run_id: str, now_ms: int, *, by: str) -> Tripped | None:
+        """Reserve a run of a chain, unless a guard trips. The caller queues it, or releases it.
+
+        `by` is the stream of the flow that asks for the run; a run of no flow is reserved by itself. A flow asks for one run
+        at a time: what it reserved before is given back.
+
+        Raises:
+            ChainUnread: the chain is not known here.
+        """
+        with self._lock:
+            account = self._of(budget.root, begins=budget.root == run_id)
+            account.promised.pop(by, None)
+            tripped = None
+            if run_id not in account.runs:
+                tripped = check_run(budget, account.spent(by), now_ms)
+                if tripped is None:
+                    account.promised[by] = run_id
+            self._forget(budget.root, account)
+            return tripped
+
+    def hold(self, root: str, run_id: str, *, by: str) -> None:
+        """Reserve a run that was accepted before this process began, and is still to be queued.
+
+        Raises:
+            ChainUnread: the chain is not known here.
+        """
+        with self._lock:
+            self._of(root).promised[by] = run_id
+
+    def release(self, root: str, run_id: str, *, by: str) -> None:
+        """Give a run back that will not be queued; twice is once."""
+        with self._lock:
+            account = self._accounts.get(root)
+            if account is not None and account.promised.get(by) == run_id:
+                del account.promised[by]
+                if not account.open:
+                    self._forget(root, account)
+
+    def spent(self, root: str, *, besides: str = "") -> Spent:
+        """Return what a chain has used, `besides` what this flow has reserved and is about to decide anew.
+
+        Raises:
+            ChainUnread: the chain is not known here.
+        """
+        with self._lock:
+            account = self._of(root)
+            spent = account.spent(besides)
+            self._forget(root, account)
+            return spent
+
+    def read(self, root: str) -> None:
+        """Read from the log what is known of a chain. It blocks, and keeps nobody else from the ledger meanwhile.
+
+        Raises:
+            StoreUnavailable: it can't be read.
+        """
+        reading, heard = object(), list[Recorded]()
+        with self._lock:
+            if root in self._accounts:
+                return
+            self._heard[reading] = heard
+        try:
+            uses = tuple(self._runs_of(root))
+        finally:
+            with self._lock:
+                del self._heard[reading]
+        with self._lock:
+            if root not in self._accounts:
+                self._open(root, uses, heard)
+
+    def after_reading(self, ask: Callable[[], T]) -> T:
+        """Ask the ledger, and have what it does not know read first; for doors, which may wait.
+
+        Raises:
+            StoreUnavailable: a chain can't be read.
+        """
+        while True:
+            try:
+                return ask()
+            except ChainUnread as unread:
+                self.read(unread.root)
+
+    def on_over(self, listener: Callable[[str], None]) -> None:
+        """Have somebody told of each chain that nothing can carry on, by its root: at once, and in whatever thread that is."""
+        self._on_over = listener
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._stop()
+
+    # --- accounts
+
+    def _of(self, root: str, *, begins: bool = False) -> _Account:
+        account = self._accounts.get(root)
+        if account is None:
+            if not begins:
+                raise ChainUnread(root)
+            account = self._accounts[root] = _Account()
+        return account
+
+    def _open(self, root: str, uses: Iterable[RunUse], heard: Iterable[Recorded]) -> None:
+        account = self._accounts[root] = _Account()
+        for use in uses:
+            account.queued(use.run_id)
+            if use.ended:
+                account.ended(use.run_id, use.tokens, use.cost_micros)
+        self._chain_of |= dict.fromkeys(account.open, root)
+        self._read[root] = None
+        self._count(heard, only=root)  # perhaps not read yet; what was is counted once
+        while len(self._read) > READ:
+            oldest, _ = self._read.popitem(last=False)
+            self._forget(oldest, self._accounts[oldest])
+
+    def _forget(self, root: str, account: _Account) -> None:
+        """Close the account of a chain that nothing can carry on; the log has what it was."""
+        if not account.open and not account.promised and root not in self._read:
+            self._accounts.pop(root, None)
+            if self._on_over is not None:
+                self._on_over(root)
+
+    def _committed(self, batch: Sequence[Recorded]) -> None:
+        with self._lock:
+            for heard in self._heard.values():
+                heard.extend(batch)
+            self._count(batch)
+
+    def _count(self, batch: Iterable[Recorded], *, only: str | None = None) -> None:
+        """Count what was recorded, of one chain or of all that are known here; a chain begins with its first run."""
+        accounts = self._accounts
+        for recorded in batch:
+            for event in facts.parts_of(recorded.event):
+                root = recorded.correlation
+                if isinstance(event, facts.RunEnd):
+                    root = self._chain_of.pop(event.run_id, root)
+                if root is None or (only is not None and root != only):
+                    continue
+                account = accounts.get(root)
+                if account is None and isinstance(event, facts.RunQueued) and event.run_id == root:
+                    account = accounts[root] = _Account()
+                if account is not None:
+                    self._enter(event, recorded.stream, root, account)
+
+    def _enter(self, event: facts.Event, stream: str, root: str, account: _Account) -> None:
+        match event:
+            case facts.RunQueued(run_id=run_id):
+                account.queued(run_id)
+                if run_id in account.open:
+                    self._chain_of[run_id] = root
+            case facts.RunCompleted(run_id=run_id, usage=usage) if usage is not None:
+                account.ended(run_id, usage.tokens, usage.cost_micros or 0)
+            case facts.RunCompleted() | facts.RunFailed() | facts.RunAborted():
+                account.ended(event.run_id)
+            case facts.ExchangeAccepted() | facts.SpawnAccepted():
+                account.open.add(stream)
+            case facts.ExchangeClosed() | facts.SpawnClosed():
+                account.open.discard(stream)
+                account.promised.pop(stream, None)
+            case _:
+                return
+        if not account.open:
+            self._forget(root, account)

@@ -1,0 +1,70 @@
+"""What the coordinator can be told."""
+
+from intersession_actors.owners.flows.led import Begins
+from intersession_actors.owners.holding.ruling import Ruling
+from intersession_actors.owners.streams.commands import (
+    AskedOfFlow,
+    DeliveryEnded,
+    FlowCommand,
+    Resume,
+    RunEnded,
+)
+from intersession_events.basics import ids
+from intersession_events.facts import ExchangeAccepted, HoldBefore, Release, SessionOpened
+
+
+class OpenExchange(Begins, frozen=True, kw_only=True):
+    """A send was allowed: accept it (SEND-3)."""
+
+    accepted: ExchangeAccepted
+    opening: SessionOpened | None = None
+    run_timeout_ms: int = 0
+    at_most: int | None = None
+
+    @property
+    def stream(self) -> str:
+        """The name of the exchange's stream."""
+        return ids.exchange_stream(self.accepted.exchange_id)
+
+
+class HoldExchange(AskedOfFlow, frozen=True, kw_only=True):
+    """Somebody wants the exchange to stop before a text goes on (LIVE-1)."""
+
+    before: HoldBefore
+    by: str
+
+
+class ReleaseExchange(AskedOfFlow, frozen=True, kw_only=True):
+    """Somebody lets a held exchange go on, with what was held, or with what `action` makes of it (LIVE-1).
+
+    `hold_id` is the hold that is meant, None for the one there is. `for_good`: it is not to be held again.
+    """
+
+    action: Release
+    by: str
+    text: str | None = None
+    hold_id: str | None = None
+    for_good: bool = False
+
+
+class HoldRuled(FlowCommand, frozen=True, kw_only=True):
+    """The host's rule has said whether a text may go on."""
+
+    hold_id: str
+    ruling: Ruling
+
+
+class StopAsking(AskedOfFlow, frozen=True, kw_only=True):
+    """Somebody wants nothing to go on of an exchange about which the host's rule is asked: it is held without its word.
+
+    So it is where the rule is asked next: `ended` is how the run has ended that the exchange waits for, if it has, which the
+    exchange may not know yet. Where no rule is asked, this is nothing.
+    """
+
+    by: str
+    ended: RunEnded | None = None
+
+
+ExchangeCommand = (
+    OpenExchange | RunEnded | DeliveryEnded | HoldExchange | ReleaseExchange | HoldRuled | StopAsking | Resume
+)

@@ -1,0 +1,42 @@
+"""What the events of an exchange ask for beside the steps that are appended with them. Pure."""
+
+from collections.abc import Sequence
+
+from intersession_actors.owners.exchange.exchange import Exchange
+from intersession_actors.owners.streams.effects import DropStopwatch, Effect, Pass, StartStopwatch
+from intersession_actors.rules.config.config import Config
+from intersession_events import facts
+from intersession_events.log.recorded import Recorded
+
+
+class ForgetRuling(Effect, frozen=True):
+    """Forget what the host's rule was asked, and what it said: what came of that is durable."""
+
+
+class UnwatchSessions(Effect, frozen=True):
+    """Follow the conversations of the two sessions no more (LOOP-2)."""
+
+    accepted: facts.ExchangeAccepted
+
+
+def effects(state: Exchange, recorded: Recorded, limits: Config) -> Sequence[Effect]:
+    """Return what a durable event asks for; `state` is the exchange after it."""
+    del limits
+    asked = list[Effect]()
+    if not isinstance(recorded.event, facts.HoldRequested | facts.HoldWithdrawn):
+        asked.append(ForgetRuling())
+    for event in facts.parts_of(recorded.event):
+        match event:
+            case facts.ExchangeHeld(hold_id=hold_id):
+                asked.append(StartStopwatch(("held", hold_id)))
+            case facts.LoopEnded():
+                asked.append(Pass("K6"))
+            case facts.ExchangeReleased(hold_id=hold_id):
+                asked.append(DropStopwatch(("held", hold_id)))
+            case facts.ExchangeClosed():
+                asked.append(UnwatchSessions(state.accepted))
+            case facts.AnnounceDecided(silent=True):
+                asked.append(Pass("A4"))
+            case _:
+                pass
+    return asked

@@ -1,0 +1,331 @@
+"""What becomes of an agent's answer: transcript messages, the reply, a delivery, and the message that tells its flow."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from intersession_actors.outside.agents.result import Answered, Broke
+from intersession_actors.outside.attachments.checks import blocks_without_contents
+from intersession_actors.owners.session.commands import RunReturned
+from intersession_actors.owners.session.state import Running, Session, is_current
+from intersession_actors.owners.streams.commands import RunEnded
+from intersession_actors.owners.streams.drafting import into_outbox
+from intersession_actors.rules.policy.chain import counts_use
+from intersession_actors.rules.prompt.silence import is_withheld, visible_text
+from intersession_events import facts
+from intersession_events.basics import ids
+from intersession_events.log.recorded import Draft, Recorded, StreamAppend
+
+MOST_REFUSALS: Final = 6
+"""So many attempts of a run may be refused as too long, each given at most half of the one before (CTX-3); then it fails."""
+
+
+def decide_returned(
+    state: Session, returned: RunReturned, *, key: str, log_id: str, now_ms: int, retry_interrupted: int = 0
+) -> tuple[list[facts.Event], tuple[StreamAppend, ...]]:
+    """Return what an agent's result leads to: the end of its run, and the delivery of its text."""
+    run_id, attempt, result = returned.run_id, returned.attempt, returned.result
+    if isinstance(result, Broke):
+        if (
+            result.code == "interrupted"
+            and attempt - _refused(state) <= retry_interrupted
+            and is_current(state, run_id, attempt)
+        ):
+            return [facts.RunInterrupted(run_id=run_id, attempt=attempt)], ()
+        if result.too_long and _refused(state) < MOST_REFUSALS and is_current(state, run_id, attempt):
+            return [facts.RunInterrupted(run_id=run_id, attempt=attempt, too_long=result.error)], ()
+        return decide_failure(
+            state,
+            run_id=run_id,
+            attempt=attempt,
+            code=result.code,
+            error=result.error,
+            traceback=result.traceback,
+        ), ()
+    reply, messages = reply_messages(
+        result, key=key, log_id=log_id, run_id=run_id, attempt=attempt, now_ms=now_ms
+    )
+    events = decide_answer(state, result, run_id=run_id, attempt=attempt, reply=reply, messages=messages)
+    if state.running is None or not is_current(state, run_id, attempt):
+        return events, ()
+    return events, auto_reply(state.running, key=key, reply=reply, log_id=log_id, now_ms=now_ms)
+
+
+def decide_answer(
+    state: Session,
+    answered: Answered,
+    *,
+    run_id: str,
+    attempt: int,
+    reply: str | None,
+    messages: tuple[facts.Message, ...],
+) -> list[facts.Event]:
+    """Return the end of a run that answered. An attempt that is over already only leaves a note."""
+    if not is_current(state, run_id, attempt):
+        return [facts.LateReplyDropped(run_id=run_id, attempt=attempt, reply=reply)]
+    end = facts.RunCompleted(
+        run_id=run_id,
+        attempt=attempt,
+        text=reply,
+        usage=answered.usage,
+        model=answered.model,
+        stop_reason=answered.stop_reason,
+        notes=answered.notes,
+    )
+    return with_messages(end, state.session_id, messages)
+
+
+def with_messages(
+    end: facts.RunCompleted, session_id: str, messages: Sequence[facts.Message]
+) -> list[facts.Event]:
+    """Return the end of a run that answered behind the messages of its answer, the last of which it has in it."""
+    if not messages:
+        return [end]
+    *before, last = messages
+    is_reply = end.text == facts.text_of(last)
+    return [
+        *(facts.MessageRecorded(session_id=session_id, message=message) for message in before),
+        msgspec.structs.replace(
+            end,
+            session_id=session_id,
+            message=last,
+            message_is_reply=is_reply,
+            text=None if is_reply else end.text,
+        ),
+    ]
+
+
+def decide_failure(
+    state: Session,
+    *,
+    run_id: str,
+    attempt: int,
+    code: facts.FailureCode,
+    error: str,
+    traceback: str | None = None,
+) -> list[facts.Event]:
+    """Return the end of a run that broke; nothing if the attempt is over already."""
+    if not is_current(state, run_id, attempt):
+        return []
+    partial = state.running.said if state.running is not None else None
+    # The code is the first word of what people and agents read (docs/errors.md).
+    words = error if error.startswith(f"{code}:") else f"{code}: {error}"
+    return [
+        facts.RunFailed(
+            run_id=run_id, attempt=attempt, code=code, error=words, partial=partial, traceback=traceback
+        )
+    ]
+
+
+def _refused(state: Session) -> int:
+    return 0 if state.running is None else state.running.waiting.refused
+
+
+def reply_messages(
+    answered: Answered, *, key: str, log_id: str, run_id: str, attempt: int, now_ms: int
+) -> tuple[str | None, tuple[facts.Message, ...]]:
+    """Return the run's reply (None is no text) and the messages to record for it.
+
+    The transcript keeps what the agent said, `NO_REPLY` and skip words included; the reply is what is visible of it.
+    Whatever role an agent gives its messages, they are its own output and no one else's (PROV-2).
+    """
+    said = answered.messages or ()
+    messages = said and tuple(
+        msgspec.structs.replace(
+            message,
+            id=message.id or ids.derive(log_id, "message", run_id, "out", attempt, number),
+            timestamp=message.timestamp or now_ms,
+            run_id=run_id,
+            provenance=_own_output(message, key),
+            content=message.content
+            if isinstance(message.content, str)
+            else blocks_without_contents(message.content),
+        )
+        for number, message in enumerate(said)
+    )
+    if answered.text and not (messages and any(message.role == "assistant" for message in messages)):
+        messages = (
+            *messages,
+            facts.Message(
+                id=reply_id(log_id, run_id, attempt),
+                role="assistant",
+                content=(facts.TextBlock(text=answered.text),),
+                timestamp=now_ms,
+                run_id=run_id,
+                model=answered.model,
+                usage=answered.usage,
+                stop_reason=answered.stop_reason,
+            ),
+        )
+    return visible_text(answered.text), messages
+
+
+def reply_id(log_id: str, run_id: str, attempt: int) -> str:
+    """Return the id of the message that an attempt's text is, where its agent gave none."""
+    return ids.derive(log_id, "message", run_id, "reply", attempt)
+
+
+def _own_output(message: facts.Message, key: str) -> facts.Provenance | None:
+    """Say where a message of an agent's answer is from: the agent can't, and a person it certainly is not from.
+
+    What it says as itself and what its tools gave need no word; in any other role it is fenced as what its own session wrote.
+    """
+    if message.role in {"assistant", "toolResult"}:
+        return None
+    return facts.Provenance(kind="inter_session", source_session_key=key)
+
+
+def auto_reply(
+    running: Running, *, key: str, reply: str | None, log_id: str, now_ms: int
+) -> tuple[StreamAppend, ...]:
+    """Return the delivery of a run's text to its route (INB-2); nothing without a route or a text."""
+    if running.waiting.queued.route is None or reply is None or is_withheld(reply):
+        return ()
+    return _to_person(running, reply, "auto_reply", "reply", key=key, log_id=log_id, now_ms=now_ms)
+
+
+def failure_notice(
+    state: Session, events: Sequence[facts.Event], *, key: str, text: str, log_id: str, now_ms: int
+) -> tuple[StreamAppend, ...]:
+    """Return the delivery that tells a person that no answer comes, where `events` end the run on their message (INB-2).
+
+    The flows of agents hear of a failed run themselves, so their runs have none.
+    """
+    running = state.running
+    if running is None or not text.strip() or not has_asker(running):
+        return ()
+    if not any(isinstance(event, facts.RunFailed) for event in events):
+        return ()
+    return _to_person(
+        running, text, "failure_notice", "failure_notice", key=key, log_id=log_id, now_ms=now_ms
+    )
+
+
+def has_asker(running: Running) -> bool:
+    """Whether a person waits for the answer of a run at the other end of a route."""
+    queued = running.waiting.queued
+    return queued.route is not None and queued.step == "message" and queued.flow is None
+
+
+def _to_person(
+    running: Running, text: str, purpose: facts.Purpose, name: str, *, key: str, log_id: str, now_ms: int
+) -> tuple[StreamAppend, ...]:
+    queued = running.waiting.queued
+    if queued.route is None:
+        return ()
+    delivery_id = ids.derive(log_id, "delivery", queued.run_id, name)
+    decided = facts.DeliveryDecided(
+        delivery_id=delivery_id,
+        session_key=key,
+        route=queued.route,
+        text=text,
+        key=delivery_id,
+        purpose=purpose,
+        run_id=queued.run_id,
+    )
+    return (
+        into_outbox(log_id, decided, budget=running.waiting.budget, time=now_ms, causation=running.cause),
+    )
+
+
+def leads_on(state: Session, events: Sequence[facts.Event]) -> bool:
+    """Say whether the next step of an exchange can be recorded together with these events, which end one of its runs.
+
+    Not where the chain's use of tokens or money is limited: what this run has used counts once it is recorded.
+    """
+    running = state.running
+    return (
+        running is not None
+        and running.waiting.queued.exchange_id is not None
+        and isinstance(events[-1], facts.RunCompleted | facts.RunFailed)
+        and not counts_use(running.waiting.budget)
+    )
+
+
+def ended_of(before: Session, recorded: Recorded | Draft) -> RunEnded | None:
+    """Return the word to the flow whose run has ended, by what is recorded of it or about to be; None for a run of no flow."""
+    event = recorded.event
+    if not isinstance(event, facts.RunEnd):
+        return None
+    running = before.running
+    if running is not None and running.waiting.queued.run_id == event.run_id:
+        queued, started, tool_result = running.waiting.queued, running.started_ms, running.last_tool_result
+    else:
+        waiting = next((item for item in before.queue if item.queued.run_id == event.run_id), None)
+        if waiting is None:
+            return None
+        queued, started, tool_result = waiting.queued, None, waiting.last_tool_result
+    if queued.flow is None:
+        return None
+    word = ended_word(queued.flow, recorded, started_ms=started, last_tool_result=tool_result)
+    if word is None or before.bound is None:
+        return word
+    return msgspec.structs.replace(word, thread=before.bound.route)
+
+
+def ended_again(stream: str, items: Sequence[Recorded]) -> RunEnded | None:
+    """Return the same word from the log: `items` are a session's events from the one that queued the run to its end."""
+    last = items[-1].event if items else None
+    run_id = last.run_id if isinstance(last, facts.RunEnd) else None
+    started: int | None = None
+    tool_result: str | None = None
+    for item in items:
+        match item.event:
+            case facts.RunStarted() | facts.RunInterrupted() as event if event.run_id == run_id:
+                started = item.time if isinstance(event, facts.RunStarted) else None
+            case event:
+                message = facts.message_in(event)
+                if message is not None and message.run_id == run_id and message.role == "toolResult":
+                    tool_result = facts.text_of(message) or tool_result
+    return ended_word(stream, items[-1], started_ms=started, last_tool_result=tool_result) if items else None
+
+
+def ended_word(
+    stream: str, recorded: Recorded | Draft, *, started_ms: int | None, last_tool_result: str | None
+) -> RunEnded | None:
+    """Return what a flow is told of the end of its run; None for an event that is no end."""
+    event = recorded.event
+    if not isinstance(event, facts.RunEnd):
+        return None
+    completed = event if isinstance(event, facts.RunCompleted) else None
+    return RunEnded(
+        stream=stream,
+        run_id=event.run_id,
+        status=status_of(event),
+        text=facts.reply_of(event),
+        in_transcript=completed is None or completed.text is None,
+        error=event.error if isinstance(event, facts.RunFailed) else None,
+        usage=completed.usage if completed is not None else None,
+        model=completed.model if completed is not None else None,
+        last_tool_result=last_tool_result,
+        started_ms=started_ms,
+        ended_ms=recorded.time,
+        cause=recorded.id,
+        gone=_is_gone(event),
+    )
+
+
+def _is_gone(event: facts.RunEnd) -> bool:
+    match event:
+        case facts.RunCompleted():
+            return False
+        case facts.RunFailed():
+            return event.code == "target_gone"
+        case facts.RunAborted():
+            return event.gone
+
+
+def status_of(event: facts.RunEnd) -> facts.RunStatus:
+    """Return a run's end in the words of its flow."""
+    match event:
+        case facts.RunCompleted():
+            return "ok"
+        case facts.RunAborted():
+            return "aborted"
+        case facts.RunFailed(code="timeout"):
+            return "timeout"
+        case facts.RunFailed(code="interrupted"):
+            return "interrupted"
+        case facts.RunFailed():
+            return "error"

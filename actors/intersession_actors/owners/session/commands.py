@@ -1,0 +1,209 @@
+"""What a session's actor is told: by doors, by the managers of flows, and by what it set going itself."""
+
+from collections.abc import Mapping
+
+from intersession_actors.outside.agents.result import AgentResult
+from intersession_actors.owners.session.folding import Awake
+from intersession_actors.owners.streams.commands import Asked, Command, OfOneLife, Step
+from intersession_actors.rules.errors import Judgement
+from intersession_actors.rules.prompt.transcript import RunContext
+from intersession_events import facts
+from intersession_events.log.recorded import StreamAppend
+from intersession_events.log.states import Folded
+
+
+class Enqueue(Step, frozen=True, kw_only=True):
+    """Record a message and queue the run that answers it, in one append with events of other streams.
+
+    `flow` is the stream of the flow whose step this is: its manager hears `StepTaken` or `StepRefused`.
+    `opening` is recorded first where the session does not exist yet; without it a missing session is refused.
+    `session_id`, where given, is the generation that was authorised; another one now is refused (HIST-6).
+    `patch` is what an owner's command changes, recorded with it (POL-2). `carried` are appends of other
+    streams for the same transaction. `at_most` bounds the queue (`busy`). `queue` None records the message
+    only (INB-2). `budget` is of the causal chain that both are of (LOOP-5). `bound` is a thread that the
+    session is bound to as it opens; `only_bound` refuses the message unless the session is bound to this
+    thread (SPAWN-12). `interrupts` is who stops the run under way for the sake of this one: in the same
+    append, so that a message that is refused or known already stops nothing (GATE-4).
+    """
+
+    budget: facts.Budget
+    message: facts.Message
+    queue: facts.RunQueued | None = None
+    opening: facts.SessionOpened | None = None
+    route: facts.RouteChanged | None = None
+    patch: facts.SessionPatched | None = None
+    session_id: str | None = None
+    bound: facts.ThreadBound | None = None
+    only_bound: facts.Route | None = None
+    carried: tuple[StreamAppend, ...] = ()
+    check_policy: bool = False
+    at_most: int | None = None
+    interrupts: str | None = None
+    causation: str | None = None
+
+    @property
+    def run_id(self) -> str:
+        """The run that is queued; empty for none."""
+        return self.queue.run_id if self.queue is not None else ""
+
+
+class RecordMessages(Asked, frozen=True, kw_only=True):
+    """An attempt of a run produced messages before its end: tool calls and their results.
+
+    `anew` says on record in which attempt that was, where it was not the first. `judged` is what was asked and known, where it is a
+    refusal's.
+    """
+
+    run_id: str
+    attempt: int
+    messages: tuple[facts.Message, ...]
+    anew: int | None = None
+    judged: Judgement | None = None
+
+
+class AddMessage(Asked, frozen=True, kw_only=True):
+    """Record a message that no run answers (chat.inject, a mirrored delivery)."""
+
+    message: facts.Message
+    session_id: str | None = None
+    check_policy: bool = False
+
+
+class Abort(Asked, frozen=True, kw_only=True):
+    """Stop a run, queued or running. `run_id` None stops all of the session: what runs, and what waits (GATE-5)."""
+
+    run_id: str | None
+    by: str
+
+
+class Patch(Asked, frozen=True, kw_only=True):
+    """Change settings of a session; opens it where `opening` is given and it does not exist."""
+
+    values: Mapping[str, str]
+    cleared: tuple[str, ...] = ()
+    by: str | None = None
+    opening: facts.SessionOpened | None = None
+
+
+class Reset(Asked, frozen=True, kw_only=True):
+    """Begin a new generation under the same key, after `previous` where that was authorised (HIST-6). `by` is who wants it."""
+
+    session_id: str
+    previous: str | None = None
+    reason: str = "reset"
+    by: str | None = None
+
+
+class Archive(Step, frozen=True, kw_only=True):
+    """Take the session out of the list; `carried` are the appends of the flow that asked for it.
+
+    With `only_idle` a session that has work to do is left alone (`busy`); without, its runs end with it. `session_id`,
+    where given, is the generation that was authorised; another one now is left alone, too (`not_visible`, HIST-6). `by` is
+    who wants it; None where its time has come.
+    """
+
+    reason: facts.ArchiveReason
+    by: str | None = None
+    session_id: str | None = None
+    only_idle: bool = False
+    carried: tuple[StreamAppend, ...] = ()
+
+
+class Unbind(Asked, frozen=True, kw_only=True):
+    """Take the session's thread from it (SPAWN-12), as `by` wants; with `only_due` only if it has had its time."""
+
+    only_due: bool = False
+    by: str | None = None
+
+
+class CheckSend(Asked, frozen=True, kw_only=True):
+    """Does the send policy let this session's words out now (ANN-4)? The answer gets its `Verdict`, or `Refused`."""
+
+    channel: str | None
+
+
+class Wake(Command, frozen=True, kw_only=True):
+    """Look at the log and go on: after a restart, or because an agent was registered."""
+
+
+class ReadAgain(Command, frozen=True, kw_only=True):
+    """Somebody else wrote to the session's stream (an import): read it again before anything is decided."""
+
+
+class SessionRead(OfOneLife, frozen=True, kw_only=True):
+    """The session's stream was read. `folded` is the exception if it could not be."""
+
+    folded: Folded[Awake] | Exception
+
+
+class ContextBuilt(OfOneLife, frozen=True, kw_only=True):
+    """What a run's agent is to see was read from the log. `context` is a `RunContext` or an exception."""
+
+    run_id: str
+    attempt: int
+    context: RunContext | Exception
+
+
+class RunReturned(Command, frozen=True, kw_only=True):
+    """The agent came back, or broke. `result` is an `AgentResult`.
+
+    `causation` is the start of that attempt, `correlation` its chain: the session may be at another run by now.
+    """
+
+    is_given_up = True
+
+    run_id: str
+    attempt: int
+    result: AgentResult
+    causation: str | None = None
+    correlation: str | None = None
+
+
+class DeadlinePassed(Command, frozen=True, kw_only=True):
+    """The attempt has had its time (LOOP-7)."""
+
+    run_id: str
+    attempt: int
+
+
+class IdleFor(OfOneLife, frozen=True, kw_only=True):
+    """The session has had nothing to do since version `version`."""
+
+    version: int
+
+
+class ContextDue(OfOneLife, frozen=True, kw_only=True):
+    """It is time to read the context of a run again, which the store could not give."""
+
+    run_id: str
+
+
+class StartNext(Command, frozen=True, kw_only=True):
+    """Start the run at the head of the queue: the session is free, and the context of the run is there."""
+
+
+Decidable = (
+    Enqueue
+    | RunReturned
+    | RecordMessages
+    | AddMessage
+    | Patch
+    | Reset
+    | Archive
+    | Abort
+    | DeadlinePassed
+    | Wake
+    | StartNext
+    | Unbind
+)
+"""What the rules decide."""
+
+SessionCommand = Decidable | CheckSend | ReadAgain
+"""What is taken one after the other on the session's stream."""
+
+
+def message_for(run: facts.RunQueued, text: str, provenance: facts.Provenance, now_ms: int) -> facts.Message:
+    """Return the message of a run that is to be queued: what was said to the session, by whom, when (milliseconds)."""
+    return facts.Message(
+        id=run.message_id, role="user", content=text, timestamp=now_ms, provenance=provenance
+    )

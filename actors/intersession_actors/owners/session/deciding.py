@@ -1,0 +1,265 @@
+"""Decides what each command to a session leads to: gathers what the rules look at, and has them asked."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from intersession_actors.outside.agents.result import Answered, Broke
+from intersession_actors.owners.session import commands, rules
+from intersession_actors.owners.session.answers import ended_of, has_asker, leads_on
+from intersession_actors.owners.session.bound_thread import BoundThread
+from intersession_actors.owners.session.effects import beside, effects
+from intersession_actors.owners.session.next_run import NextRun
+from intersession_actors.owners.session.records import inputs_of, knew_of
+from intersession_actors.owners.session.rules import Circumstances
+from intersession_actors.owners.session.runs import RETURNED, RunStarter
+from intersession_actors.owners.session.state import EMPTY, Session, evolve, without
+from intersession_actors.owners.streams.commands import RunEnded, Step
+from intersession_actors.owners.streams.drafting import recorded_as
+from intersession_actors.owners.streams.effects import Effect
+from intersession_actors.owners.streams.outcomes import Refused
+from intersession_actors.owners.streams.owner import Owner
+from intersession_actors.owners.streams.plan import Plan
+from intersession_actors.owners.streams.records import record_of
+from intersession_actors.owners.streams.world import World
+from intersession_actors.rules.policy.chain import Spent, counts_use
+from intersession_actors.rules.policy.sending import Verdict
+from intersession_events import facts
+from intersession_events.basics.crash_points import crash_point
+from intersession_events.basics.errors import NotStorable
+from intersession_events.log.recorded import Recorded, StreamAppend
+
+SessionOwner = Owner[Session, commands.SessionCommand]
+
+
+class Decider:
+    """What the owner of one session's stream asks. What it decides is recorded by others, and only then done."""
+
+    __slots__ = ("_left_behind", "_next_run", "_starter", "_thread", "key", "world")
+
+    def __init__(
+        self, world: World, key: str, starter: RunStarter, next_run: NextRun, thread: BoundThread
+    ) -> None:
+        self.world = world
+        self.key = key
+        self._starter = starter
+        self._next_run = next_run
+        self._thread = thread
+        self._left_behind: tuple[str, int] | None = None
+        """The attempt under way that nobody works on: an earlier process left it, or its answer could not be recorded."""
+
+    evolve = staticmethod(evolve)
+
+    def effects(
+        self,
+        owner: SessionOwner,
+        command: commands.SessionCommand | None,
+        before: Session | None,
+        fresh: Sequence[Recorded],
+    ) -> Sequence[Effect]:
+        """Return what durable events of the session ask for."""
+        state, fork = owner.state or EMPTY, self.world.fork
+        if fork.frozen_runs:
+            state = self._going_on(state)
+        return effects(
+            self.key, command, before or EMPTY, state, fresh, fork=fork, told_ahead=owner.told_ahead
+        )
+
+    def ahead(self, owner: SessionOwner, append: StreamAppend) -> RunEnded | None:
+        """Return the word to the flow whose run ends, before that is durable, so that its next step shares the commit."""
+        return ended_of(self._going_on(owner.state or EMPTY), append.drafts[-1])
+
+    def next_decision(
+        self, owner: SessionOwner, append: StreamAppend
+    ) -> tuple[commands.SessionCommand, Plan] | None:
+        """Return the start of the run at the head of the queue, where it can begin once the append is durable.
+
+        None where its context has to be read, or where what its chain has used can keep it from starting: what the append adds
+        to that counts once it is recorded (LOOP-5).
+        """
+        state = owner.state or EMPTY
+        if not state.queue and not isinstance(append.drafts[-1].event, facts.RunQueued):
+            return None
+        fresh = recorded_as(append)
+        for one in fresh:
+            state = evolve(state, one)
+        state = self._going_on(state)
+        if not state.queue or counts_use(state.queue[0].budget):
+            return None
+        command = commands.StartNext()
+        now = self._circumstances(owner, state, command, fresh)
+        plan = rules.decide(state, command, now)
+        if isinstance(plan, Refused) or not plan.events:
+            return None
+        return command, msgspec.structs.replace(plan, knew=knew_of(now))
+
+    def _going_on(self, state: Session) -> Session:
+        """Return where a session stands without those of its runs that are not to go on in a fork."""
+        frozen = self.world.fork.frozen_runs
+        return without(state, frozen) if frozen else state
+
+    def record(self, command: commands.SessionCommand, plan: Plan) -> str:
+        """Return the record of a decision."""
+        return record_of(type(command).__name__, inputs_of(command), plan.knew)
+
+    def unstorable(
+        self, command: commands.SessionCommand, error: NotStorable
+    ) -> commands.SessionCommand | Refused | None:
+        """Give up what no store will ever take: an agent's answer is a bad reply then, anything else is refused."""
+        if isinstance(command, commands.RunReturned):
+            result = command.result
+            if isinstance(result, Answered):
+                result = Broke(code="bad_reply", error=f"the agent answered what can't be recorded: {error}")
+            elif result.error.isascii():
+                return None  # the rules are at fault, not a text of the agent's
+            else:
+                result = msgspec.structs.replace(result, error=ascii(result.error))
+            self.world.agents.results.keep(command.run_id, command.attempt, result)
+            return msgspec.structs.replace(command, result=result)
+        if isinstance(
+            command,
+            Step
+            | commands.RecordMessages
+            | commands.AddMessage
+            | commands.Patch
+            | commands.Reset
+            | commands.Abort,
+        ):
+            return Refused(code="invalid_request", error=f"message: it can't be recorded: {error}")
+        return None
+
+    def plan(self, owner: SessionOwner, command: commands.SessionCommand) -> Plan | Refused | None:
+        """Return what a command leads to; None where nothing is to be recorded."""
+        if isinstance(command, commands.ReadAgain):
+            owner.load()
+            return None
+        state = owner.state or EMPTY
+        if self.world.fork.frozen_runs:
+            state = self._going_on(state)
+        if isinstance(command, commands.CheckSend):
+            if command.answer is not None:
+                command.answer(self._policy(state, command.channel))
+            return None
+        if not self._is_due(state, command):
+            return Plan()
+        now = self._circumstances(owner, state, command)
+        plan = rules.decide(state, command, now)
+        if isinstance(plan, Refused):
+            return plan
+        at_once = beside(command, state, leads_to_events=bool(plan.events))
+        if not plan.events:
+            return Plan(effects=at_once)
+        return msgspec.structs.replace(
+            plan,
+            effects=at_once,
+            knew=knew_of(now),
+            behind=command.behind if isinstance(command, commands.Enqueue) else None,
+            # A rule of the host's is asked about what is recorded, not about what may yet fail to be.
+            leads_on=isinstance(command, commands.RunReturned)
+            and self.world.standing.holds.rule is None
+            and leads_on(state, plan.events),
+        )
+
+    def _is_due(self, state: Session, command: commands.Decidable) -> bool:
+        """Whether anything is to be decided; what a command asks for beside that is done."""
+        running = state.running
+        match command:
+            case commands.Enqueue(behind=behind):
+                # What it follows from was not recorded: who leads the flow reads its stream again.
+                return behind is None or not behind.has_failed
+            case commands.RunReturned():
+                if self.world.agents.results.of(command.run_id, command.attempt) is None:
+                    return False  # told twice, to the actor before this one and to this one: the log has it
+                if running is not None:
+                    crash_point(RETURNED[running.waiting.queued.step])
+            case commands.DeadlinePassed():
+                crash_point("P7")
+            case commands.Wake():  # told to go on, an attempt that somebody works on does
+                return (
+                    running is not None
+                    and (running.waiting.queued.run_id, running.attempt) == self._left_behind
+                )
+            case _:
+                pass
+        return True
+
+    def _circumstances(
+        self,
+        owner: SessionOwner,
+        state: Session,
+        command: commands.Decidable,
+        fresh: Sequence[Recorded] = (),
+    ) -> Circumstances:
+        """Return what the rules look at: what no event that can follow depends on is not asked.
+
+        `fresh` are events that are recorded together with those, behind which the session is in that state.
+        """
+        world = self.world
+        known = Circumstances(log_id=world.log.log_id, key=self.key)
+        match command:
+            case commands.Enqueue():
+                return self._of_message(known, state, command)
+            case commands.AddMessage(check_policy=True):
+                return msgspec.structs.replace(known, verdict=self._policy(state, None))
+            case commands.RunReturned(result=Answered()):
+                return msgspec.structs.replace(known, now_ms=world.time.clock.now_ms())
+            case commands.RunReturned(result=Broke() as broke):
+                retries = world.limits.runs.retry_interrupted if broke.code == "interrupted" else 0
+                return msgspec.structs.replace(self._of_end(known, state), retries=retries)
+            case commands.DeadlinePassed():
+                return self._of_end(known, state)
+            case commands.Wake():
+                return self._of_wake(self._of_end(known, state), state)
+            case commands.StartNext() if (start := self._next_run.of_queue(owner, state, fresh)) is not None:
+                head = state.queue[0]
+                # What its chain has used is read only where that can keep it from starting (LOOP-5).
+                spent = world.chains.spent(head.budget.root) if counts_use(head.budget) else Spent()
+                now_ms = world.time.clock.now_ms() if head.queued.timeout_ms else 0
+                return msgspec.structs.replace(known, start=start, spent=spent, now_ms=now_ms)
+            case commands.Unbind(only_due=True):
+                return msgspec.structs.replace(known, thread_left=self._thread.left(state))
+            case _:
+                return known
+
+    def _of_message(self, known: Circumstances, state: Session, command: commands.Enqueue) -> Circumstances:
+        if rules.is_known(state, command):
+            return known
+        return msgspec.structs.replace(
+            known,
+            verdict=self._policy(state, None) if command.check_policy else None,
+            thread_left=None if command.only_bound is None else self._thread.left(state),
+        )
+
+    def _of_end(self, known: Circumstances, state: Session) -> Circumstances:
+        if state.running is None or not has_asker(state.running):
+            return known
+        text, now_ms = self.world.rules.failure_text(), self.world.time.clock.now_ms()
+        return msgspec.structs.replace(known, failure_text=text, now_ms=now_ms)
+
+    def _of_wake(self, known: Circumstances, state: Session) -> Circumstances:
+        running, world = state.running, self.world
+        if running is None:
+            return known
+        run_id, attempt = running.waiting.queued.run_id, running.attempt
+        was_called = not world.agents.results.is_due(run_id, attempt)
+        has_deadline = rules.is_task(running.waiting.queued) and running.deadline_ms
+        return msgspec.structs.replace(
+            known,
+            age_ms=self._starter.age_ms(running) if has_deadline else 0,
+            was_called=was_called,
+            retries=world.limits.runs.retry_interrupted if was_called else 0,
+        )
+
+    def _policy(self, state: Session, channel: str | None) -> Verdict:
+        """Return the send policy's word on this session's words (POL-3)."""
+        return self.world.rules.judge_send(
+            key=self.key,
+            channel=channel or state.channel,
+            chat_type=state.chat_type,
+            override=state.send_override,
+        )
+
+    def leave_behind(self, state: Session) -> None:
+        """Take it that nobody works on the attempt under way."""
+        if state.running is not None:
+            self._left_behind = (state.running.waiting.queued.run_id, state.running.attempt)

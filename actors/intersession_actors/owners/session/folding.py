@@ -1,0 +1,185 @@
+"""How a session's stream is folded, and what a snapshot of it holds: where the session stands, and how far its transcript has come.
+
+A snapshot never holds the transcript itself. `EarlierMessages` reads that from the log, from the nearest snapshot on.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import count
+from typing import Final, NamedTuple
+
+import msgspec
+
+from intersession_actors.owners.session.state import EMPTY, Session, evolve
+from intersession_actors.rules.prompt.transcript import TranscriptFold, TranscriptState
+from intersession_actors.rules.prompt.window import Earlier, Window
+from intersession_events.basics.errors import CorruptEvent
+from intersession_events.facts import Message
+from intersession_events.log.log import ReadsEvents
+from intersession_events.log.recorded import Recorded
+
+SHAPE: Final = "session_state.1"
+"""Another number whenever the same events lead to another state, or the state has other fields: a test says when."""
+
+
+class SessionState(msgspec.Struct, frozen=True, kw_only=True):
+    """What a snapshot of a session holds."""
+
+    session: Session
+    transcript: TranscriptState
+
+
+class Awake(NamedTuple):
+    """What a session's actor goes on from."""
+
+    session: Session
+    transcript: TranscriptFold
+
+
+class _OnlyTranscript(msgspec.Struct, frozen=True):
+    transcript: TranscriptState
+
+
+_ENCODE: Final = msgspec.json.Encoder(order="sorted").encode
+_DECODE: Final = msgspec.json.Decoder(SessionState).decode
+_DECODE_TRANSCRIPT: Final = msgspec.json.Decoder(_OnlyTranscript).decode
+
+
+def session_in(data: bytes) -> Session:
+    """Return where a session stood, of what a snapshot of it holds.
+
+    Raises:
+        ValueError: it is none of a session.
+    """
+    return _DECODE(data).session
+
+
+def begun_in(data: bytes, version: int) -> Awake:
+    """Return a session with all of its transcript behind a snapshot, by what that holds; without one from its beginning on.
+
+    Raises:
+        ValueError: it is none of a session.
+    """
+    if not version:
+        return Awake(EMPTY, TranscriptFold())
+    kept = _DECODE(data)
+    return Awake(kept.session, TranscriptFold(kept.transcript, version=version))
+
+
+class SessionFolding:
+    """Folds a session's stream; of its messages it keeps the last ones, `room` bytes of them. `earlier` reads the others."""
+
+    topic = SHAPE
+
+    def __init__(self, *, room: int, earlier: Earlier) -> None:
+        self._transcript = partial(TranscriptFold, room=room, earlier=earlier)
+
+    def begin(self) -> Awake:
+        """Return a session of which nothing is recorded."""
+        return Awake(EMPTY, self._transcript())
+
+    def apply(self, state: Awake, recorded: Sequence[Recorded]) -> Awake:
+        """Return where the session stands after some more events."""
+        session, transcript = state
+        for item in recorded:
+            session = evolve(session, item)
+            transcript.apply(item)
+        return Awake(session, transcript)
+
+    def encode(self, state: Awake) -> bytes:
+        """Return what a snapshot holds."""
+        return _ENCODE(SessionState(session=state.session, transcript=state.transcript.state()))
+
+    def decode(self, data: bytes, version: int) -> Awake:
+        """Return what a snapshot holds.
+
+        Raises:
+            ValueError: it is none of a session.
+        """
+        kept = _DECODE(data)
+        return Awake(kept.session, self._transcript(kept.transcript, version=version))
+
+
+class TranscriptFolding:
+    """Folds the transcript alone, from the snapshots of the session; it takes none."""
+
+    topic = SHAPE
+
+    def begin(self) -> "Collected":
+        """Return the transcript of a session of which nothing is recorded."""
+        return Collected(TranscriptFold(), [])
+
+    def apply(self, state: "Collected", recorded: Sequence[Recorded]) -> "Collected":
+        """Return the transcript after some more events, and the window of each session id that has ended."""
+        transcript, ended = state
+        for item in recorded:
+            window = transcript.window
+            transcript.apply(item)
+            if transcript.window is not window:
+                ended.append(window)
+        return state
+
+    def encode(self, state: "Collected") -> None:  # noqa: ARG002 - the protocol's
+        """Return that nothing is to be kept."""
+        return
+
+    def decode(self, data: bytes, version: int) -> "Collected":
+        """Return the transcript of a snapshot.
+
+        Raises:
+            ValueError: it is none of a session.
+        """
+        return Collected(TranscriptFold(_DECODE_TRANSCRIPT(data).transcript, version=version), [])
+
+
+class Collected(NamedTuple):
+    """A transcript that is folded, and the windows of the session ids that ended on the way."""
+
+    transcript: TranscriptFold
+    ended: list[Window]
+
+
+class EarlierMessages:
+    """Reads the messages of the transcript of one session id, of one stream, that are not at hand."""
+
+    def __init__(self, log: ReadsEvents, stream: str, began: int) -> None:
+        self._log = log
+        self._stream = stream
+        self.began = began
+        self._folding = TranscriptFolding()
+        self._counts: dict[int, int | None] = {}
+
+    def read(self, start: int, stop: int) -> Iterator[tuple[Message, int]]:
+        """Yield the messages with `start <= number < stop`, and the bytes that each has as JSON.
+
+        Raises:
+            CorruptEvent: the log does not have them, or not as they were.
+        """
+        for folded in self._log.states.walk(self._stream, self._folding, since=self._base(start)):
+            transcript, ended = folded.state
+            for window in (*ended, transcript.window):
+                first, messages, sizes = window.take_out()
+                if window.began == self.began:
+                    for number, message, size in zip(count(first), messages, sizes, strict=False):
+                        if start <= number < stop:
+                            yield message, size
+                        if number + 1 >= stop:
+                            return
+            ended.clear()
+        raise CorruptEvent(f"{self._stream!r}: the log has no message {stop} of this session id any more")
+
+    def _base(self, number: int) -> int:
+        """Return the version of the last snapshot before a message; 0 if there is none."""
+        versions = self._log.states.versions(self._stream, SHAPE)
+        at = bisect_left(versions, True, key=lambda version: self._is_behind(version, number))
+        return versions[at - 1] if at else 0
+
+    def _is_behind(self, version: int, number: int) -> bool:
+        if version < self.began:
+            return False
+        if version not in self._counts:
+            window = self._log.states.fold(self._stream, self._folding, to=version).state.transcript.window
+            self._counts[version] = window.end if window.began == self.began else None
+        counted = self._counts[version]
+        return counted is None or counted > number

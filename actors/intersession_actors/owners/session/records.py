@@ -1,0 +1,288 @@
+"""What the record of a session's decision says of its command and of what was known, and how both are read again. Pure.
+
+What was said and done stands in the events of the append, so that a record seldom has more than the command's name.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from intersession_actors.outside.agents.result import Answered, Broke
+from intersession_actors.owners.session import commands
+from intersession_actors.owners.session.answers import reply_id
+from intersession_actors.owners.session.rules import Beginning, Circumstances, Start, ThreadLeft, beginning_of
+from intersession_actors.owners.session.state import Session
+from intersession_actors.owners.streams.judgements import judgement_value
+from intersession_actors.owners.streams.records import Record, Words, digest_of, present, spent_in, spent_of
+from intersession_actors.rules.errors import Judgement
+from intersession_actors.rules.policy.chain import Spent, budget_of
+from intersession_actors.rules.policy.windows import Reckoned
+from intersession_actors.rules.prompt.transcript import TranscriptFold
+from intersession_events import facts
+from intersession_events.basics.plain_json import JsonMapping, JsonObject
+from intersession_events.log.recorded import Recorded, StreamAppend
+
+ToolsOf = Callable[[facts.SessionOpened | None, facts.RunStarted], tuple[str, ...] | None]
+"""Says which tools a session had that was opened so, when a run of it started."""
+
+_BARE: Final[JsonObject] = {}
+_UNUSED: Final = Spent()
+
+
+def inputs_of(command: commands.SessionCommand) -> JsonObject:
+    """Return what a record says of a command beside its name: nothing, where events say it."""
+    match command:
+        case commands.RecordMessages(judged=Judgement() as judged, messages=messages):
+            return {"judged": judgement_value(judged, {"tool": messages[0].tool_name})}
+        case commands.Enqueue():
+            at_most, bound, of = command.at_most, command.only_bound is not None, _of(command)
+            return (
+                present({"atMost": at_most, "onlyBound": bound, "sessionId": of})
+                if at_most or of or bound
+                else _BARE
+            )
+        case commands.AddMessage():
+            return present({"sessionId": command.session_id})
+        case commands.Reset():
+            return present({"sessionId": command.previous})
+        case commands.RunReturned(result=Broke(too_long=True)):
+            return {"tooLong": True}
+        case commands.Archive():
+            return present({"onlyIdle": command.only_idle, "sessionId": _of(command)})
+        case commands.Abort():
+            return present({"all": command.run_id is None})
+        case commands.Unbind():
+            return present({"onlyDue": command.only_due})
+        case _:
+            return _BARE
+
+
+def _of(command: commands.Enqueue | commands.Archive) -> str | None:
+    """Return for which generation a door was allowed to say something; what a flow says its own events tell."""
+    return command.session_id if command.flow is None else None
+
+
+def knew_of(now: Circumstances) -> JsonObject:
+    """Return what a record says of circumstances: what is not as it nearly always is."""
+    knew: JsonObject = {}
+    if now.now_ms:
+        knew["nowMs"] = now.now_ms
+    if now.start is not None and now.start.beginning.withheld:
+        knew["withheld"] = now.start.beginning.withheld
+    if now.spent != _UNUSED:
+        knew["spent"] = spent_of(now.spent)
+    if now.thread_left is not None:
+        knew["threadLeft"] = present({"ms": now.thread_left[0], "why": now.thread_left[1]})
+    if now.age_ms:
+        knew["ageMs"] = now.age_ms
+    if not now.was_called:
+        knew["notCalled"] = True
+    if now.retries:
+        knew["retries"] = now.retries
+    if now.failure_text:
+        knew["failureText"] = digest_of(now.failure_text)
+    return knew
+
+
+def command_in(  # noqa: C901, PLR0912 - one case a command
+    record: Record, append: Sequence[Recorded], carried: StreamAppend | None, state: Session, log_id: str
+) -> commands.Decidable | None:
+    """Return the command of a record, as the events say that it led to; None where they can't have come of one.
+
+    `carried` is the append of the flow that its step came with.
+    """
+    inputs, first, last = record.inputs, append[0], append[-1].event
+    match record.asked, last:
+        case "Enqueue", _:
+            return _enqueued(inputs, append, carried, state)
+        case (
+            "RunReturned",
+            facts.RunCompleted() | facts.RunFailed() | facts.RunInterrupted() | facts.LateReplyDropped(),
+        ):
+            return commands.RunReturned(
+                run_id=last.run_id,
+                attempt=last.attempt,
+                result=_result(inputs, append, log_id),
+                causation=first.causation,
+                correlation=first.correlation,
+            )
+        case "RecordMessages", facts.MessageRecorded():
+            return commands.RecordMessages(
+                run_id=last.message.run_id or "",
+                attempt=last.attempt or 1,
+                messages=_messages_in(append),
+                anew=last.attempt,
+            )
+        case "AddMessage", facts.MessageRecorded():
+            return commands.AddMessage(message=last.message, session_id=inputs.get("sessionId"))
+        case "Patch", facts.SessionPatched() | facts.SessionOpened():
+            opening = first.event if isinstance(first.event, facts.SessionOpened) else None
+            patched = last if isinstance(last, facts.SessionPatched) else facts.SessionPatched()
+            return commands.Patch(
+                values=patched.values, cleared=patched.cleared, by=patched.by, opening=opening
+            )
+        case "Reset", facts.SessionReset():
+            return commands.Reset(
+                session_id=last.session_id,
+                previous=inputs.get("sessionId"),
+                reason=last.reason,
+                by=last.by,
+            )
+        case "Archive", facts.SessionArchived():
+            return commands.Archive(
+                reason=last.reason,
+                by=last.by,
+                session_id=inputs.get("sessionId"),
+                only_idle=inputs.get("onlyIdle", False),
+                carried=() if carried is None else (carried,),
+            )
+        case "Abort", facts.RunAborted():
+            return commands.Abort(run_id=None if inputs.get("all", False) else last.run_id, by=last.by)
+        case "DeadlinePassed", facts.RunFailed():
+            return commands.DeadlinePassed(run_id=last.run_id, attempt=last.attempt)
+        case "Unbind", facts.ThreadUnbound():
+            return commands.Unbind(only_due=inputs.get("onlyDue", False), by=last.by)
+        case "Wake", _:
+            return commands.Wake()
+        case "StartNext", _:
+            return commands.StartNext()
+        case _:
+            return None
+
+
+def circumstances_in(
+    record: Record,
+    append: Sequence[Recorded],
+    state: Session,
+    transcript: TranscriptFold,
+    *,
+    log_id: str,
+    words: Words,
+    tools_of: ToolsOf,
+) -> Circumstances:
+    """Return the circumstances that a record tells of. How a run begins its start says, and what was before it."""
+    knew = record.knew
+    return Circumstances(
+        log_id=log_id,
+        key=append[0].stream.partition(":")[2],
+        now_ms=knew.get("nowMs", 0),
+        thread_left=_thread_left(knew),
+        start=_start(record, append, state, transcript, tools_of),
+        spent=spent_in(knew),
+        age_ms=knew.get("ageMs", 0),
+        was_called=not knew.get("notCalled", False),
+        retries=knew.get("retries", 0),
+        failure_text=words(knew["failureText"]) if "failureText" in knew else "",
+    )
+
+
+def _thread_left(knew: JsonMapping) -> ThreadLeft:
+    left: JsonMapping | None = knew.get("threadLeft")
+    return None if left is None else (left.get("ms", 0), left["why"])
+
+
+def _start(
+    record: Record,
+    append: Sequence[Recorded],
+    state: Session,
+    transcript: TranscriptFold,
+    tools_of: ToolsOf,
+) -> Start | None:
+    last = append[-1]
+    match record.asked, last.event:
+        case "StartNext", facts.RunFailed() as failed:
+            return Start(Beginning(None, None, None, None), transcript.context(failed.run_id))
+        case "StartNext", facts.RunStarted() as begun:
+            withheld: int = record.knew.get("withheld", 0)
+            tools = ("",) * withheld if withheld else tools_of(state.opened, begun)
+            beginning = beginning_of(state, tools, Reckoned(begun.context_tokens, begun.room))
+            context = transcript.context(begun.run_id)
+            return Start(beginning, context.fitted(beginning.words, may_read=True) or context)
+        case _:
+            return None
+
+
+def _enqueued(  # noqa: C901 - one case an event
+    inputs: JsonMapping, append: Sequence[Recorded], carried: StreamAppend | None, state: Session
+) -> commands.Enqueue | None:
+    opening: facts.SessionOpened | None = None
+    bound: facts.ThreadBound | None = None
+    route: facts.RouteChanged | None = None
+    message: facts.Message | None = None
+    patch: facts.SessionPatched | None = None
+    queue: facts.RunQueued | None = None
+    interrupts: str | None = None
+    for one in append:
+        match one.event:
+            case facts.SessionOpened() as opening:
+                pass
+            case facts.ThreadBound() as bound:
+                pass
+            case facts.RouteChanged() as route:
+                pass
+            case facts.RunAborted(by=interrupts):
+                pass
+            case facts.MessageRecorded(message=message):
+                pass
+            case facts.SessionPatched() as patch:
+                pass
+            case facts.RunQueued(message=message) as queue:
+                pass
+            case _:
+                pass
+    if message is None:
+        return None
+    first = append[0]
+    only_bound = None
+    if inputs.get("onlyBound", False):
+        only_bound = facts.Route(channel="", to="") if state.bound is None else state.bound.route
+    return commands.Enqueue(
+        budget=facts.Budget(root=first.correlation or "")
+        if queue is None
+        else budget_of(queue, first.correlation, first.time),
+        message=message,
+        queue=queue,
+        opening=opening,
+        route=route,
+        patch=patch,
+        session_id=inputs.get("sessionId"),
+        bound=bound,
+        only_bound=only_bound,
+        carried=() if carried is None else (carried,),
+        at_most=inputs.get("atMost"),
+        interrupts=interrupts,
+        causation=first.causation,
+    )
+
+
+def _result(inputs: JsonMapping, append: Sequence[Recorded], log_id: str) -> Answered | Broke:
+    match append[-1].event:
+        case facts.RunFailed() as failed:
+            too_long = inputs.get("tooLong", False)
+            return Broke(code=failed.code, error=failed.error, traceback=failed.traceback, too_long=too_long)
+        case facts.RunInterrupted(too_long=str() as error):
+            return Broke(code="backend", error=error, too_long=True)
+        case facts.RunCompleted() as completed:
+            return _answered(completed, append, log_id)
+        case facts.LateReplyDropped(reply=reply):
+            return Answered(text=reply)
+        case _:
+            return Broke(code="interrupted", error="")
+
+
+def _answered(completed: facts.RunCompleted, append: Sequence[Recorded], log_id: str) -> Answered:
+    said = _messages_in(append)
+    text = completed.reply
+    if said and said[-1].id == reply_id(log_id, completed.run_id, completed.attempt):
+        text, said = facts.text_of(said[-1]), said[:-1]
+    return Answered(
+        text=text,
+        usage=completed.usage,
+        model=completed.model,
+        messages=said or None,
+        stop_reason=completed.stop_reason,
+        notes=completed.notes,
+    )
+
+
+def _messages_in(append: Sequence[Recorded]) -> tuple[facts.Message, ...]:
+    return tuple(message for one in append if (message := facts.message_in(one.event)) is not None)

@@ -1,0 +1,469 @@
+"""The rules of one session: what a command leads to. The session actor asks them. No threads, no clock, no store.
+
+`decide` takes the state (`state.py`), a command and what is known beside them, and returns a plan, or a refusal.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple, assert_never
+
+import msgspec
+
+from intersession_actors.owners.session import commands
+from intersession_actors.owners.session.answers import decide_failure, decide_returned, failure_notice
+from intersession_actors.owners.session.state import Session, causes, is_current
+from intersession_actors.owners.streams.outcomes import Refused
+from intersession_actors.owners.streams.plan import Plan
+from intersession_actors.rules.policy.chain import Spent, check_start
+from intersession_actors.rules.policy.sending import Verdict
+from intersession_actors.rules.policy.windows import Reckoned, has_room_for_tools, room_for_words
+from intersession_actors.rules.prompt.transcript import RunContext
+from intersession_events import facts
+from intersession_events.log.recorded import StreamAppend
+
+SETTINGS_FOR_AGENTS: Final = frozenset(
+    {"verboseLevel", "reasoningLevel", "elevatedLevel", "responseUsage", "groupActivation"}
+)
+"""The settings of a session that its agent is told, beside the model and how much it should think."""
+
+ThreadLeft = tuple[int, facts.UnbindReason] | None
+"""For how many milliseconds a thread is still the session's own, and why no longer; None: for good, or there is none."""
+
+SETTINGS: Final = SETTINGS_FOR_AGENTS | {
+    "sendPolicy",
+    "label",
+    "model",
+    "thinkingLevel",
+    "displayName",
+    "hold",
+}
+"""What `sessions.patch` can set (GATE-2). Lineage can't be patched."""
+
+
+class Beginning(NamedTuple):
+    """What an attempt begins with beside what is said: its tools, None where that is not known, and what its model takes (CTX-1).
+
+    `words` is how many tokens there are for what is said; None is no bound.
+    """
+
+    tools: tuple[str, ...] | None
+    context_tokens: int | None
+    room: int | None
+    words: int | None
+    withheld: int = 0
+    """So many tools there was no room for."""
+
+
+def beginning_of(state: Session, tools: tuple[str, ...] | None, reckoned: Reckoned) -> Beginning:
+    """Return what the next attempt begins with. Where there is hardly room beside its tools, it has none."""
+    window, room = reckoned
+    if window is None or room is None:
+        return Beginning(tools, window, room, None)
+    most = state.most if state.window is None or state.window[0] == window else None
+    withheld = len(tools) if tools and not has_room_for_tools(room, len(tools), most) else 0
+    if withheld:
+        tools = ()
+    return Beginning(tools, window, room, room_for_words(room, len(tools or ()), most), withheld)
+
+
+class Start(NamedTuple):
+    """What the next attempt would begin with: tools and room, and the context that its agent would get."""
+
+    beginning: Beginning
+    context: RunContext
+
+
+class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
+    """What a decision knows beside the state and the command. What no rule that can follow looks at has its default.
+
+    `key` is the session's, `now_ms` the clock's time, `verdict` the send policy's. `start` is there where a run can be
+    started: its agent is here and its transcript is at hand. `spent` is what its chain has used. `age_ms` is for how long
+    the attempt under way has lasted, `was_called` whether its agent was called, `retries` how often an attempt that was cut
+    off may be made again. `failure_text` is what a person is told whose message finds no answer.
+    """
+
+    log_id: str
+    key: str
+    now_ms: int = 0
+    verdict: Verdict | None = None
+    thread_left: ThreadLeft = None
+    start: Start | None = None
+    spent: Spent = Spent()
+    age_ms: int = 0
+    was_called: bool = True
+    retries: int = 0
+    failure_text: str = ""
+
+
+def decide(  # noqa: C901, PLR0912 - one case a command
+    state: Session, command: commands.Decidable, now: Circumstances
+) -> Plan | Refused:
+    """Return what a command leads to: the session's events, and the appends of other streams that come with them."""
+    match command:
+        case commands.Enqueue():
+            return _enqueued(state, command, now)
+        case commands.RunReturned():
+            return _returned(state, command, now)
+        case commands.RecordMessages():
+            return _of_the_run(state, decide_messages(state, command))
+        case commands.AddMessage():
+            return _denied(now) or _plan(decide_add(state, command))
+        case commands.Patch():
+            return _plan(decide_patch(state, command))
+        case commands.Reset():
+            return _plan(decide_reset(state, command))
+        case commands.Archive():
+            return _archived(state, command)
+        case commands.Abort():
+            return _of_the_run(state, decide_abort(state, command))
+        case commands.DeadlinePassed():
+            return _timed_out(state, command, now)
+        case commands.Wake():
+            return _ended(state, decide_wake(state, now), now)
+        case commands.StartNext():
+            return _of_the_run(state, decide_start(state, now))
+        case commands.Unbind():
+            return _plan(decide_unbind(state, command, now.thread_left))
+        case _:
+            assert_never(command)
+
+
+def _plan(
+    decided: Sequence[facts.Event] | Refused,
+    *,
+    carried: tuple[StreamAppend, ...] = (),
+    cause: str | None = None,
+    correlation: str | None = None,
+) -> Plan | Refused:
+    if isinstance(decided, Refused):
+        return decided
+    return Plan(events=tuple(decided), carried=carried, cause=cause, correlation=correlation)
+
+
+def _of_the_run(
+    state: Session, decided: Sequence[facts.Event] | Refused, carried: tuple[StreamAppend, ...] = ()
+) -> Plan | Refused:
+    """Plan what the run under way, or one that waits, leads to: it is caused by the run's own start, or by what queued it."""
+    first = None if isinstance(decided, Refused) or not decided else decided[0]
+    run_id = first.run_id if isinstance(first, facts.RunEvent) else None
+    cause, correlation = causes(state, run_id)
+    return _plan(decided, carried=carried, cause=cause, correlation=correlation)
+
+
+def _ended(state: Session, decided: Sequence[facts.Event], now: Circumstances) -> Plan | Refused:
+    """Plan the end of the run under way, with what the person is told whose message found no answer."""
+    notice = failure_notice(
+        state, decided, key=now.key, text=now.failure_text, log_id=now.log_id, now_ms=now.now_ms
+    )
+    return _of_the_run(state, decided, notice)
+
+
+def _denied(now: Circumstances) -> Refused | None:
+    if now.verdict is None or now.verdict.allowed:
+        return None
+    return Refused(code="policy_denied", error=f"sessionKey: {now.verdict.rule}")
+
+
+def _enqueued(state: Session, command: commands.Enqueue, now: Circumstances) -> Plan | Refused:
+    if is_known(state, command):
+        return Plan()  # told twice, after a restart of whoever tells it: the log has it
+    if (denied := _denied(now)) is not None:
+        return denied
+    decided = decide_enqueue(state, command, thread_left=now.thread_left)
+    if isinstance(decided, Refused):
+        return decided
+    return Plan(
+        events=tuple(decided),
+        carried=command.carried,
+        cause=command.causation,
+        correlation=command.budget.root,
+    )
+
+
+def is_known(state: Session, command: commands.Enqueue) -> bool:
+    """Whether the log has a message already."""
+    run = command.queue
+    return (run is not None and state.knows(run.run_id)) or command.message.id in state.heard
+
+
+def _returned(state: Session, command: commands.RunReturned, now: Circumstances) -> Plan | Refused:
+    events, carried = decide_returned(
+        state, command, key=now.key, log_id=now.log_id, now_ms=now.now_ms, retry_interrupted=now.retries
+    )
+    if isinstance(next(iter(events), None), facts.LateReplyDropped):
+        return _plan(events, cause=command.causation, correlation=command.correlation)
+    return _of_the_run(state, events, carried) if carried else _ended(state, events, now)
+
+
+def _archived(state: Session, command: commands.Archive) -> Plan | Refused:
+    """Plan the archiving. That of a sub-agent whose work is done is caused by the end of its spawn; time is its own cause."""
+    ends = [append.drafts[0] for append in command.carried if command.reason == "cleanup"]
+    cause, correlation = (ends[0].causation, ends[0].correlation) if ends else (None, None)
+    decided = decide_archive(state, command)
+    return _plan(decided, carried=command.carried, cause=cause, correlation=correlation)
+
+
+def _timed_out(state: Session, command: commands.DeadlinePassed, now: Circumstances) -> Plan | Refused:
+    running = state.running
+    events = decide_failure(
+        state,
+        run_id=command.run_id,
+        attempt=command.attempt,
+        code="timeout",
+        error=timed_out(running.waiting.queued) if running is not None else "timeout",
+    )
+    return _ended(state, events, now)
+
+
+def decide_enqueue(
+    state: Session, command: commands.Enqueue, *, thread_left: ThreadLeft = None
+) -> list[facts.Event] | Refused:
+    """Return what accepting a message leads to: perhaps an opening, then the message, with its run if one is to answer it."""
+    events: list[facts.Event] = []
+    session_id = state.session_id
+    if command.only_bound is not None and not _is_bound(state, command.only_bound, thread_left):
+        return Refused(code="not_visible", error="thread: it belongs to this session no more")
+    if not state.exists:
+        if command.opening is None or (state.archived and command.session_id is not None):
+            return Refused(code="not_visible", error="sessionKey: the session is gone")
+        events.append(command.opening)
+        if command.bound is not None:
+            events.append(command.bound)
+        session_id = command.opening.session_id
+    if command.session_id not in {None, session_id}:
+        return _replaced("sessionKey")
+    stopped = _stop_running(state, command.interrupts) if command.interrupts is not None else []
+    waiting = len(state.queue) + (state.running is not None) - len(stopped)
+    if command.at_most is not None and command.queue is not None and waiting >= command.at_most:
+        return Refused(code="busy", error=f"sessionKey: {waiting} runs are waiting already, try again later")
+    if command.route is not None and _route_differs(state, command.route):
+        events.append(command.route)
+    events += stopped
+    if command.patch is not None:
+        events.append(command.patch)
+    if command.queue is None:
+        events.append(facts.MessageRecorded(session_id=session_id, message=command.message))
+        return events
+    events.append(
+        msgspec.structs.replace(
+            command.queue,
+            session_id=session_id,
+            message=command.message,
+            answers="",
+            budget=command.budget,
+        )
+    )
+    return events
+
+
+def _replaced(field: str) -> Refused:
+    """Return the refusal of what was authorised for another generation than the one there is now (HIST-6)."""
+    return Refused(code="not_visible", error=f"{field}: the session was replaced meanwhile, list again")
+
+
+def _is_bound(state: Session, route: facts.Route, left: ThreadLeft) -> bool:
+    return state.bound is not None and state.bound.route == route and (left is None or left[0] > 0)
+
+
+def decide_unbind(state: Session, command: commands.Unbind, left: ThreadLeft) -> list[facts.Event]:
+    """Return that the session's thread is its own no more; nothing where it has none, or has it a while yet."""
+    if state.bound is None:
+        return []
+    if not command.only_due:
+        return [facts.ThreadUnbound(route=state.bound.route, reason="unbound", by=command.by)]
+    if left is None or left[0] > 0:
+        return []
+    return [facts.ThreadUnbound(route=state.bound.route, reason=left[1])]
+
+
+def _route_differs(state: Session, change: facts.RouteChanged) -> bool:
+    return change.route != state.route or (
+        change.display_name is not None and change.display_name != state.chat_name
+    )
+
+
+def decide_messages(state: Session, command: commands.RecordMessages) -> list[facts.Event] | Refused:
+    """Return the records of a run's own messages, unless the attempt is over."""
+    if not is_current(state, command.run_id, command.attempt):
+        return Refused(code="invalid_request", error="run: this attempt is over, stop working on it")
+    return [
+        facts.MessageRecorded(session_id=state.session_id, message=message, attempt=command.anew)
+        for message in command.messages
+    ]
+
+
+def decide_add(state: Session, command: commands.AddMessage) -> list[facts.Event] | Refused:
+    """Return the record of a message that no run answers."""
+    if not state.exists:
+        return Refused(code="not_visible", error="sessionKey: the session is gone")
+    if command.session_id not in {None, state.session_id}:
+        return _replaced("sessionKey")
+    return [facts.MessageRecorded(session_id=state.session_id, message=command.message)]
+
+
+def decide_patch(state: Session, command: commands.Patch) -> list[facts.Event] | Refused:
+    """Return the change of settings; none if nothing changes (GATE-2)."""
+    unknown = sorted((set(command.values) | set(command.cleared)) - SETTINGS)
+    if unknown:
+        return Refused(
+            code="invalid_request", error=f"{unknown[0]}: can't be patched, use {sorted(SETTINGS)}"
+        )
+    events: list[facts.Event] = []
+    if not state.exists:
+        if command.opening is None:
+            return Refused(code="not_visible", error="key: the session is gone")
+        events.append(command.opening)
+    values = {name: value for name, value in command.values.items() if state.settings.get(name) != value}
+    cleared = tuple(name for name in command.cleared if name in state.settings)
+    if values or cleared:
+        events.append(facts.SessionPatched(values=values, cleared=cleared, by=command.by))
+    return events
+
+
+def decide_reset(state: Session, command: commands.Reset) -> list[facts.Event] | Refused:
+    """Return the beginning of a new generation, and the end of all that was under way or waited in the one before."""
+    if not state.exists:
+        return Refused(code="not_visible", error="key: the session is gone")
+    if command.previous not in {None, state.session_id}:
+        return _replaced("key")
+    return [
+        *_all_ended(state, command.by or command.reason, "the session was reset", reset=True),
+        facts.SessionReset(
+            session_id=command.session_id,
+            previous_session_id=state.session_id,
+            reason=command.reason,
+            by=command.by,
+        ),
+    ]
+
+
+def decide_archive(state: Session, command: commands.Archive) -> list[facts.Event] | Refused:
+    """Return the archiving; what is archived already stays as it is."""
+    if not state.exists:
+        return Refused(code="not_visible", error="key: the session is gone")
+    if command.session_id not in {None, state.session_id}:
+        return _replaced("key")
+    if command.only_idle and not state.idle:
+        return Refused(code="busy", error="key: the session has work to do, wait for it")
+    events = _all_ended(state, command.by or "archive", "the session was archived")
+    if state.bound is not None:
+        events.append(facts.ThreadUnbound(route=state.bound.route, reason="archived"))
+    events.append(facts.SessionArchived(session_id=state.session_id, reason=command.reason, by=command.by))
+    return events
+
+
+def _all_ended(state: Session, by: str, why: str, *, reset: bool = False) -> list[facts.Event]:
+    """Return the ends of all runs of a conversation that is over: those that wait, and the one under way."""
+    events: list[facts.Event] = [
+        facts.RunFailed(
+            run_id=waiting.queued.run_id, attempt=0, code="target_gone", error=f"target_gone: {why}"
+        )
+        for waiting in state.queue
+    ]
+    stopped = _stop_running(state, by)
+    return events + [msgspec.structs.replace(aborted, gone=True, reset=reset) for aborted in stopped]
+
+
+def decide_abort(state: Session, command: commands.Abort) -> list[facts.RunAborted]:
+    """Return the abort of one run, under way or in the queue, or of all of them; nothing if there is no such run."""
+    aborted = _stop_running(state, command.by)
+    aborted += [
+        facts.RunAborted(run_id=waiting.queued.run_id, attempt=0, by=command.by) for waiting in state.queue
+    ]
+    return [event for event in aborted if command.run_id in {None, event.run_id}]
+
+
+def _stop_running(state: Session, by: str) -> list[facts.RunAborted]:
+    """Return the abort of the run under way, if one is."""
+    running = state.running
+    if running is None:
+        return []
+    run_id = running.waiting.queued.run_id
+    return [facts.RunAborted(run_id=run_id, attempt=running.attempt, by=by, partial=running.said)]
+
+
+def decide_start(state: Session, now: Circumstances) -> list[facts.Event]:
+    """Return the start of the run at the head of the queue, if the session is free.
+
+    A run whose chain has meanwhile used all that it may does not start, and says so (LOOP-5); the one that a chain begins
+    with always does.
+    """
+    if state.running is not None or not state.queue or not state.exists or now.start is None:
+        return []
+    head = state.queue[0]
+    queued, budget = head.queued, head.budget
+    tripped = check_start(budget, now.spent) if queued.run_id != budget.root else None
+    if tripped is not None:
+        error = f"limit: {tripped.words}, so this run was not started"
+        return [
+            facts.RunFailed(
+                run_id=queued.run_id,
+                attempt=state.interrupted,
+                code="limit",
+                error=error,
+                limit=tripped.setting,
+                used=tripped.value,
+            )
+        ]
+    return [started(state, queued, now.start, now.now_ms)]
+
+
+def started(state: Session, queued: facts.RunQueued, start: Start, now_ms: int) -> facts.RunStarted:
+    """Return the start of the next attempt of a run."""
+    beginning, context = start
+    return facts.RunStarted(
+        run_id=queued.run_id,
+        attempt=state.interrupted + 1,
+        context_hash=context.hash,
+        deadline_ms=now_ms + queued.timeout_ms if queued.timeout_ms else 0,
+        model=queued.model or state.settings.get("model"),
+        thinking=queued.thinking or state.settings.get("thinkingLevel"),
+        settings={name: value for name, value in state.settings.items() if name in SETTINGS_FOR_AGENTS},
+        tools=facts.SESSION_TOOLS if beginning.tools == facts.SESSION_TOOLS else beginning.tools,
+        context_tokens=beginning.context_tokens,
+        room=beginning.room,
+        words=beginning.words,
+        used=None if beginning.room is None else context.used,
+        fit=context.fit,
+    )
+
+
+def timed_out(queued: facts.RunQueued) -> str:
+    """Say that a run has had its time."""
+    return f"timeout: the run had {queued.timeout_ms / 1000:g} s"
+
+
+def is_task(queued: facts.RunQueued) -> bool:
+    """Whether a run is a sub-agent's, on its task; the announce and what its requester makes of it are no tasks."""
+    return queued.spawn_id is not None and queued.step == "message" and queued.caller is not None
+
+
+def decide_wake(state: Session, now: Circumstances) -> list[facts.Event]:
+    """Return what becomes of an attempt that the last process left behind (docs/reliability.md, rule 4)."""
+    running = state.running
+    if running is None:
+        return []
+    queued = running.waiting.queued
+    run_id = queued.run_id
+    if is_task(queued) and 0 < running.deadline_ms <= running.began_ms + now.age_ms:
+        # A sub-agent's time is over when the log says so (SPAWN-8, P7); another run gets its time anew.
+        return [
+            facts.RunFailed(
+                run_id=run_id,
+                attempt=running.attempt,
+                code="timeout",
+                error=timed_out(queued),
+                partial=running.said,
+            )
+        ]
+    # An attempt that no agent was called for is none that was cut off.
+    if not now.was_called or running.attempt - running.waiting.refused <= now.retries:
+        return [facts.RunInterrupted(run_id=run_id, attempt=running.attempt)]
+    return [
+        facts.RunFailed(
+            run_id=run_id,
+            attempt=running.attempt,
+            code="interrupted",
+            error=f"interrupted: the process ended during attempt {running.attempt}",
+            partial=running.said,
+        )
+    ]

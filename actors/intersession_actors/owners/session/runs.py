@@ -1,0 +1,237 @@
+"""Starts the attempts of a session's runs: has the context read, and calls the agent.
+
+Everything here happens outside of the session's actor or returns at once; what comes of it comes back as a command.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from intersession_actors.outside.agents.result import AgentResult
+from intersession_actors.outside.agents.runners import runner_of
+from intersession_actors.outside.agents.turn import Turn
+from intersession_actors.owners.chains.cause import Cause, CausedBy
+from intersession_actors.owners.session.commands import ContextBuilt, ContextDue, RunReturned
+from intersession_actors.owners.session.context_cache import ContextCache
+from intersession_actors.owners.session.effects import attempt_of
+from intersession_actors.owners.session.rules import is_task
+from intersession_actors.owners.session.state import Running, Session
+from intersession_actors.owners.streams.commands import Command
+from intersession_actors.owners.streams.shell import STORE_RETRY_MS
+from intersession_actors.owners.streams.world import World
+from intersession_actors.rules.prompt.transcript import RunContext
+from intersession_events.basics.crash_points import crash_point
+from intersession_events.basics.errors import StoreUnavailable
+from intersession_events.facts import RunQueued, SessionOpened, Step
+from intersession_events.log.recorded import Recorded
+
+
+class TurnMaker(Protocol):
+    """Makes what an agent gets, with the tools bound to its session."""
+
+    def __call__(
+        self,
+        *,
+        agent_id: str,
+        key: str,
+        running: Running,
+        context: RunContext,
+        opened: SessionOpened | None,
+    ) -> Turn:
+        """Return the turn."""
+        ...
+
+
+class RunStarter:
+    """Starts runs for one session. `tell_self` puts a command into its actor's inbox, from any thread."""
+
+    __slots__ = (
+        "_contexts",
+        "_key",
+        "_make_turn",
+        "_reading",
+        "_ready",
+        "_resumed",
+        "_room",
+        "_tell_self",
+        "_was_read",
+        "_world",
+        "runner",
+    )
+
+    def __init__(
+        self,
+        world: World,
+        contexts: ContextCache,
+        make_turn: TurnMaker,
+        key: str,
+        tell_self: Callable[[Command], None],
+    ) -> None:
+        self._world = world
+        self._contexts = contexts
+        self._make_turn = make_turn
+        self._key = key
+        self.runner = runner_of(key)
+        """Who runs the session, as the executor knows it."""
+        self._tell_self = tell_self
+        self._reading: str | None = None
+        """The run whose context is being read."""
+        self._ready: tuple[str, RunContext] | None = None
+        """The run that is called next, and what it is given."""
+        self._was_read = False
+        """Whether that was read from the log. Else it may rest on events that came to nothing, and is not used again."""
+        self._room: int | None = None
+        """For how many tokens there is room in what is ready, or being read."""
+        self._resumed: str | None = None
+        """The run whose attempt goes on where a fork has cut it, until its agent is called."""
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether a context is being read."""
+        return self._reading is not None
+
+    def context_at(
+        self, run_id: str, version: int, room: int | None, fresh: Sequence[Recorded] = ()
+    ) -> RunContext | None:
+        """Return a run's context as of this very version of the stream (PROV-4), if it was read or the transcript is at hand.
+
+        It is as it is behind `fresh`, events of the append that starts the run. There is room for so many tokens of it.
+
+        Raises:
+            CorruptEvent: no such run waits in the stream, or its message is not there.
+        """
+        context = self._ready_for(run_id) if self._was_read else None
+        if context is not None and context.version == version and self._room == room and not fresh:
+            return context
+        # What was read may be old: somebody spoke since. The transcript is kept current, so that nobody can outrun it.
+        context = self._contexts.at(self._key, run_id, version, room, fresh)
+        if context is not None:
+            self._ready, self._room, self._was_read = (run_id, context), room, False
+        return context
+
+    def _ready_for(self, run_id: str) -> RunContext | None:
+        return self._ready[1] if self._ready is not None and self._ready[0] == run_id else None
+
+    def has_read_beyond(self, run_id: str, version: int) -> bool:
+        """Whether the context that was read holds more than the stream up to a version: somebody else wrote to it."""
+        context = self._ready_for(run_id)
+        return context is not None and context.version > version
+
+    def read(self, run_id: str, attempt: int, version: int, room: int | None = None) -> None:
+        """Have a run's context read, as of a version of the stream; it comes back as `ContextBuilt`."""
+        self._reading, self._room = run_id, room
+        tell = self._tell_self
+        self._contexts.read(
+            self._key,
+            run_id,
+            lambda context: tell(ContextBuilt(run_id=run_id, attempt=attempt, context=context)),
+            version=version,
+            room=room,
+        )
+
+    def resume(self, run_id: str, attempt: int, version: int) -> None:
+        """Have the context read of an attempt that goes on where a fork has cut it; `resumed` says when it does."""
+        self._resumed = run_id
+        self.read(run_id, attempt, version)
+
+    def resumed(self, state: Session, *, resumes: bool) -> bool | None:
+        """Return whether an attempt that a fork has cut goes on, once what it had done is read; None while it is not.
+
+        `resumes`: its agent knows how to go on behind what is recorded of it.
+        """
+        run_id, running = self._resumed, state.running
+        if run_id is None or running is None or run_id != running.waiting.queued.run_id:
+            return None
+        context = self._ready_for(run_id)
+        if context is None:
+            return None
+        self._resumed = None
+        if context.partial and not resumes:
+            self._ready = None
+            return False
+        return True
+
+    def built(self, message: ContextBuilt) -> None:
+        """Take a context that was read. One that the store could not give is read again after a while.
+
+        Raises:
+            Exception: whatever kept it from being read: the stream is damaged, or there was no memory.
+        """
+        if self._reading != message.run_id:
+            return
+        if isinstance(message.context, StoreUnavailable):
+            self._world.reports.store_away(message.context, session_key=self._key, run_id=message.run_id)
+            due = ContextDue(run_id=message.run_id)
+            self._world.time.timers.after(
+                STORE_RETRY_MS, ("context", self._key), lambda: self._tell_self(due)
+            )
+            return
+        self._reading = None
+        if isinstance(message.context, Exception):
+            raise message.context
+        self._ready, self._was_read = (message.run_id, message.context), True
+
+    def read_again(self, due: ContextDue) -> None:
+        """Forget that a context is being read, so that it is asked for again."""
+        if self._reading == due.run_id:
+            self._reading = None
+
+    def call(self, running: Running, opened: SessionOpened | None) -> None:
+        """Call the agent, with the context that was read for it: the start is durable. Its result comes back as `RunReturned`."""
+        queued, attempt = running.waiting.queued, running.attempt
+        context = self._ready_for(queued.run_id)
+        if context is None:
+            return
+        self._ready = None
+        world, key = self._world, self._key
+        before, after = _points(queued)
+        crash_point(before)
+        turn = self._make_turn(agent_id=self.runner, key=key, running=running, context=context, opened=opened)
+
+        def returned(result: AgentResult) -> None:
+            world.chains.under_way.end(cause)
+            world.mail.tell_session(
+                key,
+                RunReturned(
+                    run_id=queued.run_id,
+                    attempt=attempt,
+                    result=result,
+                    causation=running.cause,
+                    correlation=running.waiting.correlation,
+                ),
+            )
+
+        # A late answer comes back the same way: it is put on record, and nobody uses it.
+        caused = CausedBy(
+            session_key=key,
+            budget=running.waiting.budget,
+            event=running.cause,
+            of=queued.run_id,
+            attempt=attempt,
+        )
+        cause = Cause(caused, world.time.clock)
+        world.chains.under_way.begin(cause)
+        world.agents.start(turn, returned, returned, inside=cause.inside)
+        crash_point(after)
+
+    def age_ms(self, running: Running) -> int:
+        """Return how long ago the attempt began."""
+        return self._world.time.stopwatch.elapsed_ms(
+            *attempt_of(running), since_ms=self._world.fork.begun(running.began_ms)
+        )
+
+
+_POINTS: dict[Step, tuple[str, str]] = {
+    "message": ("S4", "S5"),
+    "reply": ("K2", "K2"),
+    "announce": ("A1", "A1"),
+}
+"""Crash points before and after the call of an agent, by step (docs/reliability.md)."""
+
+_OF_A_TASK: tuple[str, str] = ("P5", "P5")
+
+RETURNED: dict[Step, str] = {"message": "S6", "reply": "K3", "announce": "A2"}
+"""Crash points where an agent has answered and the answer is not yet stored."""
+
+
+def _points(queued: RunQueued) -> tuple[str, str]:
+    return _OF_A_TASK if is_task(queued) else _POINTS[queued.step]

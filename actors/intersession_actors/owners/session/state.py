@@ -1,0 +1,373 @@
+"""Where a session stands, folded from its stream: settings, the queue, the run under way, never the transcript. Pure."""
+
+from collections.abc import Collection, Mapping
+from typing import Final, Literal
+
+import msgspec
+
+from intersession_actors.owners.streams.strays import foreign
+from intersession_actors.rules.policy.chain import budget_of
+from intersession_actors.rules.policy.windows import LEAST_ROOM, tokens_of_tools
+from intersession_actors.rules.prompt.fitting import tokens_of
+from intersession_events import facts
+from intersession_events.basics.plain_json import present
+from intersession_events.log.recorded import Recorded
+
+REMEMBERED_MESSAGES: Final = 64
+REMEMBERED_RUNS: Final = 128
+"""How many ended runs a session remembers, to recognise a step that is told to it twice."""
+
+
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """A run in the queue, without its message, and with the event that queued it as the cause of its start."""
+
+    queued: facts.RunQueued
+    cause: str
+    correlation: str | None
+    time: int
+    last_tool_result: str | None = None
+    """What an attempt that was cut off had of its tools; the next one knows it and need not ask again."""
+    refused: int = 0
+    """How many of its attempts the model's server refused as too long (CTX-3)."""
+
+    @property
+    def budget(self) -> facts.Budget:
+        """What the causal chain that the run is of may use (LOOP-5)."""
+        return self.queued.budget or budget_of(self.queued, self.correlation, self.time)
+
+
+class Running(msgspec.Struct, frozen=True, kw_only=True):
+    """The run under way: its attempt, and what it produced so far."""
+
+    waiting: Waiting
+    attempt: int
+    started_ms: int
+    deadline_ms: int
+    cause: str
+    model: str | None = None
+    thinking: str | None = None
+    settings: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    last_tool_result: str | None = None
+    said: str | None = None
+    """The last text that the agent had put on record, for a run that does not come to its end (GATE-5)."""
+    context_tokens: int | None = None
+    room: int | None = None
+    """How many tokens there are for tools and for what is said."""
+    given: int = 0
+    """How many tokens the agent was given, its tools included, and has recorded since, at most."""
+    fit: facts.Fit | None = None
+    has_tools: bool = True
+
+    @property
+    def began_ms(self) -> int:
+        """When the attempt began by the wall clock; `started_ms` is the log's time, which stays ahead of a clock that was set back."""
+        return self.deadline_ms - self.waiting.queued.timeout_ms if self.deadline_ms else self.started_ms
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a session stands."""
+
+    opened: facts.SessionOpened | None = None
+    session_id: str = ""
+    archived: bool = False
+    settings: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    route: facts.Route | None = None
+    chat_name: str | None = None
+    chat_type: facts.ChatType | None = None
+    channel: str | None = None
+    queue: tuple[Waiting, ...] = ()
+    running: Running | None = None
+    interrupted: int = 0
+    """Attempts of the run at the head of the queue that were cut off."""
+    ended: tuple[str, ...] = ()
+    heard: tuple[str, ...] = ()
+    """The ids of the last messages from outside, to recognise one that comes twice at once."""
+    bound: facts.ThreadBound | None = None
+    """The thread that belongs to this session (SPAWN-12)."""
+    bound_ms: int = 0
+    last_message_ms: int = 0
+    window: tuple[int, int] | None = None
+    """The window of the model that ran last, and what of it is left for tools and for what is said."""
+    most: int | None = None
+    """So many tokens of tools and of what is said the model's server takes, as far as its refusals tell (CTX-3)."""
+
+    def thread_left(self, *, age_ms: int, quiet_ms: int) -> "tuple[int, facts.UnbindReason] | None":
+        """Return for how long the thread is still its own if nothing more is said (milliseconds), and why no longer.
+
+        It was bound `age_ms` ago, and the last message was `quiet_ms` ago.
+        """
+        bound = self.bound
+        if bound is None:
+            return None
+        limits: list[tuple[int, facts.UnbindReason]] = []
+        if bound.max_age_ms:
+            limits.append((bound.max_age_ms - age_ms, "max_age"))
+        if bound.idle_ms:
+            limits.append((bound.idle_ms - min(age_ms, quiet_ms), "idle"))
+        return min(limits, default=None)
+
+    @property
+    def idle(self) -> bool:
+        """Nothing runs and nothing waits."""
+        return self.running is None and not self.queue
+
+    @property
+    def exists(self) -> bool:
+        """The session was opened and has not been archived."""
+        return self.opened is not None and not self.archived
+
+    @property
+    def send_override(self) -> Literal["allow", "deny"] | None:
+        """The session's own send policy (POL-2)."""
+        match self.settings.get("sendPolicy"):
+            case "allow":
+                return "allow"
+            case "deny":
+                return "deny"
+            case _:
+                return None
+
+    def knows(self, run_id: str) -> bool:
+        """Whether a run was queued here before, as far as is remembered."""
+        if run_id in self.ended or (
+            self.running is not None and self.running.waiting.queued.run_id == run_id
+        ):
+            return True
+        return bool(self.queue) and run_id in [waiting.queued.run_id for waiting in self.queue]
+
+
+def without(state: Session, frozen: Collection[str]) -> Session:
+    """Return where a session stands for those runs that go on: the frozen ones of a fork are as if they were not there."""
+    if not frozen:
+        return state
+    running = state.running
+    if running is not None and running.waiting.queued.run_id in frozen:
+        running = None
+    queue = tuple(waiting for waiting in state.queue if waiting.queued.run_id not in frozen)
+    if running is state.running and len(queue) == len(state.queue):
+        return state
+    first = next(iter(state.queue), None)
+    is_first = bool(queue) and queue[0] is first and running is state.running
+    return msgspec.structs.replace(
+        state, running=running, queue=queue, interrupted=state.interrupted if is_first else 0
+    )
+
+
+EMPTY: Final = Session()
+"""Where a session stands of which nothing is recorded."""
+
+
+def evolve(state: Session | None, recorded: Recorded) -> Session:  # noqa: C901, PLR0912 - one case an event
+    """Apply one recorded event of the session's stream."""
+    replace = msgspec.structs.replace
+    # An event of another kind of stream comes out behind all cases. So there is no catch-all, and a new kind of
+    # session's event that has no case is an error of types, without a look at each event's class ahead of the match.
+    event: facts.SessionEvent | facts.RunEvent = recorded.event  # type: ignore[assignment] # pyright: ignore[reportAssignmentType]
+    state = EMPTY if state is None else state
+    if (message := facts.message_in(event)) is not None:
+        state = _noted(replace(state, last_message_ms=recorded.time), message)
+    match event:  # those first that are most
+        case facts.MessageRecorded():
+            return state
+        case facts.RunQueued():
+            waiting = Waiting(
+                queued=replace(event, message=None, answers=event.message_id),
+                cause=recorded.id,
+                correlation=recorded.correlation,
+                time=recorded.time,
+            )
+            return replace(state, queue=(*state.queue, waiting))
+        case facts.RunStarted():
+            queue, at = state.queue, 0
+            if queue[0].queued.run_id != event.run_id:
+                # In a fork another one than the first may start: those that are frozen stay where they are (FORK-6).
+                at = next((at for at, one in enumerate(queue) if one.queued.run_id == event.run_id), 0)
+            head = queue[at]
+            running = Running(
+                waiting=head,
+                attempt=event.attempt,
+                started_ms=recorded.time,
+                deadline_ms=event.deadline_ms,
+                cause=recorded.id,
+                model=event.model,
+                thinking=event.thinking,
+                settings=event.settings,
+                last_tool_result=head.last_tool_result,
+            )
+            return _reckoned(
+                replace(state, queue=(*queue[:at], *queue[at + 1 :]), running=running), event, running
+            )
+        case facts.RunCompleted():
+            return _ended(_tries_more(state), event.run_id)
+        case facts.RunFailed() | facts.RunAborted():
+            return _ended(state, event.run_id)
+        case facts.RunInterrupted():
+            return _put_back(state, event)
+        case facts.SessionOpened():
+            settings = {
+                name: value
+                for name, value in (
+                    ("label", event.label),
+                    ("displayName", event.display_name),
+                    ("model", event.model),
+                    ("thinkingLevel", event.thinking_level),
+                    ("verboseLevel", event.verbose_level),
+                )
+                if value is not None
+            }
+            return replace(
+                state,
+                opened=event,
+                session_id=event.session_id,
+                archived=False,
+                settings=settings,
+                route=None,
+                chat_name=None,
+                chat_type=event.chat_type,
+                channel=event.channel,
+            )
+        case facts.SessionPatched():
+            changed = {name: value for name, value in state.settings.items() if name not in event.cleared}
+            return replace(state, settings=changed | event.values)
+        case facts.RouteChanged():
+            return replace(
+                state,
+                route=event.route,
+                chat_name=event.display_name or state.chat_name,
+                chat_type=event.chat_type or state.chat_type,
+                channel=event.route.channel,
+            )
+        case facts.SessionReset():
+            return replace(state, session_id=event.session_id)
+        case facts.SessionArchived():
+            return replace(state, archived=True)
+        case facts.ThreadBound():
+            return replace(
+                state, bound=event, bound_ms=recorded.time, route=event.route, channel=event.route.channel
+            )
+        case facts.ThreadUnbound():
+            route = None if state.route == event.route else state.route
+            return replace(state, bound=None, route=route)
+        case facts.SessionImported():
+            return _imported(state, event)
+        case facts.LineImported() | facts.LateReplyDropped():
+            return state  # what was imported was said elsewhere, and nobody uses a late reply
+    raise foreign(recorded)
+
+
+def _imported(state: Session, event: facts.SessionImported) -> Session:
+    imported = {
+        "sendPolicy": event.send_policy,
+        "label": event.label,
+        # Not `event.model`: that is the model which ran last, and its provider is not even part of it.
+        "model": event.model_override,
+        "thinkingLevel": event.thinking_level,
+        "verboseLevel": event.verbose_level,
+        "displayName": event.display_name,
+        **event.other_settings,
+    }
+    settings = dict(state.settings) | present(imported)
+    return msgspec.structs.replace(
+        state,
+        session_id=event.session_id,
+        settings=settings,
+        route=event.route or state.route,
+        channel=event.channel or state.channel,
+    )
+
+
+def _put_back(state: Session, event: facts.RunInterrupted) -> Session:
+    running = state.running
+    if running is None:
+        return state
+    refused = event.too_long is not None
+    waiting = msgspec.structs.replace(
+        running.waiting,
+        last_tool_result=running.last_tool_result,
+        refused=running.waiting.refused + refused,
+    )
+    most = state.most
+    if refused and running.room is not None:
+        most = max(min(running.room, running.given) // 2, LEAST_ROOM)
+    return msgspec.structs.replace(
+        state, running=None, queue=(waiting, *state.queue), interrupted=event.attempt, most=most
+    )
+
+
+def _reckoned(state: Session, event: facts.RunStarted, running: Running) -> Session:
+    """Note what there is room for in the attempt that begins. What refusals told of another window is forgotten."""
+    window, room, words = event.context_tokens, event.room, event.words
+    if window is None or room is None or words is None:
+        return state
+    most = state.most if state.window is None or state.window[0] == window else None
+    running = msgspec.structs.replace(
+        running,
+        context_tokens=window,
+        room=room if most is None else min(room, most),
+        given=min(event.used or 0, words) + tokens_of_tools(len(event.tools or ())),
+        fit=event.fit,
+        has_tools=event.tools != (),
+    )
+    return msgspec.structs.replace(state, running=running, window=(window, room), most=most)
+
+
+def _tries_more(state: Session) -> Session:
+    """Let the next run have a little more than the model's server took: what it refused once it may take, such as on another machine."""
+    if state.most is None or state.window is None:
+        return state
+    more = state.most + state.most // 16 + 1
+    return msgspec.structs.replace(state, most=more if more < state.window[0] else None)
+
+
+def _ended(state: Session, run_id: str) -> Session:
+    running, queue = state.running, state.queue
+    first = running.waiting if running is not None else next(iter(queue), None)
+    # Another run may end in the queue while the first one, cut off, waits to be tried again: that keeps its count.
+    was_first = first is not None and first.queued.run_id == run_id
+    if running is None or not was_first:
+        queue = tuple(waiting for waiting in queue if waiting.queued.run_id != run_id)
+    return msgspec.structs.replace(
+        state,
+        running=None if was_first else running,
+        queue=queue,
+        interrupted=0 if was_first else state.interrupted,
+        ended=(*state.ended, run_id)[-REMEMBERED_RUNS:],
+    )
+
+
+def _noted(state: Session, message: facts.Message) -> Session:
+    if message.role == "user":
+        heard = (*state.heard, message.id)[-REMEMBERED_MESSAGES:]
+        return msgspec.structs.replace(state, heard=heard)
+    running = state.running
+    if running is None or message.run_id != running.waiting.queued.run_id:
+        return state
+    if running.room is not None:
+        running = msgspec.structs.replace(running, given=running.given + tokens_of(message))
+        state = msgspec.structs.replace(state, running=running)
+    text = facts.text_of(message)
+    match message.role:
+        case "toolResult" if text:
+            running = msgspec.structs.replace(running, last_tool_result=text)
+        case "assistant" if text:
+            running = msgspec.structs.replace(running, said=text)
+        case _:
+            return state
+    return msgspec.structs.replace(state, running=running)
+
+
+def is_current(state: Session, run_id: str, attempt: int) -> bool:
+    """Whether this attempt is the one under way."""
+    running = state.running
+    return running is not None and running.waiting.queued.run_id == run_id and running.attempt == attempt
+
+
+def causes(state: Session, run_id: str | None = None) -> tuple[str | None, str | None]:
+    """Return cause and correlation of what a run leads to that is under way or waits; without a name, of the first of them."""
+    running = state.running
+    if running is not None and run_id in {None, running.waiting.queued.run_id}:
+        return running.cause, running.waiting.correlation
+    for waiting in state.queue:
+        if run_id in {None, waiting.queued.run_id}:
+            return waiting.cause, waiting.correlation
+    return None, None

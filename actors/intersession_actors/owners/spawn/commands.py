@@ -1,0 +1,70 @@
+"""What the spawner can be told."""
+
+from intersession_actors.owners.flows.led import Begins
+from intersession_actors.owners.streams.commands import (
+    ChildGone,
+    DeliveryEnded,
+    FlowCommand,
+    Resume,
+    RunEnded,
+)
+from intersession_actors.owners.streams.outcomes import OnAnswer, Refused
+from intersession_events.basics import ids
+from intersession_events.facts import Route, SpawnAccepted
+
+
+class OpenSpawn(Begins, frozen=True, kw_only=True):
+    """A spawn was allowed: accept it (SPAWN-6).
+
+    `answer` hears that it is accepted, `started` that its child is there, or why it never will be.
+    """
+
+    accepted: SpawnAccepted
+    started: OnAnswer | None = None
+
+    @property
+    def stream(self) -> str:
+        """The name of the spawn's stream."""
+        return ids.spawn_stream(self.accepted.spawn_id)
+
+
+class AskStarted(FlowCommand, frozen=True, kw_only=True):
+    """Somebody asks again whether the child of a spawn is there; `started` hears as in `OpenSpawn`."""
+
+    started: OnAnswer
+
+
+class Prepared(FlowCommand, frozen=True, kw_only=True):
+    """What a child needs is there, its files and its thread; or it can't be had, and why.
+
+    In a fork either can be `withheld`: the child goes on as if it were there (FORK-5).
+    """
+
+    manifest_sha256: str | None = None
+    files_withheld: bool = False
+    thread: Route | None = None
+    thread_withheld: bool = False
+    refused: Refused | None = None
+
+
+class FilesRemoved(FlowCommand, frozen=True, kw_only=True):
+    """A child's files are gone, or could not be removed."""
+
+    error: str | None = None
+
+
+class ArchiveDue(FlowCommand, frozen=True, kw_only=True):
+    """It is time to archive a child (SPAWN-11)."""
+
+
+SpawnCommand = (
+    OpenSpawn
+    | RunEnded
+    | DeliveryEnded
+    | Resume
+    | ArchiveDue
+    | AskStarted
+    | Prepared
+    | FilesRemoved
+    | ChildGone
+)

@@ -1,0 +1,267 @@
+"""The spawner: drives each sub-agent through its task, its announce and its archiving (SPAWN).
+
+Its whole state is the spawns' streams; after a restart it is told `Resume` for each that is open and carries on.
+"""
+
+from collections.abc import Sequence
+from functools import partial, reduce
+from typing import assert_never, cast
+
+import msgspec
+
+from intersession_actors.owners.flows.leader import Decided, Leader
+from intersession_actors.owners.flows.process_manager import Flow
+from intersession_actors.owners.spawn.commands import (
+    ArchiveDue,
+    AskStarted,
+    FilesRemoved,
+    OpenSpawn,
+    Prepared,
+    SpawnCommand,
+)
+from intersession_actors.owners.spawn.effects import (
+    Prepare,
+    RemoveFiles,
+    TellStarted,
+    ThreadRecorded,
+    clean_up,
+    prepared,
+)
+from intersession_actors.owners.spawn.preparation import is_own, prepare, remove_files
+from intersession_actors.owners.spawn.records import RULES
+from intersession_actors.owners.spawn.rules import (
+    Circumstances,
+    Spawn,
+    announced_text,
+    decide_open,
+    evolve,
+    with_text,
+)
+from intersession_actors.owners.spawn.steps import step_asked, way_out
+from intersession_actors.owners.spawn.waiting import Waiting
+from intersession_actors.owners.streams.commands import ChildGone, DeliveryEnded, Resume, RunEnded
+from intersession_actors.owners.streams.effects import Effect, Sleep, TellFlow
+from intersession_actors.owners.streams.outcomes import Accepted, Refused
+from intersession_actors.owners.streams.owner import Owner
+from intersession_actors.owners.streams.plan import Plan, Through
+from intersession_actors.owners.streams.texts import RunTexts
+from intersession_actors.owners.streams.world import World
+from intersession_events import facts
+from intersession_events.basics.crash_points import crash_point
+from intersession_events.basics.errors import NotStorable
+
+BUSY_CHILD_MS = 60_000
+"""How long a child that is due for archiving but still runs is left alone."""
+
+SpawnFlow = Flow[Spawn, SpawnCommand]
+SpawnDecided = Decided[Spawn, SpawnCommand, Circumstances]
+
+
+class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
+    """One actor for all spawns."""
+
+    asks_with = guards = "task"
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world, RULES)
+        self._waiting = Waiting()
+        self._removing: set[str] = set()
+        """Spawns whose files are being removed."""
+
+    def on_stop(self) -> None:
+        """Tell who waits for a child that this process will not hear of it."""
+        self._waiting.tell_all(Refused(code="unavailable", error="the system is stopping, try again"))
+
+    def is_over(self, state: Spawn) -> bool:
+        """Whether the spawn is closed and its child needs no archiving any more."""
+        return state.phase == "closed" and state.archive_after_ms is None and state.files_due is None
+
+    def act(self, owner: Owner[Spawn, SpawnCommand], effect: Effect) -> None:
+        """Do an effect of a spawn."""
+        stream = owner.stream
+        match effect:
+            case TellStarted(outcome):
+                self._waiting.tell(stream, outcome)
+            case ThreadRecorded(key):
+                self.world.channels.threads.recorded(key, 1)
+            case Prepare(accepted, caused, again):
+                # Not told to ourselves: the spawner may have been started anew while the channel was at work.
+                tell = partial(self.world.mail.tell_flow, stream)
+                prepare(self.world, accepted, tell, inside=self.world.inside(caused), again=again)
+            case RemoveFiles(accepted, files):
+                if stream not in self._removing and is_own(self.world.log, accepted):
+                    self._removing.add(stream)
+                    remove_files(self.world, accepted.spawn_id, files, self.tell_self)
+            case _:
+                super().act(owner, effect)
+
+    def decide(self, flow: SpawnFlow, command: SpawnCommand) -> Plan | Accepted | Refused | None:
+        """Decide the next step of a spawn."""
+        if isinstance(command, OpenSpawn):
+            return self._open(flow, command)
+        state = flow.state
+        if state is None:
+            return None
+        match command:
+            case RunEnded() | DeliveryEnded() | ChildGone():
+                return self._on(flow, state, command)
+            case Prepared():
+                return self._start(flow, state, command)
+            case FilesRemoved():
+                self._removing.discard(flow.stream)
+                return self._on(flow, state, command)
+            case ArchiveDue():
+                return self._archive(flow, state, command)
+            case Resume():
+                return self._resume(flow, state, command)
+            case AskStarted():
+                self._waiting.hear(flow.stream, state, command.started)
+                return None
+            case _:
+                assert_never(command)
+
+    # --- the beginning
+
+    def _open(self, flow: SpawnFlow, command: OpenSpawn) -> Plan | Accepted | Refused:
+        now_ms = self.world.now_of(command.budget)
+        outcome = self.begins(flow, command, now_ms)
+        if isinstance(outcome, Refused):
+            return outcome
+        accepted, knew = self.let_in(flow, command, decide_open(command.accepted, command.budget), now_ms)
+        flow.texts.take(accepted.run_id, RunTexts(asked=command.accepted.task))
+        state = flow.state or evolve(None, accepted)
+        if command.started is not None:
+            self._waiting.hear(flow.stream, state, command.started)
+        if outcome is not None:
+            return outcome
+        if state.phase == "preparing" and accepted.thread is not None:
+            self.world.channels.threads.due(accepted.thread.key, 1)
+        return Plan(
+            events=(accepted,),
+            knew=knew,
+            through=step_asked(state, accepted, flow.texts, command.causation, None),
+            cause=command.causation,
+            correlation=command.budget.root,
+        )
+
+    def _start(self, flow: SpawnFlow, state: Spawn, command: Prepared) -> Plan | Refused | None:
+        child, thread = state.accepted.child, command.thread
+        if (
+            thread is not None
+            and not command.thread_withheld
+            and state.phase == "preparing"
+            and not self.world.standing.threads.claim(thread, child)
+        ):
+            why = "thread: the channel gave one that belongs to another session, spawn without one"
+            command = Prepared(stream=command.stream, refused=Refused(code="no_threads", error=why))
+        plan = self._on(flow, state, command)
+        if isinstance(plan, Plan) and isinstance(plan.events[-1], facts.SpawnClosed):
+            self.world.standing.threads.release(child)
+        return plan
+
+    def refuse(self, command: SpawnCommand, refused: Refused) -> None:
+        """Tell whoever waits for a command that it was refused, and wait no more."""
+        super().refuse(command, refused)
+        if isinstance(command, OpenSpawn):
+            self._waiting.forget(command.stream, command.started)
+        elif isinstance(command, AskStarted):
+            command.started(refused)
+
+    def given_up(self, stream: str, refused: Refused) -> None:
+        """Tell who waits for a child that it will not hear of it."""
+        self._waiting.tell(stream, refused)
+
+    def unstorable(self, command: SpawnCommand, error: NotStorable) -> SpawnCommand | Refused | None:
+        """Let the child not start where its thread can't be recorded; keep of an error what can be."""
+        if isinstance(command, Prepared) and command.refused is None:
+            why = f"thread: the channel opened one whose id can't be recorded ({error}), spawn without one"
+            return Prepared(stream=command.stream, refused=Refused(code="no_threads", error=why))
+        if isinstance(command, Prepared) and command.refused is not None:
+            return _spelled_out(command, refused=command.refused)
+        if isinstance(command, FilesRemoved) and command.error is not None and not command.error.isascii():
+            return msgspec.structs.replace(command, error=ascii(command.error))
+        return super().unstorable(command, error)
+
+    def _resume(self, flow: SpawnFlow, state: Spawn, command: Resume) -> Plan | Refused | None:
+        ended = state.awaited_in(command)
+        if ended is not None:
+            return self._on(flow, state, ended)
+        again = (prepared(state, flow.cause, again=True),) if state.phase == "preparing" else ()
+        return Plan(effects=(*again, *clean_up(state)))
+
+    # --- what follows
+
+    def _on(self, flow: SpawnFlow, state: Spawn, command: SpawnCommand) -> Plan | Refused | None:
+        if isinstance(command, RunEnded):
+            flow.texts.take(command.run_id, RunTexts(reply=command.text or ""))
+        decided = self.decided(flow, state, command, lambda: self._circumstances(flow, state, command))
+        if isinstance(decided, Refused):
+            return decided
+        if not decided.events:
+            return None
+        if not isinstance(command, RunEnded | DeliveryEnded):
+            return self.carried_on(flow, decided, flow.cause)
+        crash_point("P6")
+        plan = self.carried_on(flow, decided, command.cause)
+        if decided.after.phase == "closed":
+            flow.texts.keep(())  # what is left is the time until the child is archived
+        return plan
+
+    def _circumstances(self, flow: SpawnFlow, state: Spawn, command: SpawnCommand) -> Circumstances:
+        # What nothing that can follow looks at is not asked: a decision record names all that was known.
+        log_id = self.world.log.log_id
+        if isinstance(command, Prepared):
+            return Circumstances(log_id=log_id, refused=dict(flow.refused))
+        if not isinstance(command, RunEnded):
+            return Circumstances(log_id=log_id)
+        return Circumstances(
+            log_id=log_id,
+            now_ms=self.world.now_of(state.budget),
+            has_route=self.way_out(state, command)[0] is not None,
+            spent=self.world.chains.spent(state.budget.root, besides=flow.stream),
+            transcript_path=self.world.rules.transcript_path(state.accepted.child_session_id),
+            refused=dict(flow.refused),
+        )
+
+    def after(self, state: Spawn, events: Sequence[facts.Event]) -> Spawn:
+        """Return the spawn after some events."""
+        return reduce(evolve, cast("Sequence[facts.SpawnEvent]", events), state)
+
+    def step(
+        self, flow: SpawnFlow, decided: SpawnDecided, event: facts.Event, cause: str | None
+    ) -> Through | None:
+        """Return what a session is asked for: the task, the announce turn, to take the result, to be archived."""
+        return step_asked(decided.after, event, flow.texts, cause, decided.now.transcript_path)
+
+    def announced(self, flow: SpawnFlow, decided: SpawnDecided, event: facts.AnnounceDecided) -> str:
+        """Return the text that is announced."""
+        return announced_text(decided.after, event, flow.texts, decided.now.transcript_path)
+
+    def stored(self, flow: SpawnFlow, decided: SpawnDecided) -> Sequence[facts.Event]:
+        """Return the events of a decision, with the text of an announce that nobody is given."""
+        return with_text(decided.after, decided.events, flow.texts, decided.now.transcript_path)
+
+    def way_out(self, after: Spawn, command: SpawnCommand) -> tuple[facts.Route | None, str]:
+        """Return where the announce goes, and as whose words."""
+        return way_out(after.accepted, command)
+
+    def _archive(self, flow: SpawnFlow, state: Spawn, command: ArchiveDue) -> Plan | Refused | None:
+        """Archive the child, if it does nothing; else look again later."""
+        refusal = flow.refused.pop("", None)
+        if refusal is not None and refusal.code != "not_visible":
+            return Plan(effects=(Sleep(("archive", flow.stream), TellFlow(command), BUSY_CHILD_MS),))
+        plan = self._on(flow, state, command)
+        if isinstance(plan, Plan):
+            crash_point("P8" if state.accepted.cleanup == "delete" else "P9")
+            if refusal is not None:  # somebody archived the child before us; say so in the spawn's stream
+                return msgspec.structs.replace(plan, through=None)
+        return plan
+
+
+def _spelled_out(command: Prepared, *, refused: Refused) -> Prepared | None:
+    """Return the command with its error in ASCII, where that is not yet so."""
+    if refused.error.isascii():
+        return None
+    return msgspec.structs.replace(
+        command, refused=msgspec.structs.replace(refused, error=ascii(refused.error))
+    )

@@ -1,0 +1,177 @@
+"""What an owner of a stream gives back to be done: values, which the actor around it does one after the other.
+
+First is what the owner itself asks for, then what durable events ask for of others: clocks, the operator, other actors. Kinds that one
+actor alone has (a channel is called, an agent is) stand in `effects.py` of its room. What events ask for waits until they are
+durable; what is done next is decided when all before it is done.
+"""
+
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from intersession_actors.owners.chains.cause import CausedBy
+from intersession_actors.owners.chains.ledger import ChainUnread
+from intersession_actors.owners.streams.commands import Ask, Command, FlowCommand, RunEnded
+from intersession_actors.owners.streams.outcomes import Accepted, Refused
+from intersession_actors.owners.streams.texts import TextsUnread
+from intersession_actors.running.failures.failure import FailureKind
+from intersession_events.log.log import InFlight
+from intersession_events.log.recorded import StreamAppend
+
+Unread = ChainUnread | TextsUnread
+"""What a decision raises where it looks at something that has to be read first: what a causal chain has used, the texts of a run."""
+C = TypeVar("C", bound=Command)
+
+
+class Effect(msgspec.Struct, frozen=True):
+    """Base of what is to be done."""
+
+
+class AskedAppend(msgspec.Struct, frozen=True):
+    """What the store was asked for.
+
+    With a word that is told `ahead` of the commit it waits a moment for others, and what follows may be behind it.
+    """
+
+    appends: tuple[StreamAppend, ...]
+    ahead: RunEnded | None = None
+
+
+class Told(msgspec.Struct, Generic[C], frozen=True):
+    """A command, and what became of it with the store."""
+
+    command: C
+    away_since: float | None = None
+    """Since when the store could not take what it leads to (seconds of the monotonic clock; None: it could, or was not asked)."""
+    asked: AskedAppend | None = None
+    """The append that the store was asked for. If its answer was lost, only the very same append finds itself in the log."""
+
+
+class Load(Effect, frozen=True):
+    """Have the stream read."""
+
+    ask: Ask
+
+
+class Read(Effect, frozen=True):
+    """Have something read that a decision looks at, and that is not at hand."""
+
+    unread: Unread
+    ask: Ask
+
+
+class Append(Effect, frozen=True):
+    """Ask the log for an append; `behind` is the one that it follows from, if that may not be durable yet."""
+
+    asked: AskedAppend
+    ask: Ask
+    behind: InFlight | None = None
+
+
+class AskStoreAgain(Effect, frozen=True):
+    """Ask the store again, after a while, for what it could not do."""
+
+    number: int
+
+
+class TellFlow(Effect, frozen=True):
+    """Tell the flow that a command names."""
+
+    command: FlowCommand
+
+
+class TellSession(Effect, frozen=True):
+    """Tell a session's actor: a step that it is to record, or that something is due."""
+
+    key: str
+    command: Command
+
+
+class Answer(Effect, frozen=True):
+    """A command has its outcome: tell whoever waits for it."""
+
+    command: Any  # of the kind that the owner takes
+    outcome: Accepted | Refused
+
+
+class ReadBack(Effect, frozen=True):
+    """Do what was not done yet: the log holds events of the stream that its owner has not heard of."""
+
+
+class Loaded(Effect, frozen=True):
+    """The stream was read; its owner goes on from there."""
+
+
+class GivenUp(Effect, frozen=True):
+    """The store was away too long for a command that is not kept for ever."""
+
+    command: Any  # of the kind that the owner takes
+
+
+class Failed(Effect, frozen=True):
+    """The owner can't go on: its stream is damaged, or a command broke it.
+
+    With `AppendConflict` another stream of the append was not where it was expected.
+    """
+
+    error: Exception
+    told: Told[Any] | None  # of the kind that the owner takes
+
+
+# --- what durable events ask for
+
+
+class AttemptDue(Effect, frozen=True):
+    """Code of the host's is about to be called for a run, or for a delivery by its key: until it is, no crash has cut it off."""
+
+    name: str
+    attempt: int
+
+
+class StartStopwatch(Effect, frozen=True):
+    """Measure from when the event was decided on."""
+
+    watch: tuple[str, ...]
+
+
+class DropStopwatch(Effect, frozen=True):
+    """Measure no more."""
+
+    watch: tuple[str, ...]
+
+
+class Until(msgspec.Struct, frozen=True):
+    """So long after something began: by its stopwatch, or since a time of the log's where this process did not see it begin."""
+
+    watch: tuple[str, ...]
+    since_ms: int
+    lasts_ms: int
+
+
+class Sleep(Effect, frozen=True):
+    """Tell somebody something after a while, or when the first of some times is up. A timer of the same name is moved."""
+
+    timer: tuple[str, ...]
+    then: TellFlow | TellSession
+    after_ms: int = 0
+    until: tuple[Until, ...] = ()
+
+
+class StopTimer(Effect, frozen=True):
+    """Tell nobody any more."""
+
+    timer: tuple[str, ...]
+
+
+class Report(Effect, frozen=True):
+    """Tell the operator what has gone wrong, with fields of `Failure`, and what the host's callback is called for."""
+
+    kind: FailureKind
+    fields: dict[str, Any]  # each has a type of its own
+    caused: CausedBy | None = None
+
+
+class Pass(Effect, frozen=True):
+    """Pass a point of the crash matrix (`crash_point`)."""
+
+    point: str

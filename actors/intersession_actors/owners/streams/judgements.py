@@ -1,0 +1,218 @@
+"""The record of a judgement at a door: what was asked, and what of what was known is not as it nearly always is.
+
+What the event that has the record says itself is not said again. A list of the settings that is long is there by its SHA-256,
+and is found again among the configurations of the log.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from hashlib import sha256
+from itertools import pairwise
+from typing import Final, NamedTuple, TypeVar
+
+import msgspec
+
+from intersession_actors.owners.streams.records import Record, record_of
+from intersession_actors.rules.errors import Judgement, Known, Question
+from intersession_actors.rules.policy.chain import CarryOn, Chain, Spent
+from intersession_actors.rules.policy.judgements import KNOWN
+from intersession_events.basics.plain_json import JsonMapping, JsonObject, JsonValue, is_list_like, is_object
+from intersession_events.facts import (
+    AccessRecorded,
+    Budget,
+    Event,
+    ExchangeAccepted,
+    Limits,
+    MessageRecorded,
+    SendRefused,
+    SpawnAccepted,
+)
+
+Listed = Callable[[str], JsonValue]
+"""Returns the list of a setting that has a digest; None where no configuration has one."""
+
+SHORT: Final = 80
+"""A list of so many bytes of JSON is there by value."""
+
+_LISTS: Final = frozenset({"allow", "alsoAllow", "allowAgents", "deny", "rules"})
+"""The names of lists that configurations have as they are."""
+_PLAIN: Final = frozenset({str, int, bool, float})
+_K = TypeVar("_K", bound=Question | Known)
+_NOTHING: Final[JsonObject] = {}
+_ASKED: Final[Mapping[str, type[Question]]] = {asked.__name__: asked for asked in KNOWN}
+_ENCODE: Final = msgspec.json.Encoder(order="sorted").encode
+
+
+def said_by(event: Event) -> JsonObject:
+    """Return what an event says itself of the judgement that led to it, by the names of the fields."""
+    match event:
+        case AccessRecorded(requester=requester, tool=tool, denied=denied):
+            return {"requester": requester, "tool": tool, "key": denied[-1][0] if denied else None}
+        case SendRefused(requester=requester, target=target, chain=chain, code="cycle"):
+            return {"requester": requester, "target": target, "waits": tuple(pairwise(chain[:-1]))}
+        case SendRefused(target=target, chain=chain):
+            return {"target": target, "path": chain}
+        case MessageRecorded(message=message):
+            return {"tool": message.tool_name}
+        case ExchangeAccepted(requester=requester, target=target, budget=budget):
+            return {"requester": requester, "key": target, "target": target} | _came(budget)
+        case SpawnAccepted(requester=requester, child=child, budget=budget):
+            return {"requester": requester, "key": child, "target": child} | _came(budget)
+        case _:
+            return {}
+
+
+def _came(budget: Budget | None) -> JsonObject:
+    """Return how far a chain had come before the hop that an event is of."""
+    if budget is None:
+        return {}
+    return {"path": budget.path[:-1], "hops": budget.hops - 1, "limits": budget.limits}
+
+
+def judged_at_door(
+    judgements: Iterable[Judgement], event: ExchangeAccepted | SpawnAccepted, spent: Spent, age: int
+) -> JsonObject:
+    """Return what the record of an accept says of the judgements at its door, and of that of its chain, which all allowed it."""
+    said: JsonObject = {**said_by(event), "spent": spent}
+    chain = Judgement(
+        CarryOn(target=said["target"]),
+        Chain(path=said["path"], hops=said["hops"], limits=said["limits"], spent=spent, age=age),
+    )
+    return {"door": [judgement_value(one, said) for one in (*judgements, chain)]}
+
+
+def judged_by_door(
+    record: Record, event: ExchangeAccepted | SpawnAccepted, listed: Listed
+) -> Iterator[Judgement]:
+    """Yield the judgements of which the record of an accept tells.
+
+    Raises:
+        ValueError: as `judgement_in`.
+    """
+    said: JsonObject = {**said_by(event), "spent": record.knew.get("spent", {})}
+    for value in record.knew.get("door", ()):
+        judgement = judgement_in(record_within(value), said, listed)
+        if judgement is None:
+            raise ValueError(f"{value} is no judgement")
+        yield judgement
+
+
+def judgement_record(judgement: Judgement, said: JsonMapping = _NOTHING) -> str:
+    """Return the record of a judgement; `said` is what its event says of it, by the names of the fields."""
+    asked, known = judgement
+    return record_of(type(asked).__name__, _left_of(asked, said), _left_of(known, said))
+
+
+def judgement_value(judgement: Judgement, said: JsonMapping = _NOTHING) -> JsonObject:
+    """Return the same for a record of something else that is to hold it; `record_within` reads it."""
+    asked, known = judgement
+    value = {"asked": type(asked).__name__, "with": _left_of(asked, said), "knew": _left_of(known, said)}
+    return {name: part for name, part in value.items() if part}
+
+
+def record_within(value: JsonValue) -> Record:
+    """Return the record that another one holds.
+
+    Raises:
+        ValueError: it is none.
+    """
+    return msgspec.convert(value, Record)
+
+
+def _left_of(of: Question | Known, said: JsonMapping = _NOTHING) -> JsonObject:
+    """Return what a record says of what was asked or known: no default, and nothing that its event says."""
+    left: JsonObject = {}
+    for field, value in zip(_fields(type(of)), msgspec.structs.astuple(of), strict=True):
+        if field.stored in said:
+            if value != said[field.stored]:
+                plain = msgspec.to_builtins(value)
+                if msgspec.to_builtins(said[field.stored]) != plain:
+                    left[field.stored] = plain
+        elif value != field.default:
+            left[field.stored] = _short(field.stored, value)
+    return left
+
+
+def judgement_in(record: Record, said: JsonMapping, listed: Listed) -> Judgement | None:
+    """Return the judgement that a record tells of; None for a record of something else.
+
+    Raises:
+        ValueError: the record says what can't be, or a list of the settings is in no configuration of the log.
+    """
+    asked = _ASKED.get(record.asked)
+    if asked is None:
+        return None
+    return Judgement(
+        _read(asked, said, record.inputs, listed), _read(KNOWN[asked], said, record.knew, listed)
+    )
+
+
+def lists_in(config: JsonValue) -> dict[str, JsonValue]:
+    """Return the lists of a configuration that records can name, by their digests."""
+    found: dict[str, JsonValue] = {}
+    if is_object(config):
+        for name, value in config.items():
+            if name in _LISTS and is_list_like(value):
+                found[_digest(value)] = value
+            else:
+                found |= lists_in(value)
+    elif is_list_like(config):
+        for value in config:
+            found |= lists_in(value)
+    return found
+
+
+class _Field(NamedTuple):
+    stored: str
+    default: object
+
+
+@lru_cache(64)
+def _fields(kind: type[msgspec.Struct]) -> tuple[_Field, ...]:
+    names, defaults = kind.__struct_encode_fields__, kind.__struct_defaults__
+    required = (msgspec.NODEFAULT,) * (len(names) - len(defaults))
+    return tuple(map(_Field, names, (*required, *defaults)))
+
+
+def _read(kind: type[_K], said: JsonMapping, recorded: JsonObject, listed: Listed) -> _K:
+    of_event = {name: said[name] for name in kind.__struct_encode_fields__ if name in said}
+    return msgspec.convert(
+        of_event | {name: _long(value, listed) for name, value in recorded.items()}, kind, strict=False
+    )
+
+
+def _short(name: str, value: object) -> JsonValue:
+    if value.__class__ in _PLAIN:
+        return value
+    if isinstance(value, Known | Limits):
+        return {
+            field.stored: _short(field.stored, one)
+            for field, one in zip(_fields(type(value)), msgspec.structs.astuple(value), strict=True)
+            if one != field.default
+        }
+    plain = _without_none(msgspec.to_builtins(value))
+    if name in _LISTS and len(_ENCODE(plain)) > SHORT:
+        return {"sha256": _digest(plain)}
+    return plain
+
+
+def _without_none(value: JsonValue) -> JsonValue:
+    """Return a value as configurations are recorded: without what was not given."""
+    if is_object(value):
+        return {name: _without_none(inner) for name, inner in value.items() if inner is not None}
+    return [_without_none(inner) for inner in value] if is_list_like(value) else value
+
+
+def _long(value: JsonValue, listed: Listed) -> JsonValue:
+    if not is_object(value):
+        return value
+    if value.keys() != {"sha256"}:
+        return {name: _long(one, listed) for name, one in value.items()}
+    found = listed(str(value["sha256"]))
+    if found is None:
+        raise ValueError("the settings that it was judged by are in no configuration of this log")
+    return found
+
+
+def _digest(value: JsonValue) -> str:
+    return sha256(_ENCODE(value)).hexdigest()

@@ -1,0 +1,133 @@
+"""The decision record, which an append carries beside its first event: what a decision was asked, and what it knew.
+
+It names the command (`asked`), its inputs (`with`) and every part of the circumstances that was not as it nearly always is
+(`knew`). What the log has is not said again: how a run or a delivery ended stands in the event that the append was caused by. It
+never holds words, which could be erased: they stand in the events of the append, and the record has their SHA-256.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from hashlib import sha256
+from typing import Final
+
+import msgspec
+
+from intersession_actors.owners.streams.commands import StepRefused
+from intersession_actors.rules.policy.chain import Spent
+from intersession_events import facts
+from intersession_events.basics.plain_json import JsonMapping, JsonObject
+from intersession_events.log.recorded import Recorded
+
+Words = Callable[[str], str]
+"""Returns the words that have a digest, from the events of the append."""
+
+_NOTHING: Final[JsonObject] = {}
+
+
+@facts.ready
+class Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A decision record as it is stored: canonical JSON, what is empty left out."""
+
+    asked: str
+    knew: JsonObject = {}
+    inputs: JsonObject = msgspec.field(default={}, name="with")
+
+
+_ENCODE: Final = msgspec.json.Encoder(order="sorted").encode
+_DECODE: Final = msgspec.json.Decoder(Record).decode
+
+
+def record_of(asked: str, inputs: JsonObject = _NOTHING, knew: JsonObject = _NOTHING) -> str:
+    """Return the record of a decision about a command of that name."""
+    if not inputs and not knew:
+        return _bare(asked)
+    return _ENCODE(Record(asked, knew, inputs)).decode()
+
+
+@lru_cache(64)
+def _bare(asked: str) -> str:
+    return _ENCODE(Record(asked)).decode()
+
+
+def record_in(decision: str) -> Record:
+    """Return what a decision record says.
+
+    Raises:
+        ValueError: it is none.
+    """
+    return _DECODE(decision)
+
+
+def digest_of(words: str) -> str:
+    """Return what a record has in the place of words: their SHA-256, in hex."""
+    return sha256(words.encode(errors="surrogatepass")).hexdigest()
+
+
+def words_of(append: Sequence[Recorded]) -> Words:
+    """Return what gives the words that have a digest; those that the append does not hold stay as they are named."""
+    said = {digest_of(text): text for text in texts_in(append)}
+    return lambda digest: said.get(digest, digest)
+
+
+def texts_in(append: Sequence[Recorded]) -> list[str]:
+    """Return all words that the events of an append hold."""
+    found: list[str] = []
+    for one in append:
+        found += facts.words(one.event)
+        if (
+            isinstance(one.event, facts.DeliveryDone | facts.DeliveryPartDone)
+            and one.event.receipt is not None
+        ):
+            found.append(one.event.receipt)
+    return found
+
+
+def appends_in(stream: Iterable[Recorded]) -> Iterator[tuple[Recorded, ...]]:
+    """Part a stream into appends: a record begins one, and each further event of it was caused by the one before it."""
+    append: list[Recorded] = []
+    for one in stream:
+        if append and (one.decision or one.causation != append[-1].id):
+            yield tuple(append)
+            append = []
+        append.append(one)
+    if append:
+        yield tuple(append)
+
+
+def present(values: Mapping[str, object]) -> JsonObject:
+    """Return the values that say something: what is nothing, false, zero or empty is left out of a record."""
+    return {name: value for name, value in values.items() if value}
+
+
+def spent_of(spent: Spent) -> JsonObject:
+    """Return what a record says of what a chain had used."""
+    said: JsonObject = {}
+    if spent.cost_micros:
+        said["costMicros"] = spent.cost_micros
+    if spent.runs:
+        said["runs"] = spent.runs
+    if spent.tokens:
+        said["tokens"] = spent.tokens
+    return said
+
+
+def spent_in(knew: JsonMapping) -> Spent:
+    """Return what a chain had used, as a record says."""
+    spent: Mapping[str, int] = knew.get("spent", {})
+    return Spent(
+        runs=spent.get("runs", 0), tokens=spent.get("tokens", 0), cost_micros=spent.get("costMicros", 0)
+    )
+
+
+def refused_of(refused: Mapping[str, StepRefused]) -> JsonObject:
+    """Return what a record says of steps that sessions would not take."""
+    return {run_id: {"code": one.code, "error": digest_of(one.error)} for run_id, one in refused.items()}
+
+
+def refused_in(knew: JsonMapping, stream: str, words: Words) -> dict[str, StepRefused]:
+    """Return the steps that sessions would not take, as a record says."""
+    found: JsonMapping = knew.get("refused", {})
+    return {
+        run_id: StepRefused(stream=stream, run_id=run_id, code=refused["code"], error=words(refused["error"]))
+        for run_id, refused in found.items()
+    }

@@ -1,0 +1,212 @@
+"""The actor around owners of streams: it does what they give back, one effect after the other. Session actors and managers are such."""
+
+from functools import partial
+from typing import Final, Generic, TypeVar
+
+import pykka
+from msgspec.structs import replace
+from pykka._envelope import Envelope
+
+from intersession_actors.owners.chains.ledger import ChainUnread
+from intersession_actors.owners.streams.commands import (
+    Appended,
+    Ask,
+    Command,
+    StoreDue,
+    StreamLoaded,
+    WasRead,
+)
+from intersession_actors.owners.streams.effects import (
+    Answer,
+    Append,
+    AskStoreAgain,
+    DropStopwatch,
+    Effect,
+    Failed,
+    GivenUp,
+    Load,
+    Loaded,
+    Pass,
+    Read,
+    ReadBack,
+    Report,
+    Sleep,
+    StartStopwatch,
+    StopTimer,
+    TellFlow,
+    TellSession,
+    Told,
+    Unread,
+)
+from intersession_actors.owners.streams.outcomes import Accepted, Refused
+from intersession_actors.owners.streams.owner import Owner, answer
+from intersession_actors.owners.streams.world import World
+from intersession_actors.running.runtime.actor import Handler
+from intersession_events.basics.crash_points import crash_point
+
+S = TypeVar("S")
+C = TypeVar("C", bound=Command)
+
+_OWNERS: Final = (Answer, Append, AskStoreAgain, Failed, GivenUp, Load, Loaded, Read, ReadBack)
+"""What an owner itself asks for: where that fails, its actor does."""
+STORE_RETRY_MS: Final = 500
+"""How long to wait before the store is asked again for what it could not do."""
+
+
+class Shell(Handler, Generic[S, C]):
+    """Base of the actors that own streams."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self.world = world
+        self.monotonic = world.time.clock.monotonic
+
+    def slow(self, message: object, seconds: float) -> None:
+        """Have the operator told: all others had to wait."""
+        self.world.reports.slow_handler(str(self), type(message).__name__, seconds)
+
+    def tell_self(self, command: Command) -> None:
+        """Put a command of our own into our inbox, from any thread."""
+        try:
+            self.actor_inbox.put(Envelope(command), urgent=True)
+        except pykka.ActorDeadError:
+            return  # stopped or started again; the log has what matters
+
+    def do(self, owner: Owner[S, C]) -> None:  # noqa: C901, PLR0912 - one case an effect
+        """Do what an owner gives back, one effect after the other, until it waits for an answer or has nothing left to do."""
+        world, effects = self.world, owner.effects
+        while True:
+            if not effects:
+                if owner.is_busy or not owner.waiting:
+                    break
+                owner.decide_next()
+                continue
+            effect = effects.pop(0)
+            try:
+                match effect:  # the most frequent first
+                    case Append():
+                        self._append(owner, effect)
+                    case TellFlow(command):
+                        world.mail.tell_flow(command.stream, command)
+                    case DropStopwatch(watch):
+                        world.time.stopwatch.forget(*watch)
+                    case StartStopwatch(watch):
+                        world.time.stopwatch.begin(*watch, at=owner.decided_at)
+                    case StopTimer(timer):
+                        world.time.timers.cancel(timer)
+                    case Sleep():
+                        self.set_timer(effect)
+                    case TellSession(key, command):
+                        world.mail.tell_session(key, command)
+                    case Pass(point):
+                        crash_point(point)
+                    case Answer(command, outcome):
+                        self.answered(command, outcome)
+                    case _:
+                        self.act(owner, effect)
+            except Exception as error:
+                if isinstance(effect, _OWNERS):
+                    raise
+                # What an event asks for: as if the process had been killed there.
+                self.cannot_go_on(owner, error, None)
+        if not owner.is_busy:
+            self.at_rest(owner)
+
+    def set_timer(self, effect: Sleep) -> None:
+        """Set a timer; from any thread. Not told to ourselves: we may have been started anew when it fires, or sleep."""
+        mail, time, then = self.world.mail, self.world.time, effect.then
+        after_ms = effect.after_ms
+        for number, one in enumerate(effect.until):
+            left_ms = one.lasts_ms - time.stopwatch.elapsed_ms(*one.watch, since_ms=one.since_ms)
+            after_ms = min(after_ms, left_ms) if number else left_ms
+
+        def fire() -> None:
+            if isinstance(then, TellFlow):
+                mail.tell_flow(then.command.stream, then.command)
+            else:
+                mail.tell_session(then.key, then.command)
+
+        time.timers.after(after_ms, effect.timer, fire)
+
+    def _append(self, owner: Owner[S, C], append: Append) -> None:
+        stream, asked, ask, tell = owner.stream, append.asked, append.ask, self.tell_self
+        in_flight = self.world.log.append(
+            asked.appends,
+            lambda outcome: tell(Appended(stream=stream, outcome=outcome, ask=ask)),
+            patient=asked.ahead is not None,
+            behind=append.behind,
+        )
+        if (ended := asked.ahead) is not None:
+            owner.in_flight = in_flight
+            self.world.mail.tell_flow(ended.stream, replace(ended, behind=in_flight))
+
+    def _read(self, stream: str, unread: Unread, ask: Ask) -> None:
+        world, tell = self.world, self.tell_self
+        if isinstance(unread, ChainUnread):
+            root = unread.root
+            world.mail.on_disk(
+                lambda: world.chains.read(root),
+                lambda found: tell(WasRead(stream=stream, ask=ask, found=found)),
+            )
+        else:
+            run_id = unread.run_id
+            world.mail.on_disk(
+                lambda: world.mail.texts_of(run_id),
+                lambda found: tell(WasRead(stream=stream, ask=ask, found=found, run_id=run_id)),
+            )
+
+    # --- what each kind of actor does in its own way
+
+    def act(self, owner: Owner[S, C], effect: Effect) -> None:
+        """Do an effect of a kind that this actor alone has; here, the rare ones that all actors have."""
+        world, stream = self.world, owner.stream
+        match effect:
+            case Load(ask):
+                self.load(stream, ask)
+            case Loaded():
+                self.loaded(owner)
+            case ReadBack():
+                self.read_back(owner)
+            case GivenUp(command):
+                self.give_up(owner, command)
+            case Failed(error, told):
+                self.cannot_go_on(owner, error, told)
+            case Read(unread, ask):
+                self._read(stream, unread, ask)
+            case AskStoreAgain(number):
+                due = partial(self.tell_self, StoreDue(stream=stream, number=number))
+                world.time.timers.after(STORE_RETRY_MS, ("store", stream, str(number)), due)
+            case Report(kind, fields, caused):
+                world.reports.tell(kind, inside=world.inside(caused), **fields)
+            case _:
+                raise NotImplementedError(type(effect).__name__)
+
+    def answered(self, command: C, outcome: Accepted | Refused) -> None:
+        """Tell whoever waits for a command what came of it."""
+        answer(command, outcome)
+
+    def load(self, stream: str, ask: Ask) -> None:
+        """Have a stream read."""
+        tell = self.tell_self
+        self.world.log.load(
+            stream, lambda recorded: tell(StreamLoaded(stream=stream, recorded=recorded, ask=ask))
+        )
+
+    def loaded(self, owner: Owner[S, C]) -> None:
+        """Go on from what was read."""
+        raise NotImplementedError
+
+    def read_back(self, owner: Owner[S, C]) -> None:
+        """Have it looked for what nobody acted on."""
+        raise NotImplementedError
+
+    def give_up(self, owner: Owner[S, C], command: C) -> None:
+        """Let go of a command that the store was away for too long for."""
+
+    def cannot_go_on(self, owner: Owner[S, C], error: Exception, told: Told[C] | None) -> None:
+        """Do what is to be done about an owner that can't go on."""
+        raise NotImplementedError
+
+    def at_rest(self, owner: Owner[S, C]) -> None:
+        """Nothing waits and nothing is under way."""
+        raise NotImplementedError

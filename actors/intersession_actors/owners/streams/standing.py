@@ -1,0 +1,132 @@
+"""What process managers know of sessions beside their own streams: told of each commit, and at the start of what stands.
+
+The methods may be called from any thread.
+"""
+
+import threading
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from intersession_actors.owners.holding.standing import Holds
+from intersession_events.facts import (
+    Route,
+    SessionArchived,
+    SessionOpened,
+    SessionReset,
+    ThreadBound,
+    ThreadUnbound,
+)
+from intersession_events.log.recorded import Recorded
+
+_STREAM = "session:"
+
+
+class Generations:
+    """Which conversation the sessions that are watched are at: a reset or a deletion ends one (LOOP-2).
+
+    It knows only what was recorded since a session is watched, and what was found at the start. A command may name a generation
+    that never came to be: of two that would open a session, one is refused.
+    """
+
+    HANDLES = SessionOpened | SessionReset | SessionArchived
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._now: dict[str, str | None] = {}
+        self._watched: dict[str, set[str]] = {}
+
+    def watch(self, key: str, *, by: str) -> None:
+        """Follow a session for a stream, from now on."""
+        with self._lock:
+            self._watched.setdefault(key, set()).add(by)
+
+    def unwatch(self, key: str, *, by: str) -> None:
+        """Follow a session no more, unless another stream wants it."""
+        with self._lock:
+            watching = self._watched.get(key, set())
+            watching.discard(by)
+            if not watching:
+                self._watched.pop(key, None)
+                self._now.pop(key, None)
+
+    def found(self, key: str, session_id: str | None, *, by: str) -> None:
+        """Follow a session for a stream that was there at the start, when it is in this generation; None: it is gone.
+
+        The stream has not gone on yet, and others that look at the same session may be over before it does.
+        """
+        with self._lock:
+            self._watched.setdefault(key, set()).add(by)
+            self._now[key] = session_id
+
+    def is_over(self, key: str, session_id: str) -> bool:
+        """Whether a session that is watched is known to be in another generation, or gone."""
+        with self._lock:
+            return key in self._now and self._now[key] != session_id
+
+    def take(self, batch: Sequence[Recorded]) -> None:
+        """Take in what was recorded."""
+        for recorded in batch:
+            event = recorded.event
+            if not isinstance(event, SessionOpened | SessionReset | SessionArchived):
+                continue
+            key = recorded.stream.removeprefix(_STREAM)
+            with self._lock:
+                if key in self._watched:
+                    self._now[key] = None if isinstance(event, SessionArchived) else event.session_id
+
+
+class BoundThreads:
+    """Which session each thread of a channel belongs to (SPAWN-12)."""
+
+    HANDLES = ThreadBound | ThreadUnbound | SessionArchived
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._owners: dict[Route, str] = {}
+        self._routes: dict[str, Route] = {}
+
+    def claim(self, route: Route, key: str) -> bool:
+        """Take a thread for a session that is about to open; False where it belongs to another one."""
+        with self._lock:
+            owner = self._owners.get(route)
+            if owner not in {None, key}:
+                return False
+            self._put(route, key)
+            return True
+
+    def release(self, key: str) -> None:
+        """Give back the thread of a session, if it has one."""
+        with self._lock:
+            self._drop(key)
+
+    def take(self, batch: Sequence[Recorded]) -> None:
+        """Take in what was recorded."""
+        for recorded in batch:
+            match recorded.event:
+                case ThreadBound(route=route):
+                    with self._lock:
+                        self._put(route, recorded.stream.removeprefix(_STREAM))
+                case ThreadUnbound() | SessionArchived():
+                    self.release(recorded.stream.removeprefix(_STREAM))
+                case _:
+                    pass
+
+    def _put(self, route: Route, key: str) -> None:
+        self._drop(key)
+        self._owners[route], self._routes[key] = key, route
+
+    def _drop(self, key: str) -> None:
+        route = self._routes.pop(key, None)
+        if route is not None and self._owners.get(route) == key:
+            del self._owners[route]
+
+
+class Standing(NamedTuple):
+    """What is known of sessions beside the streams of flows."""
+
+    holds: Holds
+    """Whose exchanges are held, and who is asked about the others."""
+    generations: Generations
+    """Which conversations of sessions in exchanges are over."""
+    threads: BoundThreads
+    """Whose the threads of channels are."""

@@ -1,0 +1,1 @@
+"""What is allowed, shown and said: pure, but for reading the configuration file."""

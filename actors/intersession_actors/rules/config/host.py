@@ -1,0 +1,212 @@
+"""The parts of a configuration that concern the process: gateway, models, runs, transcripts, views, audit, logging."""
+
+import logging
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from intersession_actors.rules.config.settings import (
+    MAX_SECONDS,
+    AtLeastOne,
+    Count,
+    NameText,
+    Seconds,
+    Settings,
+    Text,
+)
+from intersession_actors.rules.gate.limits import REPLY
+from intersession_events.basics.plain_json import JsonObject
+
+OperatorScope = Literal[
+    "operator.read", "operator.write", "operator.approvals", "operator.fork", "operator.admin"
+]
+LogLevel = Literal["silent", "fatal", "error", "warn", "info", "debug", "trace"]
+
+
+class Credential(Settings, frozen=True, kw_only=True):
+    """A token of its own, the sessions it may act as (globs over keys, none by default) and its scopes (VIS-6).
+
+    `of_agent`: an agent has it, and what it calls while a run of such a session is under way is of that run's chain (LOOP-5).
+    `sees` are globs over the keys of further sessions, which the tools of those sessions see and send to.
+    """
+
+    name: NameText
+    token: Text
+    act_as: tuple[str, ...] = ()
+    scopes: tuple[OperatorScope, ...] = ("operator.read",)
+    of_agent: bool = False
+    sees: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Credential(name={self.name!r}, act_as={self.act_as!r}, scopes={self.scopes!r})"
+
+
+class GatewayAuth(Settings, frozen=True, kw_only=True):
+    """Who may come in. Without a token the gateway does not start; there is no way to leave it open."""
+
+    mode: Literal["token", "password"] = "token"
+    token: Text | None = None
+    password: Text | None = None
+    credentials: tuple[Credential, ...] = ()
+
+    @property
+    def secret(self) -> str | None:
+        """The shared secret of the operator, if there is one."""
+        return self.token if self.mode == "token" else self.password
+
+    def __repr__(self) -> str:
+        return f"GatewayAuth(mode={self.mode!r}, credentials={self.credentials!r})"
+
+
+class ControlUi(Settings, frozen=True, kw_only=True):
+    """Which web pages may call the gateway, and whether a browser that opens its address gets a page (`enabled`)."""
+
+    enabled: bool = True
+    allowed_origins: tuple[str, ...] = ()
+
+
+class GatewayTools(Settings, frozen=True, kw_only=True):
+    """Tools that the gateway offers in addition to its own choice (`allow`), or leaves out of it (`deny`)."""
+
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+class Gateway(Settings, frozen=True, kw_only=True):
+    """The network door."""
+
+    port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 18_789
+    bind: Literal["auto", "loopback", "lan", "custom"] = "loopback"
+    custom_bind_host: Text | None = None
+    allowed_hosts: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
+    auth: GatewayAuth = GatewayAuth()
+    control_ui: ControlUi = ControlUi()
+    tools: GatewayTools = GatewayTools()
+    metrics: Literal["off", "operator", "read"] = "operator"
+    control_socket: bool = True
+
+    @property
+    def host(self) -> str:
+        """The address to listen on."""
+        match self.bind:
+            case "auto" | "loopback":
+                return "127.0.0.1"
+            case "lan":
+                return "0.0.0.0"  # noqa: S104 - asked for by name
+            case "custom":
+                return self.custom_bind_host or "127.0.0.1"
+
+
+class Models(Settings, frozen=True, kw_only=True):
+    """Where models are served: `providers.<id>` has `baseUrl`, `apiKey`, `api` and `models: [{id, …}]`."""
+
+    mode: Literal["merge", "replace"] = "merge"
+    providers: dict[str, JsonObject] = msgspec.field(default_factory=dict[str, JsonObject])
+
+    def __repr__(self) -> str:
+        return f"Models(mode={self.mode!r}, providers={sorted(self.providers)!r})"
+
+
+class Runs(Settings, frozen=True, kw_only=True):
+    """How agents are run and how much may wait for them.
+
+    `failure_text` is what a person is told where their message finds no answer; a blank one tells nothing.
+    """
+
+    retry_interrupted: Annotated[int, msgspec.Meta(ge=0, le=100)] = 1
+    pool_size: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 8
+    reply_max_bytes: Annotated[int, msgspec.Meta(ge=1, le=REPLY.most)] = 1_048_576
+    inbox_max: AtLeastOne = 1_000
+    idle_seconds: Seconds = 60
+    store_retry_max_seconds: Seconds = 60
+    shutdown_grace_seconds: Seconds = 10
+    failure_text: Annotated[str, msgspec.Meta(max_length=4_000)] = (
+        "Something went wrong here and there is no answer to your message. Please try again later."
+    )
+
+
+class Deliveries(Settings, frozen=True, kw_only=True):
+    """How channels are called, and how long a text waits for one. Seconds of 0 are no limit of age."""
+
+    timeout_seconds: Annotated[float, msgspec.Meta(gt=0, le=MAX_SECONDS)] = 60
+    per_channel: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 8
+    max_age_seconds: Seconds = 86_400
+
+
+class Transcripts(Settings, frozen=True, kw_only=True):
+    """The transcripts kept beside a log that is a file, in `<store>.transcripts` (LIST-5)."""
+
+    mirror: bool = False
+
+
+class Views(Settings, frozen=True, kw_only=True):
+    """The views beside a log that a system keeps up to date, in `<store>.views`, once it has run for a while."""
+
+    keep: tuple[Literal["search", "usage"], ...] = ("search", "usage")
+    after_seconds: Seconds = 5
+
+
+class Audit(Settings, frozen=True, kw_only=True):
+    """How much of who asked for what is recorded (VIS-4)."""
+
+    access: Literal["all", "denied", "off"] = "all"
+
+
+class Publish(Settings, frozen=True, kw_only=True):
+    """Where each checkpoint is put, so that somebody has it who does not have the log. All that are given are used.
+
+    `file` gets a line each, `webhook` a POST each, and `command`, a program with its arguments, a line each on its
+    standard input. `allow_hosts` are hosts that the webhook may lead to though they are private.
+    """
+
+    file: Text | None = None
+    webhook: Text | None = None
+    command: tuple[Text, ...] = ()
+    allow_hosts: tuple[Text, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Publish(file={self.file!r})"
+
+
+class Checkpoints(Settings, frozen=True, kw_only=True):
+    """When checkpoints of the log are taken, who signs them, and where they go.
+
+    `every_events` and `every_seconds` count what is new since the last one; 0 is never. `key_file` is a private key.
+    """
+
+    every_events: Count = 1_000
+    every_seconds: Seconds = 300
+    at_stop: bool = True
+    key_file: Text | None = None
+    publish: Publish = Publish()
+
+
+class Logging(Settings, frozen=True, kw_only=True):
+    """What a process of our command line says of itself, apart from its log of events."""
+
+    level: LogLevel = "info"
+
+    @property
+    def threshold(self) -> int:
+        """The level as `logging` counts: of the lines below it none is printed."""
+        return _THRESHOLDS[self.level]
+
+
+class Tracing(Settings, frozen=True, kw_only=True):
+    """Spans for OpenTelemetry. `contents` puts what is said and what tools are given into them."""
+
+    enabled: bool = True
+    contents: bool = False
+
+
+_THRESHOLDS: Final[Mapping[LogLevel, int]] = {
+    "silent": logging.CRITICAL + 10,
+    "fatal": logging.CRITICAL,
+    "error": logging.ERROR,
+    "warn": logging.WARNING,
+    "info": logging.INFO,
+    "debug": logging.DEBUG,
+    "trace": logging.DEBUG,
+}

@@ -1,0 +1,123 @@
+"""The `session` part of a configuration: keys, exchanges between sessions, and who may send outside."""
+
+from functools import lru_cache
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from intersession_actors.rules.config.settings import (
+    Count,
+    Seconds,
+    Settings,
+    Text,
+    ThreadBindings,
+    milliseconds,
+)
+from intersession_events.basics.keys.key import Kind
+from intersession_events.facts import (
+    NO_OTHER_LIMITS,
+    USUAL_SETTINGS,
+    ChatType,
+    ExchangeSettings,
+    HoldSetting,
+    Limits,
+    lean,
+)
+
+Scope = Literal["per-sender", "global"]
+DmScope = Literal["main", "per-peer", "per-channel-peer", "per-account-channel-peer"]
+Dialect = Literal["channel", "provider", "surface"]
+OneWay = Kind | Literal["subagent"]
+SendAction = Literal["allow", "deny"]
+_CONFIGS: Final = 16
+"""Settings of a host that are remembered as events carry them: each send asks for them several times."""
+
+
+class ChainLimits(Settings, frozen=True, kw_only=True):
+    """The guards over a whole causal chain (LOOP-5); 0 turns one off."""
+
+    hops: Count = 8
+    revisits: Count = 4
+    runs: Count = 64
+    tokens: Count = 0
+    cost_micros: Count = 0
+    wall_seconds: Count = 3600
+
+
+class Exchanges(Settings, frozen=True, kw_only=True):
+    """How an exchange between two sessions goes: `session.agentToAgent` (LOOP, ANN-2, LIVE-1)."""
+
+    max_ping_pong_turns: Annotated[int, msgspec.Meta(ge=0, le=5)] = 5
+    turn_timeout_seconds: Seconds = 60
+    one_way: tuple[OneWay, ...] = ()
+    announce: Literal["always", "routed"] = "always"
+    hold: HoldSetting = "off"
+    limits: ChainLimits = ChainLimits()
+
+
+class SendMatch(Settings, frozen=True, kw_only=True):
+    """What a rule of the send policy is about; what is not given matches everything (POL-1).
+
+    `key_prefix` is compared with the key and with what follows its agent id, `raw_key_prefix` with the key only.
+    """
+
+    channel: Text | None = None
+    chat_type: ChatType | None = None
+    key_prefix: Text | None = None
+    raw_key_prefix: Text | None = None
+
+
+class SendRule(Settings, frozen=True, kw_only=True):
+    """One rule of the send policy."""
+
+    action: SendAction
+    match: SendMatch = SendMatch()
+
+
+class SendPolicy(Settings, frozen=True, kw_only=True):
+    """Who may speak outside (POL-1): a matching deny, else a matching allow, else the default, else allow."""
+
+    default: SendAction | None = None
+    rules: tuple[SendRule, ...] = ()
+
+
+class SessionSettings(Settings, frozen=True, kw_only=True):
+    """What sessions are called and how they speak with each other and outside."""
+
+    main_key: Text = "main"
+    scope: Scope = "per-sender"
+    dm_scope: DmScope = "main"
+    dialect: Dialect = "channel"
+    identity_links: dict[str, tuple[Text, ...]] = msgspec.field(default_factory=dict[str, tuple[Text, ...]])
+    agent_to_agent: Exchanges = Exchanges()
+    send_policy: SendPolicy = SendPolicy()
+    thread_bindings: ThreadBindings = ThreadBindings()
+
+    @property
+    def limits(self) -> Limits:
+        """The guards over a causal chain, as events carry them."""
+        return _limits(self.agent_to_agent.limits)
+
+    @property
+    def exchange(self) -> ExchangeSettings:
+        """The values that an exchange accepted now keeps to its end (CFG-3)."""
+        return _exchange(self.agent_to_agent)
+
+
+@lru_cache(_CONFIGS)
+def _limits(configured: ChainLimits) -> Limits:
+    return lean(msgspec.convert(configured, Limits, from_attributes=True), NO_OTHER_LIMITS)
+
+
+@lru_cache(_CONFIGS)
+def _exchange(configured: Exchanges) -> ExchangeSettings:
+    return lean(
+        ExchangeSettings(
+            max_turns=configured.max_ping_pong_turns,
+            turn_timeout_ms=milliseconds(configured.turn_timeout_seconds),
+            announce=configured.announce,
+            hold=configured.hold,
+            limits=_limits(configured.limits),
+        ),
+        USUAL_SETTINGS,
+    )

@@ -1,0 +1,231 @@
+"""The keys of the original that nothing here reads: those that are ignored, and those that restrict and are refused (CFG-1)."""
+
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Final, NamedTuple
+
+from intersession_actors.rules.errors import ConfigProblem
+from intersession_events.basics.plain_json import JsonValue, is_list_like, is_object
+
+_LONG: Final = 8
+
+
+class Restriction(NamedTuple):
+    """What a setting restricts in the original though nothing here would, what to do instead, and which value restricts nothing."""
+
+    restricts: str
+    instead: str
+    allows: Callable[[JsonValue], bool] | None = None
+
+    @property
+    def refusal(self) -> str:
+        """What is wrong with a configuration that has it."""
+        return f"restricts {self.restricts} in the original, and nothing here would; {self.instead}"
+
+    def is_in(self, value: JsonValue) -> bool:
+        """Whether a value restricts anything: one without any content does not."""
+        return not _is_empty(value) and not (self.allows is not None and self.allows(value))
+
+
+def restrictions_of_channel(settings: JsonValue, path: str) -> Iterator[ConfigProblem]:
+    """Yield what a channel's settings restrict though nothing here reads it, at any depth, misspelt as well."""
+    for key, value in settings.items() if is_object(settings) else ():
+        for ours in ("enabled", "threadBindings"):
+            if key != ours and value is not True and _folded(str(key)) in {ours.lower(), ours.lower()[:-1]}:
+                yield ConfigProblem(f"{path}.{key}", f"did you mean {ours}?")
+    left: list[tuple[str, JsonValue]] = [(path, settings)]
+    while left:
+        place, value = left.pop()
+        for key, inner in value.items() if is_object(value) else ():
+            at = f"{place}.{key}"
+            name = _meant(str(key))
+            if name is not None and OF_CHANNELS[name].is_in(inner):
+                also = "" if name == key else f"is like {name}, which "
+                yield ConfigProblem(at, also + OF_CHANNELS[name].refusal)
+            else:
+                left.append((at, inner))
+        if is_list_like(value):
+            left.extend((f"{place}[{index}]", inner) for index, inner in enumerate(value))
+
+
+def _meant(key: str) -> str | None:
+    """Return the restriction of a channel that a key is or is misspelt from."""
+    names = {name.lower(): name for name in OF_CHANNELS}
+    folded = _folded(key)
+    # A word of a few letters is like too many others.
+    long = [name for name in names if len(name) >= _LONG]
+    close = [folded] if folded in names else get_close_matches(folded, long, n=1, cutoff=0.87)
+    return names[close[0]] if close else None
+
+
+def _folded(key: str) -> str:
+    return key.lower().replace("_", "").replace("-", "")
+
+
+def _is_empty(value: JsonValue) -> bool:
+    if is_object(value):
+        return all(map(_is_empty, value.values()))
+    return value == "" or (is_list_like(value) and not value)
+
+
+def _off(value: JsonValue) -> bool:
+    return value is False or (is_object(value) and value.get("enabled") is False)
+
+
+def _on(value: JsonValue) -> bool:
+    return value is True
+
+
+def _rw(value: JsonValue) -> bool:
+    return bool(value == "rw")
+
+
+def _any_acp(value: JsonValue) -> bool:
+    return is_object(value) and value.get("enabled") is not False and not value.get("allowedAgents")
+
+
+def _warns(value: JsonValue) -> bool:
+    return is_object(value) and value.get("mode", "warn") == "warn"
+
+
+def _open(value: JsonValue) -> bool:
+    return bool(value == "open") or (is_list_like(value) and "*" in value)
+
+
+_CONTAINER: Final = """
+    backend browser perSession prune scope ssh workspaceRoot
+"""
+
+_PER_AGENT: Final = """
+    additionalSystemPrompt agentDir bootstrapMaxChars bootstrapTotalMaxChars contextInjection contextLimits
+    contextPruning description embeddedAgent embeddedPi experimental fastModeDefault groupChat heartbeat
+    humanDelay identity imageModel memory memorySearch params plugins reasoningDefault runtime
+    skills skillsLimits toolProgressDetail tts typingIntervalSeconds typingMode utilityModel verboseDefault
+"""
+
+_TOOLS: Final = """
+    codeMode elevated exec fs links loopDetection media message swarm toolSearch web
+"""
+
+IGNORED: Final[Mapping[str, frozenset[str]]] = {
+    place: frozenset(keys.split())
+    for place, keys in {
+        "": """
+            $schema approvals audio auth broadcast browser canvasHost cli commands crestodian cron diagnostics discovery
+            env heartbeat hooks identity mcp media memory messages meta nodeHost plugins secrets skills talk tts ui
+            update web wizard worktrees
+        """,
+        "session": """
+            idleMinutes maxRecentTurns parentForkMaxTokens reset resetByChannel resetByType resetTriggers store
+            typingIntervalSeconds typingMode heartbeatIdleMinutes
+        """,
+        "tools": _TOOLS,
+        "agents.defaults": _PER_AGENT
+        + """
+            blockStreamingBreak blockStreamingChunk blockStreamingCoalesce blockStreamingDefault
+            bootstrapPromptTruncationWarning cliBackends compaction elevatedDefault envelopeElapsed envelopeTimestamp
+            envelopeTimezone imageGenerationModel imageMaxDimensionPx maxConcurrent mediaMaxMb pdfMaxBytesMb pdfMaxPages
+            pdfModel repoRoot skipBootstrap timeFormat userTimezone
+        """,
+        "agents.defaults.subagents": "announceTimeoutMs delegationMode maxConcurrent",
+        "agents.defaults.sandbox": _CONTAINER,
+        "agents.list[]": _PER_AGENT,
+        "agents.list[].subagents": "delegationMode",
+        "agents.list[].sandbox": _CONTAINER,
+        "agents.list[].tools": _TOOLS,
+        "gateway": """
+            allowRealIpFallback channelHealthCheckMinutes channelMaxRestartsPerHour channelStaleEventThresholdMinutes
+            http mode nodes push reload remote tailscale webchat
+        """,
+        "gateway.auth": "allowTailscale rateLimit trustedProxy",
+        "gateway.controlUi": """
+            allowExternalEmbedUrls allowInsecureAuth basePath dangerouslyAllowHostHeaderOriginFallback
+            dangerouslyDisableDeviceAuth embedSandbox root
+        """,
+        "models": "bedrockDiscovery",
+        "logging": "consoleLevel consoleStyle file maxFileBytes redactSensitive",
+    }.items()
+}
+"""By place (`agents.list[]`: any agent), the keys there that mean nothing here and restrict nothing that happens here."""
+
+_TOOLS_REFUSED: Final[Mapping[str, Restriction]] = {
+    "byProvider": Restriction(
+        "tools by the model that asks", "take it out, and deny them to the agent: agents.list[].tools.deny"
+    ),
+    "toolsBySender": Restriction(
+        "tools by the person who writes",
+        "take it out, and have those people speak to an agent of their own with agents.list[].tools.deny",
+    ),
+}
+_MODELS: Final = "take it out, and list the models for all agents in agents.defaults.models"
+_CONFINE: Final = "take it out, and confine the process of your agents yourself"
+_SANDBOX_REFUSED: Final[Mapping[str, Restriction]] = {
+    "docker": Restriction("what a container may do", _CONFINE),
+    "workspaceAccess": Restriction("an agent's files", _CONFINE, _rw),
+}
+_ACP_THREADS: Final[Mapping[str, Restriction]] = {
+    "spawnAcpSessions": Restriction(
+        "threads for acp sessions",
+        "take it out; spawnSubagentSessions holds for both",
+        _on,
+    )
+}
+_RETENTION: Final = "take it out, and see to it with retention: nothing deletes what was said by itself"
+
+REFUSED: Final[Mapping[str, Mapping[str, Restriction]]] = {
+    "": {
+        "acp": Restriction(
+            "sub-agents of the runtime acp",
+            "take it out; where the host registers no such runtime there are none",
+            _any_acp,
+        ),
+        "bindings": Restriction(
+            "which agent a person reaches", "take it out, and give inbound an agent_id in your host"
+        ),
+        "proxy": Restriction("where calls may go", "take it out, and limit the process's network", _off),
+    },
+    "session": {
+        "maintenance": Restriction(
+            "how long sessions are kept",
+            _RETENTION,
+            _warns,
+        ),
+        "transcriptRetentionDays": Restriction("how long transcripts are kept", _RETENTION),
+    },
+    "session.threadBindings": _ACP_THREADS,
+    "channels.*.threadBindings": _ACP_THREADS,
+    "tools": _TOOLS_REFUSED,
+    "agents.defaults": {"modelPolicy": Restriction("models", _MODELS)},
+    "agents.defaults.sandbox": _SANDBOX_REFUSED,
+    "agents.list[]": {
+        "modelPolicy": Restriction("models", _MODELS),
+        "models": Restriction("this agent's models", _MODELS),
+    },
+    "agents.list[].sandbox": _SANDBOX_REFUSED,
+    "agents.list[].tools": _TOOLS_REFUSED,
+    "gateway": {
+        "tls": Restriction("who can read along", "take it out, and put a proxy with TLS before it", _off)
+    },
+    "logging": {
+        "redactPatterns": Restriction(
+            "what is shown of texts with secrets", "take it out; what is hidden is listed in the reference"
+        )
+    },
+}
+"""By place, the keys there that restrict something that happens here, and that nothing here reads."""
+
+
+_SENDERS: Final = Restriction(
+    "who may write", "take it out, and let your host call inbound for those people alone", _open
+)
+_CHATS: Final = Restriction(
+    "which chats are answered", "take it out, and let your host call inbound for those chats alone"
+)
+OF_CHANNELS: Final[Mapping[str, Restriction]] = {
+    **dict.fromkeys(["allowFrom", "dmPolicy", "groupAllowFrom", "groupPolicy"], _SENDERS),
+    **dict.fromkeys(["groups", "guilds"], _CHATS),
+    "requireMention": _CHATS._replace(allows=_off),
+    "tools": Restriction("tools by chat", _TOOLS_REFUSED["toolsBySender"].instead),
+    "toolsBySender": _TOOLS_REFUSED["toolsBySender"],
+}
+"""The keys below `channels.<name>`, at any depth, that restrict something that happens here, and that nothing here reads."""

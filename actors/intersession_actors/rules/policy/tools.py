@@ -1,0 +1,130 @@
+"""Which of the session tools an agent gets. Pure (SPAWN-7)."""
+
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from intersession_actors.rules.config.config import Config
+from intersession_actors.rules.config.settings import ToolRules
+from intersession_actors.rules.config.tools import (
+    SESSION_TOOLS,
+    AgentTools,
+    ToolProfile,
+    ToolSettings,
+    names_tool,
+)
+from intersession_actors.rules.errors import Denial, Known, Question
+from intersession_actors.rules.policy.access import Requester
+
+_ON_SESSIONS: Final = ("sessions_list", "sessions_history", "sessions_send", "sessions_search")
+
+_WITHHELD: Final = tuple(sorted(SESSION_TOOLS))
+
+_PROFILES: Final[dict[ToolProfile, tuple[str, ...]]] = {
+    "minimal": ("session_status",),
+    "coding": (*_ON_SESSIONS, "sessions_spawn", "session_status"),
+    "messaging": (*_ON_SESSIONS, "session_status"),
+    "full": ("*",),
+}
+
+
+class UseTool(Question, frozen=True, kw_only=True):
+    """Call a tool."""
+
+    tool: str
+
+
+class Rules(Known, frozen=True, kw_only=True):
+    """What one place of the settings says of tools."""
+
+    profile: ToolProfile | None = None
+    allow: tuple[str, ...] | None = None
+    also_allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+_NO_RULES: Final = Rules()
+
+
+class Workshop(Known, frozen=True, kw_only=True):
+    """What decides on that: the settings in force, for a session that is sandboxed or not.
+
+    `everyone` and `own` narrow, one after the other, and those of `sandbox` and `own_sandbox` for a sandboxed session. `withheld`
+    are the tools that a sub-agent does not get (`subagent`), unless `subagents` says so. `missing`: there is no such tool.
+    `deepest` is how deep a sub-agent may be that starts others, `spawn_depth` how deep this one is.
+    """
+
+    everyone: Rules = _NO_RULES
+    own: Rules = _NO_RULES
+    sandbox: Rules = _NO_RULES
+    own_sandbox: Rules = _NO_RULES
+    subagent: bool = False
+    subagents: Rules = _NO_RULES
+    withheld: tuple[str, ...] = _WITHHELD
+    spawn_depth: int = 0
+    deepest: int = 1
+    missing: bool = False
+
+
+def workshop_of(config: Config, requester: Requester, withheld: Iterable[str] = SESSION_TOOLS) -> Workshop:
+    """Return what decides on which tools a session has."""
+    key = requester.key
+    if key is None:
+        return Workshop()
+    own = config.agent(key.agent_id).tools
+    inside = requester.sandboxed
+    return Workshop(
+        everyone=_rules(config.tools),
+        own=_rules(own),
+        sandbox=_rules(config.tools.sandbox.tools) if inside else _NO_RULES,
+        own_sandbox=_rules(own.sandbox.tools) if inside else _NO_RULES,
+        subagent=key.is_spawned,
+        subagents=_rules(config.tools.subagents.tools) if key.is_spawned else _NO_RULES,
+        withheld=tuple(sorted(withheld)) if key.is_spawned else _WITHHELD,
+        spawn_depth=requester.spawn_depth,
+        deepest=config.agents.defaults.subagents.max_spawn_depth,
+    )
+
+
+def judge_tool(asked: UseTool, known: Workshop) -> Denial | None:
+    """Decide whether a session has a tool; None: it has.
+
+    The settings narrow, one after the other; a `deny` anywhere is final. A sub-agent does not get what is withheld from it,
+    unless its settings say so. One that is too deep has no `sessions_spawn`, whatever they say (SPAWN-3).
+    """
+    if known.missing:
+        return Denial("not_supported")
+    if asked.tool == "sessions_spawn" and _is_too_deep(known):
+        return Denial("subagent_spawn", ("agents.defaults.subagents.maxSpawnDepth",))
+    for rules in (known.everyone, known.own, known.sandbox, known.own_sandbox):
+        if rules != _NO_RULES and not _gives(rules, asked.tool):
+            return Denial("not_supported")
+    if known.subagent and not _child_gets(known.subagents, asked.tool, known.withheld):
+        return Denial("not_supported")
+    return None
+
+
+def _is_too_deep(known: Workshop) -> bool:
+    """Whether this is a sub-agent that starts none of its own (SPAWN-3)."""
+    return known.subagent and known.spawn_depth >= known.deepest
+
+
+def _rules(settings: ToolRules | ToolSettings | AgentTools) -> Rules:
+    profile = None if isinstance(settings, ToolRules) else settings.profile
+    return Rules(profile=profile, allow=settings.allow, also_allow=settings.also_allow, deny=settings.deny)
+
+
+def _gives(rules: Rules, tool: str) -> bool:
+    if names_tool(rules.deny, tool):
+        return False
+    lists = [rules.allow, None if rules.profile is None else _PROFILES[rules.profile]]
+    return names_tool(rules.also_allow, tool) or all(
+        given is None or names_tool(given, tool) for given in lists
+    )
+
+
+def _child_gets(rules: Rules, tool: str, withheld: Collection[str]) -> bool:
+    if names_tool(rules.deny, tool):
+        return False
+    if names_tool(rules.also_allow, tool) or (rules.allow is not None and names_tool(rules.allow, tool)):
+        return True
+    return rules.allow is None and tool not in withheld

@@ -1,0 +1,145 @@
+"""How much a model takes: its window, from the agent, the configuration or a table, and what of it is left for what is said (CTX-1). Pure."""
+
+from typing import Final, NamedTuple
+
+import msgspec
+
+from intersession_actors.rules.config.config import Config
+from intersession_actors.rules.policy.models import find_model
+from intersession_events.basics.plain_json import JsonList, JsonObject, JsonValue, is_list, is_object
+from intersession_events.facts import ready
+
+WINDOWS: Final = {
+    "claude-": 200_000,
+    "command-r": 128_000,
+    "deepseek": 64_000,
+    "gemini-": 1_048_576,
+    "gemma": 8_192,
+    "gpt-3.5": 16_385,
+    "gpt-4": 8_192,
+    "gpt-4-turbo": 128_000,
+    "gpt-4.1": 1_047_576,
+    "gpt-4o": 128_000,
+    "gpt-5": 272_000,
+    "gpt-oss": 131_072,
+    "grok-": 131_072,
+    "llama-2": 4_096,
+    "llama-3": 8_192,
+    "llama-3.1": 131_072,
+    "llama-3.2": 131_072,
+    "llama-3.3": 131_072,
+    "llama2": 4_096,
+    "llama3": 8_192,
+    "llama3.1": 131_072,
+    "llama3.2": 131_072,
+    "llama3.3": 131_072,
+    "mistral-large": 128_000,
+    "mistral-small": 32_768,
+    "mixtral": 32_768,
+    "o1": 128_000,
+    "o3": 200_000,
+    "o4": 200_000,
+    "qwen": 32_768,
+}
+"""Tokens that models take, by how their names begin; the longest beginning that fits counts.
+
+From what their makers say of them on their pages of models. Where models of one beginning differ, it is the smallest; of `gpt-5`
+it is what it takes as input.
+"""
+
+UNKNOWN_MODEL: Final = 32_768
+"""The window of a model that nobody says more of than its name."""
+
+NO_MODEL: Final = 128_000
+"""The window of an agent of which nobody says on which model it is: what models of large providers take at least."""
+
+_MOST_FOR_ANSWER: Final = 8_192
+_OF_A_TOOL: Final = 750
+"""Tokens of a session tool's description: no more than so many on average."""
+_LEAST_WITH_TOOLS: Final = 1_024
+"""An agent that has less room for what is said than this beside its tools has none: else they would be all that it is shown."""
+LEAST_ROOM: Final = 128
+
+
+@ready
+class ModelWindow(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent says of its model: its name, its window, and how many tokens its own instructions take and its answer may.
+
+    None is not said.
+    """
+
+    model: str | None = None
+    tokens: int | None = None
+    instructions: int = 0
+    answer: int | None = None
+
+
+class Reckoned(NamedTuple):
+    """The window of a model, and what of it is left for tools and for all that is said; None: not known, in old recordings."""
+
+    context_tokens: int | None
+    room: int | None
+
+
+def reckon(config: Config, agent_id: str, asked_for: str | None, said: ModelWindow | None) -> Reckoned:
+    """Return what the model takes that an agent runs on.
+
+    What the agent says of it counts first, then `contextWindow` of the model in the configuration, then the table. `contextTokens`
+    of the agent, or of all, is a bound on each. `asked_for` is the model that the run or its session asks for.
+    """
+    said = said or ModelWindow()
+    name = said.model
+    window, answer = said.tokens, said.answer
+    if name is None and window is None:
+        wanted = None if asked_for is None else find_model(config, asked_for) or asked_for
+        name = wanted or config.model_of(agent_id)
+    if name is not None:
+        served = _served(config, name)
+        window = window or _count(served.get("contextWindow")) or _count(served.get("contextTokens"))
+        answer = answer or _count(served.get("maxTokens"))
+    window = window or _by_name(name)
+    bound = config.context_tokens_of(agent_id)
+    window = window if bound is None else min(window, bound)
+    for_answer = min(answer or min(window // 4, _MOST_FOR_ANSWER), window // 2)
+    return Reckoned(window, max(window - for_answer - said.instructions, LEAST_ROOM))
+
+
+def tokens_of_tools(tools: int) -> int:
+    """Return how many tokens the descriptions of a number of session tools have."""
+    return tools * _OF_A_TOOL
+
+
+def room_for_words(room: int, tools: int, most: int | None) -> int:
+    """Return how many tokens there are for what is said, beside the tools; `most` was learnt from refusals (CTX-3)."""
+    return max((room if most is None else min(room, most)) - tokens_of_tools(tools), LEAST_ROOM)
+
+
+def has_room_for_tools(room: int, tools: int, most: int | None) -> bool:
+    """Whether an agent can have its tools beside what is said."""
+    return room_for_words(room, tools, most) >= _LEAST_WITH_TOOLS
+
+
+def _by_name(name: str | None) -> int:
+    if name is None:
+        return NO_MODEL
+    plain = name.rpartition("/")[2].lower()
+    found = [begin for begin in WINDOWS if plain.startswith(begin)]
+    return WINDOWS[max(found, key=len)] if found else UNKNOWN_MODEL
+
+
+def _served(config: Config, name: str) -> JsonObject:
+    """Return what the configuration says of a model, by `provider/id` or by an id alone."""
+    provider, _, model_id = name.partition("/")
+    for provider_id, settings in config.models.providers.items():
+        entries: JsonValue = settings.get("models")
+        models: JsonList = entries if is_list(entries) else []
+        for entry in models:
+            if is_object(entry) and (
+                (provider_id == provider and entry.get("id") == model_id) or entry.get("id") == name
+            ):
+                return entry
+    return {}
+
+
+def _count(value: JsonValue) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

@@ -1,0 +1,356 @@
+"""The transcript that an agent sees in a run, folded from the session's stream, and its hash (PROV-4).
+
+Pure: the same stream up to the same version gives the same context, so that it can be rebuilt from the log.
+The message that a run answers stands where the run *started*: a message that waited while another run was still
+talking is not shown in the middle of that talk.
+"""
+
+import hashlib
+from collections.abc import Sequence
+
+import msgspec
+
+from intersession_actors.rules.prompt.fitting import NotAtHand, fit, tokens_of, tokens_used
+from intersession_actors.rules.prompt.instructions import told_by
+from intersession_actors.rules.prompt.window import Earlier, Transcript, Window, nothing_earlier
+from intersession_events import facts
+from intersession_events.basics.errors import CorruptEvent
+from intersession_events.log.recorded import Recorded
+
+_ENCODER = msgspec.json.Encoder(order="sorted")
+
+
+class RunContext(msgspec.Struct, frozen=True, kw_only=True):
+    """The input of one attempt: the transcript before, the message, and what earlier attempts did.
+
+    `version` is that of the session's stream: read again up to there, the log gives the same context (PROV-4). `used` is how
+    many tokens all of it has at most; `fit` is what of it is left out, once that is decided (CTX-2).
+    """
+
+    message: facts.Message
+    transcript: Sequence[facts.Message]
+    partial: tuple[facts.Message, ...]
+    system_context: str
+    hash: str
+    version: int
+    used: int = 0
+    fit: facts.Fit | None = None
+
+    def fitted(self, room: int | None, *, may_read: bool) -> "RunContext | None":
+        """Return it with what is left out of it, where the room in tokens is limited; None is no limit.
+
+        None is returned where messages have to be read from the log for that, and may not be.
+        """
+        if room is None or self.used <= room:
+            return self
+        transcript = self.transcript
+        try:
+            left_out = fit(
+                transcript,
+                self.message,
+                self.partial,
+                self.system_context,
+                room=room,
+                at_hand=transcript.tokens_at_hand() if isinstance(transcript, Transcript) else None,
+                may_read=may_read,
+            )
+        except NotAtHand:
+            return None
+        return msgspec.structs.replace(self, fit=left_out, hash=fitted_hash(self.hash, left_out))
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is asked of an agent: the run, the message that it answers, and what it is told beside it."""
+
+    run_id: str
+    message: facts.Message
+    system_context: str = ""
+    instructions: facts.Instructions | None = None
+    turn: int | None = None
+
+
+class TranscriptState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a fold goes on from: all of it but the messages that are in the transcript already.
+
+    `chain` (hex) stands for these, `count`, `size` and `tokens` say how many they are, and how many bytes (as JSON) and tokens
+    (at most) they have. `began` is the version of the event with which the session id began.
+    """
+
+    session_id: str = ""
+    began: int = 0
+    count: int = 0
+    size: int = 0
+    tokens: int = 0
+    chain: str = ""
+    last: facts.Message | None = None
+    waiting: tuple[Asked, ...] = ()
+    started: tuple[Asked, tuple[facts.Message, ...]] | None = None
+
+
+class TranscriptFold:
+    """The transcript as its next run will see it, event by event.
+
+    `version` is how far it has come, `size` how many bytes its messages have as JSON, `tokens` how many tokens at most, those of
+    the run under way left out.
+    It begins with the stream, or goes on from a state. Of the messages it keeps the last ones, `room` bytes of them as
+    JSON (None: all that it has seen); `earlier` reads those before.
+    """
+
+    __slots__ = (
+        "_chain",
+        "_earlier",
+        "_last",
+        "_room",
+        "_session_id",
+        "_started",
+        "_waiting",
+        "size",
+        "tokens",
+        "version",
+        "window",
+    )
+
+    def __init__(
+        self,
+        state: TranscriptState | None = None,
+        *,
+        version: int = 0,
+        room: int | None = None,
+        earlier: Earlier = nothing_earlier,
+    ) -> None:
+        state = state or TranscriptState()
+        self.version: int = version
+        self.size: int = state.size
+        self.tokens: int = state.tokens
+        self._room = room
+        self._earlier = earlier
+        self._session_id: str = state.session_id
+        self.window: Window = Window(state.began, start=state.count, room=room, earlier=earlier)
+        self._chain: bytes = bytes.fromhex(state.chain)
+        self._waiting = {asked.run_id: asked for asked in state.waiting}
+        self._last: facts.Message | None = state.last
+        self._started: tuple[Asked, list[facts.Message]] | None = None
+        if state.started is not None:
+            self._started = (state.started[0], list(state.started[1]))
+
+    def state(self) -> TranscriptState:
+        """Return what another fold can go on from at this version."""
+        started = self._started
+        return TranscriptState(
+            session_id=self._session_id,
+            began=self.window.began,
+            count=self.window.end,
+            size=self.size,
+            tokens=self.tokens,
+            chain=self._chain.hex(),
+            last=self._last,
+            waiting=tuple(self._waiting.values()),
+            started=None if started is None else (started[0], tuple(started[1])),
+        )
+
+    def apply(self, recorded: Recorded) -> None:
+        """Take the stream's next event in."""
+        self.version = recorded.version
+        match recorded.event:
+            case facts.SessionOpened(session_id=session_id) | facts.SessionReset(session_id=session_id):
+                self._begin(session_id)
+            case facts.MessageRecorded(message=message, session_id=of) if of == self._session_id:
+                self._take(message)
+            case facts.RunQueued(session_id=of) as queued if of == self._session_id:
+                self._queue(queued)
+            case facts.RunStarted(run_id=run_id):
+                self._start(run_id)
+            case facts.RunAborted(run_id=run_id) | facts.RunFailed(run_id=run_id):
+                self._give_up(run_id)
+                self._end(run_id)
+            case facts.RunCompleted(run_id=run_id, message=message, session_id=of):
+                if message is not None and of == self._session_id:
+                    self._take(message)
+                self._end(run_id)
+            case _:
+                pass
+
+    def has(self, run_id: str) -> bool:
+        """Whether a run waits here, or is to be tried again."""
+        return run_id in self._waiting or (self._started is not None and self._started[0].run_id == run_id)
+
+    def context(self, run_id: str, *, may_read: bool = True) -> RunContext:
+        """Return the context of a run that waits, or is to be tried again.
+
+        Raises:
+            CorruptEvent: no such run waits in this stream, or its message is not there: each run that is queued has one. Or a text
+                that it quotes is not in the transcript.
+            NotAtHand: what it quotes has to be read from the log, and may not be.
+        """
+        self._settle()
+        started = self._started
+        if run_id in self._waiting:
+            if started is not None:
+                self._close()
+            return self._context(self._waiting[run_id], (), self.version, may_read=may_read)
+        if started is not None and started[0].run_id == run_id:
+            partial = tuple(said for said in started[1] if said.run_id == run_id and said.role != "user")
+            return self._context(started[0], partial, self.version, may_read=may_read)
+        raise CorruptEvent(f"run {run_id} has no message in this stream")
+
+    def context_behind(self, fresh: Sequence[Recorded], run_id: str, room: int | None) -> RunContext | None:
+        """Return the context of a run as it is behind events that come next, fitted into a room in tokens; nothing is read.
+
+        The events may come to nothing: so the transcript is afterwards as it was. Only what there is no room for at hand is
+        let go of for good. Without events it is as of now. None is returned where messages have to be read to fit it.
+
+        Raises:
+            CorruptEvent: as `context` does.
+            NotAtHand: what it quotes has to be read from the log.
+        """
+        kept = (self.version, self.size, self.tokens, self._chain, self._session_id, self.window, self._last)
+        end, started, waiting = self.window.end, self._started, self._waiting
+        said = None if started is None else (started[0], list(started[1]))
+        self._waiting = dict(waiting)
+        try:
+            for one in fresh:
+                self.apply(one)
+            return self.context(run_id, may_read=False).fitted(room, may_read=False)
+        finally:
+            version, self.size, self.tokens, self._chain, self._session_id, self.window, self._last = kept
+            self.version, self._waiting, self._started = version, waiting, said
+            self.window.end_at(end)
+
+    def _context(
+        self, asked: Asked, partial: tuple[facts.Message, ...], version: int, *, may_read: bool
+    ) -> RunContext:
+        message = asked.message
+        context = asked.system_context or told_by(
+            asked.instructions,
+            asked.run_id,
+            asked.turn,
+            lambda quote: self._text_of(quote, may_read=may_read),
+        )
+        return RunContext(
+            message=message,
+            transcript=self.window.transcript(),
+            partial=partial,
+            system_context=context,
+            hash=_hash(self._chain, context, message, partial),
+            version=version,
+            used=tokens_used(context, self.tokens, message, partial),
+        )
+
+    def _text_of(self, quote: facts.Quote, *, may_read: bool) -> str:
+        """Return a text that the transcript has, which is near its end in most cases."""
+        transcript = self.window.transcript()
+        for number in reversed(range(len(transcript))):
+            if not may_read and not transcript.is_at_hand(number):
+                raise NotAtHand
+            said = transcript[number]
+            if quote.message_id == said.id or (quote.run_id is not None and quote.run_id == said.run_id):
+                return facts.text_of(said)
+        raise CorruptEvent(
+            f"the transcript has no {f'message {quote.message_id}' if quote.run_id is None else f'answer of run {quote.run_id}'}, which a run quotes"
+        )
+
+    def _begin(self, session_id: str) -> None:
+        self._session_id = session_id
+        self.window = Window(self.version, room=self._room, earlier=self._earlier)
+        self.size = 0
+        self.tokens = 0
+        self._chain = b""
+        self._last = self._started = None
+
+    def _take(self, message: facts.Message) -> None:
+        self._settle()
+        self._last = message
+
+    def _queue(self, queued: facts.RunQueued) -> None:
+        message = queued.message
+        if message is not None:
+            self._settle()
+        elif self._last is not None and self._last.id == queued.answers:
+            message, self._last = self._last, None  # a fork has a run answer what was imported before
+        if message is not None:
+            self._waiting[queued.run_id] = _asked(queued, message)
+
+    def _start(self, run_id: str) -> None:
+        """Put the message in its place; a run that is tried again keeps what it did before."""
+        self._settle()
+        if self._started is not None and self._started[0].run_id == run_id:
+            return
+        self._close()
+        waiting = self._waiting.pop(run_id, None)
+        if waiting is not None:
+            self._started = (waiting, [])
+
+    def _settle(self) -> None:
+        """Keep a message that no run answers where it stands: with the run that is under way, if one is."""
+        said, self._last = self._last, None
+        if said is None:
+            return
+        if self._started is not None:
+            self._started[1].append(said)
+        else:
+            self._add(said)
+
+    def _give_up(self, run_id: str) -> None:
+        """Keep the message of a run that ended before it began: it is part of the transcript."""
+        waiting = self._waiting.pop(run_id, None)
+        if waiting is not None:
+            self._take(waiting.message)
+            self._settle()
+
+    def _end(self, run_id: str) -> None:
+        """Let the transcript have a run that is over: what is said next would stand behind it in any case."""
+        if self._started is not None and self._started[0].run_id == run_id:
+            self._settle()
+            self._close()
+
+    def _close(self) -> None:
+        """Move the run that was started last, and what it said, into the transcript."""
+        if self._started is not None:
+            asked, done = self._started
+            self._started = None
+            for said in (asked.message, *done):
+                self._add(said)
+
+    def _add(self, message: facts.Message) -> None:
+        encoded = _ENCODER.encode(message)
+        tokens = tokens_of(message)
+        self.window.add(message, len(encoded), tokens)
+        self.size += len(encoded)
+        self.tokens += tokens
+        self._chain = hashlib.sha256(self._chain + encoded).digest()
+
+
+def _asked(queued: facts.RunQueued, message: facts.Message) -> Asked:
+    return Asked(
+        run_id=queued.run_id,
+        message=message,
+        system_context=queued.system_context,
+        instructions=queued.instructions,
+        turn=queued.turn,
+    )
+
+
+def _hash(chain: bytes, context: str, message: facts.Message, partial: tuple[facts.Message, ...]) -> str:
+    """SHA-256 over the chain of the transcript's messages and the canonical JSON of the rest."""
+    rest = {"context": context, "message": message, "partial": partial}
+    return hashlib.sha256(chain + _ENCODER.encode(rest)).hexdigest()
+
+
+def context_hash(
+    transcript: Sequence[facts.Message],
+    message: facts.Message,
+    partial: tuple[facts.Message, ...],
+    context: str,
+) -> str:
+    """Return the hash of a context that is not folded but at hand, such as that of a turn (PROV-4)."""
+    chain = b""
+    for said in transcript:
+        chain = hashlib.sha256(chain + _ENCODER.encode(said)).digest()
+    return _hash(chain, context, message, partial)
+
+
+def fitted_hash(context: str, left_out: facts.Fit | None) -> str:
+    """Return the hash of a context of which something is left out: the same words are another context then (CTX-2)."""
+    if left_out is None:
+        return context
+    return hashlib.sha256(context.encode() + _ENCODER.encode(left_out)).hexdigest()

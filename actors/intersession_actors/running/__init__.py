@@ -1,0 +1,1 @@
+"""Threads, loops, clocks, and calls of code that is not ours."""

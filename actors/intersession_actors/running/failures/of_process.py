@@ -1,0 +1,117 @@
+"""What is wrong in the process that writes a log, and what to do: for the method `health`, and for `intersession doctor`."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from intersession_actors.running.failures.finding import Finding, note, warning, wrong
+from intersession_events.basics.plain_json import JsonMapping, JsonObject
+
+
+def process_findings(status: JsonMapping) -> Iterator[Finding]:
+    """Yield what is wrong in the process: the store, who was given up, calls that never came back, what waits.
+
+    `status` is what the method of that name answers, or a part of it. The process may be of another version, which says less.
+    """
+    store: JsonObject = status.get("store") or {}
+    failures: JsonObject = status.get("failures") or {}
+    degraded: JsonObject = status.get("degraded") or {}
+    parked: JsonObject = status.get("parkedRuns") or {}
+    deliveries: JsonObject = status.get("deliveries") or {}
+    waiting: JsonObject = deliveries.get("waiting") or {}
+    if store.get("available") is False:
+        why = f": {store['error']}" if store.get("error") else ""
+        yield wrong(
+            "store_away",
+            f"the process can't use its store{why}",
+            "mend what it says, and start the process again: it writes nothing more, and what was acknowledged is in the log"
+            if store.get("startAgain")
+            else "free space or mend the disk; the process goes on by itself then",
+        )
+    if refused := failures.get("batch_refused"):
+        yield warning(
+            "batch_refused",
+            f"{refused} batches of appends were refused, and written one by one, which is slow",
+            "report it, with the line of the process's log (`intersession.store`) that names the statement",
+        )
+    for name, reason in degraded.items():
+        yield wrong(
+            "set_aside",
+            f"{name} can't go on: {reason}",
+            "look at the traceback in the process's log; `intersession verify`; a new start tries it again",
+        )
+    for field, what in (("zombies", "agents"), ("channelZombies", "channels")):
+        if status.get(field):
+            yield warning(
+                "zombies",
+                f"{status[field]} calls of {what} were given up and have not come back; each keeps a thread",
+                f"give the code of your {what} limits of time; a new start frees the threads",
+            )
+    for key, number in parked.items():
+        yield warning(
+            "parked_runs",
+            f"{number} messages wait in {key}: its agent is not registered in the process",
+            "register the agent, or give it a model (agents.list, models.providers)",
+        )
+    for channel, number in waiting.items():
+        yield warning(
+            "channel_missing",
+            f"{number} texts wait for channel {channel!r}, which nobody registered in the process",
+            f"register it, or configure channels.{channel}.deliver",
+        )
+    yield from _of_checkpoints(status.get("checkpoints") or {})
+    if status.get("configError"):
+        yield wrong(
+            "config_refused",
+            f"a changed configuration was refused, the old one is in force: {status['configError']}",
+            "mend the file: `intersession config check FILE`",
+        )
+    for item in status.get("setAside") or ():
+        yield wrong(
+            "event_unreadable",
+            f"an event could not be taken into the views: {item}",
+            "`intersession verify` says whether the log is damaged",
+        )
+
+
+def _of_checkpoints(checkpoints: JsonMapping) -> Iterator[Finding]:
+    publish_errors: JsonObject = checkpoints.get("publishErrors") or {}
+    if checkpoints.get("error"):
+        yield wrong(
+            "checkpoint_failed",
+            f"the process takes no checkpoints any more: {checkpoints['error']}",
+            "`intersession verify` says whether the log is damaged; a new start tries it again",
+        )
+    for target, error in publish_errors.items():
+        yield warning(
+            "publish_failed",
+            f"checkpoints can't be published to the {target}: {error}",
+            f"look at checkpoints.publish.{target}; it is tried again by itself",
+        )
+
+
+def full_findings(sessions: Iterable[tuple[str, int | None]]) -> Iterator[Finding]:
+    """Yield the sessions that are hardly shorter than what their model takes, or longer; each with how many percent of it they are (CTX-4)."""
+    known = [(key, filled) for key, filled in sessions if filled is not None and filled >= _FILLING]
+    over = [key for key, filled in known if filled > _FULL]
+    near = [f"{key} ({filled} %)" for key, filled in known if filled <= _FULL]
+    if over:
+        yield warning(
+            "sessions_full",
+            f"of {len(over)} sessions the oldest messages are left out, since their model takes no more: {_some(over)}",
+            "reset them, give their agents a model with a larger window, or say its window: contextWindow of the model",
+        )
+    if near:
+        yield note(
+            "sessions_filling",
+            f"{len(near)} sessions fill the window of their model: {_some(near)}",
+            "reset them, or the oldest messages will be left out",
+        )
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+
+
+_FILLING: Final = 80
+_FULL: Final = 100
+_NAMED: Final = 5

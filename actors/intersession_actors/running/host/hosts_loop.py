@@ -1,0 +1,126 @@
+"""Which event loop of the host's its async agents and channels run on: one that lives on, or none.
+
+A loop that is made for one call and ends with it (`asyncio.run` for each request, a WSGI host) must not get runs that go on after
+that call.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Final
+from weakref import WeakSet
+
+from intersession_actors.running.runtime.threads import MachineThreads, Thread, Threads
+from intersession_events.basics.errors import Picklable
+
+Stopped = Callable[[], None]
+_Watched = tuple[asyncio.AbstractEventLoop, Stopped]
+
+
+class LoopEnded(Picklable, RuntimeError):
+    """The host's event loop ended, or stopped, in the middle of a call; or before it, where nothing of it had `begun`."""
+
+    def __init__(self, *, begun: bool = True) -> None:
+        super().__init__(f"the event loop that it {'ran' if begun else 'was to run'} on has ended")
+        self.begun = begun
+
+
+class HostsLoop:
+    """The loop that was taken over, as long as it runs. Its methods may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._outlived_a_call: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
+        self._ended: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
+
+    def get(self) -> asyncio.AbstractEventLoop | None:
+        """Return the loop, if there is one and it runs."""
+        with self._lock:
+            return self._alive()
+
+    def adopt(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Take a loop over, from another one too: the host has said that it lives on (`async with`)."""
+        with self._lock:
+            self._loop = loop
+            self._ended.discard(loop)
+
+    def offer(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Take a loop over unless there is one, or it is ending."""
+        with self._lock:
+            self._offer(loop)
+
+    @contextmanager
+    def visited(self) -> Generator[None]:
+        """Make a call of the loop that runs here. The first loop that has outlived a call is taken over by its next."""
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            if loop in self._outlived_a_call:
+                self._offer(loop)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._outlived_a_call.add(loop)
+
+    def ended(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Hear that a loop is ending: nothing more is begun on it."""
+        with self._lock:
+            self._ended.add(loop)
+            if self._loop is loop:
+                self._loop = None
+
+    def _offer(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._alive() is None and loop not in self._ended:
+            self._loop = loop
+
+    def _alive(self) -> asyncio.AbstractEventLoop | None:
+        loop = self._loop
+        return loop if loop is not None and loop.is_running() else None
+
+
+_LOOK_S: Final = 0.25
+"""So often a loop is looked at."""
+
+
+class Watch:
+    """Tells the calls on a loop of the host's when that stops running: nobody else would, and they would wait for ever.
+
+    Its thread lives while there is such a call.
+    """
+
+    def __init__(self, *, threads: Threads | None = None) -> None:
+        self._threads = threads or MachineThreads()
+        self._changed = self._threads.changed()
+        self._watched: dict[object, _Watched] = {}
+        self._thread: Thread | None = None
+
+    def begin(self, call: object, loop: asyncio.AbstractEventLoop, stopped: Stopped) -> None:
+        """Watch over a call; `stopped` is called once, from another thread, if its loop does not run any more."""
+        with self._changed:
+            self._watched[call] = (loop, stopped)
+            if self._thread is None:
+                self._thread = self._threads.start(self._run, name="hosts-loop")
+
+    def end(self, call: object) -> None:
+        """Watch no longer."""
+        with self._changed:
+            self._watched.pop(call, None)
+            if not self._watched:
+                self._changed.notify_all()
+
+    def _run(self) -> None:
+        stood_still: set[object] = set()
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: not self._watched, timeout=_LOOK_S)
+                if not self._watched:
+                    self._thread = None
+                    return
+                still = {call for call, (loop, _) in self._watched.items() if not loop.is_running()}
+                # A loop that only changes hands between two looks is not taken for one that has ended.
+                stopped = [self._watched.pop(call) for call in still & stood_still]
+                stood_still = still
+            for _, tell in stopped:
+                tell()

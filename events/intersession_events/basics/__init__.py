@@ -1,0 +1,1 @@
+"""What every package needs: ids, session keys, errors, plain JSON, times."""

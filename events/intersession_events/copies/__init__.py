@@ -1,0 +1,1 @@
+"""Parts of a log that travel: checkpoints, forks, a log that moves to another store."""

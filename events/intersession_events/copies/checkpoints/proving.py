@@ -1,0 +1,125 @@
+"""Makes proofs of a log that travel without it, in one pass over its events up to a checkpoint."""
+
+from collections.abc import Callable, Sequence
+
+from intersession_events.basics.errors import BadCheckpoint, CorruptEvent
+from intersession_events.log.held_checkpoints import checkpoints_of
+from intersession_events.log.log import Log
+from intersession_events.log.row_state import hash_in, opened
+from intersession_events.proofs.merkle import (
+    GrowingTree,
+    RangeRoots,
+    consistency_ranges,
+    inclusion_ranges,
+    leaf_hash,
+)
+from intersession_events.proofs.proof import GrowthProof, ProvenEvent, StreamProof
+from intersession_events.proofs.statement import Checkpoint, checkpoint_of, line_of
+from intersession_events.proofs.stream_heads import HeadPath, StreamHeads
+
+Progress = Callable[[int, int], None]
+"""Hears the position that was reached, and the last one."""
+
+_PAGE = 2000
+_LAST = (
+    "SELECT rowid, originator_version, topic, state FROM stored_events WHERE originator_id=? AND rowid BETWEEN 1 AND ? "
+    "ORDER BY originator_version DESC LIMIT 1"
+)
+
+
+def prove_stream(
+    log: Log, stream: str, *, at: int | None = None, progress: Progress | None = None
+) -> StreamProof:
+    """Return the proof that a stream is part of the last checkpoint at or before a position; the last one of all without one.
+
+    Raises:
+        BadCheckpoint: there is no such checkpoint, or no event of the stream before it.
+        CorruptEvent: the log is not what the checkpoint was taken of; `verify` says where.
+    """
+    checkpoint = _checkpoint(log, at)
+    found = log.query(_LAST, (stream, checkpoint.position))
+    if not found:
+        raise BadCheckpoint(f"no event of {stream!r} lies before position {checkpoint.position}")
+    position, version, topic, state = found[0]
+    envelope = opened(state, where=f"position {position}")
+    event = ProvenEvent(
+        position=position,
+        stream=stream,
+        version=version,
+        topic=topic,
+        event_id=envelope.id,
+        time_ms=envelope.time,
+        causation=envelope.causation,
+        correlation=envelope.correlation,
+        epoch=envelope.epoch,
+        prev=envelope.prev,
+        payload_digest=envelope.digest,
+        decision=envelope.decision,
+    )
+    # The leaves before it: positions without a gap would say it, but what is proven is not assumed.
+    ((index,),) = log.query("SELECT COUNT(*) FROM stored_events WHERE rowid BETWEEN 1 AND ?", (position - 1,))
+    heads = None if checkpoint.heads_root is None else StreamHeads()
+    path = _walk(log, checkpoint, inclusion_ranges(index, checkpoint.count), heads, progress)
+    head: HeadPath | None = None
+    if heads is not None:
+        if heads.root.hex() != checkpoint.heads_root:
+            raise CorruptEvent(
+                f"the streams of the log are not those of its checkpoint of {checkpoint.position}"
+            )
+        head = heads.path(stream)
+    return StreamProof(checkpoint=checkpoint, event=event, index=index, path=path, head=head)
+
+
+def prove_growth(
+    log: Log, since: int, *, at: int | None = None, progress: Progress | None = None
+) -> GrowthProof:
+    """Return the proof that the last checkpoint at or before `since` is the beginning of the one at or before `at`.
+
+    Raises:
+        BadCheckpoint: there is no such checkpoint.
+        CorruptEvent: the log is not what the later one was taken of; `verify` says where.
+    """
+    first, last = _checkpoint(log, since), _checkpoint(log, at)
+    if first.position > last.position:
+        raise BadCheckpoint(
+            f"the checkpoint of {first.position} is not before that of {last.position}: give the earlier one first"
+        )
+    path = _walk(log, last, consistency_ranges(first.count, last.count), None, progress)
+    return GrowthProof(since=first, checkpoint=last, path=path)
+
+
+def _checkpoint(log: Log, at: int | None) -> Checkpoint:
+    taken = [one.event for one in checkpoints_of(log.log_id, log.query)]
+    found = [one for one in taken if at is None or one.position <= at]
+    if not found:
+        where = "" if at is None else f" of position {at} or before"
+        raise BadCheckpoint(f"the log has no checkpoint{where}; `intersession checkpoint` takes one")
+    return checkpoint_of(log.log_id, found[-1])
+
+
+def _walk(
+    log: Log,
+    checkpoint: Checkpoint,
+    ranges: Sequence[range],
+    heads: StreamHeads | None,
+    progress: Progress | None,
+) -> tuple[str, ...]:
+    roots, tree, after = RangeRoots(ranges), GrowingTree(), 0
+    while after < checkpoint.position and (page := log.rows(after=after, limit=_PAGE)):
+        for position, stream, version, _, state in page:
+            if position > checkpoint.position:
+                break
+            hashed = hash_in(state, where=f"position {position}")
+            leaf = leaf_hash(line_of(position, hashed))
+            roots.take(tree.size, leaf)
+            tree.add(leaf)
+            if heads is not None:
+                heads.tell(stream, version, hashed)
+        after = page[-1][0]
+        if progress is not None:
+            progress(min(after, checkpoint.position), checkpoint.position)
+    if (tree.size, tree.root.hex()) != (checkpoint.count, checkpoint.events_root):
+        raise CorruptEvent(
+            f"the events of the log are not those of its checkpoint of {checkpoint.position}; `intersession verify` says where"
+        )
+    return tuple(root.hex() for root in roots.roots)

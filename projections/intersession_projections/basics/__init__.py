@@ -1,0 +1,1 @@
+"""Small tools that views and questions share, and events in words."""

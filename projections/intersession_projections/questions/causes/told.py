@@ -1,0 +1,136 @@
+"""Tells an event for `why`: who did what to whom, in which words; names that stand in other events are looked up."""
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from intersession_events import facts
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded, StreamPart
+from intersession_projections.basics.wording.events import words_of
+from intersession_projections.basics.wording.of_flows import asker_of
+from intersession_projections.basics.wording.of_sessions import as_read, caller_of, speaker, writer_of
+from intersession_projections.basics.wording.words import Kind, Words, route_text
+from intersession_projections.views.run_outcomes.replies import told_in
+
+_SESSION: Final = "session"
+_FLOWS: Final = frozenset({"exchange", "spawn", "delivery"})
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """An event in words. `time_ms` is when it was recorded; `topic` is its stored name.
+
+    `who` acts and `to` is acted on: session keys, routes, people; None where there is nobody. `text` is what was said, or
+    what happened in brief: raw text of anybody's making. `how` is for people: a sentence, or a verb after `who`; it is
+    empty where a story leaves the event out, because another one says the same. `way` is how it is to be told.
+    """
+
+    position: int
+    event_id: str
+    time_ms: int
+    stream: str
+    topic: str
+    way: Kind
+    who: str | None
+    to: str | None
+    text: str
+    how: str
+
+
+class Telling:
+    """Tells events. What the first event of a flow says of it is read once."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._begun: dict[str, facts.Event | None] = {}
+
+    def at(self, position: int) -> Recorded | None:
+        """Return the event at a position; None if there is none."""
+        return next(iter(self._log.all(after=position - 1, to=position)), None)
+
+    def told(self, recorded: Recorded) -> Told:
+        """Return an event in words."""
+        return self.told_each([recorded])[0]
+
+    def told_each(self, events: Iterable[Recorded]) -> list[Told]:
+        """Return some events in words."""
+        each = told_in(self._log, events)
+        self._begin(recorded.stream for recorded in each)
+        return [self._told(recorded) for recorded in each]
+
+    def _told(self, recorded: Recorded) -> Told:
+        words = self._words(recorded)
+        return Told(
+            position=recorded.position,
+            event_id=recorded.id,
+            time_ms=recorded.time,
+            stream=recorded.stream,
+            topic=recorded.topic,
+            way=words.kind,
+            who=words.who,
+            to=words.to,
+            text=words.text if words.kind == "said" and words.text is not None else words.brief,
+            how=words.how,
+        )
+
+    def _words(self, recorded: Recorded) -> Words:
+        kind, _, name = recorded.stream.partition(":")
+        event = recorded.event
+        if kind == _SESSION:
+            words = _of_session(words_of(event, name), event)
+            caller = caller_of(event)
+            return words if caller is None else words._replace(who=caller)
+        match self._begun.get(recorded.stream):
+            case facts.ExchangeAccepted() as accepted:
+                words = words_of(event, None, max_turns=accepted.settings.max_turns)
+                return _between(words, event, asker_of(accepted), accepted.target)
+            case facts.SpawnAccepted() as accepted:
+                return _between(words_of(event, None), event, asker_of(accepted), accepted.child)
+            case facts.DeliveryDecided(route=route):
+                place = route_text(route)
+                words = words_of(event, None, place=place)
+                return words if words.to is not None else words._replace(to=place)
+            case _:
+                return words_of(event, None)
+
+    def _begin(self, streams: Iterable[str]) -> None:
+        """Read the first events of streams of flows, as far as they are not known."""
+        flows = (one for one in dict.fromkeys(streams) if one.partition(":")[0] in _FLOWS)
+        new = [one for one in flows if one not in self._begun]
+        firsts = self._log.parts([StreamPart(stream, 0, 1) for stream in new]) if new else ()
+        for stream, first in zip(new, firsts, strict=True):
+            self._begun[stream] = first[0].event if first else None
+
+
+def _of_session(words: Words, event: facts.Event) -> Words:
+    """Name whoever speaks: a message says that itself. Its text is told by the event that it came with, if one does."""
+    if isinstance(event, facts.RunCompleted):
+        return words._replace(kind="said", text=words.brief, how="answers")
+    message = as_read(event)
+    if message is None:
+        return words
+    is_heard = message.role in {"user", "system"}
+    said = words._replace(kind="said", text=facts.text_of(message) if is_heard else words.brief)
+    if is_heard:
+        return said._replace(who=speaker(message), how="says")
+    writer = writer_of(message)
+    return said if writer is None else said._replace(how=f"says, in the words of {writer}")
+
+
+def _between(words: Words, event: facts.Event, asker: str, asked: str) -> Words:
+    match event:
+        case facts.ChildEnded():
+            return words._replace(who=asked, to=asker)
+        case facts.TurnEnded(speaker=said_by):
+            return words._replace(who=said_by, to=asked if said_by == asker else asker)
+        case facts.AnnounceDecided(silent=False):
+            return words._replace(who=asked)
+        case facts.ExchangeClosed():
+            return words._replace(how=f"The exchange is over: {words.how}.")
+        case facts.SpawnClosed():
+            return words._replace(how=f"The spawn is over: {words.how}.")
+        case facts.ResultHanded() | facts.ThreadOpened() | facts.AttachmentsReady():
+            return words._replace(who=asked)
+        case _:
+            return words

@@ -1,0 +1,242 @@
+"""Hops of words: each place where they were said or arrived, and which place they came from. Pure."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from intersession_events import facts
+from intersession_events.basics.errors import LogError
+from intersession_events.basics.plain_json import JsonValue, is_list, is_object
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.row_state import payload_in
+from intersession_events.log.sql import Row
+from intersession_projections.basics.wording.of_sessions import as_read, speaker, writer_of
+from intersession_projections.basics.wording.openclaw import is_openclaws
+from intersession_projections.basics.wording.words import route_text
+
+Via = Literal["person", "agent", "sessions_send", "sessions_spawn", "tool", "delivery", "system"]
+"""How words came to where they are: a person or an agent said them, another session sent or handed them over, a tool gave
+them, a text took them to a channel, or they stand in a message of the system's."""
+
+Says = Callable[[str], bool]
+"""Whether a text has the words."""
+
+Reads = Callable[[str], str]
+"""How a text is read by the caller: as it is, or without its secrets. One may be a secret by the name that it stands under, so
+the source of JSON is read before what is in it."""
+
+SESSION: Final = "session:"
+_LIST: Final = "sessions_list"
+"""Each row of its answer names its session as `key`, all else that names one as `sessionKey`."""
+
+
+class Hop(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """Words at one of the places where they were said or came to.
+
+    `session_key` is the session they are in, of a delivery the one that sent it; `who` said it and `to` got it: session keys,
+    people, tools, routes. `cause` is the position of the hop that they came from; None where they are nobody's that is known:
+    there they were said for the first time, or anew. `text` is all that was said. `source` is the session that they are said
+    to come from. `edited_by` wrote them in the place of a text that was held: they are no words of `who`'s, and come from
+    nowhere (LIVE-1).
+    """
+
+    position: int
+    event_id: str
+    time_ms: int
+    session_key: str
+    who: str
+    to: str | None
+    via: Via
+    text: str
+    cause: int | None
+    run_id: str | None = None
+    source: str | None = None
+    edited_by: str | None = None
+
+
+def said_in(row: Row) -> str:
+    """Return what is said in a row as it lies in the log, unproven; nothing for one that can't be read."""
+    _, _, _, topic, state = row
+    payload = payload_in(state)
+    try:
+        event = None if payload is None else facts.decode(topic, payload)
+    except LogError:
+        return ""
+    if isinstance(event, facts.DeliveryDecided):
+        return event.text
+    message = None if event is None else as_read(event)
+    return "" if message is None else _text_of(message, str)
+
+
+def key_of(recorded: Recorded) -> str:
+    """Return the key of the session whose stream an event is in."""
+    return recorded.stream.removeprefix(SESSION)
+
+
+def hop_of(recorded: Recorded, says: Says, reads: Reads) -> Hop | None:
+    """Return what an event says as a hop; None for one in which nobody says anything.
+
+    `source` is as the event names it: an answer of a tool shows a session to who asked, so it may be `main`.
+    """
+    event = recorded.event
+    if isinstance(event, facts.DeliveryDecided):
+        return _hop(
+            recorded,
+            event.session_key,
+            who=event.session_key,
+            to=route_text(event.route),
+            via="delivery",
+            text=reads(event.text),
+            run_id=event.run_id,
+            source=event.session_key,
+        )
+    message = as_read(event)
+    return None if message is None else _of_message(recorded, message, says, reads)
+
+
+def linked(hops: Iterable[Hop]) -> Iterator[Hop]:
+    """Yield hops, which come in log order, each with the one that its words came from: the last one there before it."""
+    last: dict[str, int] = {}
+    for hop in hops:
+        cause = None
+        if hop.via != "person" and hop.edited_by is None:
+            cause = last.get(hop.source or hop.session_key, last.get(hop.session_key))
+        yield replace(hop, cause=cause)
+        if hop.via != "delivery":
+            last[hop.session_key] = hop.position
+
+
+def leading_to(hops: Iterable[Hop], positions: frozenset[int]) -> list[Hop]:
+    """Return the hops that stand at positions, and those that their words came from."""
+    every = {hop.position: hop for hop in hops}
+    kept: set[int] = set()
+    for position in positions & every.keys():
+        at: int | None = position
+        while at is not None and at not in kept:
+            kept.add(at)
+            at = every[at].cause
+    return [every[position] for position in sorted(kept)]
+
+
+def _of_message(recorded: Recorded, message: facts.Message, says: Says, reads: Reads) -> Hop:
+    key, text, run_id = key_of(recorded), _text_of(message, reads), message.run_id
+    match message.role:
+        case "assistant":
+            own = _hop(recorded, key, who=key, to=None, via="agent", text=text, run_id=run_id)
+            return replace(own, edited_by=writer_of(message))
+        case "toolResult":
+            source = _named_around(_value(facts.text_of(message)), says, by=message.tool_name)
+            who = message.tool_name or "a tool"
+            return _hop(recorded, key, who=who, to=key, via="tool", text=text, run_id=run_id, source=source)
+        case "user" | "system":
+            origin = message.provenance
+            source = None if origin is None else origin.source_session_key
+            who, via = speaker(message), _via(message)
+            hop = _hop(recorded, key, who=who, to=key, via=via, text=text, run_id=run_id, source=source)
+            return hop if origin is None else replace(hop, edited_by=origin.edited_by)
+
+
+def _text_of(message: facts.Message, reads: Reads) -> str:
+    """Return all that a message says: also what an agent calls tools with, and what is in the answer of a tool."""
+    text = reads(facts.text_of(message))
+    if message.role == "toolResult":
+        value = _value(text)
+        return text if value is None else "\n".join(_strings(value))
+    return "\n".join(part for part in (text, *_called_with(message, reads)) if part)
+
+
+def _via(message: facts.Message) -> Via:
+    origin = message.provenance
+    if is_openclaws(message):
+        return "system"
+    if origin is None:
+        return "person" if message.role == "user" else "system"
+    match origin.kind:
+        case "external_user":
+            return "person"
+        case "internal_system":
+            return "system"
+        case "inter_session":
+            return origin.source_tool or "sessions_send"
+
+
+def _hop(
+    recorded: Recorded,
+    session_key: str,
+    *,
+    who: str,
+    to: str | None,
+    via: Via,
+    text: str,
+    run_id: str | None = None,
+    source: str | None = None,
+) -> Hop:
+    return Hop(
+        position=recorded.position,
+        event_id=recorded.id,
+        time_ms=recorded.time,
+        session_key=session_key,
+        who=who,
+        to=to,
+        via=via,
+        text=text,
+        cause=None,
+        run_id=run_id,
+        source=source,
+    )
+
+
+def _named_around(value: JsonValue, says: Says, *, by: str | None) -> str | None:
+    """Return the session that an answer of a tool names nearest around the words; where they are in no text of it, the one of all of it."""
+    whole = _named_in(value, by)
+    left = [(value, whole)]
+    while left:
+        value, named = left.pop()
+        if isinstance(value, str):
+            if named is not None and says(value):
+                return named
+        elif is_object(value):
+            named = _named_in(value, by) or named
+            left.extend((part, named) for part in reversed(value.values()))
+        elif is_list(value):
+            left.extend((part, named) for part in reversed(value))
+    return whole
+
+
+def _named_in(value: JsonValue, by: str | None) -> str | None:
+    named = value.get("sessionKey", value.get("key") if by == _LIST else None) if is_object(value) else None
+    return named if isinstance(named, str) else None
+
+
+def _called_with(message: facts.Message, reads: Reads) -> Iterator[str]:
+    """Yield the texts that an agent calls tools with: what it sends, it has said."""
+    for block in () if isinstance(message.content, str) else message.content:
+        if isinstance(block, facts.ToolCallBlock):
+            source = reads(block.arguments)
+            value = _value(source)
+            yield from _strings(value) if value is not None else (source,)
+
+
+def _value(source: str) -> JsonValue:
+    """Return the object or the list that a text is the source of; None for any other text."""
+    if not source.startswith(("{", "[")):
+        return None
+    try:
+        value: JsonValue = msgspec.json.decode(source)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return value
+
+
+def _strings(value: JsonValue) -> Iterator[str]:
+    left = [value]
+    while left:
+        value = left.pop()
+        if isinstance(value, str):
+            yield value
+        elif is_object(value):
+            left.extend(reversed(value.values()))
+        elif is_list(value):
+            left.extend(reversed(value))

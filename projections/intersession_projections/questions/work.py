@@ -1,0 +1,372 @@
+"""All that was asked for over the whole log, newest first: exchanges, spawns, and runs of neither, for `intersession runs` (FIND-2)."""
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, Literal, NamedTuple, Protocol, TypeVar
+
+from intersession_events.basics.errors import LogError
+from intersession_events.facts import (
+    CloseReason,
+    FailureCode,
+    LoopEnd,
+    RunStatus,
+    SpawnClose,
+    decode,
+    parts_of,
+    topic_of,
+)
+from intersession_events.log.log import Log
+from intersession_events.log.row_state import payload_in
+from intersession_events.log.sql import Ask, Row
+from intersession_projections.basics.sieve import Holding
+from intersession_projections.basics.spans import Span
+from intersession_projections.basics.wording.events import words_of
+from intersession_projections.basics.wording.words import OF_RUN
+from intersession_projections.questions.said import BegunBy, Messages
+from intersession_projections.questions.timeline.steps import steps_of
+from intersession_projections.questions.timeline.timeline import Timeline
+from intersession_projections.views.flows.flows import Flows
+from intersession_projections.views.flows.rows import DeliverySummary, ExchangeSummary, Position, SpawnSummary
+from intersession_projections.views.run_outcomes.outcome import RunOutcome
+from intersession_projections.views.run_outcomes.runs import Runs
+
+Work = ExchangeSummary | SpawnSummary | RunOutcome
+WorkKind = Literal["exchange", "spawn", "run"]
+WorkEnd = Literal[RunStatus, FailureCode, LoopEnd, CloseReason, SpawnClose]
+"""How something can have ended: its run and why that failed, its ping-pong, or all of it."""
+
+_PAGE: Final = 64
+_LARGEST_PAGE: Final = 2048
+"""So many are read at once, at first and at most: who looks on finds few in each page."""
+_FAILED_ENDS: Final = frozenset(
+    {
+        "run_failed",
+        "announce_failed",
+        "announce_denied",
+        "delivery_unknown",
+        "target_gone",
+        "requester_gone",
+        "not_started",
+    }
+)
+_FAILED_LOOPS: Final = frozenset(
+    {"turn_failed", "turn_timeout", "policy_denied", "target_gone", "requester_gone"}
+)
+_SPOKEN: Final = frozenset(
+    {
+        "message_recorded",
+        "run_queued",
+        "exchange_accepted",
+        "turn_ended",
+        "announce_decided",
+        "exchange_released",
+        "spawn_accepted",
+        "child_ended",
+        "run_completed",
+        "run_failed",
+        "delivery_decided",
+    }
+)
+"""Events whose words are somebody's; those of the others are ours."""
+
+_BESIDE: Final = 3
+"""So many events of its append may stand before the first one of a run."""
+
+_FAILED_STATES: Final = frozenset({"failed", "denied", "unknown"})
+_FAILED_RUNS: Final = frozenset({"error", "timeout"})
+
+W = TypeVar("W", ExchangeSummary, SpawnSummary, RunOutcome)
+
+
+class WorkWanted(NamedTuple):
+    """What is asked for: all that is set holds. No kinds are all kinds, no ends are all ends and none. `held` waits for a release.
+
+    `session_key` and `other_key` took part: asked, was asked, or is the child. `agent_id` is of a session that took part.
+    `channel` is where a text of it went, or where it was asked for. `person` is on whose behalf, by the id or the name that
+    the channel gave. `words` were said in it, all of them at once. `span` is where its first event stands.
+    """
+
+    kinds: tuple[WorkKind, ...] = ()
+    ends: tuple[WorkEnd, ...] = ()
+    is_open: bool = False
+    failed: bool = False
+    held: bool = False
+    session_key: str | None = None
+    other_key: str | None = None
+    agent_id: str | None = None
+    channel: str | None = None
+    person: str | None = None
+    words: str | None = None
+    span: Span = Span()
+
+
+class Stood(Protocol):
+    """How things stood at a position of the log; None for what had not begun."""
+
+    @property
+    def position(self) -> int:
+        """The position."""
+        ...
+
+    def flow(self, now: Work) -> Work | None:
+        """Return how an exchange, a spawn or a run stood."""
+        ...
+
+    def flows(self, now: Sequence[Work]) -> list[Work]:
+        """Return how some of them stood; what had not begun is left out."""
+        ...
+
+    def deliveries_of_each(self, now: Iterable[Sequence[DeliverySummary]]) -> list[list[DeliverySummary]]:
+        """Return how the deliveries of several stood; what had not begun is left out."""
+        ...
+
+
+class WorkFound:
+    """Queries on exchanges, spawns and runs together, as they are or `stood`. Rows are read as far as somebody asks for more."""
+
+    def __init__(
+        self, log: Log, stood: Stood | None = None, *, sees: Callable[[str], bool] | None = None
+    ) -> None:
+        """Find work by what the caller sees of it: `sees` says it of a session, by its canonical key; None sees all."""
+        self._log = log
+        self._sees = sees
+        self._flows = Flows(log)
+        self._runs = Runs(log)
+        self._messages = Messages(log)
+        self._holding: Holding | None = None
+        self._began_by: BegunBy | None = None
+        self._began_on: dict[str | None, str | None] = {}
+        """By the root of a chain, on which channel somebody spoke to begin it."""
+        self._stood = stood
+        self._head = log.head() if stood is None else stood.position
+
+    def newest(self, wanted: WorkWanted) -> Iterator[Work]:
+        """Yield the matches, newest first."""
+        person = wanted.person
+        everywhere = not (wanted.span.after or wanted.session_key or wanted.other_key)
+        self._began_by = (
+            None if person is None else BegunBy(self._log, self._messages, person, everywhere=everywhere)
+        )
+        self._holding = None if wanted.words is None else _holding(self._log, wanted.words)
+        kinds = wanted.kinds or (("exchange",) if wanted.held else ("exchange", "spawn", "run"))
+        sources: list[Iterator[tuple[Work, _Ahead]]] = []
+        if "exchange" in kinds:
+            sources.append(self._pages(wanted, self._flows.exchanges_at))
+        if "spawn" in kinds:
+            sources.append(self._pages(wanted, self._flows.spawns_at))
+        if "run" in kinds:
+            sources.append(self._pages(wanted, self._runs.alone))
+        for work, ahead in heapq.merge(*sources, key=lambda pair: -pair[0].accepted):
+            if self._is_wanted(work, wanted, ahead):
+                yield ahead.worded[work.accepted]
+
+    def _pages(
+        self, wanted: WorkWanted, select: Callable[[Position, int], list[W]]
+    ) -> Iterator[tuple[Work, "_Ahead"]]:
+        last, size = wanted.span.last(self._head), _PAGE
+        key = wanted.session_key or wanted.other_key
+        while last > wanted.span.after:
+            # What is over now may have been open then.
+            only_open = (wanted.is_open or wanted.held) and self._stood is None
+            page: list[W] = select(Position(wanted.span.after, last, key, is_open=only_open), size)
+            stood: list[Work] = [*page] if self._stood is None else self._stood.flows(page)
+            found = [work for work in stood if _may_be(work, wanted)]
+            ahead = self._ahead(found, wanted)
+            yield from ((work, ahead) for work in found)
+            if len(page) < size:
+                return
+            last, size = page[-1].accepted - 1, min(2 * size, _LARGEST_PAGE)
+
+    def _ahead(self, page: list[Work], wanted: WorkWanted) -> "_Ahead":
+        """Read for a page at once what its works are judged by: one by one, each would wait for the database."""
+        ahead = _Ahead({}, {}, {}, set())
+        if self._began_by is not None:
+            self._began_by.learn(work.root for work in page)
+        if wanted.words is not None:
+            ahead.saying.update(self._saying(page, wanted.words))
+        if wanted.ends:
+            asked = self._runs.many_without_words(
+                work.run_id for work in page if not isinstance(work, RunOutcome)
+            )
+            runs = list(asked.values()) if self._stood is None else self._stood.flows(list(asked.values()))
+            ahead.codes.update(
+                {
+                    run.run_id: run.code
+                    for run in runs
+                    if isinstance(run, RunOutcome) and self._is_seen(run.session_key)
+                }
+            )
+        if wanted.failed or wanted.channel is not None:
+            (sent,) = self._log.answers(ask_deliveries_of_each(self._flows, page))
+            if self._stood is not None:
+                sent = self._stood.deliveries_of_each(sent)
+            sent = [[row for row in rows if self._is_seen(row.session_key)] for rows in sent]
+            ahead.sent.update(zip((work.accepted for work in page), sent, strict=True))
+        if wanted.channel is not None:
+            self._find_channels(page)
+        # Which are shown is known already: with what runs said.
+        shown = [work for work in page if self._is_wanted(work, wanted, ahead)]
+        ahead.worded.update({work.accepted: work for work in self._worded(shown)})
+        return ahead
+
+    def _is_seen(self, key: str) -> bool:
+        return self._sees is None or self._sees(key)
+
+    def _worded(self, found: list[Work]) -> list[Work]:
+        """Add what runs said: it is looked up for what is shown alone."""
+        if self._stood is not None:
+            return found  # whoever says how it stood has read that
+        runs = [work for work in found if isinstance(work, RunOutcome)]
+        worded = {run.run_id: run for run in self._runs.with_words(runs)}
+        return [worded[work.run_id] if isinstance(work, RunOutcome) else work for work in found]
+
+    def _is_wanted(self, work: Work, wanted: WorkWanted, ahead: "_Ahead") -> bool:
+        """Whether a work that may be wanted is, by what stands elsewhere."""
+        if wanted.ends and not (set(wanted.ends) & _ends(work, ahead.codes.get(work.run_id))):
+            return False
+        sent = ahead.sent.get(work.accepted, ())
+        if wanted.failed and not _failed(work, sent):
+            return False
+        if wanted.channel is not None and not (
+            any(row.channel == wanted.channel for row in sent) or self._began_on[work.root] == wanted.channel
+        ):
+            return False
+        if self._began_by is not None and not self._began_by.is_of(work.root):
+            return False
+        return wanted.words is None or work.accepted in ahead.saying
+
+    def _saying(self, page: list[Work], words: str) -> Iterator[int]:
+        """Yield the positions of the works in which somebody said some words."""
+        holding = self._holding
+        may_be = [
+            work
+            for work in page
+            if holding is None or holding.may_be_in(work.accepted - _BESIDE, work.position, work.root)
+        ]
+        wanted = words.casefold().split()
+        last = None if self._stood is None else self._stood.position
+        for work, events in zip(may_be, Timeline(self._log).events_of_each(may_be), strict=True):
+            told = (step for step in steps_of(events) if last is None or step.position <= last)
+            said = (step.words.casefold() for step in told if step.event in _SPOKEN)
+            if any(all(word in text for word in wanted) for text in said):
+                yield work.accepted
+
+    def _find_channels(self, page: list[Work]) -> None:
+        """Find out on which channels chains began: each is asked once for all that came of it."""
+        new = dict.fromkeys(work.root for work in page if work.root not in self._began_on)
+        # Most runs of people are the root of a chain themselves.
+        runs = {work.run_id: work for work in page if isinstance(work, RunOutcome) and work.run_id in new}
+        runs |= self._runs.many_without_words(root for root in new if root is not None and root not in runs)
+        asked = dict(zip(runs, self._messages.of_runs(list(runs.values())), strict=True))
+        for root in new:
+            message = None if root is None else asked.get(root)
+            provenance = None if message is None else message[2].provenance
+            self._began_on[root] = None if provenance is None else provenance.source_channel
+
+
+class _Ahead(NamedTuple):
+    """What was read for a page of works: the deliveries and the words by their positions, why first runs failed by their ids.
+
+    `saying` are the positions of those in which somebody said what is asked for.
+    """
+
+    sent: dict[int, list[DeliverySummary]]
+    codes: dict[str, str | None]
+    worded: dict[int, Work]
+    saying: set[int]
+
+
+def _may_be(work: Work, wanted: WorkWanted) -> bool:
+    """Whether a work is wanted, as far as its row tells."""
+    sessions = _sessions_of(work)
+    if wanted.is_open and not _is_open(work):
+        return False
+    if wanted.agent_id is not None and not any(
+        key.startswith(f"agent:{wanted.agent_id}:") for key in sessions
+    ):
+        return False
+    if wanted.session_key and wanted.other_key and wanted.other_key not in sessions:
+        return False
+    return not wanted.held or (isinstance(work, ExchangeSummary) and work.held is not None)
+
+
+def _ends(work: Work, code: str | None) -> set[str | None]:
+    """Return how a work has ended; `code` is why its first run failed."""
+    match work:
+        case ExchangeSummary():
+            return {work.primary_status, work.end_reason, work.close_reason, code}
+        case SpawnSummary():
+            return {work.status, work.close_reason, code}
+        case RunOutcome():
+            return {work.status, work.code}
+
+
+def _failed(work: Work, sent: Iterable[DeliverySummary]) -> bool:
+    """Whether a work, or one of its texts, failed."""
+    match work:
+        case ExchangeSummary():
+            run = work.primary_status in _FAILED_RUNS or work.end_reason in _FAILED_LOOPS
+            own = run or work.close_reason in _FAILED_ENDS
+        case SpawnSummary():
+            own = work.status in _FAILED_RUNS or work.close_reason in _FAILED_ENDS
+        case RunOutcome():
+            own = work.status in _FAILED_RUNS
+    return own or any(row.state in _FAILED_STATES for row in sent)
+
+
+def _holding(log: Log, words: str) -> Holding:
+    """Return where somebody says some words, all of them at once: what else stands in an event is nobody's words."""
+    wanted = words.casefold().split()
+
+    def is_spoken(row: Row) -> bool:
+        return row[3].partition(".")[0] in _SPOKEN
+
+    def says(row: Row) -> bool:
+        stored, (kind, _, name) = payload_in(row[4]), row[1].partition(":")
+        try:
+            event = None if stored is None else decode(row[3], stored)
+        except LogError:
+            event = None  # whoever reads it as an event says what is wrong with it
+        if event is None:
+            return True
+        spoken = [part for part in parts_of(event) if topic_of(part).partition(".")[0] in _SPOKEN]
+        texts = (words_of(part, name if kind == "session" else None).brief for part in spoken)
+        texts = (text for text in texts if text != OF_RUN)
+        said = " ".join(texts).casefold()
+        return all(word in said for word in wanted)
+
+    return Holding.of_words(log, wanted, is_spoken, says)
+
+
+def ask_deliveries_of_each(flows: Flows, found: Sequence[Work]) -> Ask[list[list[DeliverySummary]]]:
+    """Ask for the deliveries of the texts of exchanges and spawns, and of the replies of runs by themselves: of each, oldest first."""
+    runs = [work.run_id for work in found if isinstance(work, RunOutcome)]
+    streams = [work.stream for work in found if not isinstance(work, RunOutcome)]
+    ask = flows.ask_deliveries_of_all(streams, runs)
+
+    def told(rows: list[list[Row]]) -> list[list[DeliverySummary]]:
+        of_run: dict[str | None, list[DeliverySummary]] = {}
+        of_flow: dict[str | None, list[DeliverySummary]] = {}
+        for row in ask.told(rows):
+            of_run.setdefault(row.run_id, []).append(row)
+            of_flow.setdefault(row.owner, []).append(row)
+        return [
+            of_run.get(work.run_id, []) if isinstance(work, RunOutcome) else of_flow.get(work.stream, [])
+            for work in found
+        ]
+
+    return Ask(ask.questions, told)
+
+
+def _is_open(work: Work) -> bool:
+    return not work.ended if isinstance(work, RunOutcome) else work.is_open
+
+
+def _sessions_of(work: Work) -> tuple[str, ...]:
+    match work:
+        case ExchangeSummary():
+            return (work.requester or "", work.target)
+        case SpawnSummary():
+            return (work.requester or "", work.child)
+        case RunOutcome():
+            return (work.session_key,)

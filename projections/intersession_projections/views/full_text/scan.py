@@ -1,0 +1,170 @@
+"""Finds words in the log itself: where no index of them is kept, that is much faster than to make one.
+
+What it takes tells how often a word stands in what is looked at, whoever may read it. So it is for who reads everything.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from intersession_events.basics.ids import session_stream
+from intersession_events.facts import (
+    SAYING,
+    TOPICS,
+    fields_of_words,
+    may_say,
+    ready,
+    unsaid,
+)
+from intersession_events.log.log import Log
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.row_state import payload_in
+from intersession_events.log.sql import Row
+from intersession_projections.basics.sieve import sieved
+from intersession_projections.views.full_text.found import Wanted
+from intersession_projections.views.full_text.said import message_of, texts_of_event, texts_of_message
+from intersession_projections.views.full_text.tokens import LONGEST, Term, folded, holds, terms
+from intersession_projections.views.full_text.view import NOBODY, agent_of
+
+_SESSION: Final = session_stream("")
+_FIELDS: Final[Mapping[str, tuple[str, ...] | None]] = {
+    topic: fields_of_words(kind) for topic, kind in TOPICS.items()
+}
+"""Where the words of an event stand in what is stored of it, by its stored name; None: anywhere."""
+_ESCAPED: Final = b"\\u"
+"""A letter may be written so in JSON that is a text of an event: then it is not found as it is."""
+
+
+@ready
+class _Said(msgspec.Struct):
+    content: msgspec.Raw = msgspec.Raw()
+
+
+@ready
+class _Line(msgspec.Struct):
+    message: _Said
+
+
+_CONTENT: Final = msgspec.json.Decoder(_Line).decode
+_PARTS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+class _Looked(NamedTuple):
+    """What is looked at of a stream."""
+
+    messages: bool
+    events: bool
+
+
+class Scan:
+    """The words of a log that nobody keeps: the rows are looked through as they lie, and what may hold the words is read.
+
+    Messages are looked at whole, where the groups of whole messages are asked for: there it finds what the index finds.
+    """
+
+    indexed = False
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        keys = [NOBODY, *(stream.removeprefix(_SESSION) for stream in log.streams(_SESSION))]
+        self._sessions = {key: number for number, key in enumerate(keys, 1)}
+        self._agents = {agent: number for number, agent in enumerate(dict.fromkeys(map(agent_of, keys)), 1)}
+
+    def names(self, kind: Literal["agent", "session"]) -> dict[str, int]:
+        """Return the numbers of all agents (`agent:NAME`), or of all sessions (by their keys), for groups."""
+        return self._agents if kind == "agent" else self._sessions
+
+    def positions(self, wanted: Wanted) -> Iterator[int]:
+        """Yield the positions where all words stand, the newest first, reading as far as somebody asks for more."""
+        if not wanted.groups or not wanted.terms:
+            return
+        parts = [_Part(term) for term in wanted.terms]
+        known: dict[str, _Looked] = {}
+
+        def may(row: Row) -> bool:
+            stream = row[1]
+            if (looked := known.get(stream)) is None:
+                looked = known[stream] = self._looked(stream, wanted.groups)
+            return (looked.messages if row[3] in SAYING else looked.events) and _may_hold(row, parts)
+
+        for recorded in sieved(self._log, wanted.span, may):
+            if (not wanted.topics or recorded.topic in wanted.topics) and holds(
+                terms(_texts(recorded)), wanted.terms
+            ):
+                yield recorded.position
+
+    def _looked(self, stream: str, groups: Collection[str]) -> _Looked:
+        key = stream.removeprefix(_SESSION) if stream.startswith(_SESSION) else NOBODY
+        if key not in self._sessions:  # it began a moment ago
+            return _Looked(messages=False, events=False)
+        agent, session = self._agents[agent_of(key)], self._sessions[key]
+        return _Looked(
+            messages=f"q{agent}" in groups or f"p{session}" in groups,
+            events=f"f{agent}" in groups or f"e{session}" in groups,
+        )
+
+
+def _texts(recorded: Recorded) -> Collection[str]:
+    if not may_say(recorded.event) or unsaid(recorded.event) == recorded.event:
+        return ()
+    raw = message_of(recorded)
+    return texts_of_event(recorded) if raw is None else texts_of_message(raw)
+
+
+class _Part:
+    """A word as it may stand in what is stored."""
+
+    def __init__(self, term: Term) -> None:
+        self._text = folded(term.text)
+        self._plain = self._text.encode()
+        word = re.escape(self._text)
+        ends = "" if term.begins or len(term.text) == LONGEST else "(?![a-z0-9])"
+        # The word stands first: so much is looked for at once. A line's end before it is written as a letter.
+        alone = rf"{word}(?:(?<![a-z0-9]{word})|(?<=\\[bfnrt]{word})){ends}"
+        self._alone = re.compile(alone.encode())
+
+    def may_be_in(self, low: bytes) -> bool:
+        """Whether it is somewhere in ASCII in small letters."""
+        return self._plain in low
+
+    def is_alone_in(self, low: bytes) -> bool:
+        """Whether it is there, and no part of a longer word."""
+        return self._alone.search(low) is not None
+
+    def may_be_in_any(self, text: str) -> bool:
+        """Whether it is somewhere in a text with other letters than those of ASCII, folded."""
+        return self._text in text
+
+
+def _may_hold(row: Row, parts: Collection[_Part]) -> bool:
+    """Whether all of some words may stand in a row: first in all of it, in whatever they are parts of, then in what was said."""
+    fields = _FIELDS.get(row[3])
+    if fields == ():
+        return False
+    payload = payload_in(row[4])
+    if payload is None or _ESCAPED in payload:
+        return True
+    if not payload.isascii():
+        text = folded(payload.decode("utf-8", "replace"))
+        return all(part.may_be_in_any(text) for part in parts)
+    low = payload.lower()
+    if not all(part.may_be_in(low) for part in parts):
+        return False
+    said = _said(row[3], payload).lower()
+    return all(part.may_be_in(said) and part.is_alone_in(said) for part in parts)
+
+
+def _said(topic: str, payload: bytes) -> bytes:
+    """Return the part of a payload in which its words stand."""
+    fields = _FIELDS.get(topic)
+    try:
+        if topic in SAYING:
+            return bytes(_CONTENT(payload).message.content)
+        if fields is not None:
+            stored = _PARTS(payload)
+            return b" ".join(bytes(stored[name]) for name in fields if name in stored)
+    except (ValueError, RecursionError):
+        pass  # whoever reads it says what is wrong with it
+    return payload

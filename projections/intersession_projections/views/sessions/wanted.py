@@ -1,0 +1,48 @@
+"""Which sessions of the list somebody asks for, and which of them a reader sees (LIST-4, VIS-2)."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from intersession_events.basics.keys.key import Kind
+from intersession_projections.views.sessions.row import SessionRow
+from intersession_projections.views.sessions.sets import kind_of
+
+
+class Seen(NamedTuple):
+    """Which sessions a reader sees: all of some agents, itself, and what it spawned, directly or not (VIS-2).
+
+    Of these it sees itself, and those that are `within` something else that limits it, by their keys (VIS-6); None is no limit.
+    """
+
+    agent: Callable[[str], bool]
+    key: str
+    tree: bool = True
+    within: Callable[[str], bool] | None = None
+
+    def has(self, key: str) -> bool:
+        """Whether a session is not beyond what the reader is limited to."""
+        return self.within is None or key == self.key or self.within(key)
+
+
+class Wanted(NamedTuple):
+    """Which sessions are asked for; all that is set holds. No kinds are all kinds.
+
+    `kinds` are those of a log whose main sessions have their usual name. `parent` is the key of the session that spawned
+    them itself, `seen` is what the reader sees (None: all).
+    """
+
+    agent_id: str | None = None
+    kinds: frozenset[Kind] = frozenset()
+    label: str | None = None
+    parent: str | None = None
+    seen: Seen | None = None
+
+
+def is_asked_for(row: SessionRow, wanted: Wanted) -> bool:
+    """Whether a row is wanted, whoever sees it."""
+    return (
+        wanted.agent_id in {None, row.agent_id}
+        and (not wanted.kinds or kind_of(row.key) in wanted.kinds)
+        and wanted.label in {None, row.label}
+        and wanted.parent in {None, row.spawned_by}
+    )

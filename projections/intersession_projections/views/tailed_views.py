@@ -1,0 +1,48 @@
+"""The list of views that follow the log in their own time: nobody's next step waits for them."""
+
+import logging
+from collections.abc import Callable, Collection
+from contextlib import closing
+from typing import Final
+
+from intersession_events.basics.errors import StoreUnavailable
+from intersession_events.log.log import Log
+from intersession_events.log.views import InlineView
+from intersession_events.stores.tailing.places import kept
+from intersession_events.stores.tailing.tail import Tail
+from intersession_events.stores.tailing.view import KeptView
+from intersession_projections.views.full_text.view import FullTextView, Redact
+from intersession_projections.views.usage import UsageView
+
+_LOGGER: Final = logging.getLogger("intersession.views")
+
+
+def tailed_views(redact: Redact) -> tuple[InlineView, ...]:
+    """Return them all, new: they are made as inline views are.
+
+    Of a log in a file they lie in `<store>.views`, each in a file of its own, else in the log's database.
+    `redact` says what of a message strangers read.
+    """
+    return (FullTextView(redact), UsageView())
+
+
+def take_in(log: Log, redact: Redact, progress: Callable[[int, int], None] | None = None) -> None:
+    """Bring all of them up to date, and close them: whoever has added much to a log leaves them so.
+
+    `progress` gets the position and the last one, for one view after the other.
+    """
+    for tail in tails_of(log, [view.name for view in tailed_views(redact)], redact):
+        with closing(tail.view):
+            tail.catch_up(progress)
+
+
+def tails_of(log: Log, names: Collection[str], redact: Redact) -> list[Tail[KeptView]]:
+    """Return what keeps the named views of a log up to date, patiently; one that can't be opened is left out, and logged."""
+    tails: list[Tail[KeptView]] = []
+    for view in tailed_views(redact):
+        if view.name in names:
+            try:
+                tails.append(Tail(log, kept(view, log), patient=True))
+            except StoreUnavailable as error:
+                _LOGGER.warning("%s", error)
+    return tails

@@ -1,0 +1,152 @@
+"""Questions over the whole log: calls of tools, who was told what, who saw some words, what each person cost."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from intersession import MemoryChannel, SessionSystem, ToolRefused, Turn
+from intersession_actors.hindsight.debugger.debugger import Debugger
+from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.outside.agents.turn import Reply
+from intersession_events.facts import DeliveryDone, Usage
+from intersession_projections.questions.said import used_by_person
+from support.any_log import Logs
+from support.running import SEES_ALL, closed_exchange, merged, wait_for_number
+
+MAIN, RESEARCH = "agent:main:main", "agent:research:main"
+SECRET = "sk-proj-" + "a1B2c3D4e5F6g7H8" * 3
+NO_LOOP = {"session": {"agentToAgent": {"maxPingPongTurns": 0}}}
+
+
+def main(turn: Turn) -> str:
+    if turn.message == "Ask research.":
+        asked = {"agentId": "research", "message": f"Is the dam open? {SECRET}", "timeoutSeconds": 20}
+        return f"It says: {turn.tools.call('sessions_send', asked)['reply']}"
+    if turn.message == "Ask nobody.":
+        refused = turn.tools.call("sessions_send", {"sessionKey": "agent:nobody:main", "message": "Hello?"})
+        return str(refused["status"])
+    return "Noted, Ben."
+
+
+def research(turn: Turn) -> Reply | str:
+    if turn.step == "announce":
+        return "ANNOUNCE_SKIP"
+    return Reply("The dam is open until nine.", usage=Usage(total_tokens=40, cost_micros=7))
+
+
+@pytest.fixture(scope="module")
+def told(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SessionSystem]:
+    """Return a system in which Ada had main ask research and somebody who is not there, and Ben spoke to main."""
+    path: Path = tmp_path_factory.mktemp("asked")
+    agents: dict[str, Any] = {"main": main, "research": research}
+    channel = MemoryChannel()
+    config = merged(SEES_ALL, NO_LOOP)
+    with SessionSystem(logs.at(path), agents=agents, channels={"telegram": channel}, config=config) as system:
+        for sender, text in (("ada", "Ask research."), ("ada", "Ask nobody."), ("ben", "It rains.")):
+            system.inbound(
+                channel="telegram",
+                chat_id=f"chat-{sender}",
+                sender=sender,
+                text=text,
+                agent_id="main",
+                wait=20,
+            )
+        wait_for_number(system, DeliveryDone, 3)
+        (exchange,) = system.debug.runs(kind=["exchange"])["runs"]
+        closed_exchange(system, exchange["runId"])
+        yield system
+
+
+def as_session(system: SessionSystem, key: str) -> Debugger:
+    reader = system.debug.view.reader
+    return Debugger(View(reader, reader.requester(key)))
+
+
+@pytest.mark.clause("FIND-2")
+def test_calls_of_tools_are_listed_with_what_was_given_and_what_came_of_it(told: SessionSystem) -> None:
+    debug = told.debug
+
+    nobody, asked = debug.calls()["calls"]
+
+    assert (nobody["tool"], nobody["sessionKey"], nobody["failed"]) == ("sessions_send", MAIN, True)
+    assert "agent:nobody:main" in nobody["arguments"]
+    assert "Is the dam open?" in asked["arguments"]
+    assert "The dam is open until nine." in asked["result"]["text"]
+    assert asked["result"]["position"] > asked["position"]
+    assert [one["position"] for one in debug.calls(failed=True)["calls"]] == [nobody["position"]]
+    assert [one["position"] for one in debug.calls(args="DAM open")["calls"]] == [asked["position"]]
+    assert debug.calls(tool="sessions_spawn")["calls"] == []
+    assert debug.calls(session="research")["calls"] == []
+    first = debug.calls(limit=1)
+    assert (first["count"], first["cursor"]) == (1, str(nobody["position"]))
+    assert debug.calls(limit=1, cursor=first["cursor"])["calls"] == [asked]
+
+
+@pytest.mark.clause("FIND-2", "HIST-4", "VIS-6")
+def test_a_stranger_reads_no_secret_in_a_call_and_asks_for_no_words_in_it(told: SessionSystem) -> None:
+    seen = as_session(told, RESEARCH)
+
+    assert SECRET in str(told.debug.calls())
+    assert seen.calls()["count"] == 2
+    assert SECRET not in str(seen.calls())
+    for field in ("args",):
+        with pytest.raises(ToolRefused, match="only the operator"):
+            seen.call("calls", {field: "dam"})
+    for field in ("to", "person", "words"):
+        with pytest.raises(ToolRefused, match="only the operator"):
+            seen.call("deliveries", {field: "ada"})
+    with pytest.raises(ToolRefused, match="only the operator"):
+        seen.imports()
+
+
+@pytest.mark.clause("FIND-2")
+@pytest.mark.parametrize(
+    ("asked", "texts"),
+    [
+        ({"person": "ada"}, ["error", "It says: The dam is open until nine."]),
+        ({"person": "ADA"}, ["error", "It says: The dam is open until nine."]),
+        ({"person": "telegram:ben"}, ["Noted, Ben."]),
+        ({"person": "carl"}, []),
+        ({"to": "chat-ben"}, ["Noted, Ben."]),
+        ({"to": "telegram:chat-ada", "words": "until nine"}, ["It says: The dam is open until nine."]),
+        ({"words": "open nin*"}, ["It says: The dam is open until nine."]),
+        ({"words": "nin"}, []),
+    ],
+)
+def test_what_somebody_was_told_is_found_by_address_person_and_words(
+    told: SessionSystem, asked: dict[str, Any], texts: list[str]
+) -> None:
+    found = told.debug.deliveries(**asked)["deliveries"]
+    assert [one["text"] if one["text"] != "forbidden" else "error" for one in found] == texts
+
+
+@pytest.mark.clause("ORIGIN-1", "LENS-1")
+def test_each_run_is_named_whose_agent_was_given_some_words(told: SessionSystem) -> None:
+    debug = told.debug
+
+    found = debug.origin("dam is  OPEN until", seen=True)
+
+    assert found["first"] is not None
+    assert found["first"]["who"] == RESEARCH
+    runs = found["seen"]
+    assert {(one["sessionKey"], *one["within"]) for one in runs} >= {(MAIN, "transcript")}
+    for one in runs:
+        lens = debug.lens(one["runId"], dialect="prompt")
+        assert "The dam is open until nine." in lens["prompt"]
+    named = {one["runId"] for one in runs}
+    others = {one["runId"] for one in debug.runs()["runs"]} - named
+    assert all("until nine" not in debug.lens(run, dialect="prompt")["prompt"] for run in others)
+    assert [one["position"] for one in runs] == sorted((one["position"] for one in runs), reverse=True)
+    page = debug.origin("dam is open until", seen=True, limit=1)
+    assert page["seen"] == runs[:1]
+    assert debug.origin("dam is open until", seen=True, limit=1, cursor=page["cursor"])["seen"] == runs[1:2]
+    assert "seen" not in debug.origin("dam is open until")
+
+
+@pytest.mark.clause("FIND-2")
+def test_what_came_of_a_persons_words_is_added_up_for_them(told: SessionSystem) -> None:
+    (row,) = used_by_person(told.log)
+    assert (row.of, row.runs, row.total_tokens, row.cost_micros) == ("ada on telegram", 1, 40, 7)
+    assert used_by_person(told.log, until_ms=0) == []
