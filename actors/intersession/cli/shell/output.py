@@ -107,7 +107,7 @@ class Output:
             self.file.flush()
 
     def unbroken(self, text: Text) -> None:
-        """Print lines as long as they are, on a terminal."""
+        """Print lines as long as they are."""
         for line in text.split(allow_blank=True):
             line.expand_tabs(_TAB)
             self.write(f"{self._styled(line)}\n")
@@ -115,8 +115,9 @@ class Output:
     def plain(self, text: str) -> None:
         """Print lines as long as they are, for a program or a file."""
         if "\t" in text:
-            text = "\n".join(map(_with_spaces, text.split("\n")))
-        self.write(f"{text}\n")
+            self.unbroken(Text(text))
+        else:
+            self.write(f"{text}\n")
 
     def wrapped(self, text: Text) -> None:
         """Print lines, each broken where it does not fit."""
@@ -217,18 +218,6 @@ def _is_plain(text: str) -> bool:
 
 def _padded(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
     return [cell + " " * (width - _cells(cell)) for cell, width in zip(cells, widths, strict=True)]
-
-
-def _with_spaces(line: str) -> str:
-    """Return a line with spaces in place of tabs, up to the next of their columns."""
-    *parts, last = line.split("\t")
-    told, at = "", 0
-    for part in parts:
-        at += cell_len(part) + 1
-        spaces = 1 + -at % _TAB
-        at += spaces - 1
-        told += part + " " * spaces
-    return told + last
 
 
 def help_console() -> Console:

@@ -84,11 +84,14 @@ class Screen:
 
     def line(self, *parts: str | Text) -> None:
         """Show one paragraph, made of parts: no line feed in any of them begins a line that would be taken for one of ours."""
-        parts = tuple(part if _is_of_one_line(part) else _on_one_line(part) for part in parts)
-        if not self.is_terminal:
-            self._out.plain(_plain(parts))
+        self._show(parts, self._out.wrapped)
+
+    def _show(self, parts: Iterable[str | Text], on_terminal: Callable[[Text], None]) -> None:
+        parts = list(map(_on_one_line, parts))
+        if self.is_terminal:
+            on_terminal(_joined(parts))
         else:
-            self._out.wrapped(_joined(parts))
+            self._out.plain(_plain(parts))
 
     def dim(self, text: str) -> None:
         """Show one paragraph that is less than a result."""
@@ -113,7 +116,9 @@ class Screen:
             line.append(one_line(text.plain, strip=False), text.style)
         if self.width < _USUAL:
             line.truncate(_USUAL, overflow="ellipsis")
-            self._hanging(line)
+            first, *more = self._out.folded(line, self.width - _HANGING)
+            for part in (first, *(Text(" " * _HANGING) + one for one in more)):
+                self._out.laid_out(part)
         else:
             self._out.cut(line)
 
@@ -138,11 +143,7 @@ class Screen:
 
     def to_copy(self, *parts: str | Text) -> None:
         """Show one line that somebody may copy: it is never broken, however narrow the terminal is."""
-        parts = tuple(part if _is_of_one_line(part) else _on_one_line(part) for part in parts)
-        if self.is_terminal:
-            self._out.unbroken(_joined(parts))
-        else:
-            self._out.plain(_plain(parts))
+        self._show(parts, self._out.unbroken)
 
     def indented(self, text: str | Text, by: int) -> None:
         """Show a text of any number of lines, all of them indented, also where a terminal would wrap them."""
@@ -214,13 +215,6 @@ class Screen:
         """Write out what is left, so that a broken pipe shows now."""
         self._out.flush()
 
-    def _hanging(self, text: Text) -> None:
-        """Show a paragraph whose second and later lines are indented."""
-        first, *more = self._out.folded(text, self.width - _HANGING)
-        self._out.laid_out(first)
-        for line in more:
-            self._out.laid_out(Text(" " * _HANGING) + line)
-
 
 def _one_line_each(column: tuple[str, ...]) -> list[str]:
     """Return each cell of a column on one line; most columns have nothing that has to be looked at by itself."""
@@ -246,14 +240,9 @@ def give_up_output() -> None:
         pass
 
 
-def _is_of_one_line(part: str | Text) -> bool:
-    return "\n" not in (part if isinstance(part, str) else part.plain)
-
-
-def _on_one_line(part: str | Text) -> Text:
-    if isinstance(part, str):
-        return safe(one_line(part, strip=False))
-    return Text(one_line(part.plain, strip=False), style=part.style)
+def _on_one_line(part: str | Text) -> str | Text:
+    plain, style = (part, "") if isinstance(part, str) else (part.plain, part.style)
+    return Text(one_line(plain, strip=False), style=style) if "\n" in plain else part
 
 
 def _plain(parts: Iterable[str | Text]) -> str:
