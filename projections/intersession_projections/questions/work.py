@@ -225,7 +225,7 @@ class WorkFound:
         if wanted.ends and not (set(wanted.ends) & _ends(work, ahead.codes.get(work.run_id))):
             return False
         sent = ahead.sent.get(work.accepted, ())
-        if wanted.failed and not _failed(work, sent):
+        if wanted.failed and not has_failed(work, sent):
             return False
         if wanted.channel is not None and not (
             any(row.channel == wanted.channel for row in sent) or self._began_on[work.root] == wanted.channel
@@ -301,7 +301,7 @@ def _ends(work: Work, code: str | None) -> set[str | None]:
             return {work.status, work.code}
 
 
-def _failed(work: Work, sent: Iterable[DeliverySummary]) -> bool:
+def has_failed(work: Work, sent: Iterable[DeliverySummary]) -> bool:
     """Whether a work, or one of its texts, failed."""
     match work:
         case ExchangeSummary():

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from intersession import SessionSystem
+from intersession import SessionSystem, Turn
 from intersession.web.rate import Rates
 from intersession_events.facts import AccessRecorded
 from intersession_events.stores.opened import has_writer, open_log
+from intersession_projections.questions.work import WorkEnd
 from support.doors.gateway_live import GATEWAY, READER, TOKEN, LiveGateway
 from support.doors.web_log import played
 from support.pages.answers import ANSWERS, check_typed
@@ -80,6 +81,45 @@ def test_runs_are_listed_newest_first_in_pages_with_their_outline(served: Served
     assert [letter for letter, *_ in exchange["outline"]] == [*"pudcududu", "e", "c", "e"]
     assert [lane["kind"] for lane in exchange["lanes"]] == ["person", "session", "session", "channel"]
     assert [smell["code"] for smell in exchange["smells"]] == ["loop_cut"]
+
+
+def test_the_server_says_what_failed_how_it_ended_and_what_its_smells_and_ends_are_called(
+    served: Served,
+) -> None:
+    """Before: the pages had the rules and the words once more, and a rule that changed here did not change there."""
+    every = asked(served, "runs", limit=200)["runs"]
+    failed = asked(served, "runs", limit=200, failed="true")["runs"]
+    about = asked(served, "about")
+
+    assert {run["id"] for run in every if run.get("failed")} == {run["id"] for run in failed}
+    (exchange,) = [run for run in every if run["kind"] == "exchange"]
+    assert exchange["ended"] == ["the limit of turns was reached", "announced"]
+    assert [smell["name"] for smell in exchange["smells"]] == ["cut by a limit"]
+    assert about["ends"]["turn_limit"] == "limit of turns"
+    assert set(about["ends"]) <= set(get_args(WorkEnd))
+
+
+def test_a_run_that_failed_says_so(tmp_path: Path) -> None:
+    def broken(turn: Turn) -> str:
+        raise ValueError(turn.run_id)
+
+    agents = {"main": broken, "other": lambda _: "At eight."}
+    with (
+        SessionSystem(tmp_path / "log.db", agents=agents, config=GATEWAY) as system,
+        LiveGateway(system) as gateway,
+    ):
+        for name in agents:
+            asking = {"message": "When?", "sessionKey": f"agent:{name}:main", "idempotencyKey": name}
+            system.gateway.call("agent", asking)
+        until(lambda: {run["state"] for run in asked((system, gateway), "runs")["runs"]} == {"closed"})
+        every = asked((system, gateway), "runs")["runs"]
+        failed = asked((system, gateway), "runs", failed="true")["runs"]
+
+    assert {run["target"]: run.get("failed") for run in every} == {
+        "agent:main:main": True,
+        "agent:other:main": None,
+    }
+    assert [run["target"] for run in failed] == ["agent:main:main"]
 
 
 @pytest.mark.clause("WHY-1")

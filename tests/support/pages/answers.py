@@ -43,6 +43,7 @@ class AboutAnswer(Shape, frozen=True, kw_only=True):
     log_id: str
     head: int | None
     speakers: list[str]
+    ends: dict[str, str]
     who: str
     is_operator: bool
     read_only: bool
@@ -73,6 +74,7 @@ class Smelled(Shape, frozen=True, kw_only=True):
     code: str
     place: PlaceAnswer
     text: str
+    name: str
 
 
 class CallerAnswer(Shape, frozen=True, kw_only=True):
@@ -100,6 +102,7 @@ class ListedRun(Shape, frozen=True, kw_only=True):
     outline: list[tuple[str, int, int]]
     began: int
     told: str
+    ended: tuple[str, str]
     smells: list[Smelled]
     at_work: bool | Unset = UNSET
     requester: str | Unset = UNSET
@@ -126,6 +129,7 @@ class ListedRun(Shape, frozen=True, kw_only=True):
     held: bool | Unset = UNSET
     pauses: list[tuple[int, int]] | Unset = UNSET
     deliveries: list[SentAnswer] | Unset = UNSET
+    failed: bool | Unset = UNSET
     waits: JsonObject | Unset = UNSET
 
 

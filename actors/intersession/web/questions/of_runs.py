@@ -1,5 +1,6 @@
 """Questions about runs: the list, one with its outline, and the rows of its diagram and its events, part by part."""
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -11,7 +12,7 @@ from intersession.web.questions.kept import Kept, Same
 from intersession_actors.calls.service.arguments import bounded
 from intersession_actors.hindsight.debugger.search import InSpan, span_of
 from intersession_actors.hindsight.debugger.show import drawings
-from intersession_actors.hindsight.debugger.smells import smells_of, smells_of_all
+from intersession_actors.hindsight.debugger.smells import SmellAnswer, smells_of, smells_of_all
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.hindsight.explaining.not_over import NotOver, is_open, waits_of
 from intersession_actors.rules.gate.limits import AgentId, KeyText, Name, SearchText
@@ -31,6 +32,7 @@ from intersession_projections.questions.flow_summary import began_ms, flow_value
 from intersession_projections.questions.places.calling import calling_runs
 from intersession_projections.questions.places.located import read_flow, read_flows, steps_of_flow
 from intersession_projections.questions.places.runs_named import Flow, flow_id, flow_sessions
+from intersession_projections.questions.smells.smells import smell_name
 from intersession_projections.questions.timeline.steps import Step
 from intersession_projections.questions.work import (
     WorkEnd,
@@ -38,6 +40,7 @@ from intersession_projections.questions.work import (
     WorkKind,
     WorkWanted,
     ask_deliveries_of_each,
+    has_failed,
 )
 from intersession_projections.views.flows.held import held_ms
 from intersession_projections.views.flows.rows import DeliverySummary, ExchangeSummary
@@ -50,6 +53,7 @@ _MOST_AT_ONCE: Final = 2_000
 _TICKS: Final = 48
 _PART: Final = 500
 _TITLE: Final = 200
+_TURNS: Final = re.compile(r"\d+ turns?")
 
 
 @ready
@@ -119,8 +123,12 @@ def _smelled(view: View, flows: Iterator[Flow], at_once: int) -> Iterator[tuple[
     """Yield runs with their smells, read for some at once, and for more each time: most smell of nothing."""
     while some := list(islice(flows, at_once)):
         for flow, smells in zip(some, smells_of_all(view, read_flows(view.log, some)), strict=True):
-            yield flow, [{**smell} for smell in smells]
+            yield flow, list(map(_named, smells))
         at_once = min(4 * at_once, _MOST_AT_ONCE)
+
+
+def _named(smell: SmellAnswer) -> JsonObject:
+    return {**smell, "name": smell_name(smell["code"])}
 
 
 def _listed(view: View, page: list[tuple[Flow, list[JsonObject]]]) -> list[JsonObject]:
@@ -134,7 +142,10 @@ def _listed(view: View, page: list[tuple[Flow, list[JsonObject]]]) -> list[JsonO
 
 
 def _standings(view: View, flows: Sequence[Flow]) -> list[JsonObject]:
-    """Return where each stands, in words, and what it waits for, which is the operator's to see: it tells of other sessions."""
+    """Return where each stands, in words, and what it waits for, which is the operator's to see: it tells of other sessions.
+
+    `ended` are the same words without the number of turns: how it ended, and the rest.
+    """
     waiting: Iterator[NotOver] = iter(())
     at_work = True
     if view.is_operator and any(map(is_open, flows)):
@@ -148,12 +159,15 @@ def _standings(view: View, flows: Sequence[Flow]) -> list[JsonObject]:
 
 def _standing(flow: Flow, not_over: NotOver | None, *, at_work: bool) -> JsonObject:
     if not_over is None:
-        return {"told": in_words(flow)}
+        return _told(in_words(flow))
     brief = not_over.brief if at_work else not_over.cut_off
-    return {
-        "told": in_words(flow, at_work=at_work, waits=brief),
-        "waits": not_over.awaited.value(whole=True),
-    }
+    waits = not_over.awaited.value(whole=True)
+    return _told(in_words(flow, at_work=at_work, waits=brief)) | {"waits": waits}
+
+
+def _told(words: str) -> JsonObject:
+    first, *rest = [part for part in words.split("; ") if not _TURNS.fullmatch(part)] or [""]
+    return {"told": words, "ended": [first, "; ".join(rest)]}
 
 
 @ready
@@ -192,7 +206,7 @@ def run(view: View, given: Run) -> JsonObject:
         | standing
         | present(
             {
-                "smells": [{**smell} for smell in smells_of(view, own)],
+                "smells": list(map(_named, smells_of(view, own))),
                 "kinds": "".join(_LETTERS[type(row)] for row in drawn.rows),
                 "steps": len(positions),
                 "first": first,
@@ -363,11 +377,8 @@ def _summary(view: View, run: AsItIs, drawn: Diagram) -> JsonObject:
     pauses = pauses_in(view.log)
     began = without_pauses(pauses)
     held = held_ms(drawn.holds, began)
-    sent = [
-        present({"id": row.delivery_id, "channel": row.channel, "state": row.state})
-        for row in run.sent
-        if view.is_seen(row.session_key)
-    ]
+    seen = [row for row in run.sent if view.is_seen(row.session_key)]
+    sent = [present({"id": row.delivery_id, "channel": row.channel, "state": row.state}) for row in seen]
     return value | present(
         {
             "title": _title(drawn),
@@ -381,6 +392,7 @@ def _summary(view: View, run: AsItIs, drawn: Diagram) -> JsonObject:
             "heldSince": flow.held_since_ms if isinstance(flow, ExchangeSummary) else None,
             "pauses": [[pause.cut_ms, pause.born_ms] for pause in pauses] or None,
             "deliveries": sent or None,
+            "failed": has_failed(flow, seen) or None,
             "began": began_ms(flow),
             "held": flow.held if isinstance(flow, ExchangeSummary) else None,
         }

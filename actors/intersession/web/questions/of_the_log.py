@@ -20,6 +20,7 @@ from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.portable.log import PortableLog
 from intersession_projections.basics.spans import Span, backwards
+from intersession_projections.basics.wording.reasons import SHORT_ENDS
 
 USUAL: Final = 50
 MOST: Final = 500
@@ -37,12 +38,12 @@ class Nothing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def speakers(view: View) -> JsonObject:
-    """Return which log this is, and the sessions by appearance: by that order each keeps its colour on every page."""
+    """Return which log this is, how runs can end, and the sessions by appearance: by that order each keeps its colour on every page."""
     log = view.log
     # Its beginning stays as it is, so it is read once it is all there.
     opened = _opened.of((log.log_id, "", min(log.head(), _LOOKED_AT)), lambda: _opened_in(log))
     seen = islice(filter(view.is_seen, opened), _SPEAKERS)
-    return {"logId": log.log_id, "head": head_of(view), "speakers": list(seen)}
+    return {"logId": log.log_id, "head": head_of(view), "speakers": list(seen), "ends": dict(SHORT_ENDS)}
 
 
 _opened: Final = Kept[tuple[str, ...]](32)

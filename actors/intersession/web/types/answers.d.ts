@@ -4,6 +4,7 @@ declare namespace Answers {
     logId: string;
     head: number | null;
     speakers: string[];
+    ends: Record<string, string>;
     who: string;
     isOperator: boolean;
     readOnly: boolean;
@@ -259,6 +260,7 @@ declare namespace Answers {
     outline: [string, number, number][];
     began: number;
     told: string;
+    ended: [string, string];
     smells: Smelled[];
     atWork?: boolean;
     requester?: string;
@@ -285,6 +287,7 @@ declare namespace Answers {
     held?: boolean;
     pauses?: [number, number][];
     deliveries?: SentAnswer[];
+    failed?: boolean;
     waits?: Record<string, any>;
   };
   type LoadedAnswer = {
@@ -379,6 +382,7 @@ declare namespace Answers {
     outline: [string, number, number][];
     began: number;
     told: string;
+    ended: [string, string];
     smells: Smelled[];
     atWork?: boolean;
     requester?: string;
@@ -405,6 +409,7 @@ declare namespace Answers {
     held?: boolean;
     pauses?: [number, number][];
     deliveries?: SentAnswer[];
+    failed?: boolean;
     waits?: Record<string, any>;
     kinds: string;
     steps: number;
@@ -453,6 +458,7 @@ declare namespace Answers {
     code: string;
     place: PlaceAnswer;
     text: string;
+    name: string;
   };
   type StateAnswer = {
     config?: Record<string, any>;

@@ -60,6 +60,20 @@ CLOSES: Final[Mapping[CloseReason | SpawnClose, str]] = {
     "inferred": "as far as the imported record goes",
 }
 
+SHORT_ENDS: Final[Mapping[LoopEnd | CloseReason | SpawnClose | RunStatus, str]] = {
+    "reply_skip": "nothing more to say",
+    "turn_limit": "limit of turns",
+    "announced": "announced",
+    "silent": "nothing announced",
+    "run_failed": "the run failed",
+    "timeout": "took too long",
+    "no_reply": "no reply",
+    "aborted": "aborted",
+    "withheld": "the announce is withheld",
+    "handed_over": "the result was handed over",
+}
+"""The ends that people look for, each in a few words, for lists and tables."""
+
 
 def closed(reason: CloseReason | SpawnClose, *, sent: bool | None = None, limit: str | None = None) -> str:
     """Return how a flow was closed. `sent`: a text of it went to the outbox; None where that is not known. `limit` is a guard's.

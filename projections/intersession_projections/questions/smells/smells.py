@@ -39,6 +39,22 @@ SMELLS: Final[tuple[SmellRule, ...]] = (
 )
 """The rules that every log is looked at with."""
 
+_NAMES: Final = {
+    "late_reply": "late reply dropped",
+    "loop_cut": "cut by a limit",
+    "guard_refused": "a guard refused",
+    "retry_changed": "retry changed the answer",
+    "announce_unheard": "nobody got the announce",
+    "announce_in_doubt": "announce in doubt",
+    "tokens_growing": "prompt grows",
+}
+
+
+def smell_name(code: str) -> str:
+    """Return what a smell is called in a list, in a few words."""
+    return _NAMES.get(code) or code.replace("_", " ")
+
+
 _EARLIER: Final = 64
 
 Work = ExchangeSummary | SpawnSummary | RunOutcome

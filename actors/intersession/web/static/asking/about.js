@@ -1,5 +1,6 @@
 // What is known of the log as a whole: who looks, what they may do, and whether it is as it was written.
 import { batch, computed, signal } from '../base/drawing.js';
+import { ofKind } from '../base/words.js';
 import { route } from './address.js';
 import { ask, follow, inside, known, whenIdle } from './api.js';
 
@@ -40,4 +41,6 @@ export async function prove(now = false, fork = inside.fork) {
   proofs.value = { ...proofs.peek(), [fork]: found };
 }
 export const proof = computed(() => proofs.value[route.value.query.get('fork') ?? ''] ?? null);
+/** @param {string} code */
+export const endName = code => about.peek()?.ends[code] ?? ofKind(code);
 export const speakers = computed(() => about.value?.speakers ?? []);

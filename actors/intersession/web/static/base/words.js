@@ -72,22 +72,6 @@ export const utc = ms => `${new Date(ms).toISOString().replace('T', ' ').replace
 export const counted = (number, what) => `${number.toLocaleString('en-GB')} ${what}${number === 1 ? '' : 's'}`;
 /** @param {string} [text] */
 export const capital = text => (text ? text[0].toUpperCase() + text.slice(1) : '');
-const BAD = new Set([
-  'run_failed',
-  'announce_failed',
-  'announce_denied',
-  'delivery_unknown',
-  'target_gone',
-  'requester_gone',
-  'not_started',
-]);
-const BAD_LOOPS = new Set(['turn_failed', 'turn_timeout', 'policy_denied', 'target_gone', 'requester_gone']);
-/** @param {Answers.ListedRun} run */
-export const failed = run =>
-  ['error', 'timeout'].includes(run.status ?? '') ||
-  BAD_LOOPS.has(run.loopEnd ?? '') ||
-  BAD.has(run.closeReason ?? '') ||
-  (run.deliveries ?? []).some(one => ['failed', 'denied', 'unknown'].includes(one.state));
 // A sentence begins with a capital, but for a name, which stays as it is.
 /** @param {Answers.ListedRun} run */
 const namesIn = run =>
@@ -95,24 +79,7 @@ const namesIn = run =>
 /** @param {string} text @param {Answers.ListedRun} run */
 const begun = (text, run) => (namesIn(run).some(one => text.startsWith(`${one} `)) ? text : capital(text));
 /** @param {Answers.ListedRun} run */
-export const ended = run => {
-  const parts = (run.told ?? '').split('; ').filter(part => !/^\d+ turns?$/.test(part));
-  return [begun(parts[0] ?? '', run), parts.slice(1).join('; ')];
-};
-/** @type {Record<string, string>} */
-export const SMELLS = {
-  polite_loop: 'polite loop',
-  late_reply: 'late reply dropped',
-  duplicate_message: 'duplicate message',
-  loop_cut: 'cut by a limit',
-  guard_refused: 'a guard refused',
-  retry_changed: 'retry changed the answer',
-  announce_unheard: 'nobody got the announce',
-  announce_in_doubt: 'announce in doubt',
-  tokens_growing: 'prompt grows',
-};
-/** @param {string} code */
-export const smellName = code => SMELLS[code] ?? code.replaceAll('_', ' ');
+export const ended = run => [begun(run.ended[0], run), run.ended[1]];
 /** @param {Message["content"]} [content] */
 export const textOf = content => {
   if (typeof content === 'string') return content;
@@ -154,27 +121,6 @@ export const parsed = args => {
     return { text: args };
   }
 };
-
-// How a run can end, by its code.
-/** @type {[string, string][]} */
-export const ENDS = [
-  ['reply_skip', 'nothing more to say'],
-  ['turn_limit', 'limit of turns'],
-  ['announced', 'announced'],
-  ['silent', 'nothing announced'],
-  ['run_failed', 'the run failed'],
-  ['timeout', 'took too long'],
-  ['no_reply', 'no reply'],
-  ['aborted', 'aborted'],
-];
-/** @type {Map<string, string>} */
-const ENDED = new Map([
-  ...ENDS,
-  ['withheld', 'the announce is withheld'],
-  ['handed_over', 'the result was handed over'],
-]);
-/** @param {string} code */
-export const endName = code => ENDED.get(code) ?? ofKind(code);
 
 // What is otherwise in a fork, in words.
 /** @type {Record<string, string>} */

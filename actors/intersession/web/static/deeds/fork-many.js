@@ -1,6 +1,7 @@
 // The same fork made again and again: how often it came out how, a row for what is alike.
 import { html, signal, view } from '../base/drawing.js';
-import { capital, counted, endName, took } from '../base/words.js';
+import { capital, counted, took } from '../base/words.js';
+import { endName } from '../asking/about.js';
 import { href, link } from '../asking/address.js';
 import { tell } from '../asking/api.js';
 import { open, say } from '../parts/window.js';

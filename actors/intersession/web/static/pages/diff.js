@@ -1,6 +1,7 @@
 // Two runs, a run and its fork, or two places of one: what came of both, one diagram, and part by part what differs.
 import { effect, html, seen, signal, view } from '../base/drawing.js';
-import { capital, counted, editName, endName, short, took } from '../base/words.js';
+import { capital, counted, editName, short, took } from '../base/words.js';
+import { endName } from '../asking/about.js';
 import { href, link, queried, route, setQuery } from '../asking/address.js';
 import { ask, forked } from '../asking/api.js';
 import { Failed, Loading } from '../parts/answers.js';

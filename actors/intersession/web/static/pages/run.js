@@ -1,7 +1,7 @@
 // The page of a run: its head, the slider that is its outline, the diagram or the table, and the panel.
 // All of it at one place.
 import { html, seen, signal, view } from '../base/drawing.js';
-import { counted, ended, failed, lasted, smellName } from '../base/words.js';
+import { counted, ended, lasted } from '../base/words.js';
 import { href, link, queried, setQuery } from '../asking/address.js';
 import { inside } from '../asking/api.js';
 import { Failed, Loading } from '../parts/answers.js';
@@ -110,7 +110,7 @@ const Chips = ({ place }) => {
           class="chip smell"
           title=${smell.text}
           onClick=${() => place.toPosition(smell.place.position)}>
-          <${Tri}/>${smellName(smell.code)} <span class="mono">#${smell.place.position}</span>
+          <${Tri}/>${smell.name} <span class="mono">#${smell.place.position}</span>
         </button>
       `,
     )}
@@ -156,7 +156,7 @@ const Head = ({ run, place }) => {
               : null}
           <${Who} lane=${laneOf(run.target ?? '')} />
           ${run.turns !== undefined ? `: ${counted(run.turns, 'turn')}` : ''}, ${lasted(run)}. <b
-            class=${failed(run) ? 'bad' : ''}>
+            class=${run.failed ? 'bad' : ''}>
             ${run.state === 'open' ? html`<span class="dot on"></span>` : null}
             ${first}
           </b>

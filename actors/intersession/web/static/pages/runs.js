@@ -1,6 +1,7 @@
 // The list of runs: newest first, live, filters in the address, an outline of each.
 import { html, signal, view } from '../base/drawing.js';
-import { ENDS, clock, day, ended, failed, lasted, took, utc } from '../base/words.js';
+import { clock, day, ended, lasted, took, utc } from '../base/words.js';
+import { about } from '../asking/about.js';
 import { go, href, link, queried, setQuery } from '../asking/address.js';
 import { coloured } from '../parts/hues.js';
 import { Tri } from '../parts/icons.js';
@@ -80,7 +81,7 @@ export const Runs = view((_, self) => {
       <${Text} name="session" label="With session" />
       <${Text} name="person" label="Person" />
       <${Text} name="since" label="Since, a time or #" />
-      <${Choice} name="end" label="How it ended" options=${ENDS} />
+      <${Choice} name="end" label="How it ended" options=${Object.entries(about.value?.ends ?? {})} />
       <${Choice} name="kind" label="Kind" options=${KINDS} />
       <span class="onlys">
         <${Only} name="failed">failed<//>
@@ -143,7 +144,6 @@ const Row = ({ run: found, sel, picked }) => {
   const run = { ...found, lanes: coloured(found.lanes) };
   const left = run.lanes.length > MOST_NAMED + 1 ? run.lanes.length - MOST_NAMED : 0;
   const [first, rest] = ended(run);
-  const bad = failed(run);
   const smells = [...new Map((run.smells ?? []).map(smell => [smell.code, smell])).values()];
   /** @param {Happening} event */
   const open = event => {
@@ -163,7 +163,7 @@ const Row = ({ run: found, sel, picked }) => {
       </td>
       <td><${Outline} run=${run} /></td>
       <td class="how">
-        <span class=${bad ? 'bad' : ''}>
+        <span class=${run.failed ? 'bad' : ''}>
           ${run.state === 'open' ? html`<span class="dot on"></span>` : null}
           ${first}
         </span>

@@ -1,6 +1,6 @@
 // One session: its transcript, as it stood at a place, and the runs that it took part in.
 import { batch, effect, html, signal, view } from '../base/drawing.js';
-import { counted, ended, failed, short } from '../base/words.js';
+import { counted, ended, short } from '../base/words.js';
 import { href, link, queried, route } from '../asking/address.js';
 import { ask, moved } from '../asking/api.js';
 import { Failed, Loading } from '../parts/answers.js';
@@ -168,7 +168,7 @@ export const Session = view(({ id }, self) => {
                 <p key=${run.id}>
                   <a class="t link" ...${link(href('run', run.id))}>${run.title || run.id}</a>
                   <br/>
-                  <span class=${`small ${failed(run) ? 'bad' : 'muted'}`}>${ended(run)[0]}</span>
+                  <span class=${`small ${run.failed ? 'bad' : 'muted'}`}>${ended(run)[0]}</span>
                 </p>
               `,
             )}

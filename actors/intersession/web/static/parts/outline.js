@@ -1,6 +1,6 @@
 // The outline of a run: what was said in it, in one line.
 import { html } from '../base/drawing.js';
-import { counted, failed } from '../base/words.js';
+import { counted } from '../base/words.js';
 import { hueOf } from './hues.js';
 
 // The outline of a run: upper row asks, lower row is asked. The same marks stand on its slider.
@@ -41,7 +41,7 @@ export const Outline = ({ run }) => {
         if (letter === 'e')
           return place < ticks.length - 1
             ? html`<rect class="sq" x=${x - 3.5} y="13.5" width="7" height="7" />`
-            : failed(run)
+            : run.failed
               ? html`<path class="x" d=${`M${x - 3.5} 13.5l7 7m0-7-7 7`} />`
               : html`<path class="ok" d=${`M${x - 4} 17l3 3.5 5.5-7`} />`;
         return html`<g class=${`tick ${of ? hueOf(of) : 'c-grey'}`}>${tickShape(letter, x, 17)}</g>`;

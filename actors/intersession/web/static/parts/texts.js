@@ -1,6 +1,5 @@
 // Words that have a look: data, code, smells.
 import { html } from '../base/drawing.js';
-import { smellName } from '../base/words.js';
 import { Tri } from './icons.js';
 
 // The words of an event in a list. What a tool was given, and what it gave, is data, and looks like it.
@@ -15,4 +14,4 @@ export const Said = ({ text }) =>
 
 /** @param {{ smell: Answers.Smelled }} given */
 export const Smell = ({ smell }) =>
-  html`<span class="chip smell" title=${smell.text}><${Tri}/>${smellName(smell.code)}</span>`;
+  html`<span class="chip smell" title=${smell.text}><${Tri}/>${smell.name}</span>`;
