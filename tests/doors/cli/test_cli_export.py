@@ -28,7 +28,8 @@ def test_a_log_is_exported_beside_its_host_and_read_back(tmp_path: Path) -> None
         rows = ran("history", "main", "--store", path, "--raw", "--json").json["messages"]
         return [(row["id"], row["role"], row["runId"], row["timestamp"]) for row in rows]
 
-    assert (done.exit_code, done.err) == (0, "")
+    # The host is in this process, and says there as well what a busy machine made late.
+    assert (done.exit_code, [line for line in done.err.splitlines() if "was slow" not in line]) == (0, [])
     assert f"Exported to {state}" in done.out
     assert told(again) == told(store) != []
     assert (in_host.sessions, in_host.messages) == (1, 2)
