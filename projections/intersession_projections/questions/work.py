@@ -2,7 +2,7 @@
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, Literal, NamedTuple, Protocol, TypeVar
+from typing import Final, Literal, NamedTuple, TypeVar
 
 from intersession_events.basics.errors import LogError
 from intersession_events.facts import (
@@ -22,6 +22,8 @@ from intersession_projections.basics.sieve import Holding
 from intersession_projections.basics.spans import Span
 from intersession_projections.basics.wording.events import words_of
 from intersession_projections.basics.wording.words import OF_RUN
+from intersession_projections.questions.places.runs_named import Flow, flow_sessions
+from intersession_projections.questions.places.then import Then
 from intersession_projections.questions.said import BegunBy, Messages
 from intersession_projections.questions.timeline.steps import steps_of
 from intersession_projections.questions.timeline.timeline import Timeline
@@ -30,7 +32,6 @@ from intersession_projections.views.flows.rows import DeliverySummary, ExchangeS
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 from intersession_projections.views.run_outcomes.runs import Runs
 
-Work = ExchangeSummary | SpawnSummary | RunOutcome
 WorkKind = Literal["exchange", "spawn", "run"]
 WorkEnd = Literal[RunStatus, FailureCode, LoopEnd, CloseReason, SpawnClose]
 """How something can have ended: its run and why that failed, its ping-pong, or all of it."""
@@ -100,32 +101,11 @@ class WorkWanted(NamedTuple):
     span: Span = Span()
 
 
-class Stood(Protocol):
-    """How things stood at a position of the log; None for what had not begun."""
-
-    @property
-    def position(self) -> int:
-        """The position."""
-        ...
-
-    def flow(self, now: Work) -> Work | None:
-        """Return how an exchange, a spawn or a run stood."""
-        ...
-
-    def flows(self, now: Sequence[Work]) -> list[Work]:
-        """Return how some of them stood; what had not begun is left out."""
-        ...
-
-    def deliveries_of_each(self, now: Iterable[Sequence[DeliverySummary]]) -> list[list[DeliverySummary]]:
-        """Return how the deliveries of several stood; what had not begun is left out."""
-        ...
-
-
 class WorkFound:
     """Queries on exchanges, spawns and runs together, as they are or `stood`. Rows are read as far as somebody asks for more."""
 
     def __init__(
-        self, log: Log, stood: Stood | None = None, *, sees: Callable[[str], bool] | None = None
+        self, log: Log, stood: Then | None = None, *, sees: Callable[[str], bool] | None = None
     ) -> None:
         """Find work by what the caller sees of it: `sees` says it of a session, by its canonical key; None sees all."""
         self._log = log
@@ -140,7 +120,7 @@ class WorkFound:
         self._stood = stood
         self._head = log.head() if stood is None else stood.position
 
-    def newest(self, wanted: WorkWanted) -> Iterator[Work]:
+    def newest(self, wanted: WorkWanted) -> Iterator[Flow]:
         """Yield the matches, newest first."""
         person = wanted.person
         everywhere = not (wanted.span.after or wanted.session_key or wanted.other_key)
@@ -149,7 +129,7 @@ class WorkFound:
         )
         self._holding = None if wanted.words is None else _holding(self._log, wanted.words)
         kinds = wanted.kinds or (("exchange",) if wanted.held else ("exchange", "spawn", "run"))
-        sources: list[Iterator[tuple[Work, _Ahead]]] = []
+        sources: list[Iterator[tuple[Flow, _Ahead]]] = []
         if "exchange" in kinds:
             sources.append(self._pages(wanted, self._flows.exchanges_at))
         if "spawn" in kinds:
@@ -162,14 +142,14 @@ class WorkFound:
 
     def _pages(
         self, wanted: WorkWanted, select: Callable[[Position, int], list[W]]
-    ) -> Iterator[tuple[Work, "_Ahead"]]:
+    ) -> Iterator[tuple[Flow, "_Ahead"]]:
         last, size = wanted.span.last(self._head), _PAGE
         key = wanted.session_key or wanted.other_key
         while last > wanted.span.after:
             # What is over now may have been open then.
             only_open = (wanted.is_open or wanted.held) and self._stood is None
             page: list[W] = select(Position(wanted.span.after, last, key, is_open=only_open), size)
-            stood: list[Work] = [*page] if self._stood is None else self._stood.flows(page)
+            stood: list[Flow] = [*page] if self._stood is None else self._stood.flows(page)
             found = [work for work in stood if _may_be(work, wanted)]
             ahead = self._ahead(found, wanted)
             yield from ((work, ahead) for work in found)
@@ -177,7 +157,7 @@ class WorkFound:
                 return
             last, size = page[-1].accepted - 1, min(2 * size, _LARGEST_PAGE)
 
-    def _ahead(self, page: list[Work], wanted: WorkWanted) -> "_Ahead":
+    def _ahead(self, page: list[Flow], wanted: WorkWanted) -> "_Ahead":
         """Read for a page at once what its works are judged by: one by one, each would wait for the database."""
         ahead = _Ahead({}, {}, {}, set())
         if self._began_by is not None:
@@ -212,7 +192,7 @@ class WorkFound:
     def _is_seen(self, key: str) -> bool:
         return self._sees is None or self._sees(key)
 
-    def _worded(self, found: list[Work]) -> list[Work]:
+    def _worded(self, found: list[Flow]) -> list[Flow]:
         """Add what runs said: it is looked up for what is shown alone."""
         if self._stood is not None:
             return found  # whoever says how it stood has read that
@@ -220,7 +200,7 @@ class WorkFound:
         worded = {run.run_id: run for run in self._runs.with_words(runs)}
         return [worded[work.run_id] if isinstance(work, RunOutcome) else work for work in found]
 
-    def _is_wanted(self, work: Work, wanted: WorkWanted, ahead: "_Ahead") -> bool:
+    def _is_wanted(self, work: Flow, wanted: WorkWanted, ahead: "_Ahead") -> bool:
         """Whether a work that may be wanted is, by what stands elsewhere."""
         if wanted.ends and not (set(wanted.ends) & _ends(work, ahead.codes.get(work.run_id))):
             return False
@@ -235,7 +215,7 @@ class WorkFound:
             return False
         return wanted.words is None or work.accepted in ahead.saying
 
-    def _saying(self, page: list[Work], words: str) -> Iterator[int]:
+    def _saying(self, page: list[Flow], words: str) -> Iterator[int]:
         """Yield the positions of the works in which somebody said some words."""
         holding = self._holding
         may_be = [
@@ -251,7 +231,7 @@ class WorkFound:
             if any(all(word in text for word in wanted) for text in said):
                 yield work.accepted
 
-    def _find_channels(self, page: list[Work]) -> None:
+    def _find_channels(self, page: list[Flow]) -> None:
         """Find out on which channels chains began: each is asked once for all that came of it."""
         new = dict.fromkeys(work.root for work in page if work.root not in self._began_on)
         # Most runs of people are the root of a chain themselves.
@@ -272,14 +252,14 @@ class _Ahead(NamedTuple):
 
     sent: dict[int, list[DeliverySummary]]
     codes: dict[str, str | None]
-    worded: dict[int, Work]
+    worded: dict[int, Flow]
     saying: set[int]
 
 
-def _may_be(work: Work, wanted: WorkWanted) -> bool:
+def _may_be(work: Flow, wanted: WorkWanted) -> bool:
     """Whether a work is wanted, as far as its row tells."""
-    sessions = _sessions_of(work)
-    if wanted.is_open and not _is_open(work):
+    sessions = flow_sessions(work)
+    if wanted.is_open and not work.is_open:
         return False
     if wanted.agent_id is not None and not any(
         key.startswith(f"agent:{wanted.agent_id}:") for key in sessions
@@ -290,7 +270,7 @@ def _may_be(work: Work, wanted: WorkWanted) -> bool:
     return not wanted.held or (isinstance(work, ExchangeSummary) and work.held is not None)
 
 
-def _ends(work: Work, code: str | None) -> set[str | None]:
+def _ends(work: Flow, code: str | None) -> set[str | None]:
     """Return how a work has ended; `code` is why its first run failed."""
     match work:
         case ExchangeSummary():
@@ -301,7 +281,7 @@ def _ends(work: Work, code: str | None) -> set[str | None]:
             return {work.status, work.code}
 
 
-def has_failed(work: Work, sent: Iterable[DeliverySummary]) -> bool:
+def has_failed(work: Flow, sent: Iterable[DeliverySummary]) -> bool:
     """Whether a work, or one of its texts, failed."""
     match work:
         case ExchangeSummary():
@@ -338,7 +318,7 @@ def _holding(log: Log, words: str) -> Holding:
     return Holding.of_words(log, wanted, is_spoken, says)
 
 
-def ask_deliveries_of_each(flows: Flows, found: Sequence[Work]) -> Ask[list[list[DeliverySummary]]]:
+def ask_deliveries_of_each(flows: Flows, found: Sequence[Flow]) -> Ask[list[list[DeliverySummary]]]:
     """Ask for the deliveries of the texts of exchanges and spawns, and of the replies of runs by themselves: of each, oldest first."""
     runs = [work.run_id for work in found if isinstance(work, RunOutcome)]
     streams = [work.stream for work in found if not isinstance(work, RunOutcome)]
@@ -356,17 +336,3 @@ def ask_deliveries_of_each(flows: Flows, found: Sequence[Work]) -> Ask[list[list
         ]
 
     return Ask(ask.questions, told)
-
-
-def _is_open(work: Work) -> bool:
-    return not work.ended if isinstance(work, RunOutcome) else work.is_open
-
-
-def _sessions_of(work: Work) -> tuple[str, ...]:
-    match work:
-        case ExchangeSummary():
-            return (work.requester or "", work.target)
-        case SpawnSummary():
-            return (work.requester or "", work.child)
-        case RunOutcome():
-            return (work.session_key,)

@@ -14,7 +14,7 @@ from intersession_actors.hindsight.debugger.search import InSpan, span_of
 from intersession_actors.hindsight.debugger.show import drawings
 from intersession_actors.hindsight.debugger.smells import SmellAnswer, smells_of, smells_of_all
 from intersession_actors.hindsight.debugger.view import View
-from intersession_actors.hindsight.explaining.not_over import NotOver, is_open, waits_of
+from intersession_actors.hindsight.explaining.not_over import NotOver, waits_of
 from intersession_actors.rules.gate.limits import AgentId, KeyText, Name, SearchText
 from intersession_events.basics.errors import InvalidKey
 from intersession_events.basics.keys.key import SessionKey
@@ -148,13 +148,11 @@ def _standings(view: View, flows: Sequence[Flow]) -> list[JsonObject]:
     """
     waiting: Iterator[NotOver] = iter(())
     at_work = True
-    if view.is_operator and any(map(is_open, flows)):
+    if view.is_operator and any(flow.is_open for flow in flows):
         frozen = frozen_in(view.log)
         waiting = iter(waits_of(view.reader, flows, frozen))
         at_work = has_writer(view.log)
-    return [
-        _standing(flow, next(waiting, None) if is_open(flow) else None, at_work=at_work) for flow in flows
-    ]
+    return [_standing(flow, next(waiting, None) if flow.is_open else None, at_work=at_work) for flow in flows]
 
 
 def _standing(flow: Flow, not_over: NotOver | None, *, at_work: bool) -> JsonObject:
@@ -326,7 +324,7 @@ def as_they_are(view: View, flows: Sequence[Flow]) -> list[AsItIs]:
     found: list[AsItIs] = []
     for flow, rows in zip(flows, sent, strict=True):
         name = f"{flow_id(flow)} {hidden}"
-        if is_open(flow) or any(row.is_open for row in rows):
+        if flow.is_open or any(row.is_open for row in rows):
             head = log.head() if head is None else head
             found.append(AsItIs(flow, rows, (log.log_id, name, head)))
             continue

@@ -56,15 +56,10 @@ def waits_of(reader: Reader, flows: Iterable[Flow], frozen: Frozen) -> list[NotO
 
     `frozen` is what does not go on.
     """
-    opened = [flow for flow in flows if is_open(flow)]
+    opened = [flow for flow in flows if flow.is_open]
     if not opened:
         return []
     return list(map(_Looking(reader, opened, frozen).at, opened))
-
-
-def is_open(flow: Flow) -> bool:
-    """Whether an exchange, a spawn or a run is not over."""
-    return not flow.ended if isinstance(flow, RunOutcome) else flow.is_open
 
 
 class _Looking:

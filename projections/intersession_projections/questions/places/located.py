@@ -157,12 +157,11 @@ class Places:
         return self._stepped(own[at], 0, field, flow)
 
     def _mark(self, flow: Flow, base: InRun, field: str) -> int:
-        ended = flow.ended if isinstance(flow, RunOutcome) else not flow.is_open
         match base.mark:
             case "start":
                 return flow.accepted
             case "end":
-                if not ended:
+                if flow.is_open:
                     raise UnknownPlace(
                         f"{field}: {_called(flow)} has not ended yet, its last event is {flow.position}"
                     )

@@ -68,6 +68,11 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.status not in {"queued", "running"}
 
     @property
+    def is_open(self) -> bool:
+        """Whether it is not over, as exchanges and spawns say it."""
+        return not self.ended
+
+    @property
     def is_alone(self) -> bool:
         """Whether it is a run by itself, no part of an exchange or a spawn."""
         return self.exchange_id is None and self.spawn_id is None

@@ -11,7 +11,7 @@ from intersession_actors.hindsight.debugger.lists.paging import LimitGiven, List
 from intersession_actors.hindsight.debugger.search import InSpan, span_of
 from intersession_actors.hindsight.debugger.smells import SmellAnswer, smells_of_all
 from intersession_actors.hindsight.debugger.view import View
-from intersession_actors.hindsight.explaining.not_over import NotOver, is_open, waits_of
+from intersession_actors.hindsight.explaining.not_over import NotOver, waits_of
 from intersession_actors.rules.gate.limits import CHOICES, KeyText, Name, PlaceText, SearchText
 from intersession_actors.rules.gate.values import invalid
 from intersession_events.basics.errors import InvalidKey
@@ -173,7 +173,7 @@ class Stands(NamedTuple):
                 if at is None and isinstance(flow, ExchangeSummary) and flow.held is not None
                 else None,
                 frozen=stays.holds(flow),
-                not_over=next(waiting) if at is None and is_open(flow) else None,
+                not_over=next(waiting) if at is None and flow.is_open else None,
             )
             for flow, rows in zip(flows, texts, strict=True)
         ]
@@ -181,7 +181,7 @@ class Stands(NamedTuple):
     @property
     def is_open(self) -> bool:
         """Whether it is not over yet."""
-        return is_open(self.flow)
+        return self.flow.is_open
 
     def value(self, view: View) -> JsonObject:
         """Return it as JSON, as a view shows it; what is not known is left out."""
