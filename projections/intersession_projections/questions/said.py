@@ -127,10 +127,6 @@ class Messages:
             told.append(Said(recorded.position, recorded.time, target, message, run, first, imported))
         return told
 
-    def began(self, root: str | None) -> tuple[int, str, Message] | None:
-        """Return the message that a causal chain began with: its root is the run that answered it."""
-        return None if root is None else self._began([root]).get(root)
-
     def began_by(self, roots: Iterable[str]) -> dict[str, str]:
         """Return whose words each of some causal chains began with, by its root, as people are shown; nothing for what none began."""
         found = self._began(roots)

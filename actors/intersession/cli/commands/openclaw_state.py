@@ -5,9 +5,8 @@ from typing import Annotated, Literal
 
 import msgspec
 from cyclopts import App, Parameter
-from cyclopts.validators import Number
 
-from intersession.cli.host.asked import Asked, asks
+from intersession.cli.host.asked import Asked, asks, at_most
 from intersession.cli.host.beside import host_beside, import_beside
 from intersession.cli.host.reading import reader_of, reading_log, store_url
 from intersession.cli.shell.answer import READING, Answer, AsOf, Reading
@@ -19,7 +18,6 @@ from intersession_actors.hindsight.debugger.verbs.verbs import IMPORTS
 from intersession_actors.owners.session.snapshots import take_snapshots
 from intersession_actors.rules.config.config import load_config
 from intersession_actors.rules.disclosure.redaction import redact_raw
-from intersession_actors.rules.gate.limits import LISTED
 from intersession_actors.running.runtime.clock import SystemClock
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.stores.opened import located, open_log
@@ -194,10 +192,7 @@ _WHAT = Annotated[
         help="Only rows of this: lines that were skipped, calls that the other system refused, and so on."
     ),
 ]
-_LIMIT = Annotated[
-    int | None,
-    Parameter(help="At most this many rows. Default: 50.", validator=Number(gte=1, lte=LISTED.most)),
-]
+_LIMIT = at_most("At most this many rows. Default: 50.")
 
 
 @asks(IMPORTS, options={"what": _WHAT, "limit": _LIMIT})

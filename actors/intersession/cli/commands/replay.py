@@ -173,17 +173,18 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
         whole = read_flow(reader.log, flow)
         found, steps = whole.events, tuple(steps_of(whole.events))
         if at is not None:
-            stood = Then(reader.log, at).flow(flow)
-            if stood is None:
+            stood = Then(reader.log, at).flows([flow])
+            if not stood:
                 raise ToolRefused("invalid_request", f"--at: {flow_id(flow)} had not begun there")
-            flow, whole = stood, whole._replace(flow=stood)
+            (flow,) = stood
+            whole = whole._replace(flow=flow)
             found = [recorded for recorded in found if recorded.position <= at]
             steps = tuple(step for step in steps if step.position <= at)
         story, events = FlowStory(alone=isinstance(flow, RunOutcome)), told_in(reader.log, found)
         beats = tuple(beat for recorded in events for beat in story.tell(recorded))
         view = View(reader)
         (smells,) = smells_of_all(view, [whole], at)
-        standing = Stands.of(reader, flow, at_work=at_work, at=at)._replace(smells=tuple(smells))
+        standing = Stands.of_all(reader, [flow], at_work=at_work, at=at)[0]._replace(smells=tuple(smells))
         pauses = without_pauses(pauses_in(reader.log))
         return cls(
             about=standing.value(view),

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Concatenate, Final, Generic, Literal, ParamSp
 
 import msgspec
 from cyclopts import Parameter
+from cyclopts.validators import Number
 from msgspec import inspect as types
 
 from intersession.cli.host.forks import in_fork
@@ -17,6 +18,7 @@ from intersession.cli.shell.answer import READING, Answer, Cursor, Reading, Sinc
 from intersession_actors.hindsight.debugger.debugger import Debugger
 from intersession_actors.hindsight.debugger.verbs.verbs import Verb
 from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.rules.gate.limits import LISTED
 from intersession_events.basics.plain_json import JsonObject
 
 A = TypeVar("A", bound=Mapping[str, object])
@@ -106,6 +108,11 @@ def asks(
         return called
 
     return command
+
+
+def at_most(said: str, most: int = LISTED.most) -> object:
+    """Return an option for how many rows there may be."""
+    return Annotated[int | None, Parameter(help=said, validator=Number(gte=1, lte=most))]
 
 
 def _parameter(

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Annotated, Final, cast
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
-from intersession.cli.host.asked import Asked, asks
+from intersession.cli.host.asked import Asked, asks, at_most
 from intersession.cli.host.reading import reader_of
 from intersession.cli.shell.answer import Answer, Reading, UsageError
 from intersession.cli.shell.terminal import Screen, safe
@@ -112,12 +111,7 @@ def _show_run(screen: Screen, found: ShowAnswer, drawn: Diagram, *, mermaid: boo
     show_smells(screen, found["smells"])
 
 
-_LIMIT = Annotated[
-    int | None,
-    Parameter(
-        help="At most this many that smell, the newest. Default: 50.", validator=Number(gte=1, lte=1000)
-    ),
-]
+_LIMIT = at_most("At most this many that smell, the newest. Default: 50.", 1000)
 
 
 @asks(SMELLS, run="RUN", forks=["run", "at"], options={"at": At, "limit": _LIMIT})

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
-from intersession.cli.host.asked import Asked, asks
+from intersession.cli.host.asked import Asked, asks, at_most
 from intersession.cli.shell.answer import OK, REFUSED, Answer
 from intersession.cli.shell.terminal import Screen, one_line, safe
 from intersession.cli.shell.times import clock, day, moment
@@ -16,14 +15,10 @@ from intersession.cli.time_travel.show import At
 from intersession_actors.hindsight.debugger.origin import HopAnswer, OriginAnswer, SeenAnswer
 from intersession_actors.hindsight.debugger.search import SearchAnswer
 from intersession_actors.hindsight.debugger.verbs.verbs import ORIGIN, SEARCH
-from intersession_actors.rules.gate.limits import LISTED
 from intersession_projections.basics.wording.reasons import counted
 
 _WORDS = Annotated[tuple[str, ...], Parameter(name="WORDS", help="What to search for.")]
-_LIMIT = Annotated[
-    int | None,
-    Parameter(help="At most this many, the newest. Default: 50.", validator=Number(gte=1, lte=1000)),
-]
+_LIMIT = at_most("At most this many, the newest. Default: 50.", 1000)
 _NO_INDEX = (
     "all events were looked through: there is no index of the words. A host keeps one, and `intersession rebuild search` "
     "makes one, if SQLite has FTS5."
@@ -64,12 +59,7 @@ def _show(screen: Screen, found: SearchAnswer, names: Names) -> None:
     screen.more(found["cursor"])
 
 
-_SEEN = Annotated[
-    int | None,
-    Parameter(
-        help="With --seen: at most this many runs. Default: 50.", validator=Number(gte=1, lte=LISTED.most)
-    ),
-]
+_SEEN = at_most("With --seen: at most this many runs. Default: 50.")
 _TEXT = 160
 _BEFORE = 40
 _HOW = {

@@ -57,16 +57,8 @@ class Then:
         stood = {row.stream: row for row in self._stood(row for rows in each for row in rows)}
         return [[stood[row.stream] for row in rows if row.stream in stood] for rows in each]
 
-    def run(self, run_id: str) -> RunOutcome | None:
-        """Return how far a run had got, with its words as far as it had ended; None where it had not been accepted."""
-        return next(iter(self._each([run_id])), None)
-
-    def flow(self, now: Flow) -> Flow | None:
-        """Return how an exchange, a spawn or a run stood; None where it had not begun."""
-        return next(iter(self.flows([now])), None)
-
     def flows(self, now: Sequence[Flow]) -> list[Flow]:
-        """Return how some of them stood; what had not begun is left out."""
+        """Return how exchanges, spawns and runs stood, with the words of runs that had ended; what had not begun is left out."""
         runs = self._each(flow.run_id for flow in now if isinstance(flow, RunOutcome))
         flows = self._stood([flow for flow in now if not isinstance(flow, RunOutcome)])
         then: dict[int, Flow] = {flow.accepted: flow for flow in (*runs, *flows)}

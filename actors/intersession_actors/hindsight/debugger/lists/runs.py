@@ -127,22 +127,6 @@ class Stands(NamedTuple):
     """What it waits for; None for what is over, and at a place of the past."""
 
     @classmethod
-    def of(
-        cls,
-        reader: Reader,
-        flow: Flow,
-        *,
-        at_work: bool | None = None,
-        at: int | None = None,
-        frozen: Frozen | None = None,
-    ) -> Self:
-        """Read how a flow stands, or how its texts stood at a position, as `flow` is given as it stood there.
-
-        `frozen` is what does not go on, where that has been read for many.
-        """
-        return cls.of_all(reader, [flow], at_work=at_work, at=at, frozen=frozen)[0]
-
-    @classmethod
     def of_all(
         cls,
         reader: Reader,
@@ -152,7 +136,10 @@ class Stands(NamedTuple):
         at: int | None = None,
         frozen: Frozen | None = None,
     ) -> list[Self]:
-        """Read the same of many at once."""
+        """Read how flows stand, or how their texts stood at a position, as the flows are given as they stood there.
+
+        `frozen` is what does not go on, where that has been read.
+        """
         stays = frozen_in(reader.log, at) if frozen is None else frozen
         (texts,) = reader.log.answers(ask_deliveries_of_each(reader.flows, flows))
         if at is not None:

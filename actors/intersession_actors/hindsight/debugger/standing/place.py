@@ -111,10 +111,10 @@ class Standing:
                 rows = list(self._rows(flow_sessions(subject)))
                 return _Part(rows, runs, flows, sent, {run.run_id for run in runs}, stream)
             case RunOutcome():
-                run = then.run(subject.run_id)
+                own = [run for run in then.flows([subject]) if isinstance(run, RunOutcome)]
                 sent = then.deliveries_of_runs([subject.run_id])
                 rows = list(self._rows(flow_sessions(subject)))
-                return _Part(rows, [] if run is None else [run], [], sent, {subject.run_id})
+                return _Part(rows, own, [], sent, {subject.run_id})
             case str():
                 return self._sessions((subject,), list(self._rows((subject,))))
             case None if self._view.is_operator:
