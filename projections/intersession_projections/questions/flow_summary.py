@@ -10,26 +10,9 @@ from intersession_projections.basics.wording.reasons import (
     closed,
     counted,
 )
-from intersession_projections.questions.differences.parts import FlowKind
 from intersession_projections.questions.places.runs_named import Flow, flow_id
 from intersession_projections.views.flows.rows import ExchangeSummary, SpawnSummary
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
-
-
-def kind_of(flow: Flow) -> FlowKind:
-    """Return what it is, in a word."""
-    match flow:
-        case ExchangeSummary():
-            return "exchange"
-        case SpawnSummary():
-            return "spawn"
-        case RunOutcome():
-            return "run"
-
-
-def began_ms(flow: Flow) -> int:
-    """Return when it was accepted."""
-    return flow.queued_ms if isinstance(flow, RunOutcome) else flow.accepted_ms
 
 
 def flow_value(flow: Flow, *, at_work: bool | None = True) -> JsonObject:
@@ -39,9 +22,9 @@ def flow_value(flow: Flow, *, at_work: bool | None = True) -> JsonObject:
     """
     value: JsonObject = {
         "id": flow_id(flow),
-        "kind": kind_of(flow),
+        "kind": flow.kind,
         "runId": flow.run_id,
-        "acceptedAt": began_ms(flow),
+        "acceptedAt": flow.accepted_ms,
         "accepted": flow.accepted,
         "position": flow.position,
     }

@@ -32,7 +32,6 @@ from intersession_events.facts import SessionReset, generation_of
 from intersession_events.log.recorded import Recorded
 from intersession_events.stores.opened import has_writer
 from intersession_projections.copies.forks.pauses import pauses_in, without_pauses
-from intersession_projections.questions.flow_summary import began_ms, kind_of
 from intersession_projections.questions.places.grammar import UnknownPlace
 from intersession_projections.questions.places.located import read_flow
 from intersession_projections.questions.places.runs_named import Flow, RunNames, flow_id
@@ -192,7 +191,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
             beats=beats,
             names=_names(reader, beats, steps),
             steps=steps,
-            today=day(began_ms(flow)),
+            today=day(flow.accepted_ms),
             smells=smells,
         )
 
@@ -234,15 +233,15 @@ def _took(flow: Flow, since: Callable[[int], int], holds: Sequence[Hold]) -> str
     What it was held, waiting for a release, is no time that it took, and is said beside.
     """
     ended, held = flow.ended_ms if isinstance(flow, RunOutcome) else flow.closed_ms, held_ms(holds, since)
-    took = "" if ended is None else f", took {duration(since(ended) - since(began_ms(flow)) - held)}"
+    took = "" if ended is None else f", took {duration(since(ended) - since(flow.accepted_ms) - held)}"
     return f"{took}, was held for {duration(held)}" if held else took
 
 
 def _show_flow_head(screen: Screen, standing: Stands, took: str) -> None:
     """Say what it is about: which flow, when, how long it took if it is over, how it stands."""
     flow = standing.flow
-    screen.line(safe(f"{kind_of(flow)} {flow_id(flow)}", "bold"))
-    screen.dim(f"  {moment(began_ms(flow))} UTC{took}; {standing_in_words(standing)}")
+    screen.line(safe(f"{flow.kind} {flow_id(flow)}", "bold"))
+    screen.dim(f"  {moment(flow.accepted_ms)} UTC{took}; {standing_in_words(standing)}")
     if not isinstance(flow, RunOutcome) and flow.inferred:
         screen.dim("  put together from an imported record; it may be incomplete")
 

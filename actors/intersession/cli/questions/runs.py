@@ -18,7 +18,6 @@ from intersession_actors.hindsight.debugger.lists.runs import Runs, RunsAnswer, 
 from intersession_actors.hindsight.debugger.verbs.verbs import RUNS
 from intersession_events.stores.opened import has_writer
 from intersession_projections.basics.wording.reasons import CLOSES, FAILURES, LOOP_ENDS, STATUSES
-from intersession_projections.questions.flow_summary import began_ms, kind_of
 from intersession_projections.questions.known_names import near
 from intersession_projections.questions.places.runs_named import Flow, flow_id, flow_sessions
 from intersession_projections.questions.work import WorkEnd
@@ -124,8 +123,8 @@ def _show(screen: Screen, found: Sequence[Stands], names: Names) -> None:
         [
             (
                 flow_id(standing.flow),
-                kind_of(standing.flow),
-                moment(began_ms(standing.flow)),
+                standing.flow.kind,
+                moment(standing.flow.accepted_ms),
                 _between(standing.flow, names),
                 standing_in_words(standing),
             )

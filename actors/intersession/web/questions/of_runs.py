@@ -28,7 +28,7 @@ from intersession_projections.copies.forks.frozen import frozen_in
 from intersession_projections.copies.forks.pauses import pauses_in, without_pauses
 from intersession_projections.questions.diagram.diagram import Diagram
 from intersession_projections.questions.diagram.rows import Arrow, Gap, Lane, Mark, Row
-from intersession_projections.questions.flow_summary import began_ms, flow_value, in_words
+from intersession_projections.questions.flow_summary import flow_value, in_words
 from intersession_projections.questions.places.calling import calling_runs
 from intersession_projections.questions.places.located import read_flow, read_flows, steps_of_flow
 from intersession_projections.questions.places.runs_named import Flow, flow_id, flow_sessions
@@ -383,7 +383,7 @@ def _summary(view: View, run: AsItIs, drawn: Diagram) -> JsonObject:
             "lanes": [_lane(lane) for lane in drawn.lanes],
             "outline": _outline(flow, drawn),
             "endedMs": ended,
-            "tookMs": max([*timed, *((ended,) if ended is not None else ())]) - began(began_ms(flow)) - held
+            "tookMs": max([*timed, *((ended,) if ended is not None else ())]) - began(flow.accepted_ms) - held
             if timed
             else None,
             "heldMs": held or None,
@@ -391,7 +391,7 @@ def _summary(view: View, run: AsItIs, drawn: Diagram) -> JsonObject:
             "pauses": [[pause.cut_ms, pause.born_ms] for pause in pauses] or None,
             "deliveries": sent or None,
             "failed": has_failed(flow, seen) or None,
-            "began": began_ms(flow),
+            "began": flow.accepted_ms,
             "held": flow.held if isinstance(flow, ExchangeSummary) else None,
         }
     )

@@ -17,7 +17,6 @@ from intersession_projections.copies.forks.pauses import pauses_in, without_paus
 from intersession_projections.questions.differences.comparing import Row, RowKind, compare
 from intersession_projections.questions.differences.outlines import outline_of
 from intersession_projections.questions.differences.parts import FlowKind, Outline, Part
-from intersession_projections.questions.flow_summary import kind_of
 from intersession_projections.questions.places.located import read_flow
 from intersession_projections.questions.places.runs_named import Flow, flow_id
 from intersession_projections.views.flows.rows import DeliverySummary, Position
@@ -209,7 +208,7 @@ def _outline(view: View, flow: Flow, events: list[Recorded], at: int, around: fr
                 yield name, _outline(view, inner, of_inner, at, inside)
 
     return outline_of(
-        kind_of(flow),
+        flow.kind,
         events,
         begun=begun,
         shown=lambda text, key: view.shown(text, key) or "",

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Annotated, Final, Literal, NamedTuple, NotRequired, TypedDict
+from typing import Annotated, Literal, NamedTuple, NotRequired, TypedDict
 
 import msgspec
 
-from intersession_actors.calls.service.arguments import bounded
 from intersession_actors.hindsight.debugger.answers import PlaceAnswer
+from intersession_actors.hindsight.debugger.lists.paging import most_of
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.outside.agents.turn import Turn
 from intersession_actors.owners.session.past_contexts import past_context
@@ -43,9 +43,6 @@ from intersession_projections.questions.places.runs_named import flow_id, flow_s
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 LensDialect = Literal["prompt", "openai", "responses", "anthropic", "json"]
-
-USUAL: Final = 50
-MOST: Final = 1000
 
 
 @ready
@@ -176,7 +173,7 @@ class _Page(NamedTuple):
 
 def _page(seen: "_Attempt", given: Lens) -> _Page:
     """Return what is shown of the transcript: of a long one, nothing else is read for it."""
-    limit = bounded(given.limit, "limit", 1, MOST, default=USUAL).value
+    limit = most_of(given.limit)
     stop = len(seen.transcript) if given.before is None else min(given.before, len(seen.transcript))
     first = 0 if given.all else max(stop - limit, 0)
     return _Page(first, seen.transcript[first:stop])

@@ -1,12 +1,12 @@
 """The verb `search`: where words were said, in all transcripts and events that the caller may see (FIND-1)."""
 
 from collections.abc import Collection, Sequence
-from typing import Annotated, Final, TypedDict
+from typing import Annotated, TypedDict
 
 import msgspec
 
-from intersession_actors.calls.service.arguments import bounded
 from intersession_actors.calls.tools.searching import Hit, before_of, page_of, words_asked
+from intersession_actors.hindsight.debugger.lists.paging import most_of
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import CHOICES, CursorText, KeyText, Name, PlaceText, SearchText
 from intersession_actors.rules.gate.values import invalid
@@ -15,9 +15,6 @@ from intersession_projections.basics.spans import Span
 from intersession_projections.questions.places.located import sessions_of_each
 from intersession_projections.views.full_text.found import Found, Wanted
 from intersession_projections.views.full_text.view import events_of, private_of, shown_of
-
-DEFAULT_LIMIT: Final = 50
-MAX_LIMIT: Final = 1000
 
 
 @ready
@@ -113,7 +110,7 @@ def search(view: View, given: Search) -> SearchAnswer:
     span = span_of(view, given)
     check_kinds(given.kind or ())
     topics = [topic for topic in TOPICS if topic.rpartition(".")[0] in (given.kind or ())]
-    limit = bounded(given.limit, "limit", 1, MAX_LIMIT, default=DEFAULT_LIMIT)
+    limit = most_of(given.limit)
     with view.reader.full_text.up_to_date(for_all=view.is_operator) as found:
         wanted = Wanted(asked, _groups(view, found, key), span, topics)
         page = page_of(
@@ -121,7 +118,7 @@ def search(view: View, given: Search) -> SearchAnswer:
             found,
             wanted,
             redacts=view.is_stranger,
-            limit=limit.value,
+            limit=limit,
         )
         sessions = sessions_of_each(view.log, [hit.recorded for hit in page.hits])
         return {

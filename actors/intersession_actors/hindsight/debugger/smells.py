@@ -6,8 +6,8 @@ from typing import Annotated, Final, TypedDict
 
 import msgspec
 
-from intersession_actors.calls.service.arguments import bounded
 from intersession_actors.hindsight.debugger.answers import PlaceAnswer
+from intersession_actors.hindsight.debugger.lists.paging import most_of
 from intersession_actors.hindsight.debugger.search import InSpan, span_of
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import CHOICES, KeyText, Name, PlaceText
@@ -21,8 +21,6 @@ from intersession_projections.questions.smells.smells import Smells
 from intersession_projections.questions.work import WorkFound, WorkWanted
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
-DEFAULT_LIMIT: Final = 50
-MAX_LIMIT: Final = 1000
 _FIRST: Final = 64
 LOOKED_AT: Final = 500
 """So many exchanges, spawns and runs are looked at for a page, the newest first: most smell of nothing."""
@@ -111,7 +109,7 @@ def smells_of_all(view: View, runs: Sequence[ReadFlow], at: int | None = None) -
 
 
 def _of_all(view: View, given: SmellsOf) -> SmellingAnswer:
-    limit = bounded(given.limit, "limit", 1, MAX_LIMIT, default=DEFAULT_LIMIT).value
+    limit = most_of(given.limit)
     at = None if given.at is None else view.place(given.at).position
     wanted = WorkWanted(
         session_key=None if given.session is None else view.session(given.session, field="session"),

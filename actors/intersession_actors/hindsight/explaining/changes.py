@@ -1,8 +1,8 @@
 """What would have changed a verdict: the rules of an exchange, asked again with one thing changed after the other."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -14,8 +14,7 @@ from intersession_actors.owners.exchange.rules import Circumstances, speaker_of
 from intersession_actors.owners.streams.commands import DeliveryEnded, RunEnded
 from intersession_actors.rules.policy.chain import check_run
 from intersession_events import facts
-from intersession_events.basics.plain_json import JsonValue
-from intersession_events.facts import topic_of
+from intersession_events.facts import Budget, topic_of
 
 TURNS: Final = "session.agentToAgent.maxPingPongTurns"
 ANNOUNCE: Final = "session.agentToAgent.announce"
@@ -26,17 +25,10 @@ GOES_ON: Final = "turn_requested"
 MOST_TURNS: Final = 5
 """The highest limit of turns that a configuration can say (LOOP-2)."""
 
-_WORDS: Final = "Something else."
-
-
 Decision = decisions.Decision[Exchange, ExchangeCommand, Circumstances]
 
 
-class _Change(NamedTuple):
-    change: str
-    decision: Decision
-    setting: str | None = None
-    value: JsonValue = None
+D = TypeVar("D", bound=decisions.Decision[Any, Any, Any])  # of an exchange, or of a spawn
 
 
 def instead_of(decision: Decision, event: facts.ExchangeEvent) -> tuple[Instead, ...]:
@@ -44,23 +36,33 @@ def instead_of(decision: Decision, event: facts.ExchangeEvent) -> tuple[Instead,
 
     Where none of them would have let a loop go on, two together that would have are named, too.
     """
-    said = verdict(decision.decided(), event)
-    found: list[Instead] = []
-    for made in _changes(decision):
-        other = verdict(made.decision.decided(), event)
-        if other != said:
-            found.append(Instead(change=made.change, verdict=other, setting=made.setting, value=made.value))
+    found = others(decision, event, _changes(decision))
     if isinstance(event, facts.LoopEnded) and all(one.verdict != GOES_ON for one in found):
-        found += islice(_pairs(decision, event), 1)
-    return tuple(found)
+        return (*found, *islice(_pairs(decision, event), 1))
+    return found
+
+
+def others(
+    decision: D,
+    event: facts.Event,
+    changes: Iterable[tuple[Instead, D]],
+    *,
+    announced: str | None = "announced",
+) -> tuple[Instead, ...]:
+    """Return which changes of a decision would have led to something else than an event of it, and to what."""
+    said = verdict(decision.decided(), event, announced=announced)
+    return tuple(
+        replace(change, verdict=other)
+        for change, made in changes
+        if (other := verdict(made.decided(), event, announced=announced)) != said
+    )
 
 
 def _pairs(decision: Decision, event: facts.LoopEnded) -> Iterator[Instead]:
-    for first in _changes(decision):
-        for second in _changes(first.decision):
-            if verdict(second.decision.decided(), event) == GOES_ON:
-                change = f"{first.change}, and {second.change}"
-                yield Instead(change=change, verdict=GOES_ON, setting=second.setting, value=second.value)
+    for first, made in _changes(decision):
+        for second, both in _changes(made):
+            if verdict(both.decided(), event) == GOES_ON:
+                yield replace(second, change=f"{first.change}, and {second.change}", verdict=GOES_ON)
 
 
 def verdict(events: Sequence[facts.Event], of: facts.Event, *, announced: str | None = "announced") -> str:
@@ -83,72 +85,74 @@ def verdict(events: Sequence[facts.Event], of: facts.Event, *, announced: str | 
     return topic_of(events[-1]).rpartition(".")[0] if events else "nothing"
 
 
-def _changes(decision: Decision) -> Iterator[_Change]:
+def _changes(decision: Decision) -> Iterator[tuple[Instead, Decision]]:
     match decision.outcome:
         case RunEnded() as outcome:
-            yield from _other_answers(decision, outcome)
+            said = "no text" if outcome.text is None else repr(outcome.text.strip()[:40])
+            change = f"another answer than {said}" if outcome.status == "ok" else ANSWERS
+            yield Instead(change=change), decision._replace(outcome=answered(outcome))
         case ReleaseExchange() as released if released.action != "go_on":
             plain = replace(released, action="go_on", text=None)
-            yield _Change("it is released with what was held", decision._replace(outcome=plain))
+            yield Instead(change="it is released with what was held"), decision._replace(outcome=plain)
         case DeliveryEnded() as delivered:
-            taken = replace(delivered, outcome="done", note=None)
-            yield _Change("the channel takes the text", decision._replace(outcome=taken))
+            yield Instead(change=TAKES), decision._replace(outcome=taken(delivered))
         case _:
             pass
     yield from _other_settings(decision)
     yield from _other_circumstances(decision)
 
 
-def _other_answers(decision: Decision, outcome: RunEnded) -> Iterator[_Change]:
-    answered = replace(outcome, status="ok", text=_WORDS, error=None, gone=False)
-    if outcome.status == "ok":
-        what = "no text" if outcome.text is None else repr(outcome.text.strip()[:40])
-        yield _Change(f"another answer than {what}", decision._replace(outcome=answered))
-    else:
-        yield _Change("the run answers with a text", decision._replace(outcome=answered))
+ANSWERS: Final = "the run answers with a text"
+TAKES: Final = "the channel takes the text"
 
 
-def _other_settings(decision: Decision) -> Iterator[_Change]:
+def answered(outcome: RunEnded) -> RunEnded:
+    """Return the end of a run that has answered, with some text."""
+    return replace(outcome, status="ok", text="Something else.", error=None, gone=False)
+
+
+def taken(outcome: DeliveryEnded) -> DeliveryEnded:
+    """Return the end of a delivery that has arrived."""
+    return replace(outcome, outcome="done", note=None)
+
+
+def unlimited(
+    decision: decisions.Decision[Any, Any, Any],  # of an exchange, or of a spawn
+) -> tuple[Instead, Budget] | None:
+    """Return the change of the limit that a chain has come to, and its budget without that; None where it has come to none."""
+    budget: Budget = decision.state.budget
+    tripped = check_run(budget, decision.now.spent, decision.now.now_ms)
+    if tripped is None:
+        return None
+    more = tripped.value + 1
+    change = f"{tripped.setting} is at least {more}, or 0 for none"
+    off = replace(budget, limits=replace(budget.limits, **{_LIMITS[tripped.limit]: 0}))
+    return Instead(change=change, setting=tripped.setting, value=more), off
+
+
+def _other_settings(decision: Decision) -> Iterator[tuple[Instead, Decision]]:
     state, accepted = decision.state, decision.state.accepted
     settings = accepted.settings
     if state.turn >= settings.max_turns and settings.max_turns < MOST_TURNS:
         more = state.turn + 1
-        speaker = speaker_of(accepted, more)
-        yield _Change(
-            f"{TURNS} is {more}: turn {more} is asked of {speaker}",
-            _accepted(decision, replace(accepted, settings=replace(settings, max_turns=more))),
-            TURNS,
-            more,
-        )
+        change = f"{TURNS} is {more}: turn {more} is asked of {speaker_of(accepted, more)}"
+        other = replace(accepted, settings=replace(settings, max_turns=more))
+        yield Instead(change=change, setting=TURNS, value=more), _accepted(decision, other)
     if not accepted.loop and accepted.requester is not None:
-        yield _Change(
-            f"{ONE_WAY} is without this kind of session",
-            _accepted(decision, replace(accepted, loop=True, loop_reason=None)),
-            ONE_WAY,
-        )
+        change = f"{ONE_WAY} is without this kind of session"
+        other = replace(accepted, loop=True, loop_reason=None)
+        yield Instead(change=change, setting=ONE_WAY), _accepted(decision, other)
     if settings.announce == "routed":
-        yield _Change(
-            f'{ANNOUNCE} is "always"',
-            _accepted(decision, replace(accepted, settings=replace(settings, announce="always"))),
-            ANNOUNCE,
-            "always",
-        )
-    tripped = check_run(state.budget, decision.now.spent, decision.now.now_ms)
-    if tripped is not None:
-        limits = replace(state.budget.limits, **{LIMITS[tripped.limit]: 0})
-        off = replace(
-            accepted, settings=replace(settings, limits=limits), budget=replace(state.budget, limits=limits)
-        )
-        more = tripped.value + 1
-        yield _Change(
-            f"{tripped.setting} is at least {more}, or 0 for none",
-            _accepted(decision, off),
-            tripped.setting,
-            more,
-        )
+        other = replace(accepted, settings=replace(settings, announce="always"))
+        always = Instead(change=f'{ANNOUNCE} is "always"', setting=ANNOUNCE, value="always")
+        yield always, _accepted(decision, other)
+    if (found := unlimited(decision)) is not None:
+        instead, budget = found
+        other = replace(accepted, settings=replace(settings, limits=budget.limits), budget=budget)
+        yield instead, _accepted(decision, other)
 
 
-LIMITS: Final = {
+_LIMITS: Final = {
     "hop_limit": "hops",
     "revisit_limit": "revisits",
     "run_limit": "runs",
@@ -158,24 +162,19 @@ LIMITS: Final = {
 }
 
 
-def _other_circumstances(decision: Decision) -> Iterator[_Change]:
+def _other_circumstances(decision: Decision) -> Iterator[tuple[Instead, Decision]]:
     now, accepted = decision.now, decision.state.accepted
     if not now.requester_has_agent:
-        yield _Change(
-            f"an agent is registered for {accepted.requester}",
-            decision._replace(now=replace(now, requester_has_agent=True)),
-        )
+        there = decision._replace(now=replace(now, requester_has_agent=True))
+        yield Instead(change=f"an agent is registered for {accepted.requester}"), there
     for refused in now.refused.values():
-        what = (
-            "the send policy allows it" if refused.code == "policy_denied" else "its session takes the turn"
-        )
-        yield _Change(what, decision._replace(now=replace(now, refused={})))
+        denied = refused.code == "policy_denied"
+        change = "the send policy allows it" if denied else "its session takes the turn"
+        yield Instead(change=change), decision._replace(now=replace(now, refused={}))
     if accepted.route is None:
         somewhere = _accepted(decision, replace(accepted, route=facts.Route(channel="any", to="anybody")))
-        yield _Change(
-            f"{accepted.target} has a route when the request is accepted: a person has spoken to it",
-            somewhere._replace(now=replace(now, has_route=True)),
-        )
+        change = f"{accepted.target} has a route when the request is accepted: a person has spoken to it"
+        yield Instead(change=change), somewhere._replace(now=replace(now, has_route=True))
 
 
 def _accepted(decision: Decision, accepted: facts.ExchangeAccepted) -> Decision:

@@ -12,7 +12,7 @@ from intersession_actors.owners.streams.commands import DeliveryEnded, RunEnded
 from intersession_actors.rules.policy.chain import check_run
 from intersession_events import facts
 from intersession_events.log.recorded import Recorded
-from intersession_projections.basics.wording.reasons import plain_note, told_more
+from intersession_projections.basics.wording.reasons import counted, plain_note, told_more
 from intersession_projections.basics.wording.words import route_text
 
 Ending = facts.LoopEnded | facts.AnnounceDecided | facts.ExchangeClosed
@@ -34,31 +34,15 @@ def explain_ending(
 def _told(event: Ending) -> tuple[About, str, Rule, str]:
     match event:
         case facts.LoopEnded():
-            rule = LOOP_ENDS[event.reason]
-            turns = "1 turn" if event.turns == 1 else f"{event.turns} turns"
-            return (
-                "loop",
-                event.reason,
-                rule,
-                f"The loop ended after {turns}{told_more(event.limit, event.note)}",
-            )
-        case facts.AnnounceDecided(silent=True):
-            return (
-                "announce",
-                event.why,
-                SILENCES[event.why],
-                f"Nothing was announced{told_more(event.limit, None)}",
-            )
+            said = f"The loop ended after {counted(event.turns, 'turn')}{told_more(event.limit, event.note)}"
+            return "loop", event.reason, LOOP_ENDS[event.reason], said
         case facts.AnnounceDecided():
-            return "announce", event.why, SILENCES[event.why], "There was a text to announce"
+            nothing = f"Nothing was announced{told_more(event.limit, None)}"
+            said = nothing if event.silent else "There was a text to announce"
+            return "announce", event.why, SILENCES[event.why], said
         case facts.ExchangeClosed():
-            rule = CLOSES[event.reason]
-            return (
-                "exchange",
-                event.reason,
-                rule,
-                f"The exchange was closed{told_more(event.limit, event.note)}",
-            )
+            said = f"The exchange was closed{told_more(event.limit, event.note)}"
+            return "exchange", event.reason, CLOSES[event.reason], said
 
 
 def _inputs(around: Around, in_force: InForce, decision: Decision, event: Ending) -> Iterator[Input]:
@@ -73,23 +57,15 @@ def _inputs(around: Around, in_force: InForce, decision: Decision, event: Ending
         yield Input(name="delivery", value=outcome.outcome, set_by="channel", position=decision.told_at)
     if isinstance(event, facts.LoopEnded):
         yield Input(name="turn", value=state.turn, set_by="log")
-        turns = in_force.setting(TURNS, begun)
-        yield _kept(turns, accepted.settings.max_turns, begun)
+        yield in_force.taken(TURNS, accepted.settings.max_turns, begun, set_by="exchange")
         yield Input(name="requester", value=accepted.requester, set_by="call", position=begun)
     else:
         route = None if accepted.route is None else route_text(accepted.route)
         yield Input(name="route", value=route, set_by="session", position=begun)
-        yield _kept(in_force.setting(ANNOUNCE, begun), accepted.settings.announce, begun)
+        yield in_force.taken(ANNOUNCE, accepted.settings.announce, begun, set_by="exchange")
     tripped = check_run(state.budget, decision.now.spent, decision.now.now_ms)
     if tripped is not None:
         yield Input(name=f"{tripped.setting}.used", value=tripped.value, set_by="log")
-        yield _kept(in_force.setting(tripped.setting, begun), tripped.allowed, begun)
+        yield in_force.taken(tripped.setting, tripped.allowed, begun, set_by="exchange")
     for refused in decision.now.refused.values():
         yield Input(name="refused", value=plain_note(refused.error) or refused.code, set_by="session")
-
-
-def _kept(setting: Input, value: int | str, begun: int) -> Input:
-    """Return a setting that an exchange was accepted with; who set it, if the configuration says the same (CFG-3)."""
-    if setting.value == value:
-        return setting
-    return Input(name=setting.name, value=value, set_by="exchange", position=begun)

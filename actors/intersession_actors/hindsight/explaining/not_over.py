@@ -11,7 +11,6 @@ from intersession_events.basics.ids import delivery_stream
 from intersession_events.basics.plain_json import JsonObject
 from intersession_projections.basics.wording.reasons import HELD_TEXTS
 from intersession_projections.copies.forks.frozen import Frozen, frozen_in
-from intersession_projections.questions.flow_summary import kind_of
 from intersession_projections.questions.places.runs_named import Flow
 from intersession_projections.views.flows.rows import DeliverySummary, ExchangeSummary, SpawnSummary
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
@@ -78,7 +77,7 @@ class _Looking:
         self._called = SessionNames(reader.log).of(keys) if keys else {}
 
     def at(self, flow: Flow) -> NotOver:
-        whole = f"The {kind_of(flow)}"
+        whole = f"The {flow.kind}"
         if self._frozen.holds(flow):
             text = f"{whole} is frozen: in a fork only the run goes on that was forked"
             return NotOver(Awaited(code="frozen", text=text), "not over yet")

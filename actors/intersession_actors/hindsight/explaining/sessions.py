@@ -59,12 +59,12 @@ def _of_thread(
     if bound is None or not isinstance(bound.event, facts.ThreadBound):
         return
     if event.reason == "idle":
-        yield _in_force_then(in_force, _IDLE, bound.event.idle_ms / _HOUR_MS, bound.position)
+        yield in_force.taken(_IDLE, bound.event.idle_ms / _HOUR_MS, bound.position)
         last = spoken or bound
         yield Input(name="lastMessage", value=last.time, set_by="log", position=last.position, unit="time")
         yield _for("idleFor", recorded.time - last.time)
     elif event.reason == "max_age":
-        yield _in_force_then(in_force, _MAX_AGE, bound.event.max_age_ms / _HOUR_MS, bound.position)
+        yield in_force.taken(_MAX_AGE, bound.event.max_age_ms / _HOUR_MS, bound.position)
         yield Input(name="bound", value=bound.time, set_by="log", position=bound.position, unit="time")
         yield _for("boundFor", recorded.time - bound.time)
 
@@ -88,7 +88,7 @@ def _of_archiving(
                 yield Input(name="cleanup", value=accepted.cleanup, set_by="call", position=at)
                 if event.reason == "expired":
                     minutes = (accepted.archive_after_ms or 0) / _MINUTE_MS
-                    yield _in_force_then(in_force, _AFTER, minutes, at)
+                    yield in_force.taken(_AFTER, minutes, at)
             case facts.ChildEnded() if event.reason == "expired":
                 ended, at = earlier.time, earlier.position
                 yield Input(name="ended", value=ended, set_by="log", position=at, unit="time")
@@ -97,14 +97,6 @@ def _of_archiving(
                 yield Input(name="announce", value=reason, set_by="log", position=earlier.position)
             case _:
                 pass
-
-
-def _in_force_then(in_force: InForce, name: str, value: float, position: int) -> Input:
-    """Return a setting with the value that was taken from it when this began; who set it, if the configuration says the same."""
-    setting = in_force.setting(name, position)
-    if setting.value == value:
-        return setting
-    return Input(name=name, value=value, set_by="call", position=position)
 
 
 def _for(name: str, milliseconds: int) -> Input:

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_actors.hindsight.explaining.explanation import Input
+from intersession_actors.hindsight.explaining.explanation import Input, SetBy
 from intersession_actors.owners.streams.judgements import lists_in
 from intersession_actors.rules.config.config import Config
 from intersession_events.basics.plain_json import JsonObject, JsonValue, is_object
@@ -86,6 +86,15 @@ class InForce:
                 break
             since = earlier.position
         return Input(name=name, value=value, set_by="configuration", position=since)
+
+    def taken(self, name: str, value: JsonValue, position: int, *, set_by: SetBy = "call") -> Input:
+        """Return a setting with the value taken from it at a place; who set it, if the configuration says the same (CFG-3)."""
+        setting = self.setting(name, position)
+        return (
+            setting
+            if setting.value == value
+            else Input(name=name, value=value, set_by=set_by, position=position)
+        )
 
     def _at(self, position: int) -> list[Loaded]:
         return [loaded for loaded in self._loaded if loaded.position <= position]

@@ -5,14 +5,20 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from intersession_actors.hindsight.explaining.around import Around
-from intersession_actors.hindsight.explaining.changes import LIMITS, verdict
+from intersession_actors.hindsight.explaining.changes import (
+    ANSWERS,
+    TAKES,
+    answered,
+    others,
+    taken,
+    unlimited,
+)
 from intersession_actors.hindsight.explaining.decisions import Decision
 from intersession_actors.hindsight.explaining.explanation import About, Explanation, Input, Instead
 from intersession_actors.hindsight.explaining.rules.ends import CLOSES, SILENCES
 from intersession_actors.owners.spawn.commands import SpawnCommand
 from intersession_actors.owners.spawn.rules import Circumstances, Spawn
 from intersession_actors.owners.streams.commands import DeliveryEnded, RunEnded
-from intersession_actors.rules.policy.chain import check_run
 from intersession_actors.rules.prompt.silence import ANNOUNCE_SKIP as SKIP
 from intersession_events import facts
 from intersession_events.log.recorded import Recorded
@@ -40,20 +46,10 @@ def explain_ending(
             said = f"The spawn was closed ({parts})" if parts else "The spawn was closed"
     about: About = "announce" if isinstance(event, facts.AnnounceDecided) else "spawn"
     holds = None if decision is None else decision.holds
-    inputs, instead = _inputs(around, recorded, decision), _instead_of(decision, event)
+    inputs, instead = _inputs(around, recorded, decision), tuple[Instead, ...]()
+    if decision is not None and holds:
+        instead = others(decision, event, _changes(decision), announced=None)
     return rule.explains(recorded, about, code, said, inputs, instead=instead, as_decided=holds)
-
-
-def _instead_of(decision: SpawnDecision | None, event: Ending) -> tuple[Instead, ...]:
-    """Return which single changes would have led to something else than an event of a decision, and to what."""
-    if decision is None or not decision.holds:
-        return ()
-    said = verdict(decision.decided(), event, announced=None)
-    return tuple(
-        replace(change, verdict=other)
-        for change, made in _changes(decision)
-        if (other := verdict(made.decided(), event, announced=None)) != said
-    )
 
 
 def _changes(decision: SpawnDecision) -> Iterator[tuple[Instead, SpawnDecision]]:
@@ -65,11 +61,9 @@ def _changes(decision: SpawnDecision) -> Iterator[tuple[Instead, SpawnDecision]]
             skip = replace(outcome, text=SKIP)
             yield Instead(change=f"the agent answers {SKIP}"), decision._replace(outcome=skip)
         case RunEnded():
-            answered = replace(outcome, status="ok", text="Something else.", error=None, gone=False)
-            yield Instead(change="the run answers with a text"), decision._replace(outcome=answered)
+            yield Instead(change=ANSWERS), decision._replace(outcome=answered(outcome))
         case DeliveryEnded():
-            taken = replace(outcome, outcome="done", note=None)
-            yield Instead(change="the channel takes the text"), decision._replace(outcome=taken)
+            yield Instead(change=TAKES), decision._replace(outcome=taken(outcome))
         case _:
             pass
     if now.refused:
@@ -78,20 +72,10 @@ def _changes(decision: SpawnDecision) -> Iterator[tuple[Instead, SpawnDecision]]
     if not now.has_route:
         change = f"{accepted.requester or 'whoever asks'} has a route when the spawn is accepted: a person has spoken to it"
         yield Instead(change=change), decision._replace(now=replace(now, has_route=True))
-    tripped = check_run(decision.state.budget, now.spent, now.now_ms)
-    if tripped is not None:
-        more = tripped.value + 1
-        budget = decision.state.budget
-        limits = replace(budget.limits, **{LIMITS[tripped.limit]: 0})
-        off = replace(accepted, budget=replace(budget, limits=limits))
-        yield (
-            Instead(
-                change=f"{tripped.setting} is at least {more}, or 0 for none",
-                setting=tripped.setting,
-                value=more,
-            ),
-            decision._replace(state=replace(decision.state, accepted=off)),
-        )
+    if (found := unlimited(decision)) is not None:
+        instead, budget = found
+        off = replace(accepted, budget=budget)
+        yield instead, decision._replace(state=replace(decision.state, accepted=off))
 
 
 def _inputs(around: Around, recorded: Recorded, decision: SpawnDecision | None) -> Iterator[Input]:

@@ -11,7 +11,7 @@ from intersession_events.log.recorded import Recorded, parts_in
 from intersession_projections.questions.causes.links import Links
 from intersession_projections.questions.causes.told import Telling, Told
 from intersession_projections.views.flows.flows import Flows
-from intersession_projections.views.flows.rows import DeliverySummary, ExchangeSummary, SpawnSummary
+from intersession_projections.views.flows.rows import DeliverySummary
 from intersession_projections.views.run_outcomes.runs import Runs
 
 _DEEPEST: Final = 200
@@ -72,16 +72,9 @@ class Effects:
 
     def _is_open(self, begun: StillOpen) -> bool:
         """Whether something is open now: what ended it may not have come of the same event."""
-        found: ExchangeSummary | SpawnSummary | DeliverySummary | None
-        match begun.kind:
-            case "run":
-                return not self._runs.has_ended(begun.id)
-            case "exchange":
-                found = self._flows.exchange(begun.id)
-            case "spawn":
-                found = self._flows.spawn(begun.id)
-            case "delivery":
-                found = self._flows.delivery(begun.id)
+        if begun.kind == "run":
+            return not self._runs.has_ended(begun.id)
+        found = self._flows.one(begun.kind, begun.id)
         return found is None or found.is_open
 
 
@@ -112,12 +105,11 @@ class _Ends:
                 again = None if run is None or not run.failed else self._runs.retry_of(name)
                 ended = run is not None and run.ended and run.position <= top
                 return not ended or (again is not None and again.accepted > top)
-            case "exchange" | "spawn":
-                flow = self._flows.exchange(name) if kind == "exchange" else self._flows.spawn(name)
-                return flow is None or flow.inferred or flow.position > top
-            case "delivery":
-                delivery = self._flows.delivery(name)
-                return delivery is None or delivery.position > top
+            case "exchange" | "spawn" | "delivery":
+                flow = self._flows.one(kind, name)
+                if flow is None or flow.position > top:
+                    return True
+                return not isinstance(flow, DeliverySummary) and flow.inferred
             case _:
                 return True
 

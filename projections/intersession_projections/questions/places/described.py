@@ -21,6 +21,7 @@ from intersession_projections.questions.places.located import (
     ReadFlow,
     flows_of,
     read_flow,
+    sessions_in,
     sessions_of,
 )
 from intersession_projections.questions.places.runs_named import Sees
@@ -130,7 +131,7 @@ class PlaceWords:
         named = {run_id for one in events if (run_id := _run_of(one)) is not None}
         runs = self._runs.many_without_words(named) if named else {}
         called = self._names.of(
-            chain.from_iterable(_sessions_in(one.stream, flows.get(one.stream)) for one in events)
+            chain.from_iterable(sessions_in(one.stream, flows.get(one.stream)) for one in events)
         )
         return [
             _told(one, flows.get(one.stream), runs.get(_run_of(one) or ""), lambda key: called.get(key, key))
@@ -186,20 +187,6 @@ def _told(
 
 def _run_of(recorded: Recorded) -> str | None:
     return run_named(recorded.event) if recorded.stream.startswith("session:") else None
-
-
-def _sessions_in(stream: str, flow: Summary | None) -> tuple[str, ...]:
-    """Return the sessions that are named where an event of a stream is told."""
-    match flow:
-        case ExchangeSummary():
-            return tuple(filter(None, (flow.requester, flow.target)))
-        case SpawnSummary():
-            return flow.asker, flow.child
-        case DeliverySummary():
-            return (flow.session_key,)
-        case None:
-            kind, _, name = stream.partition(":")
-            return (name,) if kind == "session" else ()
 
 
 def _described(recorded: Recorded, text: str) -> Described:

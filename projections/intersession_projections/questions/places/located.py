@@ -19,11 +19,19 @@ from intersession_projections.questions.places.grammar import (
     no_place,
     shown,
 )
-from intersession_projections.questions.places.runs_named import FEWEST, Flow, RunNames, Sees, flow_stream
+from intersession_projections.questions.places.runs_named import (
+    FEWEST,
+    Flow,
+    RunNames,
+    Sees,
+    flow_id,
+    flow_sessions,
+    flow_stream,
+)
 from intersession_projections.questions.timeline.steps import Step, steps_of
 from intersession_projections.questions.timeline.timeline import Timeline
 from intersession_projections.views.flows.flows import Flows
-from intersession_projections.views.flows.rows import DeliverySummary, ExchangeSummary, SpawnSummary, Summary
+from intersession_projections.views.flows.rows import ExchangeSummary, SpawnSummary, Summary
 from intersession_projections.views.positions import Positions
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
@@ -163,7 +171,7 @@ class Places:
             case "end":
                 if flow.is_open:
                     raise UnknownPlace(
-                        f"{field}: {_called(flow)} has not ended yet, its last event is {flow.position}"
+                        f"{field}: {flow.kind} {flow_id(flow)} has not ended yet, its last event is {flow.position}"
                     )
                 return flow.position
             case _:
@@ -171,7 +179,7 @@ class Places:
         found = next((event for event in reversed(self._marked(flow)) if _is_at(event, base)), None)
         if found is None:
             name = f"turn:{base.turn}" if base.mark == "turn" else base.mark
-            raise UnknownPlace(f"{field}: {_called(flow)} has no @{name}: {_what_it_has(flow)}")
+            raise UnknownPlace(f"{field}: {flow.kind} {flow_id(flow)} has no @{name}: {_what_it_has(flow)}")
         return found.position
 
     def _marked(self, flow: Flow) -> list[Recorded]:
@@ -209,7 +217,7 @@ def sessions_of(log: Log, recorded: Recorded) -> tuple[str, ...]:
 def sessions_of_each(log: Log, events: Sequence[Recorded]) -> list[tuple[str, ...]]:
     """Return the same of some events."""
     flows = flows_of(log, events)
-    return [_sessions_in(recorded.stream, flows.get(recorded.stream)) for recorded in events]
+    return [sessions_in(recorded.stream, flows.get(recorded.stream)) for recorded in events]
 
 
 def flows_of(log: Log, events: Iterable[Recorded]) -> dict[str, Summary]:
@@ -222,17 +230,12 @@ def flows_of(log: Log, events: Iterable[Recorded]) -> dict[str, Summary]:
     return Flows(log).many(ids) if ids else {}
 
 
-def _sessions_in(stream: str, flow: Summary | None) -> tuple[str, ...]:
-    match flow:
-        case ExchangeSummary():
-            return tuple(filter(None, (flow.requester, flow.target)))
-        case SpawnSummary():
-            return tuple(filter(None, (flow.requester, flow.child)))
-        case DeliverySummary():
-            return (flow.session_key,)
-        case None:
-            kind, _, name = stream.partition(":")
-            return (name,) if kind == "session" else ()
+def sessions_in(stream: str, flow: Summary | None) -> tuple[str, ...]:
+    """Return the sessions that the events of a stream are of; `flow` is the exchange, spawn or delivery whose it is."""
+    if flow is not None:
+        return flow_sessions(flow)
+    kind, _, name = stream.partition(":")
+    return (name,) if kind == "session" else ()
 
 
 def _is_at(recorded: Recorded, base: InRun) -> bool:
@@ -245,16 +248,6 @@ def _is_at(recorded: Recorded, base: InRun) -> bool:
             return base.mark == "announce" and any(
                 isinstance(part, facts.AnnounceDecided) for part in facts.parts_of(event)
             )
-
-
-def _called(flow: Flow) -> str:
-    match flow:
-        case ExchangeSummary():
-            return f"exchange {flow.exchange_id}"
-        case SpawnSummary():
-            return f"spawn {flow.spawn_id}"
-        case RunOutcome():
-            return f"run {flow.run_id}"
 
 
 def _what_it_has(flow: Flow) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from intersession_events.basics.ids import exchange_stream, spawn_stream
 from intersession_events.log.log import Log
 from intersession_projections.questions.places.grammar import UnknownPlace, no_place
 from intersession_projections.views.flows.flows import Flows
@@ -24,14 +23,14 @@ Sees = Callable[[str], bool]
 """Whether the caller sees a session, by its canonical key."""
 
 
-def flow_sessions(flow: Flow) -> tuple[str, ...]:
-    """Return the sessions that take part, by their keys: who asked first, if a session did."""
+def flow_sessions(flow: Flow | DeliverySummary) -> tuple[str, ...]:
+    """Return the sessions that take part, by their keys: who asked first, if a session did. Of a delivery, whose text it is."""
     match flow:
         case ExchangeSummary():
             return tuple(dict.fromkeys(filter(None, (flow.requester, flow.target))))
         case SpawnSummary():
             return tuple(dict.fromkeys(filter(None, (flow.requester, flow.child))))
-        case RunOutcome():
+        case RunOutcome() | DeliverySummary():
             return (flow.session_key,)
 
 
@@ -48,13 +47,7 @@ def flow_id(flow: Flow) -> str:
 
 def flow_stream(flow: Flow) -> str | None:
     """Return the stream of an exchange or a spawn; None for a run of neither."""
-    match flow:
-        case ExchangeSummary():
-            return exchange_stream(flow.exchange_id)
-        case SpawnSummary():
-            return spawn_stream(flow.spawn_id)
-        case RunOutcome():
-            return None
+    return None if isinstance(flow, RunOutcome) else flow.stream
 
 
 class RunNames:
@@ -161,9 +154,8 @@ class RunNames:
 def not_recorded(flow: Flow, field: str) -> UnknownPlace:
     """Return the refusal of a run that an imported exchange or spawn names: what was said is known, what it was given is not."""
     name = flow_id(flow)
-    kind = "exchange" if isinstance(flow, ExchangeSummary) else "spawn"
     return UnknownPlace(
-        f"{field}: {kind} {name} was imported: what was said in it is recorded, what its agents were given is not; "
+        f"{field}: {flow.kind} {name} was imported: what was said in it is recorded, what its agents were given is not; "
         f"`intersession show {name[:8]}` has what was said, `intersession state {name[:8]} --at {name[:8]}@reply` what they knew"
     )
 

@@ -88,6 +88,10 @@ class Flows:
         """Return where a spawn stands."""
         return self._one(SpawnSummary, "id = ? AND kind = 'spawn'", (packed(spawn_id),))
 
+    def one(self, kind: str, flow_id: str) -> Summary | None:
+        """Return where an exchange, a spawn or a delivery stands."""
+        return next(iter(self.many({kind: [flow_id]}).values()), None)
+
     def many(self, ids: Mapping[str, Iterable[str]]) -> dict[str, Summary]:
         """Return where exchanges, spawns and deliveries stand, by their streams; `ids` are those of each kind."""
         (found,) = self._log.answers(self.ask_many(ids))

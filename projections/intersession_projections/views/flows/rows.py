@@ -1,7 +1,7 @@
 """Rows of exchanges, spawns and deliveries, and how each event changes them. Pure."""
 
 from functools import reduce
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import msgspec
 
@@ -39,6 +39,7 @@ class ExchangeSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     `accepted` and `position` are the positions of its first and its last event, times in ms.
     """
 
+    kind: ClassVar[Literal["exchange"]] = "exchange"
     exchange_id: str
     run_id: str
     target: str
@@ -88,6 +89,7 @@ class ExchangeSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 class SpawnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where a spawn stands, without its words. Times in ms; `status` is that of the child's task run."""
 
+    kind: ClassVar[Literal["spawn"]] = "spawn"
     spawn_id: str
     run_id: str
     child: str

@@ -1,6 +1,6 @@
 """What became of one run, and how each event of it changes that. Pure."""
 
-from typing import Final, Literal, NamedTuple
+from typing import ClassVar, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -33,6 +33,7 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     chain's root (the event's correlation id). `retry_of` is the failed run that this one tries again.
     """
 
+    kind: ClassVar[Literal["run"]] = "run"
     run_id: str
     session_key: str
     session_id: str
@@ -66,6 +67,11 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def ended(self) -> bool:
         """Whether nothing more will come of it."""
         return self.status not in {"queued", "running"}
+
+    @property
+    def accepted_ms(self) -> int:
+        """When it was accepted, as exchanges and spawns say it."""
+        return self.queued_ms
 
     @property
     def is_open(self) -> bool:

@@ -5,8 +5,7 @@ from typing import Annotated, Final, TypedDict
 
 import msgspec
 
-from intersession_actors.calls.service.arguments import bounded
-from intersession_actors.hindsight.debugger.lists.paging import MOST, USUAL
+from intersession_actors.hindsight.debugger.lists.paging import most_of
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import Name
 from intersession_actors.rules.gate.values import invalid
@@ -58,7 +57,7 @@ def list_imports(view: View, given: ImportsOf) -> ImportsAnswer:
     if given.cursor is not None and not (given.cursor.isascii() and given.cursor.isdigit()):
         raise invalid("cursor", "it is none, give the one that the page before ended with")
     first = int(given.cursor or 0)
-    limit = bounded(given.limit, "limit", 1, MOST, default=USUAL).value
+    limit = most_of(given.limit)
     reports = [
         (recorded, msgspec.json.decode(recorded.event.report, type=ImportReport))
         for recorded in sieved(view.log, Span(), lambda row: row[3].startswith("import_reported."))

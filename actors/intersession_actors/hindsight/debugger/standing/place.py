@@ -31,28 +31,13 @@ class _Part(NamedTuple):
     keys: frozenset[str] | None = None
 
 
-def _stream_of(one: RunOutcome | Summary) -> str | None:
-    """Return the stream of the exchange or spawn that something is, or is sent for."""
-    match one:
-        case ExchangeSummary() | SpawnSummary():
-            return one.stream
-        case DeliverySummary():
-            return one.owner
-        case RunOutcome():
-            return None
-
-
-def _sessions_of(one: RunOutcome | Summary) -> tuple[str, ...]:
-    """Return the sessions that something is of."""
-    return (one.session_key,) if isinstance(one, DeliverySummary) else flow_sessions(one)
-
-
 def _is_of(part: _Part, one: RunOutcome | Summary) -> bool:
     """Whether something that was not over is of the part that is asked for: of its runs, else of its sessions."""
     if part.run_ids is not None:
         # What was imported has no runs.
-        return one.run_id in part.run_ids or (part.stream is not None and part.stream == _stream_of(one))
-    return part.keys is None or not part.keys.isdisjoint(_sessions_of(one))
+        stream = one.owner if isinstance(one, DeliverySummary) else flow_stream(one)
+        return one.run_id in part.run_ids or (part.stream is not None and part.stream == stream)
+    return part.keys is None or not part.keys.isdisjoint(flow_sessions(one))
 
 
 class Standing:
@@ -71,7 +56,7 @@ class Standing:
         flow = None if isinstance(subject, str) else subject
         part = self._part(subject)
         not_over = (*self._then.open_runs(), *self._then.open_flows())
-        open_ = [one for one in view.seen_of(not_over, _sessions_of) if _is_of(part, one)]
+        open_ = [one for one in view.seen_of(not_over, flow_sessions) if _is_of(part, one)]
         sent = {
             row.delivery_id: row for row in (*part.deliveries, *open_) if isinstance(row, DeliverySummary)
         }
@@ -81,7 +66,7 @@ class Standing:
             "place": view.say(place, run),
             "next": view.say_next(place, run),
             "sessions": values.sessions(part.rows),
-            "runs": [values.run(run) for run in view.seen_of(part.runs, _sessions_of)],
+            "runs": [values.run(run) for run in view.seen_of(part.runs, flow_sessions)],
             "exchanges": values.exchanges(
                 [(flow, events) for flow, events in flows if isinstance(flow, ExchangeSummary)]
             ),
