@@ -136,12 +136,8 @@ class Messages:
         runs = self._runs.many_without_words(roots)
         return dict(zip(runs, self.of_runs(list(runs.values())), strict=True))
 
-    def of_run(self, run: RunOutcome) -> tuple[int, str, Message] | None:
-        """Return the message that a run answers, with its position and its session."""
-        return self.of_runs([run])[0]
-
     def of_runs(self, runs: Sequence[RunOutcome]) -> list[tuple[int, str, Message] | None]:
-        """Return the same of some runs."""
+        """Return the message that each of some runs answers, with its position and its session."""
         parts = [
             # It is recorded with its run; in a fork, an imported one right before.
             StreamPart(session_stream(run.session_key), max(0, run.first_version - 2), run.first_version)

@@ -105,7 +105,7 @@ class GatewayRetries:
             ToolRefused: there are no words any more.
         """
         service = self._service
-        said = self._messages.of_run(failed)
+        (said,) = self._messages.of_runs([failed])
         queued = next((one.event for one in service.log.at([failed.accepted])), None)
         if said is None or not isinstance(queued, RunQueued):
             raise invalid("runId", f"the log does not have the message of {typed}, say it again")

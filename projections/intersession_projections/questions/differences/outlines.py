@@ -16,6 +16,7 @@ from intersession_projections.questions.differences.drafts import Draft
 from intersession_projections.questions.differences.parts import FlowKind, Outline, Part, Totals
 from intersession_projections.views.flows.held import held_ms, holds_in
 from intersession_projections.views.flows.rows import DeliverySummary, accept_flow, evolve_flow
+from intersession_projections.views.run_outcomes.outcome import end_of
 from intersession_projections.views.run_outcomes.replies import Replies
 
 Begun = Callable[[str], Iterable[tuple[str, Outline]]]
@@ -204,16 +205,8 @@ class _Folding:
                 draft.fields.update(model=event.model, thinking=event.thinking)
                 # What an attempt called that was cut off, the next one calls again.
                 draft.parts.clear()
-            case facts.RunCompleted() as event if (draft := self._runs.get(event.run_id)) is not None:
-                self._ended(draft, recorded, event, status="ok", text=event.reply, error=None)
-                draft.fields["model"] = event.model or draft.fields.get("model")
-                if event.usage is not None:
-                    self._usage[event.run_id] = event.usage
-            case facts.RunFailed() as event if (draft := self._runs.get(event.run_id)) is not None:
-                status = "timeout" if event.code == "timeout" else "error"
-                self._ended(draft, recorded, event, status=status, text=event.partial, error=event.error)
-            case facts.RunAborted() as event if (draft := self._runs.get(event.run_id)) is not None:
-                self._ended(draft, recorded, event, status="aborted", text=event.partial, error=None)
+            case facts.RunCompleted() | facts.RunFailed() | facts.RunAborted() as event:
+                self._ended(recorded, event)
             case facts.RunQueued() | facts.RunInterrupted() as event if event.run_id in self._runs:
                 self._runs[event.run_id].saw(recorded, moves=False)
             case _:
@@ -230,24 +223,23 @@ class _Folding:
         self._lanes[key] = "<asked>"
         self._begin("reply", recorded, key, event.run_id)
 
-    def _ended(
-        self,
-        draft: Draft,
-        recorded: Recorded,
-        event: facts.RunEnd,
-        *,
-        status: str,
-        text: str | None,
-        error: str | None,
-    ) -> None:
+    def _ended(self, recorded: Recorded, event: facts.RunEnd) -> None:
+        draft = self._runs.get(event.run_id)
+        if draft is None:
+            return
         of_flow = event.run_id in self._of_flow
         draft.saw(recorded, moves=not of_flow)
-        if of_flow:
-            return
-        key = draft.sessions.get("who", "")
-        draft.fields.update(status=status, text=self._text(text, key), error=self._text(error, key))
-        if self._kind == "run":
-            self._end = status
+        if not of_flow:
+            status, _, text = end_of(event)
+            error = event.error if isinstance(event, facts.RunFailed) else None
+            key = draft.sessions.get("who", "")
+            draft.fields.update(status=status, text=self._text(text, key), error=self._text(error, key))
+            if self._kind == "run":
+                self._end = status
+        if isinstance(event, facts.RunCompleted):
+            draft.fields["model"] = event.model or draft.fields.get("model")
+            if event.usage is not None:
+                self._usage[event.run_id] = event.usage
 
     def _said(self, recorded: Recorded, key: str, message: facts.Message) -> None:
         draft = self._runs.get(message.run_id or "")

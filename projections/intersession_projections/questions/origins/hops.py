@@ -1,6 +1,7 @@
 """Hops of words: each place where they were said or arrived, and which place they came from. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Final, Literal
 
 import msgspec
@@ -82,9 +83,7 @@ def hop_of(recorded: Recorded, says: Says, reads: Reads) -> Hop | None:
     """
     event = recorded.event
     if isinstance(event, facts.DeliveryDecided):
-        return _hop(
-            recorded,
-            event.session_key,
+        return _hop(recorded, event.session_key)(
             who=event.session_key,
             to=route_text(event.route),
             via="delivery",
@@ -121,21 +120,20 @@ def leading_to(hops: Iterable[Hop], positions: frozenset[int]) -> list[Hop]:
 
 
 def _of_message(recorded: Recorded, message: facts.Message, says: Says, reads: Reads) -> Hop:
-    key, text, run_id = key_of(recorded), _text_of(message, reads), message.run_id
+    key = key_of(recorded)
+    hop = partial(_hop(recorded, key), text=_text_of(message, reads), run_id=message.run_id)
     match message.role:
         case "assistant":
-            own = _hop(recorded, key, who=key, to=None, via="agent", text=text, run_id=run_id)
-            return replace(own, edited_by=writer_of(message))
+            return hop(who=key, to=None, via="agent", edited_by=writer_of(message))
         case "toolResult":
             source = _named_around(_value(facts.text_of(message)), says, by=message.tool_name)
-            who = message.tool_name or "a tool"
-            return _hop(recorded, key, who=who, to=key, via="tool", text=text, run_id=run_id, source=source)
+            return hop(who=message.tool_name or "a tool", to=key, via="tool", source=source)
         case "user" | "system":
             origin = message.provenance
-            source = None if origin is None else origin.source_session_key
-            who, via = speaker(message), _via(message)
-            hop = _hop(recorded, key, who=who, to=key, via=via, text=text, run_id=run_id, source=source)
-            return hop if origin is None else replace(hop, edited_by=origin.edited_by)
+            said = hop(who=speaker(message), to=key, via=_via(message))
+            if origin is None:
+                return said
+            return replace(said, source=origin.source_session_key, edited_by=origin.edited_by)
 
 
 def _text_of(message: facts.Message, reads: Reads) -> str:
@@ -162,30 +160,10 @@ def _via(message: facts.Message) -> Via:
             return origin.source_tool or "sessions_send"
 
 
-def _hop(
-    recorded: Recorded,
-    session_key: str,
-    *,
-    who: str,
-    to: str | None,
-    via: Via,
-    text: str,
-    run_id: str | None = None,
-    source: str | None = None,
-) -> Hop:
-    return Hop(
-        position=recorded.position,
-        event_id=recorded.id,
-        time_ms=recorded.time,
-        session_key=session_key,
-        who=who,
-        to=to,
-        via=via,
-        text=text,
-        cause=None,
-        run_id=run_id,
-        source=source,
-    )
+def _hop(recorded: Recorded, session_key: str) -> partial[Hop]:
+    """Return what makes a hop in the place of an event."""
+    at, event_id, time_ms = recorded.position, recorded.id, recorded.time
+    return partial(Hop, position=at, event_id=event_id, time_ms=time_ms, session_key=session_key, cause=None)
 
 
 def _named_around(value: JsonValue, says: Says, *, by: str | None) -> str | None:
