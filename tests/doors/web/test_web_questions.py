@@ -99,6 +99,16 @@ def test_the_server_says_what_failed_how_it_ended_and_what_its_smells_and_ends_a
     assert set(about["ends"]) <= set(get_args(WorkEnd))
 
 
+def test_an_event_that_stands_for_an_answer_is_listed_and_shown_with_it(served: Served) -> None:
+    """Before: an answer stood once, in its session, and the log page said of its turn `the text of its run`."""
+    turns = asked(served, "events", kind="turn_ended")["events"]
+    said = [asked(served, "event", at=turn["position"])["said"] for turn in turns]
+
+    assert [turn["text"] for turn in turns if "the text of its run" in turn["text"]] == []
+    assert all(said)
+    assert all(turn["text"].startswith(words) for turn, words in zip(turns, said, strict=True))
+
+
 def test_a_run_that_failed_says_so(tmp_path: Path) -> None:
     def broken(turn: Turn) -> str:
         raise ValueError(turn.run_id)

@@ -235,8 +235,9 @@ class EventsListed(Shape, frozen=True, kw_only=True):
 
 
 class EventAnswer(EventListed, frozen=True, kw_only=True):
-    """An event as it is stored."""
+    """An event as it is stored, and the words that it stands for."""
 
+    said: str | None
     causation: str | None
     correlation: str | None
     decision: JsonObject | None

@@ -20,6 +20,7 @@ from intersession_events.facts import ready
 from intersession_events.log.recorded import Recorded
 from intersession_projections.basics.wording.events import words_in
 from intersession_projections.questions.places.located import sessions_of, sessions_of_each
+from intersession_projections.views.run_outcomes.replies import told_in
 
 USUAL: Final = 100
 MOST: Final = 500
@@ -64,7 +65,7 @@ def events(view: View, given: Events) -> JsonObject:
     found = view.known(wanted.newest(view.log, span_of(view, given)))
     limit = bounded(given.limit, "limit", 1, MOST, default=USUAL).value
     page, cursor = page_of(found, limit)
-    told = zip(page, sessions_of_each(view.log, page), strict=True)
+    told = zip(told_in(view.log, page), sessions_of_each(view.log, page), strict=True)
     return {
         "events": [brief(view, one, sessions) for one, sessions in told],
         "cursor": cursor,
@@ -85,7 +86,7 @@ def head_of(view: View) -> int | None:
 
 
 def brief(view: View, recorded: Recorded, sessions: Sequence[str]) -> JsonObject:
-    """Return an event as lists have it, of some sessions."""
+    """Return an event as lists have it, of some sessions: one that has the text of a run is handed over with it."""
     for key in sessions:
         view.is_seen(key)  # for the receipt: what an exchange, a spawn or a delivery says is of its sessions
     told = event_brief(recorded)
@@ -100,7 +101,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_un
 
 
 def event(view: View, given: Event) -> JsonObject:
-    """Return one event as it is stored: payload, hashes, and whether the chain holds there.
+    """Return one event as it is stored: payload, hashes, and whether the chain holds there; `said` are the words that it stands for.
 
     Raises:
         ToolRefused: there is none at that place, or none within reach (`invalid_request`).
@@ -115,7 +116,10 @@ def event(view: View, given: Event) -> JsonObject:
     before = view.log.stream(found.stream, after=found.version - 2, to=found.version - 1)
     linked = found.version == 1 or (bool(before) and before[-1].hash == found.prev)
     sessions = sessions_of(view.log, found)
-    return brief(view, found, sessions) | {
+    (told,) = told_in(view.log, [found])
+    said = words_in(told).text
+    return brief(view, told, sessions) | {
+        "said": said and _readable(view, sessions, said),
         "causation": found.causation,
         "correlation": found.correlation,
         "decision": msgspec.json.decode(found.decision) if found.decision and view.is_operator else None,

@@ -106,6 +106,7 @@ declare namespace Answers {
     text: string;
     who?: string;
     to?: string;
+    said: string | null;
     causation: string | null;
     correlation: string | null;
     decision: Record<string, any> | null;

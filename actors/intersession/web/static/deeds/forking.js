@@ -184,7 +184,7 @@ const Form = view(({ at, kind, who }, self) => {
     if (chosen === 'reply' && answer)
       ask('event', { at: answer.position }).then(
         event => {
-          state.text.value = event.data?.text ?? event.data?.reply ?? answer.text;
+          state.text.value = event.said ?? answer.text;
         },
         () => {},
       );

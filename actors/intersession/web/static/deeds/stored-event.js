@@ -41,7 +41,7 @@ export const Hidden = ({ event }) => {
 
 /** @param {{ event: Answers.EventAnswer }} given */
 export const Raw = ({ event }) => {
-  const { data, holds, redacted, ...row } = event;
+  const { data, holds, redacted, said, ...row } = event;
   return html`
     <div>
       <${Hidden} event=${event} />
