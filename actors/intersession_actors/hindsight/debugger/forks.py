@@ -66,11 +66,8 @@ class ForkViews:
         Raises:
             ToolRefused: as `of`.
         """
-        fork = self._called(name, field)
-        if fork is None:
-            return self._view, name
-        view, run = self._opened(fork, field)
-        return view, _renamed(name, run)
+        view, (meant,) = self.of([name], field=field)
+        return view, str(meant)
 
     def placed(self, run: str, at: P, *, field: str) -> tuple[View, str, P | str]:
         """Return the log that the name of a run means, and what the run and a place of it are called in it.

@@ -173,13 +173,9 @@ def _differences(before: JsonValue, after: JsonValue, path: str = "", name: str 
         yield {"path": path, "before": before, "after": after}
         return
     for inner in dict.fromkeys((*old, *new)):
-        where = f"{path}/{_escaped(inner)}" if path else inner
+        # As JSON pointers have it (RFC 6901), so that the parts of a path can be told apart.
+        where = f"{path}/{inner.replace('~', '~0').replace('/', '~1')}" if path else inner
         yield from _differences(old.get(inner), new.get(inner), where, inner)
-
-
-def _escaped(name: str) -> str:
-    """Return a name as JSON pointers have it (RFC 6901), so that the parts of a path can be told apart."""
-    return name.replace("~", "~0").replace("/", "~1")
 
 
 def _by_name(value: JsonValue, name: str) -> Mapping[str, JsonValue] | None:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession_events import facts
-from intersession_events.basics.ids import exchange_stream, session_stream, spawn_stream
+from intersession_events.basics.ids import session_stream
 from intersession_events.facts import ready
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded, StreamPart
@@ -51,7 +51,7 @@ class Course:
 
     def __init__(self, log: Log, root: str, cut: int, frozen: Frozen) -> None:
         runs = Runs(log).whole_chain(root)
-        flows = {run.run_id: stream for run in runs if (stream := _flow_of(run)) is not None}
+        flows = {run.run_id: stream for run in runs if (stream := run.flow) is not None}
         streams = sorted(set(flows.values()))
         firsts = log.parts([StreamPart(stream, 0, 1) for stream in streams]) if streams else ()
         begun_by = {stream: next(iter(first), None) for stream, first in zip(streams, firsts, strict=True)}
@@ -172,12 +172,6 @@ def _decided(log: Log, runs: Sequence[RunOutcome], flows: Mapping[str, str]) -> 
     return found | {
         run.run_id: position for run, behind in zip(of_flows, rows, strict=True) for (position,) in behind
     }
-
-
-def _flow_of(run: RunOutcome) -> str | None:
-    if run.exchange_id is not None:
-        return exchange_stream(run.exchange_id)
-    return None if run.spawn_id is None else spawn_stream(run.spawn_id)
 
 
 def _staying(

@@ -93,7 +93,7 @@ class _Sorting:
     def _run_goes_on(self, run: RunOutcome) -> bool:
         if run.run_id in self._above or run.run_id == self._flow:
             return True
-        stream = _flow_of(run)
+        stream = run.flow
         return stream is not None and self._goes_on(stream)
 
     def _is_sent(self, delivery: DeliverySummary) -> bool:
@@ -118,13 +118,7 @@ class _Sorting:
                 break
             way.append(asked.requester_run_id)
             run = self._runs.get(asked.requester_run_id)
-            at = None if run is None else _flow_of(run)
+            at = None if run is None else run.flow
             if at is not None:
                 way.append(at)
         return way
-
-
-def _flow_of(run: RunOutcome) -> str | None:
-    if run.exchange_id is not None:
-        return exchange_stream(run.exchange_id)
-    return None if run.spawn_id is None else spawn_stream(run.spawn_id)

@@ -16,6 +16,7 @@ from intersession_events.log.row_state import payload_in
 from intersession_events.log.sql import Row
 from intersession_projections.basics.sieve import sieved
 from intersession_projections.basics.spans import Span, backwards
+from intersession_projections.questions.places.described import Described
 from intersession_projections.views.flows.rows import (
     ExchangeSummary,
     SpawnSummary,
@@ -67,22 +68,13 @@ class ForkOutcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     left: ForkLeft | None = None
 
 
-class ForkPlace(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Where a fork was cut: after the event at a position of the log that it was made of."""
-
-    position: int
-    event_id: str | None
-    time_ms: int | None
-    text: str
-
-
 class ForkTold(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A fork. `id` is its log id, `parent` that of the log it was made of, `run` the flow that it was made for."""
+    """A fork. `id` is its log id, `parent` that of the log it was made of, where `place` is, `run` the flow that it was made for."""
 
     id: str
     parent: str
     run: str
-    place: ForkPlace
+    place: Described
     edits: tuple[facts.ForkEdit, ...]
     by: str
     time_ms: int
@@ -112,13 +104,13 @@ def fork_told(log: Log) -> ForkTold | None:
     )
 
 
-def _place(log: Log, position: int) -> ForkPlace:
+def _place(log: Log, position: int) -> Described:
     last = next(backwards(log, Span(to=position)), None)
     if last is None:
-        return ForkPlace(position=position, event_id=None, time_ms=None, text="before the first event")
+        return Described(position=position, event_id=None, time_ms=None, text="before the first event")
     kind, _, name = last.stream.partition(":")
     event = last.kind.replace("_", " ")
-    return ForkPlace(
+    return Described(
         position=position,
         event_id=last.id,
         time_ms=last.time,

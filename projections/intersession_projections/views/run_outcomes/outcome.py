@@ -4,6 +4,7 @@ from typing import ClassVar, Final, Literal, NamedTuple
 
 import msgspec
 
+from intersession_events.basics.ids import exchange_stream, spawn_stream
 from intersession_events.facts import (
     RunAborted,
     RunCompleted,
@@ -77,6 +78,13 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def is_open(self) -> bool:
         """Whether it is not over, as exchanges and spawns say it."""
         return not self.ended
+
+    @property
+    def flow(self) -> str | None:
+        """The stream of the exchange or the spawn that it is a part of."""
+        if self.exchange_id is not None:
+            return exchange_stream(self.exchange_id)
+        return None if self.spawn_id is None else spawn_stream(self.spawn_id)
 
     @property
     def is_alone(self) -> bool:

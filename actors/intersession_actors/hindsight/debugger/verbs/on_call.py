@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from intersession_events.basics.faces import on_demand
 
 if TYPE_CHECKING:
-    from intersession_actors.hindsight.debugger.diff import Diff, diff, diff_of
+    from intersession_actors.hindsight.debugger.diff import Diff, diff
     from intersession_actors.hindsight.debugger.lens import Lens, lens
     from intersession_actors.hindsight.debugger.lists.calls import CallsOf, list_calls
     from intersession_actors.hindsight.debugger.lists.deliveries import Deliveries, list_deliveries
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from intersession_actors.hindsight.debugger.lists.messages import MessagesOf, list_messages
     from intersession_actors.hindsight.debugger.lists.runs import Runs, list_runs
     from intersession_actors.hindsight.debugger.origin import Origin, origin
-    from intersession_actors.hindsight.debugger.replay import Replay, replay, replayed
+    from intersession_actors.hindsight.debugger.replay import Replay, replay
     from intersession_actors.hindsight.debugger.search import Search, search
-    from intersession_actors.hindsight.debugger.show import Show, drawing, show
+    from intersession_actors.hindsight.debugger.show import Show, show
     from intersession_actors.hindsight.debugger.smells import SmellsOf, smells
     from intersession_actors.hindsight.debugger.state import State, state
     from intersession_actors.hindsight.debugger.why import Why, why
@@ -40,8 +40,6 @@ __all__ = [
     "State",
     "Why",
     "diff",
-    "diff_of",
-    "drawing",
     "lens",
     "list_calls",
     "list_deliveries",
@@ -51,7 +49,6 @@ __all__ = [
     "list_runs",
     "origin",
     "replay",
-    "replayed",
     "search",
     "show",
     "smells",
