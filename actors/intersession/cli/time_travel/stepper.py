@@ -83,7 +83,7 @@ class Stepper:
     def event(self, direction: Direction) -> bool:
         """Move by one event."""
         self._look_on(direction)
-        return self._to(self.index + direction)
+        return self.jump(self.index + direction)
 
     def _look_on(self, direction: Direction) -> None:
         """Take in what has come behind the end, where somebody wants to go on from there; a run that goes on has more by then."""
@@ -91,10 +91,6 @@ class Stepper:
         if direction == 1 and index == len(self.steps):
             self.refresh()
             self.index = index
-
-    def jump(self, index: int) -> bool:
-        """Move behind a number of events; 0 is before the first."""
-        return self._to(index)
 
     @property
     def run_here(self) -> str | None:
@@ -145,7 +141,7 @@ class Stepper:
         """Move to a place in any of its forms, of this run also `@turn:2` alone: after the run's last event up to there."""
         whole = f"{self.run}{place}" if place.startswith("@") else place
         position = self._debugger.view.place(whole).position
-        return self._to(sum(step.position <= position for step in self.steps))
+        return self.jump(sum(step.position <= position for step in self.steps))
 
     def find(self, words: str, direction: Direction = 1) -> bool:
         """Move to the next event that has some words, in any case."""
@@ -156,7 +152,7 @@ class Stepper:
         """Move to the next event, or the last before, that the breakpoint is on; without one, to the end."""
         self._look_on(direction)
         if not self.breaks:
-            return self._to(len(self.steps) if direction == 1 else 0)
+            return self.jump(len(self.steps) if direction == 1 else 0)
         return self._seek(direction, self._is_break)
 
     def other_run(self, direction: Direction) -> str | None:
@@ -186,17 +182,18 @@ class Stepper:
         index = self.index + direction
         while 0 < index <= len(self.steps):
             if wanted(self.steps[index - 1]):
-                return self._to(index)
+                return self.jump(index)
             index += direction
         return False
 
     def _to_position(self, position: int | None) -> bool:
         for index, step in enumerate(self.steps, 1):
             if step.position == position:
-                return self._to(index)
+                return self.jump(index)
         return False
 
-    def _to(self, index: int) -> bool:
+    def jump(self, index: int) -> bool:
+        """Move behind a number of events; 0 is before the first."""
         if not 0 <= index <= len(self.steps) or index == self.index:
             return False
         self.index = index
