@@ -2,7 +2,8 @@
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, Literal, NamedTuple, TypeVar
+from itertools import islice
+from typing import Final, Literal, NamedTuple
 
 from intersession_events.basics.errors import LogError
 from intersession_events.facts import (
@@ -28,7 +29,13 @@ from intersession_projections.questions.said import BegunBy, Messages
 from intersession_projections.questions.timeline.steps import steps_of
 from intersession_projections.questions.timeline.timeline import Timeline
 from intersession_projections.views.flows.flows import Flows
-from intersession_projections.views.flows.rows import DeliverySummary, ExchangeSummary, Position, SpawnSummary
+from intersession_projections.views.flows.rows import (
+    DeliveriesWanted,
+    DeliverySummary,
+    ExchangeSummary,
+    Position,
+    SpawnSummary,
+)
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 from intersession_projections.views.run_outcomes.runs import Runs
 
@@ -39,20 +46,6 @@ WorkEnd = Literal[RunStatus, FailureCode, LoopEnd, CloseReason, SpawnClose]
 _PAGE: Final = 64
 _LARGEST_PAGE: Final = 2048
 """So many are read at once, at first and at most: who looks on finds few in each page."""
-_FAILED_ENDS: Final = frozenset(
-    {
-        "run_failed",
-        "announce_failed",
-        "announce_denied",
-        "delivery_unknown",
-        "target_gone",
-        "requester_gone",
-        "not_started",
-    }
-)
-_FAILED_LOOPS: Final = frozenset(
-    {"turn_failed", "turn_timeout", "policy_denied", "target_gone", "requester_gone"}
-)
 _SPOKEN: Final = frozenset(
     {
         "message_recorded",
@@ -72,11 +65,6 @@ _SPOKEN: Final = frozenset(
 
 _BESIDE: Final = 3
 """So many events of its append may stand before the first one of a run."""
-
-_FAILED_STATES: Final = frozenset({"failed", "denied", "unknown"})
-_FAILED_RUNS: Final = frozenset({"error", "timeout"})
-
-W = TypeVar("W", ExchangeSummary, SpawnSummary, RunOutcome)
 
 
 class WorkWanted(NamedTuple):
@@ -136,19 +124,63 @@ class WorkFound:
             sources.append(self._pages(wanted, self._flows.spawns_at))
         if "run" in kinds:
             sources.append(self._pages(wanted, self._runs.alone))
+        if self._only_failed(wanted):
+            undelivered = self._undelivered(wanted, kinds)
+            sources.append(self._pages(wanted, lambda _, size: [*islice(undelivered, size)]))
+        before = None
         for work, ahead in heapq.merge(*sources, key=lambda pair: -pair[0].accepted):
-            if self._is_wanted(work, wanted, ahead):
+            # What failed itself may have a text that reached nobody, too.
+            if work.accepted != before and self._is_wanted(work, wanted, ahead):
                 yield ahead.worded[work.accepted]
+            before = work.accepted
+
+    def _only_failed(self, wanted: WorkWanted) -> bool:
+        """Whether the rest need not be read: what has failed now had perhaps not failed then."""
+        return wanted.failed and self._stood is None
+
+    def _undelivered(self, wanted: WorkWanted, kinds: Sequence[WorkKind]) -> Iterator[Flow]:
+        """Yield the works of which a text reached nobody, newest first.
+
+        A text goes out behind the first event of its work. So whoever has read the deliveries of a part of the log knows all
+        works that begin in that part.
+        """
+        to, key = wanted.span.last(self._head), wanted.session_key or wanted.other_key
+        waiting: dict[int, Flow] = {}
+        last, size = self._head, _PAGE
+        while True:
+            span = Span(wanted.span.after, last)
+            page = self._flows.deliveries(DeliveriesWanted(failed=True, span=span), size)
+            for work in self._works_of(page):
+                is_asked_for = key is None or key in flow_sessions(work)
+                if wanted.span.after < work.accepted <= to and is_asked_for and work.kind in kinds:
+                    waiting[work.accepted] = work
+            is_last = len(page) < size
+            known = sorted((at for at in waiting if is_last or at > page[-1].accepted), reverse=True)
+            yield from map(waiting.pop, known)
+            if is_last:
+                return
+            last, size = page[-1].accepted - 1, min(2 * size, _LARGEST_PAGE)
+
+    def _works_of(self, deliveries: Sequence[DeliverySummary]) -> Iterator[Flow]:
+        """Yield what some deliveries are of: exchanges and spawns, and runs by themselves."""
+        owners: dict[str, list[str]] = {}
+        for kind, _, name in (one.owner.partition(":") for one in deliveries if one.owner is not None):
+            owners.setdefault(kind, []).append(name)
+        runs = {one.run_id for one in deliveries if one.owner is None and one.run_id is not None}
+        runs -= self._flows.flows_of_runs(runs).keys()
+        yield from (flow for flow in self._flows.many(owners).values() if isinstance(flow, Flow))
+        yield from self._runs.many_without_words(runs).values()
 
     def _pages(
-        self, wanted: WorkWanted, select: Callable[[Position, int], list[W]]
+        self, wanted: WorkWanted, select: Callable[[Position, int], Sequence[Flow]]
     ) -> Iterator[tuple[Flow, "_Ahead"]]:
         last, size = wanted.span.last(self._head), _PAGE
         key = wanted.session_key or wanted.other_key
+        failed = self._only_failed(wanted)
         while last > wanted.span.after:
             # What is over now may have been open then.
             only_open = (wanted.is_open or wanted.held) and self._stood is None
-            page: list[W] = select(Position(wanted.span.after, last, key, is_open=only_open), size)
+            page = select(Position(wanted.span.after, last, key, only_open, failed), size)
             stood: list[Flow] = [*page] if self._stood is None else self._stood.flows(page)
             found = [work for work in stood if _may_be(work, wanted)]
             ahead = self._ahead(found, wanted)
@@ -283,15 +315,7 @@ def _ends(work: Flow, code: str | None) -> set[str | None]:
 
 def has_failed(work: Flow, sent: Iterable[DeliverySummary]) -> bool:
     """Whether a work, or one of its texts, failed."""
-    match work:
-        case ExchangeSummary():
-            run = work.primary_status in _FAILED_RUNS or work.end_reason in _FAILED_LOOPS
-            own = run or work.close_reason in _FAILED_ENDS
-        case SpawnSummary():
-            own = work.status in _FAILED_RUNS or work.close_reason in _FAILED_ENDS
-        case RunOutcome():
-            own = work.status in _FAILED_RUNS
-    return own or any(row.state in _FAILED_STATES for row in sent)
+    return work.failed or any(row.failed for row in sent)
 
 
 def _holding(log: Log, words: str) -> Holding:

@@ -329,11 +329,15 @@ def _note(first: Recorded | None, last: Recorded | None) -> DeliveryNote | None:
 def _at(kind: str, where: Position, limit: int) -> tuple[str, tuple[SqlValue, ...]]:
     """Return the condition that finds flows in a part of the log: a session asked, or a run of the flow was its."""
     parameters: tuple[SqlValue, ...] = (kind, where.after, where.to)
-    # A session has few of all the flows there are: with one, no other index is to be used (that is what the plus says).
-    no = "" if where.session_key is None else "+"
+    # A session has few of all the flows there are, and few have failed: no other index is to be used (the plus says so).
+    no = "" if where.session_key is None and not where.may_have_failed else "+"
     condition = f"{no}kind = ? AND {ASKED} AND {no}accepted > ? AND {no}accepted <= ?"
     if where.is_open:
         condition += f" AND {no}is_open = 1"
+    if where.may_have_failed:
+        these = "SELECT accepted FROM flows WHERE kind = ? AND "
+        condition += f" AND accepted IN ({these}is_open = 1 UNION {these}{UNDELIVERED})"
+        parameters += (kind, kind)
     if where.session_key is not None:
         condition += (
             " AND accepted IN (SELECT accepted FROM flows WHERE session = ? "

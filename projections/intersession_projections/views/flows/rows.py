@@ -1,7 +1,7 @@
 """Rows of exchanges, spawns and deliveries, and how each event changes them. Pure."""
 
 from functools import reduce
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -11,6 +11,22 @@ from intersession_events.log.recorded import Recorded
 from intersession_projections.basics.spans import Span
 
 DeliveryState = Literal["decided", "started", "retrying", "done", "failed", "unknown", "denied", "withheld"]
+
+_FAILED_ENDS: Final = frozenset(
+    {
+        "run_failed",
+        "announce_failed",
+        "announce_denied",
+        "delivery_unknown",
+        "target_gone",
+        "requester_gone",
+        "not_started",
+    }
+)
+_FAILED_LOOPS: Final = frozenset(
+    {"turn_failed", "turn_timeout", "policy_denied", "target_gone", "requester_gone"}
+)
+_FAILED_RUNS: Final = frozenset({"error", "timeout"})
 
 
 class DeliveriesWanted(NamedTuple):
@@ -80,6 +96,15 @@ class ExchangeSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
         return self.close_reason is None
 
     @property
+    def failed(self) -> bool:
+        """Whether a run of it failed, or it could not come to its end."""
+        return (
+            self.primary_status in _FAILED_RUNS
+            or self.end_reason in _FAILED_LOOPS
+            or self.close_reason in _FAILED_ENDS
+        )
+
+    @property
     def holds_first(self) -> bool:
         """Whether it holds the reply of its first run."""
         return self.held == "reply" and self.turns == 0
@@ -133,6 +158,11 @@ class SpawnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         return self.close_reason is None
 
     @property
+    def failed(self) -> bool:
+        """Whether the child's run failed, or it could not come to its end."""
+        return self.status in _FAILED_RUNS or self.close_reason in _FAILED_ENDS
+
+    @property
     def archive_due_ms(self) -> int | None:
         """When the child is to be archived (SPAWN-11); None: never, not yet known, or done."""
         if self.archived is not None or self.mode == "session" or self.close_reason == "not_started":
@@ -169,6 +199,11 @@ class DeliverySummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     def is_open(self) -> bool:
         """Whether its outcome is still to come."""
         return self.state in {"decided", "started", "retrying"}
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended without a receipt: failed, denied, or in doubt."""
+        return self.state in {"failed", "denied", "unknown"}
 
 
 Summary = ExchangeSummary | SpawnSummary | DeliverySummary
@@ -295,12 +330,16 @@ def evolve_flow(row: Summary, recorded: Recorded) -> Summary:
 
 
 class Position(NamedTuple):
-    """Where in the log flows are looked for: accepted at `after < position <= to`, with a session if one is given."""
+    """Where in the log flows are looked for: accepted at `after < position <= to`, with a session if one is given.
+
+    `may_have_failed` leaves out those that have ended and have not failed.
+    """
 
     after: int
     to: int
     session_key: str | None = None
     is_open: bool = False
+    may_have_failed: bool = False
 
 
 class DeliveryNote(NamedTuple):

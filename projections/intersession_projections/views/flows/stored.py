@@ -18,7 +18,9 @@ STORED: Final[Mapping[str, "Packing[Any]"]] = {  # each of its own kind
     SPAWN: Packing(SpawnSummary, apart=(*_APART, "spawn_id")),
     DELIVERY: Packing(DeliverySummary, apart=(*_APART, "delivery_id")),
 }
+FAILED: Final = "failed"
 UNDELIVERED: Final = "outcome IN ('failed', 'unknown', 'denied')"
+"""Said of deliveries without a receipt, and of exchanges and spawns that have failed."""
 ASKED: Final = "kind <> 'delivery'"
 """Said of those that were asked for, so that SQLite takes the index that is about them alone."""
 COLUMNS: Final = "kind, id, accepted, position, state"

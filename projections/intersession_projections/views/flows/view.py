@@ -22,6 +22,7 @@ from intersession_projections.views.flows.rows import (
 from intersession_projections.views.flows.stored import (
     ASKED,
     COLUMNS,
+    FAILED,
     HELD,
     RELEASED,
     STORED,
@@ -34,7 +35,7 @@ class OpenFlowsView:
     """Keeps a row per exchange, spawn and delivery, and which flow each run belongs to."""
 
     name = "open_flows"
-    shape = 5
+    shape = 6
 
     def create(self, sql: Sql) -> None:
         """Create the tables. Sessions, runs and owners are looked up by the numbers that stand for their names."""
@@ -201,9 +202,13 @@ def _searched(row: Summary) -> tuple[SqlValue, ...]:
     match row:
         case ExchangeSummary():
             stopped = HELD if row.held is not None else RELEASED if row.released else None
-            return (int(row.is_open), stopped, 0, None, 0)
+            return (int(row.is_open), stopped or _failed(row), 0, None, 0)
         case SpawnSummary():
             working = row.status is None and row.is_open
-            return (int(row.is_open), None, int(working), row.archive_due_ms, int(row.has_files))
+            return (int(row.is_open), _failed(row), int(working), row.archive_due_ms, int(row.has_files))
         case DeliverySummary():
             return (int(row.is_open), row.state, 0, None, 0)
+
+
+def _failed(row: ExchangeSummary | SpawnSummary) -> str | None:
+    return FAILED if not row.is_open and row.failed else None

@@ -13,7 +13,7 @@ from intersession_events.log.sql import Ask, Row, SqlValue, among
 from intersession_projections.basics.columns import beginning_with, hashed, packed, to_text, unpacked
 from intersession_projections.views.flows.rows import Position
 from intersession_projections.views.run_outcomes.outcome import Asked, RunOutcome, asked_in, end_of
-from intersession_projections.views.run_outcomes.stored import COLUMNS, restored
+from intersession_projections.views.run_outcomes.stored import COLUMNS, FAILED, restored
 
 
 class KeyUse(NamedTuple):
@@ -203,6 +203,9 @@ class Runs:
         parameters: tuple[SqlValue, ...] = (where.after, where.to)
         if where.is_open:
             condition += " AND ended = 0"
+        if where.may_have_failed:
+            these = "SELECT accepted FROM run_outcomes WHERE "
+            condition += f" AND accepted IN ({these}ended = 0 UNION {these}{FAILED})"
         if where.session_key is not None:
             condition += " AND session = ?"
             parameters += (hashed(where.session_key),)

@@ -11,6 +11,7 @@ STORED: Final = Packing(
     RunOutcome, apart=("run_id", "accepted", "position", "status", "root"), nested={"usage": Usage}
 )
 COLUMNS: Final = "accepted, run_id, status, position, root, state"
+FAILED: Final = "status IN ('error', 'timeout')"
 
 
 def restored(row: Row) -> RunOutcome:

@@ -22,14 +22,14 @@ from intersession_events.log.sql import Question, Row, Sql, among
 from intersession_events.log.views import Coming, Known, Memory
 from intersession_projections.basics.columns import Small, hashed, pack, packed, to_text, unpack, unpacked
 from intersession_projections.views.run_outcomes.outcome import RunOutcome, begin_run, evolve_run
-from intersession_projections.views.run_outcomes.stored import COLUMNS, STORED, restored
+from intersession_projections.views.run_outcomes.stored import COLUMNS, FAILED, STORED, restored
 
 
 class RunOutcomesView:
     """Keeps a row per run, without its words (the log has them), and the idempotency keys."""
 
     name = "run_outcomes"
-    shape = 3
+    shape = 4
 
     def create(self, sql: Sql) -> None:
         """Create the tables.
@@ -44,6 +44,9 @@ class RunOutcomesView:
             "taken_version INTEGER, state BLOB NOT NULL)"
         )
         sql.execute("CREATE INDEX IF NOT EXISTS run_outcomes_open ON run_outcomes (accepted) WHERE ended = 0")
+        sql.execute(
+            f"CREATE INDEX IF NOT EXISTS run_outcomes_failed ON run_outcomes (accepted) WHERE {FAILED}"
+        )
         sql.execute("CREATE INDEX IF NOT EXISTS run_outcomes_session ON run_outcomes (session)")
         sql.execute("CREATE INDEX IF NOT EXISTS run_outcomes_root ON run_outcomes (root)")
         sql.execute(
