@@ -348,7 +348,7 @@ def pages_of(exchange: str, other: str) -> Mapping[str, Asked]:
         "imports": Asked(20),
         "diff": Asked(18, {"a": exchange, "b": other}),
         "event": Asked(4, {"at": 40}),
-        "events": Asked(6),
+        "events": Asked(7),
         "forks": Asked(1, run),
         "integrity": Asked(1),
         "lens": Asked(11, run),
