@@ -1,6 +1,7 @@
 """Tests stand where their subjects stand, each under a name of its own, and what they share is in tests/support/."""
 
 import re
+import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -106,3 +107,16 @@ def test_no_property_fails_on_a_busy_machine(name: str) -> None:
 
 def test_ci_tries_the_same_examples_each_time() -> None:
     assert settings.get_profile("ci").derandomize
+
+
+def test_what_ci_runs_is_there() -> None:
+    """A room that has moved leaves pytest with no tests."""
+    script = (ROOT / ".ci/run").read_text(encoding="utf-8")
+    named = re.findall(r"\btests/\S+", script)
+
+    there = subprocess.run(
+        ["/bin/bash", "-c", f"ls -d {' '.join(named)}"], cwd=ROOT, capture_output=True, check=False
+    )
+
+    assert len(named) >= 3
+    assert there.returncode == 0, there.stderr
