@@ -19,7 +19,7 @@ from intersession_actors.owners.exchange.commands import (
     ReleaseExchange,
     StopAsking,
 )
-from intersession_actors.owners.exchange.effects import ForgetRuling, UnwatchSessions
+from intersession_actors.owners.exchange.effects import ForgetRuling, LookForAgent, UnwatchSessions
 from intersession_actors.owners.exchange.exchange import Exchange, Phase
 from intersession_actors.owners.exchange.holds import may_hold
 from intersession_actors.owners.exchange.records import RULES
@@ -88,6 +88,9 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
         match effect:
             case ForgetRuling():
                 self._rulings.pop(owner.stream, None)
+            case LookForAgent(accepted):
+                if accepted.requester is not None and self.world.agents.has(runner_of(accepted.requester)):
+                    self.world.mail.tell_flow(owner.stream, Resume(stream=owner.stream))
             case UnwatchSessions(accepted):
                 self._unwatch(accepted)
             case _:

@@ -13,6 +13,12 @@ class ForgetRuling(Effect, frozen=True):
     """Forget what the host's rule was asked, and what it said: what came of that is durable."""
 
 
+class LookForAgent(Effect, frozen=True):
+    """Go on after a release if the agent that the next turn needs is here by now (LIVE-1)."""
+
+    accepted: facts.ExchangeAccepted
+
+
 class UnwatchSessions(Effect, frozen=True):
     """Follow the conversations of the two sessions no more (LOOP-2)."""
 
@@ -33,6 +39,9 @@ def effects(state: Exchange, recorded: Recorded, limits: Config) -> Sequence[Eff
                 asked.append(Pass("K6"))
             case facts.ExchangeReleased(hold_id=hold_id):
                 asked.append(DropStopwatch(("held", hold_id)))
+                if state.phase == "released":
+                    # An agent that was registered while this was appended did not find it among what waits for it.
+                    asked.append(LookForAgent(state.accepted))
             case facts.ExchangeClosed():
                 asked.append(UnwatchSessions(state.accepted))
             case facts.AnnounceDecided(silent=True):
