@@ -23,9 +23,9 @@ _MANY: Final = 2_000
 """Events that it takes a moment to make views of."""
 
 _OBJECTS: Final = 300_000
-"""So many new objects are there before Python searches for garbage; it would after 700. They are some thirty megabytes.
+"""The number of new objects, some thirty megabytes, after which Python searches for garbage; by itself it does after 700.
 
-An answer is made of as many as a million, none of them is garbage, and to go through them again and again takes a sixth of its time.
+An answer takes up to a million objects. None is garbage, and the searches would take a sixth of its time.
 """
 
 _FOR_THIS_COMMAND: Final = (

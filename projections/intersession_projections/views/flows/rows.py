@@ -26,7 +26,8 @@ _FAILED_ENDS: Final = frozenset(
 _FAILED_LOOPS: Final = frozenset(
     {"turn_failed", "turn_timeout", "policy_denied", "target_gone", "requester_gone"}
 )
-_FAILED_RUNS: Final = frozenset({"error", "timeout"})
+FAILED_RUNS: Final = ("error", "timeout")
+FAILED_DELIVERIES: Final = ("failed", "unknown", "denied")
 
 
 class DeliveriesWanted(NamedTuple):
@@ -99,7 +100,7 @@ class ExchangeSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     def failed(self) -> bool:
         """Whether a run of it failed, or it could not come to its end."""
         return (
-            self.primary_status in _FAILED_RUNS
+            self.primary_status in FAILED_RUNS
             or self.end_reason in _FAILED_LOOPS
             or self.close_reason in _FAILED_ENDS
         )
@@ -160,7 +161,7 @@ class SpawnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     @property
     def failed(self) -> bool:
         """Whether the child's run failed, or it could not come to its end."""
-        return self.status in _FAILED_RUNS or self.close_reason in _FAILED_ENDS
+        return self.status in FAILED_RUNS or self.close_reason in _FAILED_ENDS
 
     @property
     def archive_due_ms(self) -> int | None:
@@ -203,7 +204,7 @@ class DeliverySummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     @property
     def failed(self) -> bool:
         """Whether it ended without a receipt: failed, denied, or in doubt."""
-        return self.state in {"failed", "denied", "unknown"}
+        return self.state in FAILED_DELIVERIES
 
 
 Summary = ExchangeSummary | SpawnSummary | DeliverySummary

@@ -5,7 +5,13 @@ from typing import Any, Final
 
 from intersession_events.log.sql import Row
 from intersession_projections.basics.columns import Packing, unpacked
-from intersession_projections.views.flows.rows import DeliverySummary, ExchangeSummary, SpawnSummary, Summary
+from intersession_projections.views.flows.rows import (
+    FAILED_DELIVERIES,
+    DeliverySummary,
+    ExchangeSummary,
+    SpawnSummary,
+    Summary,
+)
 
 EXCHANGE: Final = "exchange"
 SPAWN: Final = "spawn"
@@ -19,7 +25,7 @@ STORED: Final[Mapping[str, "Packing[Any]"]] = {  # each of its own kind
     DELIVERY: Packing(DeliverySummary, apart=(*_APART, "delivery_id")),
 }
 FAILED: Final = "failed"
-UNDELIVERED: Final = "outcome IN ('failed', 'unknown', 'denied')"
+UNDELIVERED: Final = f"outcome IN {FAILED_DELIVERIES}"
 """Said of deliveries without a receipt, and of exchanges and spawns that have failed."""
 ASKED: Final = "kind <> 'delivery'"
 """Said of those that were asked for, so that SQLite takes the index that is about them alone."""

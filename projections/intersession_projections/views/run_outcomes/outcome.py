@@ -18,6 +18,7 @@ from intersession_events.facts import (
     ready,
 )
 from intersession_events.log.recorded import Recorded
+from intersession_projections.views.flows.rows import FAILED_RUNS
 
 RunStatus = Literal["queued", "running", "ok", "error", "timeout", "aborted"]
 
@@ -94,7 +95,7 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def failed(self) -> bool:
         """Whether it ended without an answer, and nobody had stopped it."""
-        return self.status in {"error", "timeout"}
+        return self.status in FAILED_RUNS
 
 
 class Asked(NamedTuple):

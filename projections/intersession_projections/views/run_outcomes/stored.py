@@ -5,13 +5,14 @@ from typing import Final
 from intersession_events.facts import Usage
 from intersession_events.log.sql import Row
 from intersession_projections.basics.columns import Packing, unpacked
+from intersession_projections.views.flows.rows import FAILED_RUNS
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 STORED: Final = Packing(
     RunOutcome, apart=("run_id", "accepted", "position", "status", "root"), nested={"usage": Usage}
 )
 COLUMNS: Final = "accepted, run_id, status, position, root, state"
-FAILED: Final = "status IN ('error', 'timeout')"
+FAILED: Final = f"status IN {FAILED_RUNS}"
 
 
 def restored(row: Row) -> RunOutcome:

@@ -1,4 +1,4 @@
-// An event as it is stored, with its hashes; and how its secrets are shown to who asks for them.
+// An event as it is stored, with its hashes; and how its secrets are shown on demand.
 import { html } from '../base/drawing.js';
 import { inside, tell } from '../asking/api.js';
 import { Shield } from '../parts/icons.js';

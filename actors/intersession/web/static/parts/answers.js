@@ -1,4 +1,4 @@
-// What stands in the place of an answer, until it has come or where there is none.
+// What a page shows in place of an answer: that it is loading, or why it failed.
 import { html } from '../base/drawing.js';
 import { href, link } from '../asking/address.js';
 import { about } from '../asking/about.js';

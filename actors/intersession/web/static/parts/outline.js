@@ -29,7 +29,7 @@ export const Outline = ({ run }) => {
   const step = (fit - 12) / Math.max(ticks.length, 1);
   /** @param {string} letter */
   const many = letter => ticks.filter(one => one[0] === letter).length;
-  const said = `${counted(ticks.length, 'step')}: ${many('u')} by who asks, ${many('d')} by who is asked`;
+  const said = `${counted(ticks.length, 'step')}: ${many('u')} by the requester, ${many('d')} by the target`;
   return html`
     <svg class="ol" width=${isOpen ? fit + LIVE : fit} height="34" role="img" aria-label=${said}>
       <line class="base" x1="4" x2=${fit - 4} y1="17" y2="17" />

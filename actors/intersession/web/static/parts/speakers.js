@@ -28,7 +28,7 @@ export const Badge = ({ lane, small, future }) => html`
     <text x="10" y="14.5">${letterOf(lane)}</text>
   </svg>
 `;
-// A sub-agent is called by its label, where who asks has it.
+// A sub-agent is called by its label, where the caller knows it.
 /** @param {string} key @param {string | null} [label] */
 export const laneOf = (key, label) => ({
   id: key,
