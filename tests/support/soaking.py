@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Any
 
 from intersession import SessionSystem
+from intersession_actors.rules.disclosure.token_rules import token_rules
 from intersession_events.facts import ChildArchived, Event, SpawnAccepted, topics_of
 
 _OURS = "intersession"
@@ -79,6 +80,7 @@ def settled(system: SessionSystem, *, within: float = 600.0) -> None:
         )
 
     until(calm, within=within)
+    token_rules()  # the process reads them once, when the first text is looked through for secrets: the search does so later
 
 
 def _count(system: SessionSystem, kind: type[Event]) -> int:
