@@ -89,6 +89,11 @@ DIALECT: Final = {
     r"\bways? (?:there|to the (?:server|store)) and back\b": "a round trip",
     r"(?<![Tt]here )\b(?:is|are|was|were) none\b(?! (?:of|in|left)\b)": "is invalid, is no …, is nothing",
 }
+NOT_NAMES: Final = {"told", "said", "shown", "kept", "given", "asked"}
+"""What was done to a thing, in the place of the thing. Events report what was done: their names may have such words."""
+NOT_YET: Final = tuple(
+    f"projections/intersession_projections/questions/{name}/" for name in ("causes", "differences")
+)
 PAGES: Final = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MOST_WORDS: Final = 87_000
 """How many words README and docs may have outside of blocks of code. A page that needs more room takes it from another."""
@@ -116,6 +121,33 @@ def first_lines() -> Iterator[tuple[str, str]]:
                     yield f"{path.relative_to(ROOT)}:{node.body[0].lineno if node.body else 1}", first
 
 
+def names() -> Iterator[tuple[str, str]]:
+    """Yield the names of modules and types of the packages, with their places."""
+    for package in ("actors", "events", "projections"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            place = path.relative_to(ROOT).as_posix()
+            if place.startswith(NOT_YET):
+                continue
+            yield place, path.stem
+            if "/facts/" not in place:
+                yield from ((place, name) for name in types_in(path.read_text(encoding="utf-8")))
+
+
+def types_in(source: str) -> Iterator[str]:
+    """Yield the names of classes, and of aliases of types at the top of a module."""
+    tree = ast.parse(source)
+    yield from (node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            names = (target.id for target in node.targets if isinstance(target, ast.Name))
+            yield from (name for name in names if not name.isupper())
+
+
+def words_of(name: str) -> set[str]:
+    """Return the words that a name is made of."""
+    return {word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", name)}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_no_page_speaks_the_house_dialect(page: Path) -> None:
     assert list(dialect(prose(page.read_text(encoding="utf-8")))) == []
@@ -123,6 +155,20 @@ def test_no_page_speaks_the_house_dialect(page: Path) -> None:
 
 def test_no_first_line_of_a_docstring_speaks_the_house_dialect() -> None:
     assert [f"{place}: {turn}" for place, line in first_lines() for turn in dialect(line)] == []
+
+
+def test_modules_and_types_are_named_after_things() -> None:
+    assert [f"{place}: {name}" for place, name in names() if words_of(name) & NOT_NAMES] == []
+
+
+@pytest.mark.parametrize("name", ["told", "fork_told", "ForkTold", "_Kept", "GivenUp"])
+def test_a_planted_name_that_is_no_thing_is_seen(name: str) -> None:
+    assert words_of(name) & NOT_NAMES
+
+
+@pytest.mark.parametrize("name", ["summary", "ForkSummary", "toolbox", "Shownness"])
+def test_a_name_of_a_thing_is_let_be(name: str) -> None:
+    assert not words_of(name) & NOT_NAMES
 
 
 @pytest.mark.parametrize(

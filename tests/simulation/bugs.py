@@ -16,8 +16,8 @@ from intersession_actors.assembly.methods import runs
 from intersession_actors.calls.service import asking, receipts
 from intersession_actors.calls.service.asking import ask_session, gone_on
 from intersession_actors.calls.tools import sessions_send, sessions_spawn
-from intersession_actors.outside.channels.attempts import Asked as InProcess
 from intersession_actors.outside.channels.attempts import Attempts
+from intersession_actors.outside.channels.attempts import CallState as InProcess
 from intersession_actors.outside.channels.channels import Outbound
 from intersession_actors.owners.chains.ledger import ChainLedger
 from intersession_actors.owners.delivery import effects as delivery_effects
@@ -36,7 +36,7 @@ from intersession_actors.owners.session.state import Session
 from intersession_actors.owners.spawn import rules as spawn_rules
 from intersession_actors.owners.spawn import steps as spawn_steps
 from intersession_actors.owners.streams import rules_in_force
-from intersession_actors.owners.streams.commands import Asked
+from intersession_actors.owners.streams.commands import Request
 from intersession_actors.owners.streams.judgements import judgement_record
 from intersession_actors.owners.streams.outcomes import Accepted
 from intersession_actors.owners.streams.owner import Owner
@@ -146,7 +146,7 @@ def acknowledges_before_it_stores() -> AbstractContextManager[object]:
     ask = Owner._ask
 
     def early(self: Any, told: Any, *rest: Any, **given: Any) -> None:
-        if isinstance(told.command, Asked) and told.command.answer is not None:
+        if isinstance(told.command, Request) and told.command.answer is not None:
             told.command.answer(Accepted(recorded=()))
         ask(self, told, *rest, **given)
 

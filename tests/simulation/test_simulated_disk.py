@@ -8,7 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from intersession import ToolRefused
-from intersession_actors.outside.attachments.checks import GivenFile
+from intersession_actors.outside.attachments.checks import CheckedFile
 from intersession_actors.outside.attachments.files import Place, claim_files, stage_files
 from intersession_events.facts import AttachedFile, Attachments
 from simulation.disk import Disk
@@ -25,7 +25,7 @@ class Dead(BaseException):
 
 
 def stage() -> None:
-    stage_files(PLACE, GIVEN, (GivenFile(file=NOTE, content=CONTENT),))
+    stage_files(PLACE, GIVEN, (CheckedFile(file=NOTE, content=CONTENT),))
 
 
 def claim() -> None:

@@ -14,7 +14,7 @@ from uuid import UUID
 from intersession import SessionSystem
 from intersession_actors.owners.session.commands import RunReturned, StartNext
 from intersession_actors.owners.session.deciding import Decider
-from intersession_actors.owners.streams.effects import GivenUp
+from intersession_actors.owners.streams.effects import Abandoned
 from intersession_actors.owners.streams.outcomes import Refused
 from intersession_actors.owners.streams.owner import Owner
 from intersession_actors.owners.streams.plan import Plan
@@ -466,7 +466,7 @@ class World:
 
         def given_up(owner: Any, told: Any, error: Exception) -> None:
             away(owner, told, error)
-            if isinstance(told.command, RunReturned) and GivenUp(told.command) in owner.effects:
+            if isinstance(told.command, RunReturned) and Abandoned(told.command) in owner.effects:
                 self._given_up.add((told.command.run_id, told.command.attempt))
 
         ask = Owner._ask

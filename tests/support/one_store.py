@@ -29,7 +29,7 @@ ONE_STORE: Final[Mapping[str, tuple[str, ...]]] = {
         "projections/views/full_text",
         "projections/questions/places",
         "projections/questions/smells",
-        "projections/test_sieve.py",
+        "projections/test_row_prefilter.py",
         "projections/test_usage_view.py",
         "system/test_halves_of_pairs.py",
         "system/test_long_sessions.py",

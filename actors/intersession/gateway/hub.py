@@ -8,7 +8,7 @@ from intersession.gateway.protocol.run_events import RunEvent, RunEvents
 from intersession_events.basics.errors import IntersessionError
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
-from intersession_projections.views.run_outcomes.outcome import Asked
+from intersession_projections.views.run_outcomes.outcome import RunRequest
 from intersession_projections.views.run_outcomes.runs import Runs
 
 Listener = Callable[[Sequence[RunEvent]], None]
@@ -49,7 +49,7 @@ class Hub:
         for listener in list(self._listeners.values()):
             listener(())
 
-    def _asked(self, run_id: str) -> Asked | None:
+    def _asked(self, run_id: str) -> RunRequest | None:
         try:
             return Runs(self._log).asked(run_id)
         except IntersessionError as error:

@@ -63,7 +63,7 @@ _MOST_DEED: Final = 4 * 1024 * 1024
 
 
 @ready
-class _Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _PageRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a page has done."""
 
     method: Literal["forks.make", "forks.remove"]
@@ -259,7 +259,7 @@ class Alone:
             await _answer(send, 403, {"error": "no forks are made here"})
             return
         try:
-            asked = msgspec.json.decode(body, type=_Asked)
+            asked = msgspec.json.decode(body, type=_PageRequest)
             done = await off_loop(self._fork, asked.method, asked.params)
         except msgspec.DecodeError as error:
             await _answer(send, 400, {"error": f"the body is none: {error}"})

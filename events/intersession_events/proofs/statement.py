@@ -20,7 +20,7 @@ PUBLISHED: Final = "checkpoint_published.1"
 _DOMAIN: Final = b"intersession checkpoint 1\n"
 
 
-class _Said(msgspec.Struct, rename="camel"):
+class _Statement(msgspec.Struct, rename="camel"):
     # Canonical order: what is encoded here is what RFC 8785 says.
     count: int
     events_root: str
@@ -55,7 +55,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     @property
     def text(self) -> bytes:
         """What is hashed and signed."""
-        said = _Said(
+        said = _Statement(
             self.count,
             self.events_root,
             self.heads_root,

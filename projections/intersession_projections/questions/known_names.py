@@ -9,7 +9,7 @@ import msgspec
 
 from intersession_events.facts import message_in
 from intersession_events.log.log import Log
-from intersession_projections.basics.sieve import may_be_a_persons, sieved
+from intersession_projections.basics.row_prefilter import may_be_a_persons, prefiltered
 from intersession_projections.basics.spans import Span
 from intersession_projections.basics.wording.of_sessions import called
 from intersession_projections.views.sessions.list import Sessions
@@ -52,7 +52,7 @@ class KnownNames:
     def people(self) -> set[str]:
         """Return all that those are called who spoke in the last of their messages: ids and names, alone and with their channels."""
         found: set[str] = set()
-        for recorded in islice(sieved(self._log, Span(), may_be_a_persons), _MESSAGES):
+        for recorded in islice(prefiltered(self._log, Span(), may_be_a_persons), _MESSAGES):
             message = message_in(recorded.event)
             origin = None if message is None else message.provenance
             found |= set() if origin is None else called(origin)
@@ -60,7 +60,7 @@ class KnownNames:
 
     def has_imports(self) -> bool:
         """Whether something was imported: of that, what went outside is known as far as a transcript says so."""
-        found = sieved(self._log, Span(), lambda row: str(row[3]).startswith("import_reported."))
+        found = prefiltered(self._log, Span(), lambda row: str(row[3]).startswith("import_reported."))
         return next(found, None) is not None
 
     def sessions(self, most: int) -> list[str]:

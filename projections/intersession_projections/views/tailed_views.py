@@ -10,7 +10,7 @@ from intersession_events.log.log import Log
 from intersession_events.log.views import InlineView
 from intersession_events.stores.tailing.places import kept
 from intersession_events.stores.tailing.tail import Tail
-from intersession_events.stores.tailing.view import KeptView
+from intersession_events.stores.tailing.view import QueryableView
 from intersession_projections.views.full_text.view import FullTextView, Redact
 from intersession_projections.views.usage import UsageView
 
@@ -36,9 +36,9 @@ def take_in(log: Log, redact: Redact, progress: Callable[[int, int], None] | Non
             tail.catch_up(progress)
 
 
-def tails_of(log: Log, names: Collection[str], redact: Redact) -> list[Tail[KeptView]]:
+def tails_of(log: Log, names: Collection[str], redact: Redact) -> list[Tail[QueryableView]]:
     """Return what keeps the named views of a log up to date, patiently; one that can't be opened is left out, and logged."""
-    tails: list[Tail[KeptView]] = []
+    tails: list[Tail[QueryableView]] = []
     for view in tailed_views(redact):
         if view.name in names:
             try:

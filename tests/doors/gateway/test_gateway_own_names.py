@@ -10,7 +10,7 @@ import pytest
 from intersession import SessionSystem, Turn
 from intersession.gateway.protocol.run_events import RunEvents
 from intersession_events.facts import ExchangeAccepted, RunQueued
-from intersession_projections.views.run_outcomes.outcome import Asked, asked_in
+from intersession_projections.views.run_outcomes.outcome import RunRequest, asked_in
 from support.doors.gateway_live import GATEWAY, READER, TOKEN, WRITER, LiveGateway
 from support.running import SEES_ALL, Gate, merged
 
@@ -129,7 +129,7 @@ def test_names_are_forgotten_when_too_many_runs_wait_and_found_again(system: Ses
 
     events = [event for recorded in batch for event in told.told(recorded) if event.name == "chat"]
 
-    assert {event.asked for event in events} == {Asked("operator", "k")}
+    assert {event.asked for event in events} == {RunRequest("operator", "k")}
 
 
 @pytest.mark.clause("GATE-1", "LIST-5")

@@ -12,7 +12,7 @@ import pytest
 
 from intersession import SessionSystem, replay_file
 from intersession.web.questions.of_forks import Compare, compare
-from intersession.web.questions.of_runs import RunsAsked, runs
+from intersession.web.questions.of_runs import RunsQuery, runs
 from intersession_actors.hindsight.debugger.opened import open_log
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.basics.times import length
@@ -133,7 +133,7 @@ def test_a_fork_of_an_old_run_took_what_it_took_itself_and_not_the_years_between
         try:
             fork.carried_on(timeout=20)
             took = fork.debug.diff(run, run)["totals"]["a"]["durationMs"]
-            listed = runs(fork.debug.view, RunsAsked())["runs"]
+            listed = runs(fork.debug.view, RunsQuery())["runs"]
             drawn, gaps = fork.debug.diagram(run), fork.debug.show(run)["rows"]
         finally:
             fork.close(grace=0)

@@ -18,7 +18,7 @@ from intersession.cli.host.reading import reader_of
 from intersession.cli.shell.answer import Reading
 from intersession.web.alone import Deed
 from intersession.web.questions.called import with_names
-from intersession.web.questions.of_runs import RunsAsked, runs
+from intersession.web.questions.of_runs import RunsQuery, runs
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.hindsight.debugger.opened import open_log
 from intersession_events.facts import ExchangeClosed
@@ -35,7 +35,7 @@ expect.set_options(timeout=WAIT_MS)
 
 def listed(store: Path) -> list[dict[str, Any]]:
     with open_log(store) as log:
-        found: list[dict[str, Any]] = [*runs(log.debug.view, RunsAsked(limit=100))["runs"]]
+        found: list[dict[str, Any]] = [*runs(log.debug.view, RunsQuery(limit=100))["runs"]]
     return found
 
 
@@ -87,7 +87,7 @@ def silent_import(tmp_path: Path) -> Path:
 def test_an_import_in_which_nobody_asked_is_known_for_one(silent_import: Path) -> None:
     """A session of which it is not known when it was written to last was updated in 1970, the list said."""
     with open_log(silent_import) as log:
-        assert runs(log.debug.view, RunsAsked()) == {"runs": [], "cursor": None, "imported": True}
+        assert runs(log.debug.view, RunsQuery()) == {"runs": [], "cursor": None, "imported": True}
     assert "not recorded" in ran("sessions", "--store", str(silent_import)).out
 
 

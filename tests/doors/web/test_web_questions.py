@@ -10,7 +10,7 @@ from intersession import SessionSystem, Turn
 from intersession.web.rate import Rates
 from intersession_events.facts import AccessRecorded
 from intersession_events.stores.opened import has_writer, open_log
-from intersession_projections.questions.work import WorkEnd
+from intersession_projections.questions.work_list import WorkEnd
 from support.doors.gateway_live import GATEWAY, READER, TOKEN, LiveGateway
 from support.doors.web_log import played
 from support.pages.answers import ANSWERS, check_typed

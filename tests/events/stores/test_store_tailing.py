@@ -14,7 +14,7 @@ from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.tailing.file import ViewFile
 from intersession_events.stores.tailing.tail import Tail
 from intersession_events.stores.tailing.tails import Tails
-from intersession_events.stores.tailing.view import KeptView, place_of
+from intersession_events.stores.tailing.view import QueryableView, place_of
 from support.rows import edited
 
 STREAM = "session:agent:main:main"
@@ -133,7 +133,7 @@ def test_views_that_begin_late_are_opened_then_and_are_closed_with_all_that_was_
         say(log, "one")
         opened: list[ViewFile] = []
 
-        def open_it() -> list[Tail[KeptView]]:
+        def open_it() -> list[Tail[QueryableView]]:
             opened.append(ViewFile(Words(), log))
             return [Tail(log, opened[0], patient=True)]
 

@@ -24,10 +24,10 @@ from intersession_events.facts import (
 from intersession_events.log.log import Log
 from intersession_projections.basics.spans import Span
 from intersession_projections.questions.places.runs_named import Flow, flow_sessions
-from intersession_projections.questions.work import (
-    WorkFound,
+from intersession_projections.questions.work_list import (
+    WorkFilter,
     WorkKind,
-    WorkWanted,
+    WorkList,
     ask_deliveries_of_each,
     has_failed,
 )
@@ -45,7 +45,7 @@ KINDS: list[tuple[WorkKind, ...]] = [(), ("exchange",), ("spawn", "run")]
 
 def all_that_failed(log: Log) -> list[Flow]:
     """Find the same by looking at everything."""
-    everything = list(WorkFound(log).newest(WorkWanted()))
+    everything = list(WorkList(log).newest(WorkFilter()))
     (sent,) = log.answers(ask_deliveries_of_each(Flows(log), everything))
     return [work for work, texts in zip(everything, sent, strict=True) if has_failed(work, texts)]
 
@@ -61,13 +61,13 @@ def test_what_has_failed_is_all_of_it_in_the_order_of_the_log(
         log.put(stream, event, time=time, correlation="root")
     kinds = data.draw(st.sampled_from(KINDS))
     span = Span(data.draw(st.integers(0, log.head())), data.draw(st.none() | st.integers(0, log.head())))
-    keys = sorted({key for work in WorkFound(log).newest(WorkWanted()) for key in flow_sessions(work)})
+    keys = sorted({key for work in WorkList(log).newest(WorkFilter()) for key in flow_sessions(work)})
     key = data.draw(st.none() | st.sampled_from(keys)) if keys else None
 
-    wanted = WorkWanted(kinds, failed=True, span=span, session_key=key)
-    found = [(work.kind, work.accepted) for work in WorkFound(log).newest(wanted)]
+    wanted = WorkFilter(kinds, failed=True, span=span, session_key=key)
+    found = [(work.kind, work.accepted) for work in WorkList(log).newest(wanted)]
 
-    of_key = {work.accepted for work in WorkFound(log).newest(WorkWanted(session_key=key))}
+    of_key = {work.accepted for work in WorkList(log).newest(WorkFilter(session_key=key))}
     assert found == [
         (work.kind, work.accepted)
         for work in all_that_failed(log)
@@ -134,7 +134,7 @@ def test_each_way_to_fail_is_found(story: Story) -> None:
     undelivered(story, "c", run_id="unheard")
     undelivered(story, "d", run_id="unheard")
 
-    found = list(WorkFound(story.log).newest(WorkWanted(failed=True)))
+    found = list(WorkList(story.log).newest(WorkFilter(failed=True)))
 
     assert [work.run_id for work in found] == [
         *(f"run-{number}" for number in reversed(range(150))),
@@ -172,6 +172,6 @@ def test_runs_that_have_not_failed_are_not_read(story: Story, rows_made: Counter
         story.run(MAIN, f"run-{number}", "Who is there?", "I am.")
     rows_made.clear()
 
-    found = [work.run_id for work in WorkFound(story.log).newest(WorkWanted(failed=True))]
+    found = [work.run_id for work in WorkList(story.log).newest(WorkFilter(failed=True))]
 
     assert (found, rows_made) == (["failed"], Counter({"runs": 1}))

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 import msgspec
 from cyclopts import App, Parameter
 
-from intersession.cli.host.asked import Asked, asks, at_most
 from intersession.cli.host.beside import host_beside, import_beside
 from intersession.cli.host.reading import reader_of, reading_log, store_url
+from intersession.cli.host.verb_call import VerbCall, asks, at_most
 from intersession.cli.shell.answer import READING, Answer, AsOf, Reading
 from intersession.cli.shell.terminal import Screen, one_line, safe
 from intersession.cli.shell.times import moment
@@ -196,7 +196,7 @@ _LIMIT = at_most("At most this many rows. Default: 50.")
 
 
 @asks(IMPORTS, options={"what": _WHAT, "limit": _LIMIT})
-def imports(asked: Asked[ImportsAnswer]) -> Answer:
+def imports(asked: VerbCall[ImportsAnswer]) -> Answer:
     """List what imports left out, and why.
 
     Lines that could not be read, calls that the other system had refused, what belongs to no exchange or spawn, sessions that

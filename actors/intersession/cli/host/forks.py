@@ -10,7 +10,7 @@ from intersession.cli.shell.answer import Reading, UsageError
 from intersession_events.basics.errors import IntersessionError
 from intersession_events.copies.forks.files import forks_called
 from intersession_events.stores.database import MEMORY
-from intersession_projections.copies.forks.told import fork_told
+from intersession_projections.copies.forks.summary import fork_summary
 from intersession_projections.questions.places.grammar import UnknownPlace
 from intersession_projections.questions.places.runs_named import RunNames
 
@@ -47,7 +47,7 @@ def in_fork(reading: Reading, *names: str | None) -> tuple[Reading, Names]:
         raise UsageError(f"{' and '.join(found)} are different forks: name one, or compare them with `diff`")
     inside = replace(reading, store=str(fork))
     with reading_log(inside) as log:
-        told = fork_told(log)
+        told = fork_summary(log)
     return inside, Names(found, "" if told is None else told.outcome.run)
 
 

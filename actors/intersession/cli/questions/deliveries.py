@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import App, Parameter
 
-from intersession.cli.host.asked import Asked, asks
+from intersession.cli.host.verb_call import VerbCall, asks
 from intersession.cli.questions.paging import PAGE, Page
 from intersession.cli.shell.answer import OK, READING, REFUSED, Answer, AsOf, Reading, UsageError
 from intersession.cli.shell.terminal import Screen, one_line
@@ -51,7 +51,7 @@ _MOST_EVENTS: Final = 1000
 
 @deliveries.default
 @asks(DELIVERIES, options={"at": AsOf})
-def listed(asked: Asked[DeliveriesAnswer], *, page: Page = PAGE) -> Answer:
+def listed(asked: VerbCall[DeliveriesAnswer], *, page: Page = PAGE) -> Answer:
     """List the texts that went outside, or should have.
 
     Where to, what became of each, and why; newest first, by when each was decided. `intersession deliveries

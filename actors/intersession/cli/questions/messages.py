@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from intersession.cli.host.asked import Asked, asks
+from intersession.cli.host.verb_call import VerbCall, asks
 from intersession.cli.questions.paging import PAGE, Page
 from intersession.cli.shell.answer import Answer
 from intersession.cli.shell.terminal import Screen, one_line, safe
@@ -27,7 +27,7 @@ from intersession_events.basics.plain_json import JsonObject, is_object
 from intersession_events.facts import Provenance, text_of
 from intersession_events.stores.opened import has_writer
 from intersession_projections.basics.wording.openclaw import OPENCLAW, is_openclaws
-from intersession_projections.questions.said import Said
+from intersession_projections.questions.messages import IncomingMessage
 
 _INDENT: Final = 4
 
@@ -39,7 +39,7 @@ _UNKNOWN: Final = (
 
 
 @asks(MESSAGES)
-def messages(asked: Asked[MessagesAnswer], *, page: Page = PAGE) -> Answer:
+def messages(asked: VerbCall[MessagesAnswer], *, page: Page = PAGE) -> Answer:
     """List what was said to sessions: who, to whom, on whose behalf.
 
     Newest first. `intersession messages --to research --since TIME --until TIME --why --delivered` says who spoke to research, why, and
@@ -63,7 +63,12 @@ def messages(asked: Asked[MessagesAnswer], *, page: Page = PAGE) -> Answer:
 
 
 def _show(
-    screen: Screen, rows: Sequence[tuple[Said, Texts]], names: Names, given: MessagesOf, *, at_work: bool
+    screen: Screen,
+    rows: Sequence[tuple[IncomingMessage, Texts]],
+    names: Names,
+    given: MessagesOf,
+    *,
+    at_work: bool,
 ) -> None:
     for said, texts in rows:
         who, behalf = _told(said, names)
@@ -87,7 +92,7 @@ def _show(
             screen.indented(safe(_UNKNOWN if said.imported else _NOTHING, "dim"), _INDENT)
 
 
-def _told(said: Said, names: Names) -> tuple[str, str]:
+def _told(said: IncomingMessage, names: Names) -> tuple[str, str]:
     """Return who spoke, and on whose behalf where that is somebody else, in words."""
     spoke = OPENCLAW if is_openclaws(said.message) else speaker(said.message)
     if spoke == "person" and said.person is not None:
@@ -109,7 +114,7 @@ _TEXT = 100
 
 
 @asks(CALLS)
-def calls(asked: Asked[CallsAnswer], *, page: Page = PAGE) -> Answer:
+def calls(asked: VerbCall[CallsAnswer], *, page: Page = PAGE) -> Answer:
     """List the calls of tools that agents made.
 
     Newest first: which session called what with which arguments, and what the tool gave. Calls of an import are among them.

@@ -5,7 +5,7 @@ from typing import Annotated, Final, cast, get_args
 
 from cyclopts import Parameter
 
-from intersession.cli.host.asked import Asked, asks
+from intersession.cli.host.verb_call import VerbCall, asks
 from intersession.cli.questions.paging import PAGE, Page
 from intersession.cli.shell.answer import Answer, AsOf, UsageError
 from intersession.cli.shell.terminal import Screen
@@ -20,7 +20,7 @@ from intersession_events.stores.opened import has_writer
 from intersession_projections.basics.wording.reasons import CLOSES, FAILURES, LOOP_ENDS, STATUSES
 from intersession_projections.questions.known_names import near
 from intersession_projections.questions.places.runs_named import Flow, flow_id, flow_sessions
-from intersession_projections.questions.work import WorkEnd
+from intersession_projections.questions.work_list import WorkEnd
 from intersession_projections.views.flows.rows import ExchangeSummary, SpawnSummary
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
@@ -69,7 +69,7 @@ _ENDS = Annotated[
 
 
 @asks(RUNS, options={"end": _ENDS, "at": AsOf})
-def runs(asked: Asked[RunsAnswer], *, page: Page = PAGE) -> Answer:
+def runs(asked: VerbCall[RunsAnswer], *, page: Page = PAGE) -> Answer:
     """List exchanges, spawns and runs, newest first.
 
     Each line has the id that `replay` takes. What became of a text that went outside stands beside it: delivered, tried

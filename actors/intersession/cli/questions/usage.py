@@ -17,10 +17,10 @@ from intersession_events.stores.database import MEMORY
 from intersession_events.stores.tailing.file import ViewFile
 from intersession_events.stores.tailing.places import kept
 from intersession_events.stores.tailing.tail import Tail
-from intersession_events.stores.tailing.view import KeptView
+from intersession_events.stores.tailing.view import QueryableView
 from intersession_projections.basics.wording.reasons import counted
+from intersession_projections.questions.messages import used_by_person
 from intersession_projections.questions.places.grammar import UnknownPlace, parse_time
-from intersession_projections.questions.said import used_by_person
 from intersession_projections.views.usage import By, UsageView, Used, used
 
 _MICROS = 1_000_000
@@ -56,7 +56,7 @@ def _answer(rows: Sequence[Used], by: By) -> Answer:
     return Answer(value, lambda screen: _show(screen, rows, by))
 
 
-def _view(log: Log) -> KeptView:
+def _view(log: Log) -> QueryableView:
     try:
         return kept(UsageView(), log)
     except StoreUnavailable:

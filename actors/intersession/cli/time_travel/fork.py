@@ -21,10 +21,10 @@ from intersession.cli.time_travel.show import At
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.hindsight.forking.carrying import Carried
+from intersession_actors.hindsight.forking.describing import ForkResult, describe_fork, describe_outcomes
 from intersession_actors.hindsight.forking.listing import Listed, forks_of
 from intersession_actors.hindsight.forking.making import Wanted
 from intersession_actors.hindsight.forking.playing import Playing
-from intersession_actors.hindsight.forking.told import Came, came_told, outcomes_told
 from intersession_actors.outside.agents.agents import Agent
 from intersession_actors.outside.agents.configured import configured_agents
 from intersession_actors.outside.channels.configured import configured_channels
@@ -34,7 +34,7 @@ from intersession_events.basics.plain_json import JsonObject
 from intersession_events.copies.forks.files import remove_fork
 from intersession_events.facts import ForkEdit
 from intersession_projections.basics.wording.reasons import counted
-from intersession_projections.copies.forks.told import parts_of
+from intersession_projections.copies.forks.summary import parts_of
 from intersession_projections.questions.places.runs_named import flow_id
 
 
@@ -112,7 +112,7 @@ def _pairs(option: str, given: Iterable[str]) -> list[tuple[str, str]]:
 
 def forked(
     reader: Reader, reading: Reading, wanted: Wanted, otherwise: Otherwise, *, run: bool
-) -> list[Came]:
+) -> list[ForkResult]:
     """Make forks, and carry them on, with a bar that says how many have come out."""
     agents, edits = otherwise.agents(), otherwise.edits()
     playing = Playing(agents, otherwise.on_divergence, otherwise.loose)
@@ -124,9 +124,9 @@ def forked(
 
     opened = partial(opened_fork, deliver=channels)
 
-    def play(_: int) -> Came:
+    def play(_: int) -> ForkResult:
         made = forker.make(asked, agents)
-        return forker.carry(made, playing, opened) if run else Came(made)
+        return forker.carry(made, playing, opened) if run else ForkResult(made)
 
     with (
         saying_once(),
@@ -174,7 +174,7 @@ _SAID: Final[Mapping[str, tuple[str, str]]] = {
 """What a divergence of each kind holds against each other."""
 
 
-def show(screen: Screen, came: Came) -> None:
+def show(screen: Screen, came: ForkResult) -> None:
     """Say what was made, how it came out, and what to try with it."""
     made, carried = came.made, came.carried
     screen.line(safe("forked: ", "bold green"), f"at position {made.position}, in {made.path}")
@@ -185,7 +185,7 @@ def show(screen: Screen, came: Came) -> None:
     screen.to_copy(f"  intersession replay {made.id}")
 
 
-def _show_end(screen: Screen, came: Came, carried: Carried) -> None:
+def _show_end(screen: Screen, came: ForkResult, carried: Carried) -> None:
     out, left = carried.outcome, carried.divergence
     if left is not None and came.diverged is not None:
         how = "went on past a difference" if left.goes_on else "left the recording"
@@ -274,13 +274,13 @@ def fork(
         came = forked(reader, inside, Wanted(flow_id(flow), what), otherwise, run=not no_run)
     diverged = any(one.carried is not None and one.carried.state == "diverged" for one in came)
     code = REFUSED if diverged else OK
-    rows = outcomes_told(came)
-    value = came_told(came[0]) if len(came) == 1 else {"outcomes": rows}
+    rows = describe_outcomes(came)
+    value = describe_fork(came[0]) if len(came) == 1 else {"outcomes": rows}
 
     def told(screen: Screen) -> None:
         if otherwise.jsonl:
             for one in came:
-                screen.json_line(came_told(one))
+                screen.json_line(describe_fork(one))
         elif len(came) == 1 or no_run:
             for one in came:
                 show(screen, one)

@@ -2,7 +2,7 @@
 
 import json
 
-from intersession.cli.host.asked import Asked, asks
+from intersession.cli.host.verb_call import VerbCall, asks
 from intersession.cli.shell.answer import NOT_VERIFIED, OK, Answer
 from intersession.cli.shell.terminal import Screen, safe
 from intersession.cli.shell.times import clock
@@ -14,7 +14,7 @@ from intersession_projections.basics.wording.reasons import counted
 
 
 @asks(LENS, run="RUN", forks=["run", "than"])
-def lens(asked: Asked[LensAnswer]) -> Answer:
+def lens(asked: VerbCall[LensAnswer]) -> Answer:
     """Show exactly what an agent was given in a run.
 
     System context, the end of the transcript, message, tools, model, deadline. It is rebuilt from the log and

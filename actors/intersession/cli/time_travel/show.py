@@ -7,8 +7,8 @@ from typing import Annotated, Final, cast
 
 from cyclopts import Parameter
 
-from intersession.cli.host.asked import Asked, asks, at_most
 from intersession.cli.host.reading import reader_of
+from intersession.cli.host.verb_call import VerbCall, asks, at_most
 from intersession.cli.shell.answer import Answer, Reading, UsageError
 from intersession.cli.shell.terminal import Screen, safe
 from intersession.cli.shell.times import clock
@@ -62,7 +62,7 @@ _STYLES: Final = {"head": "bold", "tool": "dim", "gap": "dim", "failed": "red", 
 
 @asks(SHOW, run="RUN", forks=["run", "at"], options={"at": At})
 def show(
-    asked: Asked[ShowAnswer],
+    asked: VerbCall[ShowAnswer],
     *,
     svg: Annotated[Path | None, Parameter(help="Write it as SVG into this file.")] = None,
     mermaid: Annotated[bool, Parameter(help="Print it in Mermaid's language.")] = False,
@@ -115,7 +115,7 @@ _LIMIT = at_most("At most this many that smell, the newest. Default: 50.", 1000)
 
 
 @asks(SMELLS, run="RUN", forks=["run", "at"], options={"at": At, "limit": _LIMIT})
-def smells(asked: Asked[SmellsAnswer | SmellingAnswer]) -> Answer:
+def smells(asked: VerbCall[SmellsAnswer | SmellingAnswer]) -> Answer:
     """Say what is seldom meant in a run, or in all runs.
 
     Turns that repeat each other, a reply that came late, a message that came twice, a loop that a limit cut, a guard that

@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from intersession.cli.host.asked import Asked, asks
+from intersession.cli.host.verb_call import VerbCall, asks
 from intersession.cli.shell.answer import Answer
 from intersession.cli.shell.terminal import Screen, one_line, safe
 from intersession.cli.story.names import Names, names_of
@@ -17,7 +17,7 @@ from intersession_projections.basics.wording.reasons import counted
 
 
 @asks(STATE, of="KEY|RUN", forks=["of", "at", "from", "to"], options={"at": At})
-def state(asked: Asked[StateAnswer | ChangesAnswer]) -> Answer:
+def state(asked: VerbCall[StateAnswer | ChangesAnswer]) -> Answer:
     """Show everything as it stood at a place of the log.
 
     With --from and --to, what differs between two. Sessions with their transcripts, how far each run,

@@ -6,17 +6,17 @@ from typing import Annotated, cast, get_args
 import msgspec
 from cyclopts import Parameter
 
-from intersession.cli.host.asked import Asked, asks
+from intersession.cli.host.verb_call import VerbCall, asks
 from intersession.cli.shell.answer import Answer
 from intersession.cli.shell.terminal import Screen, one_line, safe
 from intersession.cli.shell.times import clock, day, duration, moment
 from intersession.cli.story.names import Names, names_of
 from intersession_actors.hindsight.debugger.verbs.verbs import WHY
 from intersession_actors.hindsight.debugger.why import (
+    DescribedEvent,
     EffectAnswer,
     EffectsAnswer,
     RootAnswer,
-    ToldAnswer,
     WhyAnswer,
 )
 from intersession_actors.hindsight.explaining.rules.failures import Waiting
@@ -27,7 +27,7 @@ from intersession_projections.basics.wording.reasons import counted
 
 @asks(WHY, of="EVENT|PLACE", forks=["of"])
 def why(
-    asked: Asked[WhyAnswer | EffectsAnswer],
+    asked: VerbCall[WhyAnswer | EffectsAnswer],
     *,
     steps: Annotated[
         bool, Parameter(help="Every event, also those by which a text was only carried.")
@@ -180,11 +180,11 @@ def _show_tree(
         left.extend((one, inner) for one in reversed(below))
 
 
-def _is_told(event: ToldAnswer) -> bool:
+def _is_told(event: DescribedEvent) -> bool:
     return (bool(event["how"]) or event["way"] == "said") and not event["carried"]
 
 
-def _line(screen: Screen, names: Names, event: ToldAnswer, *, indent: int = 0) -> None:
+def _line(screen: Screen, names: Names, event: DescribedEvent, *, indent: int = 0) -> None:
     head = safe(f"{' ' * indent}#{event['position']}  {clock(event['timeMs'])}  ", "dim")
     who = None if event["who"] is None else names.of(event["who"])
     if event["way"] == "said":

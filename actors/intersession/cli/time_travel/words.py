@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from intersession.cli.host.asked import Asked, asks, at_most
+from intersession.cli.host.verb_call import VerbCall, asks, at_most
 from intersession.cli.shell.answer import OK, REFUSED, Answer
 from intersession.cli.shell.terminal import Screen, one_line, safe
 from intersession.cli.shell.times import clock, day, moment
@@ -26,7 +26,7 @@ _NO_INDEX = (
 
 
 @asks(SEARCH, words="WORDS", options={"words": _WORDS, "limit": _LIMIT})
-def search(asked: Asked[SearchAnswer]) -> Answer:
+def search(asked: VerbCall[SearchAnswer]) -> Answer:
     """Find where words were said, in all transcripts and events.
 
     Newest first. All of the words have to be there, in any case and order; `word*` is any word that begins so. An index
@@ -79,7 +79,7 @@ _FOUND = {
 
 
 @asks(ORIGIN, words="PHRASE", forks=["run", "at"], options={"at": At, "limit": _SEEN})
-def origin(asked: Asked[OriginAnswer]) -> Answer:
+def origin(asked: VerbCall[OriginAnswer]) -> Answer:
     """Say who said some words first, and how they reached others.
 
     The first message of the log that holds them, and all others that do, over all sessions, tools and channels; behind the

@@ -28,7 +28,7 @@ _SESSION: Final = session_stream("")
 Reaches = Callable[[str], bool]
 """Whether somebody may see what happens in a session's stream."""
 
-Shown = Callable[[Iterable[Recorded], Credential, Reaches], Iterable[bytes]]
+RenderPage = Callable[[Iterable[Recorded], Credential, Reaches], Iterable[bytes]]
 """Has of a page what a credential may see, as it is sent."""
 
 
@@ -37,7 +37,7 @@ async def event_stream(
     credential: Credential,
     hold: Hold,
     after: int,
-    shown: Shown,
+    shown: RenderPage,
     *,
     beside: Callable[[], bytes | None] | None = None,
 ) -> AsyncIterator[bytes]:

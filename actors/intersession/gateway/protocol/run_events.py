@@ -14,7 +14,7 @@ from intersession_events import facts
 from intersession_events.basics.ids import session_stream
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
 from intersession_events.log.recorded import Recorded
-from intersession_projections.views.run_outcomes.outcome import Asked, asked_in
+from intersession_projections.views.run_outcomes.outcome import RunRequest, asked_in
 
 MOST_RUNS: Final = 10_000
 _SESSION: Final = session_stream("")
@@ -28,7 +28,7 @@ class RunEvent(msgspec.Struct, frozen=True, kw_only=True):
     position: int
     payload: JsonObject
     tools: bool = False
-    asked: Asked | None = None
+    asked: RunRequest | None = None
 
 
 class _Progress(msgspec.Struct):
@@ -37,13 +37,13 @@ class _Progress(msgspec.Struct):
     seq: int = 0
     started_ms: int | None = None
     text: str = ""
-    asked: Asked | None = None
+    asked: RunRequest | None = None
 
 
 class RunEvents:
     """Tells the events of runs, in order. `asked` looks up who asked for a run that was queued before."""
 
-    def __init__(self, asked: Callable[[str], Asked | None] = lambda _: None) -> None:
+    def __init__(self, asked: Callable[[str], RunRequest | None] = lambda _: None) -> None:
         self._asked = asked
         self._runs: OrderedDict[str, _Progress] = OrderedDict()
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
-from intersession_projections.views.run_outcomes.outcome import Asked
+from intersession_projections.views.run_outcomes.outcome import RunRequest
 
 _NAMED_BY: Final = {
     "agent": "idempotencyKey",
@@ -29,6 +29,6 @@ def named(
     return answer
 
 
-def name_for(caller: str, run_id: str, asked: Asked | None) -> str:
+def name_for(caller: str, run_id: str, asked: RunRequest | None) -> str:
     """Return what a caller calls a run: its own key if it asked for the run, else the run's id."""
     return asked.key if asked is not None and asked.caller == caller else run_id

@@ -21,7 +21,7 @@ from intersession_events.facts import ForkedFrom, ready
 from intersession_events.log.log import Log
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.opened import open_log
-from intersession_projections.copies.forks.told import ForkTold, fork_told
+from intersession_projections.copies.forks.summary import ForkSummary, fork_summary
 from intersession_projections.questions.places.located import Located, read_flow
 from intersession_projections.questions.places.runs_named import flow_id
 from intersession_projections.views.inline_views import inline_views
@@ -48,7 +48,7 @@ def forks(view: View, given: Forks) -> JsonObject:
     for file in forks_beside(view.log.place) if view.log.place != MEMORY else ():
         try:
             with open_log(str(file), read_only=True) as log:
-                told = fork_told(log) if is_itself(log, file) else None
+                told = fork_summary(log) if is_itself(log, file) else None
         except LogError as error:
             found.append({"id": file.stem, "file": str(file), "timeMs": 0, "problem": str(error)})
             continue
@@ -64,7 +64,7 @@ def forks(view: View, given: Forks) -> JsonObject:
     }
 
 
-def _in_words(view: View, told: ForkTold) -> JsonObject:
+def _in_words(view: View, told: ForkSummary) -> JsonObject:
     """Return the first words of the run that was forked, and where it was cut as it stood there, where that run is in this log."""
     place: JsonObject = msgspec.to_builtins(told.place)
     if told.parent != view.log.log_id:

@@ -8,7 +8,7 @@ from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
-from intersession.web.questions.kept import Kept, Same
+from intersession.web.questions.cache import LruCache, Same
 from intersession_actors.calls.service.arguments import bounded
 from intersession_actors.hindsight.debugger.search import InSpan, span_of
 from intersession_actors.hindsight.debugger.show import drawings
@@ -24,7 +24,7 @@ from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Ask, Question
 from intersession_events.stores.opened import has_writer
 from intersession_projections.basics.wording.events import words_in
-from intersession_projections.copies.forks.frozen import frozen_in
+from intersession_projections.copies.forks.frozen_work import frozen_in
 from intersession_projections.copies.forks.pauses import pauses_in, without_pauses
 from intersession_projections.questions.diagram.diagram import Diagram
 from intersession_projections.questions.diagram.rows import Arrow, Gap, Lane, Mark, Row
@@ -34,11 +34,11 @@ from intersession_projections.questions.places.located import read_flow, read_fl
 from intersession_projections.questions.places.runs_named import Flow, flow_id, flow_sessions
 from intersession_projections.questions.smells.smells import smell_name
 from intersession_projections.questions.timeline.steps import Step
-from intersession_projections.questions.work import (
+from intersession_projections.questions.work_list import (
     WorkEnd,
-    WorkFound,
+    WorkFilter,
     WorkKind,
-    WorkWanted,
+    WorkList,
     ask_deliveries_of_each,
     has_failed,
 )
@@ -57,7 +57,7 @@ _TURNS: Final = re.compile(r"\d+ turns?")
 
 
 @ready
-class RunsAsked(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class RunsQuery(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """Which runs are asked for: all that is given holds."""
 
     kind: Annotated[
@@ -86,7 +86,7 @@ class RunsAsked(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknow
     ] = None
 
 
-def runs(view: View, given: RunsAsked) -> JsonObject:
+def runs(view: View, given: RunsQuery) -> JsonObject:
     """Return runs, the newest first: `{runs, cursor}`; of a log without any, whether it was `imported`.
 
     One that is not over has `waits` for the operator, as `why` has it: what it waits for, and since when.
@@ -94,7 +94,7 @@ def runs(view: View, given: RunsAsked) -> JsonObject:
     Raises:
         ToolRefused: a session, a place or the cursor is none.
     """
-    wanted = WorkWanted(
+    wanted = WorkFilter(
         kinds=given.kind or (),
         ends=given.end or (),
         is_open=given.unfinished or False,
@@ -109,7 +109,7 @@ def runs(view: View, given: RunsAsked) -> JsonObject:
     )
     limit = bounded(given.limit, "limit", 1, MOST, default=USUAL).value
     # A run is told as far as the caller sees its sessions: those who took part alone tell whether it is.
-    seen = view.seen_of(WorkFound(view.log, sees=view.sees).newest(wanted), flow_sessions)
+    seen = view.seen_of(WorkList(view.log, sees=view.sees).newest(wanted), flow_sessions)
     found = _smelled(view, seen, limit + 1)
     page = list(islice((one for one in found if one[1] or not given.smell), limit + 1))
     cursor = str(page[limit - 1][0].accepted) if len(page) > limit else None
@@ -303,8 +303,8 @@ _ERASURES: Final[Question] = (
 _LETTERS: Final = {Arrow: "a", Mark: "m", Gap: "g"}
 
 
-_drawn: Final = Kept[Diagram](256)
-_stepped: Final = Kept[tuple[Step, ...]](32)
+_drawn: Final = LruCache[Diagram](256)
+_stepped: Final = LruCache[tuple[Step, ...]](32)
 
 
 class AsItIs(NamedTuple):

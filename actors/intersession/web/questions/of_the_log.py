@@ -6,7 +6,7 @@ from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
-from intersession.web.questions.kept import Kept
+from intersession.web.questions.cache import LruCache
 from intersession.web.questions.of_events import head_of
 from intersession.web.questions.of_runs import as_they_are, positions_of
 from intersession_actors.hindsight.debugger.view import View
@@ -46,7 +46,7 @@ def speakers(view: View) -> JsonObject:
     return {"logId": log.log_id, "head": head_of(view), "speakers": list(seen), "ends": dict(SHORT_ENDS)}
 
 
-_opened: Final = Kept[tuple[str, ...]](32)
+_opened: Final = LruCache[tuple[str, ...]](32)
 
 
 def _opened_in(log: Log) -> tuple[str, ...]:

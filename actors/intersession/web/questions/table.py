@@ -19,7 +19,7 @@ from intersession.web.questions.files import FileWanted, as_attachment, handed_o
 from intersession.web.questions.of_events import Event, Events, event, events
 from intersession.web.questions.of_forks import Compare, Forks, asked_in, compare, forks
 from intersession.web.questions.of_notes import Notes, notes
-from intersession.web.questions.of_runs import Part, Run, RunsAsked, rows, run, runs, steps
+from intersession.web.questions.of_runs import Part, Run, RunsQuery, rows, run, runs, steps
 from intersession.web.questions.of_sessions import Sessions, sessions
 from intersession.web.questions.of_the_log import (
     Integrity,
@@ -57,7 +57,7 @@ _OF_PAGES: Final = (
     ),
     Question(name="run", title="A run: who took part, how it ended, its outline", arguments=Run, call=run),
     Question(
-        name="runs", title="Exchanges, spawns and runs, the newest first", arguments=RunsAsked, call=runs
+        name="runs", title="Exchanges, spawns and runs, the newest first", arguments=RunsQuery, call=runs
     ),
     Question(
         name="sessions", title="Sessions, as sessions_list gives them", arguments=Sessions, call=sessions

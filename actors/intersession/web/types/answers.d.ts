@@ -68,6 +68,19 @@ declare namespace Answers {
     cursor: string | null;
     deliveries: Record<string, any>[];
   };
+  type DescribedEvent = {
+    carried: boolean;
+    eventId: string;
+    how: string;
+    position: number;
+    stream: string;
+    text: string;
+    timeMs: number;
+    to: string | null;
+    topic: string;
+    way: string;
+    who: string | null;
+  };
   type DivergenceAnswer = {
     a: PlaceAnswer | null;
     b: PlaceAnswer | null;
@@ -92,7 +105,7 @@ declare namespace Answers {
   };
   type EffectsAnswer = {
     effects: EffectAnswer[];
-    event: ToldAnswer;
+    event: DescribedEvent;
     open: Record<string, any>[];
   };
   type EventAnswer = {
@@ -491,19 +504,6 @@ declare namespace Answers {
     from: number;
     steps: StepAnswer[];
   };
-  type ToldAnswer = {
-    carried: boolean;
-    eventId: string;
-    how: string;
-    position: number;
-    stream: string;
-    text: string;
-    timeMs: number;
-    to: string | null;
-    topic: string;
-    way: string;
-    who: string | null;
-  };
   type TurnAnswer = {
     a: Record<string, any> | null;
     b: Record<string, any> | null;
@@ -518,8 +518,8 @@ declare namespace Answers {
   };
   type WhyAnswer = {
     begun?: RootAnswer;
-    causes: ToldAnswer[];
-    event: ToldAnswer;
+    causes: DescribedEvent[];
+    event: DescribedEvent;
     explanations: Record<string, any>[];
     root: RootAnswer | null;
     waits?: Record<string, any>;

@@ -41,7 +41,7 @@ from intersession_events.basics.errors import ImportFailed, LogError
 from intersession_events.basics.ids import delivery_stream
 from intersession_events.basics.plain_json import JsonMapping
 from intersession_events.facts import ERASED, Budget, Route
-from intersession_projections.views.sessions.wanted import Wanted
+from intersession_projections.views.sessions.session_filter import SessionFilter
 
 MOST_RETRIED: Final = 1_000
 """So many texts are tried once more in one call."""
@@ -239,7 +239,7 @@ class GatewayAbout:
         """Return the sessions within reach, of one agent or of all, that were updated last, newest first, each with its age in ms."""
         now, order = (
             self._service.clock.now_ms(),
-            self._service.sessions.order(wanted=Wanted(agent_id=agent_id)),
+            self._service.sessions.order(wanted=SessionFilter(agent_id=agent_id)),
         )
         places = (place for place in order.places() if self._reaches(call, place.key))
         return [

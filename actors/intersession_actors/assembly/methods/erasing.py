@@ -23,8 +23,8 @@ from intersession_events.facts import AttachmentsReady, Erased
 from intersession_events.log.erasing import erased_stream
 from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_events.stores.opened import open_log
-from intersession_projections.copies.erasable import Erasable, Words
 from intersession_projections.copies.transcripts.mirror import mirror_directory
+from intersession_projections.copies.words_to_erase import Erasable, Words
 
 _TOGETHER: Final = 1_000
 """So many events are erased in one append, with one event for each of their streams."""

@@ -3,17 +3,22 @@
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from intersession_actors.assembly.methods.params import ForkParams, ForksParams, RemoveForkParams, ScriptGiven
+from intersession_actors.assembly.methods.params import (
+    ForkParams,
+    ForksParams,
+    RemoveForkParams,
+    ScriptParams,
+)
 from intersession_actors.calls.service.arguments import read_arguments
 from intersession_actors.calls.service.callers import OPERATOR, Call
 from intersession_actors.calls.service.pending import Pending, Result, finished
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.hindsight.debugger.forks import ForkViews
 from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.hindsight.forking.describing import ForkResult, describe_fork
 from intersession_actors.hindsight.forking.door import ForkDoor
 from intersession_actors.hindsight.forking.making import MadeFork, Wanted
 from intersession_actors.hindsight.forking.playing import Playing
-from intersession_actors.hindsight.forking.told import Came, came_told
 from intersession_actors.outside.agents.agents import Agent
 from intersession_actors.outside.agents.script import ScriptLine, script_agent
 from intersession_actors.rules.errors import ToolRefused
@@ -55,7 +60,7 @@ class GatewayForks:
         inside = None if view.reader is self._reader else view.reader
         made, coming = self._door.make(wanted, playing, inside=inside, carry_on=given.carry_on)
         if coming is None:
-            return came_told(Came(made))
+            return describe_fork(ForkResult(made))
         return Pending(
             future=coming,
             timeout=given.timeout_ms / 1000,
@@ -96,14 +101,14 @@ def _check_operator(call: Call) -> None:
         )
 
 
-def _agent(spec: str | ScriptGiven) -> str | Agent:
+def _agent(spec: str | ScriptParams) -> str | Agent:
     if isinstance(spec, str):
         return spec
     lines = [ScriptLine(reply=line) if isinstance(line, str) else line for line in spec.script]
     return script_agent(lines, "script")
 
 
-def _how_it_came(made: MadeFork, coming: "Future[Came]") -> Result:
+def _how_it_came(made: MadeFork, coming: "Future[ForkResult]") -> Result:
     if not coming.done():
-        return {**came_told(Came(made)), "state": "running"}
-    return came_told(coming.result())
+        return {**describe_fork(ForkResult(made)), "state": "running"}
+    return describe_fork(coming.result())

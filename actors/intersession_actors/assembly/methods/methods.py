@@ -33,7 +33,7 @@ from intersession_actors.running.host.door_threads import ABOUT, DoorThreads, Li
 from intersession_events.basics.plain_json import JsonMapping, JsonValue
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
-Given = JsonMapping | None
+OptionalParams = JsonMapping | None
 """Parameters; none are an empty object."""
 
 Method = Callable[[Call, JsonMapping], Result | Pending]
@@ -162,15 +162,15 @@ class GatewayMethods:
 
     @overload
     def call(
-        self, method: Literal["agent", "chat.send", "runs.retry"], params: Given = None
+        self, method: Literal["agent", "chat.send", "runs.retry"], params: OptionalParams = None
     ) -> AcceptedAnswer: ...
     @overload
-    def call(self, method: Literal["agent.wait"], params: Given = None) -> RunAnswer: ...
+    def call(self, method: Literal["agent.wait"], params: OptionalParams = None) -> RunAnswer: ...
     @overload
-    def call(self, method: Literal["chat.history"], params: Given = None) -> ChatHistoryAnswer: ...
+    def call(self, method: Literal["chat.history"], params: OptionalParams = None) -> ChatHistoryAnswer: ...
     @overload
-    def call(self, method: str, params: Given = None) -> JsonValue: ...
-    def call(self, method: str, params: Given = None) -> JsonValue:
+    def call(self, method: str, params: OptionalParams = None) -> JsonValue: ...
+    def call(self, method: str, params: OptionalParams = None) -> JsonValue:
         """Call a method as the operator, and return its result. A refusal is a result: `{status, code, error}`."""
         try:
             return self.perform(method, params)
@@ -179,22 +179,24 @@ class GatewayMethods:
 
     @overload
     async def acall(
-        self, method: Literal["agent", "chat.send", "runs.retry"], params: Given = None
+        self, method: Literal["agent", "chat.send", "runs.retry"], params: OptionalParams = None
     ) -> AcceptedAnswer: ...
     @overload
-    async def acall(self, method: Literal["agent.wait"], params: Given = None) -> RunAnswer: ...
+    async def acall(self, method: Literal["agent.wait"], params: OptionalParams = None) -> RunAnswer: ...
     @overload
-    async def acall(self, method: Literal["chat.history"], params: Given = None) -> ChatHistoryAnswer: ...
+    async def acall(
+        self, method: Literal["chat.history"], params: OptionalParams = None
+    ) -> ChatHistoryAnswer: ...
     @overload
-    async def acall(self, method: str, params: Given = None) -> JsonValue: ...
-    async def acall(self, method: str, params: Given = None) -> JsonValue:
+    async def acall(self, method: str, params: OptionalParams = None) -> JsonValue: ...
+    async def acall(self, method: str, params: OptionalParams = None) -> JsonValue:
         """Call a method as the operator, without blocking the event loop. A refusal is a result."""
         try:
             return await self.aperform(method, params)
         except ToolRefused as refused:
             return dict(in_terms_of_methods(refused).as_result())
 
-    def perform(self, method: str, params: Given = None, *, caller: Caller = OPERATOR) -> Result:
+    def perform(self, method: str, params: OptionalParams = None, *, caller: Caller = OPERATOR) -> Result:
         """Call a method and return its result.
 
         Raises:
@@ -205,7 +207,9 @@ class GatewayMethods:
         with self._service.refusing_without_store:
             return finished(self._begin(method, params or {}, caller), self._service.blocking)
 
-    async def aperform(self, method: str, params: Given = None, *, caller: Caller = OPERATOR) -> Result:
+    async def aperform(
+        self, method: str, params: OptionalParams = None, *, caller: Caller = OPERATOR
+    ) -> Result:
         """Call a method without blocking the event loop; who waits for a run holds no thread.
 
         Raises:

@@ -149,7 +149,7 @@ class ReleaseParams(Params, frozen=True, kw_only=True):
 
 
 @ready
-class EditGiven(Params, frozen=True, kw_only=True):
+class EditParams(Params, frozen=True, kw_only=True):
     """What is otherwise in a fork: `kind`, with the `key` that it is about and the `value` that it has now (FORK-4)."""
 
     kind: EditKind
@@ -159,7 +159,7 @@ class EditGiven(Params, frozen=True, kw_only=True):
 
 
 @ready
-class ScriptGiven(Params, frozen=True, kw_only=True):
+class ScriptParams(Params, frozen=True, kw_only=True):
     """An agent that answers from a script: replies, or lines of `{session?, step?, turn?, reply}`; each is used once."""
 
     script: Annotated[
@@ -177,10 +177,10 @@ class ForkParams(Params, frozen=True, kw_only=True):
 
     run: limits.PlaceText
     at: limits.PlaceText | int | None = None
-    edits: Annotated[tuple[EditGiven, ...], msgspec.Meta(max_length=limits.EDITS.most)] = ()
+    edits: Annotated[tuple[EditParams, ...], msgspec.Meta(max_length=limits.EDITS.most)] = ()
     agents: Annotated[
-        dict[limits.Identity, limits.Identity | ScriptGiven], msgspec.Meta(max_length=limits.EDITS.most)
-    ] = msgspec.field(default_factory=dict[str, str | ScriptGiven])
+        dict[limits.Identity, limits.Identity | ScriptParams], msgspec.Meta(max_length=limits.EDITS.most)
+    ] = msgspec.field(default_factory=dict[str, str | ScriptParams])
     on_divergence: Literal["stop", "live"] = "stop"
     loose: bool = False
     carry_on: bool = True

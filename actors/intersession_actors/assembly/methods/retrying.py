@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from intersession_actors.assembly.methods.params import RetryParams
 from intersession_actors.assembly.methods.targets import Targets
 from intersession_actors.calls.service.arguments import read_arguments
-from intersession_actors.calls.service.asking import AskedRun, ask_session, reserving
+from intersession_actors.calls.service.asking import MessageRequest, ask_session, reserving
 from intersession_actors.calls.service.callers import OPERATOR, Call
 from intersession_actors.calls.service.pending import Result
 from intersession_actors.calls.service.run_waits import unknown_run
@@ -16,7 +16,7 @@ from intersession_actors.rules.gate.values import invalid
 from intersession_events.basics import ids
 from intersession_events.basics.plain_json import JsonMapping
 from intersession_events.facts import ERASED, Message, RunQueued, text_of
-from intersession_projections.questions.said import Messages
+from intersession_projections.questions.messages import Messages
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 
@@ -37,7 +37,7 @@ class GatewayRetries:
         run_id = ids.retry_of(service.log.log_id, failed.run_id) if tried is None else tried.run_id
         if tried is None:
             self._check(failed, given.run_id)
-            asked = AskedRun(run_id, failed.session_key, tool="runs.retry", field="runId")
+            asked = MessageRequest(run_id, failed.session_key, tool="runs.retry", field="runId")
             with reserving(service, call.caller, asked) as origin:
                 queued, message = self._again(call, failed, given.run_id, run_id)
                 command = Enqueue(

@@ -16,7 +16,7 @@ from intersession_actors.assembly.methods.routes import Routes
 from intersession_actors.assembly.methods.targets import Targets
 from intersession_actors.calls.service.arguments import read_arguments
 from intersession_actors.calls.service.asking import (
-    AskedRun,
+    MessageRequest,
     Origin,
     ask_session,
     digest_of,
@@ -224,7 +224,7 @@ class GatewayRuns:
             request_digest=digest_of([key, order.text, order.beside]),
             thinking=order.thinking,
         )
-        asked = AskedRun(run_id, key, tool=order.method, field="message")
+        asked = MessageRequest(run_id, key, tool=order.method, field="message")
         with reserving(service, call.caller, asked) as origin:
             accepted = ask_session(service, key, self._enqueue(call, order, queued, origin, row))
         if accepted.recorded:

@@ -17,7 +17,7 @@ from intersession_events.proofs.signatures import PrivateKey
 
 logger = logging.getLogger("intersession.config")
 
-Given = Config | JsonMapping | Path | str | None
+ConfigSource = Config | JsonMapping | Path | str | None
 """A configuration as a host gives it."""
 
 
@@ -31,7 +31,7 @@ class Prepared(NamedTuple):
     key: PrivateKey | None
 
 
-def prepared(given: Given) -> Prepared:
+def prepared(given: ConfigSource) -> Prepared:
     """Return a configuration that a start would take.
 
     Raises:
@@ -50,7 +50,7 @@ class Settings:
         ConfigError: the configuration was refused.
     """
 
-    def __init__(self, given: Given, *, agents: Iterable[str], channels: Collection[str]) -> None:
+    def __init__(self, given: ConfigSource, *, agents: Iterable[str], channels: Collection[str]) -> None:
         self.begun = prepared(given)
         """What the start made: channels, the key and the places of checkpoints stay as they are until the next one."""
         self.config = self.begun.config.with_agents(agents)
@@ -75,7 +75,7 @@ class Settings:
         if edits:
             self.config = overlaid(self.config, edits)
 
-    def take(self, given: Given, *, agents: Iterable[str], check: Callable[[Config], None]) -> None:
+    def take(self, given: ConfigSource, *, agents: Iterable[str], check: Callable[[Config], None]) -> None:
         """Take another configuration into force; what the next start would refuse is refused now.
 
         Raises:

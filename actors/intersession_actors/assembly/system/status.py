@@ -16,7 +16,7 @@ from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import SessionPatched
 from intersession_events.log.log import Log
 from intersession_events.stores.portable.log import PortableLog
-from intersession_projections.copies.forks.frozen import frozen_in
+from intersession_projections.copies.forks.frozen_work import frozen_in
 from intersession_projections.views.flows.held import held_value
 from intersession_projections.views.held_sessions import HeldSessions
 

@@ -54,7 +54,7 @@ from intersession_actors.running.host.door_threads import DoorThreads
 from intersession_actors.running.host.own_threads import to_its_end
 from intersession_actors.running.runtime.actor import Handler
 from intersession_actors.running.runtime.clock import Clock
-from intersession_actors.running.runtime.given import clock_of, ids_of, runtime_of
+from intersession_actors.running.runtime.machine_checks import clock_of, ids_of, runtime_of
 from intersession_actors.running.runtime.pool import PooledRuntime
 from intersession_actors.running.runtime.runtime import Runtime
 from intersession_events.basics.errors import ForkedStoreError, StoreUnavailable

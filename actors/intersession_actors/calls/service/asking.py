@@ -13,7 +13,7 @@ from intersession_actors.calls.service.callers import Call, Caller
 from intersession_actors.calls.service.pending import Pending, Result
 from intersession_actors.calls.service.service import Service
 from intersession_actors.owners.chains.cause import Cause, current_cause
-from intersession_actors.owners.streams.commands import Asked, AskedOfFlow, BeginsFlow
+from intersession_actors.owners.streams.commands import BeginsFlow, FlowRequest, Request
 from intersession_actors.owners.streams.outcomes import Accepted, Refused
 from intersession_actors.rules.errors import Judgement, LimitReached, ToolRefused
 from intersession_actors.rules.policy.chain import CarryOn, Chain, Tripped, begun, check_hop, one_hop_on
@@ -91,7 +91,7 @@ class Origin(NamedTuple):
         )
 
 
-class AskedRun(NamedTuple):
+class MessageRequest(NamedTuple):
     """A message for a session, and the run that answers it, unless it is only recorded.
 
     `tool` is how it was asked for, `field` what an error names.
@@ -191,7 +191,7 @@ def keeping_refusals(
 
 
 @contextmanager
-def reserving(service: Service, caller: Caller, asked: AskedRun) -> Generator[Origin]:
+def reserving(service: Service, caller: Caller, asked: MessageRequest) -> Generator[Origin]:
     """Reserve the run of a message for what is done inside, which gets the origin as it is in its session.
 
     Raises:
@@ -225,7 +225,7 @@ def _reached(tripped: Tripped, error: str) -> LimitReached:
     )
 
 
-def ask_session(service: Service, key: str, command: Asked) -> Accepted:
+def ask_session(service: Service, key: str, command: Request) -> Accepted:
     """Tell a session's actor and wait until it is durable.
 
     Raises:
@@ -237,7 +237,7 @@ def ask_session(service: Service, key: str, command: Asked) -> Accepted:
     return _durable(service, answered)
 
 
-def ask_flow(service: Service, command: BeginsFlow | AskedOfFlow) -> Accepted:
+def ask_flow(service: Service, command: BeginsFlow | FlowRequest) -> Accepted:
     """Tell the manager of the flow that a command begins or is about, and wait until it is durable.
 
     Raises:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from intersession_actors.calls.service.arguments import read_arguments
 from intersession_actors.calls.service.asking import (
-    AskedRun,
+    MessageRequest,
     Origin,
     ask_session,
     asked_within,
@@ -213,7 +213,7 @@ def _receive(
     *,
     thread: facts.Route | None = None,
 ) -> InboundAccepted:
-    asked = AskedRun(named.run_id, str(key), tool="inbound", field="text", runs=message.deliver)
+    asked = MessageRequest(named.run_id, str(key), tool="inbound", field="text", runs=message.deliver)
     with reserving(service, OPERATOR, asked) as origin:
         return _recorded(service, message, key, named, origin, thread=thread)
 

@@ -26,7 +26,7 @@ from intersession_projections.views.run_outcomes.runs import Runs
 from intersession_projections.views.sessions.history import History
 from intersession_projections.views.sessions.list import Sessions
 from intersession_projections.views.sessions.row import SessionRow
-from intersession_projections.views.sessions.wanted import Seen
+from intersession_projections.views.sessions.session_filter import VisibleSessions
 
 Record = Callable[[str | None, AccessEvent], None]
 """Keeps a receipt of what a requester (None: the operator) asked for; never waits (VIS-4)."""
@@ -139,12 +139,12 @@ class Reader:
         """Return what decides on what a requester may see and reach, by the settings in force."""
         return sight_of(self.config, requester)
 
-    def seen(self, requester: Requester) -> Seen | None:
+    def seen(self, requester: Requester) -> VisibleSessions | None:
         """Return which sessions a requester sees (VIS-2), None for all of them."""
         reach = self.reach(requester)
         if reach.everything:
             return None
-        return Seen(reach.sees_agent, reach.key, tree=reach.tree, within=reach.within)
+        return VisibleSessions(reach.sees_agent, reach.key, tree=reach.tree, within=reach.within)
 
     def is_stranger(self, requester: Requester, key: str) -> bool:
         """Whether a requester is neither the operator nor the session itself: secrets are hidden from it (HIST-4)."""

@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 import pykka
 
 from intersession_actors.owners.streams.commands import (
-    Asked,
     Command,
     OfOneLife,
+    Request,
     SessionReadBack,
     Step,
     refusal_of,
@@ -138,7 +138,7 @@ class Supervisor:
                 return
             try:
                 # The inbox's bound holds for what somebody outside asked for.
-                ref.tell(command, urgent=not isinstance(command, Asked) or command.answer is None)
+                ref.tell(command, urgent=not isinstance(command, Request) or command.answer is None)
             except InboxFull:
                 self._refuse(
                     command, "the session has too many messages waiting, try again later", code="busy"

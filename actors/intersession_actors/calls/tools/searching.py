@@ -12,7 +12,11 @@ from intersession_events.basics.ids import session_stream
 from intersession_events.facts import message_in, run_named
 from intersession_events.log.recorded import Recorded
 from intersession_projections.views.full_text.found import Found, Wanted
-from intersession_projections.views.full_text.said import message_of, texts_of_event, texts_of_message
+from intersession_projections.views.full_text.searched_texts import (
+    message_of,
+    texts_of_event,
+    texts_of_message,
+)
 from intersession_projections.views.full_text.tokens import Term, holds, snippet, terms, terms_asked
 
 _SESSION: Final = session_stream("")

@@ -29,7 +29,7 @@ from intersession_events.facts import ready
 from intersession_projections.questions.places.located import Located
 from intersession_projections.questions.places.runs_named import Sees
 from intersession_projections.views.sessions.row import SessionRow
-from intersession_projections.views.sessions.wanted import Seen, Wanted
+from intersession_projections.views.sessions.session_filter import SessionFilter, VisibleSessions
 
 DEFAULT_LIMIT: Final = 50
 MAX_LIMIT: Final = 200
@@ -91,7 +91,7 @@ class _Query(msgspec.Struct, frozen=True, kw_only=True):
     since_ms: int
     filters: str
     after: Cursor | None
-    seen: Seen | None
+    seen: VisibleSessions | None
     is_stranger: Callable[[str], bool]
 
 
@@ -173,11 +173,11 @@ def _query(
     )
 
 
-def _seen(seen: Seen | None, within: Sees | None) -> Seen | None:
+def _seen(seen: VisibleSessions | None, within: Sees | None) -> VisibleSessions | None:
     """Return which sessions a caller sees of those within its reach."""
     if within is None:
         return seen
-    return Seen(_every_agent, "", within=within) if seen is None else seen._replace(within=within)
+    return VisibleSessions(_every_agent, "", within=within) if seen is None else seen._replace(within=within)
 
 
 def _every_agent(_agent_id: str) -> bool:
@@ -196,7 +196,7 @@ def _place(reader: Reader, requester: Requester, given: SessionsList, after: Cur
 
 def _rows(reader: Reader, query: _Query) -> tuple[list[_Row], bool, int]:
     """Return a page of rows, whether there are more, and how many sessions are there and not seen."""
-    wanted = Wanted(
+    wanted = SessionFilter(
         agent_id=query.agent_id,
         kinds=_kinds(reader, query.kinds),
         label=query.label,
@@ -239,10 +239,14 @@ def _note(reader: Reader, query: _Query) -> str:
     asked = (
         (
             query.agent_id,
-            Wanted(agent_id=query.agent_id, seen=seen),
+            SessionFilter(agent_id=query.agent_id, seen=seen),
             "agentId: you see no session of that agent",
         ),
-        (query.label, Wanted(label=query.label, seen=seen), "label: you see no session with that label"),
+        (
+            query.label,
+            SessionFilter(label=query.label, seen=seen),
+            "label: you see no session with that label",
+        ),
     )
     return "; ".join(
         words

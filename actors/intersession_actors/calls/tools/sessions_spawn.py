@@ -24,7 +24,7 @@ from intersession_actors.calls.tools.spawn_request import SpawnWords, accepted_s
 from intersession_actors.outside.agents.runners import ACP
 from intersession_actors.outside.attachments.checks import (
     AttachmentArgument,
-    GivenFile,
+    CheckedFile,
     Reference,
     check_attachments,
     check_mount_path,
@@ -73,7 +73,7 @@ class SessionsSpawn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     idempotency_key: limits.IdempotencyKey | None = None
 
 
-class _Asked(NamedTuple):
+class _CheckedSpawn(NamedTuple):
     """Checked arguments of a spawn; a fork has placeholders for files."""
 
     given: SessionsSpawn
@@ -105,7 +105,7 @@ def start_subagent(service: Service, call: Call, arguments: Result) -> Result | 
         wants_thread=given.thread,
         runtime=given.runtime,
     )
-    asked = _Asked(given, words, references)
+    asked = _CheckedSpawn(given, words, references)
     run_id = run_id_of(service, call, method="sessions_spawn", idempotency_key=given.idempotency_key)
     # One after the other for one requester: what the limit is judged by is in the log when the next one is judged.
     with service.spawning.inside(call.caller.key or call.caller.name):
@@ -146,14 +146,16 @@ def _known(service: Service, call: Call, words: SpawnWords, run_id: str) -> Spaw
     return None
 
 
-def _begin(service: Service, call: Call, asked: _Asked, run_id: str) -> tuple[SpawnAccepted, FirstAnswer]:
+def _begin(
+    service: Service, call: Call, asked: _CheckedSpawn, run_id: str
+) -> tuple[SpawnAccepted, FirstAnswer]:
     """Judge a spawn, stage its files, and have it accepted."""
     given, words, references = asked
     if given.runtime == "acp":
         _check_acp(service, given)
     allowed, started = _judge(service, call, given), FirstAnswer()
     origin = origin_of(service, call.caller, run_id)
-    files: tuple[GivenFile, ...] = ()
+    files: tuple[CheckedFile, ...] = ()
     if given.attachments:
         rules = service.config.tools.sessions_spawn.attachments
         files = check_attachments(given.attachments, rules, references)
@@ -187,7 +189,7 @@ def _check_policy(service: Service, accepted: SpawnAccepted) -> Verdict:
     return verdict
 
 
-def _stage(service: Service, accepted: SpawnAccepted, files: tuple[GivenFile, ...]) -> None:
+def _stage(service: Service, accepted: SpawnAccepted, files: tuple[CheckedFile, ...]) -> None:
     if accepted.attachments is None or accepted.attachments.withheld:
         return
     if not can_be_safe():

@@ -10,7 +10,7 @@ from intersession_actors.calls.service.callers import Call
 from intersession_actors.calls.service.deliveries import route_of
 from intersession_actors.calls.service.openings import calling_row
 from intersession_actors.calls.service.service import Service
-from intersession_actors.outside.attachments.checks import GivenFile
+from intersession_actors.outside.attachments.checks import CheckedFile
 from intersession_actors.outside.attachments.files import Place
 from intersession_actors.outside.attachments.workspaces import workspace_of
 from intersession_actors.rules.config.settings import milliseconds
@@ -43,7 +43,7 @@ def accepted_spawn(
     words: SpawnWords,
     allowed: SpawnAllowed,
     *,
-    files: tuple[GivenFile, ...],
+    files: tuple[CheckedFile, ...],
     run_id: str,
 ) -> SpawnAccepted:
     """Return the event that accepts a spawn.
@@ -99,7 +99,9 @@ def place_of(service: Service, accepted: SpawnAccepted, attachments: Attachments
     return Place(root=attachments.root, log_id=service.log.log_id, spawn_id=accepted.spawn_id)
 
 
-def _attachments(service: Service, agent_id: str, files: tuple[GivenFile, ...], spawn_id: str) -> Attachments:
+def _attachments(
+    service: Service, agent_id: str, files: tuple[CheckedFile, ...], spawn_id: str
+) -> Attachments:
     root = os.fspath(workspace_of(service.config, agent_id, service.log.place))
     if not is_storable(root):
         raise ToolRefused(

@@ -14,7 +14,7 @@ from intersession_actors.calls.service.service import Service
 from intersession_actors.calls.tools.made_before import CallsBefore, MadeCall, ids_of, words_of
 from intersession_actors.calls.tools.recorder import RunRecorder
 from intersession_actors.calls.tools.registry import TOOLS, Tool, schemas, tools_offered, workshop
-from intersession_actors.outside.agents.turn import Given, ToolBox
+from intersession_actors.outside.agents.turn import ToolArguments, ToolBox
 from intersession_actors.owners.chains.cause import Times
 from intersession_actors.rules.errors import Judgement, ToolRefused, not_on_a_loop
 from intersession_actors.rules.gate.values import flaw_of, invalid, storable
@@ -38,7 +38,7 @@ class _Recording(NamedTuple):
     before: MadeCall | None = None
 
 
-class _Said(NamedTuple):
+class _CallIdentity(NamedTuple):
     """A call as it was made: `words` is the digest of what it says, `time` the how many-th time its run says it; 0 outside of a run."""
 
     name: str
@@ -103,22 +103,22 @@ class Tools(ToolBox):
         """Describe the tools this session has, for `openai`, `responses`, `anthropic`, `mcp` or plain `json-schema`."""
         return schemas(self.names, dialect) if self._offers else []
 
-    def pass_over(self, name: str, arguments: Given = None) -> None:
+    def pass_over(self, name: str, arguments: ToolArguments = None) -> None:
         """Count a call that is not made, so that the next one in the same words is the one that follows on it."""
         self._said(name, arguments)
 
-    def _said(self, name: str, arguments: Given) -> _Said:
+    def _said(self, name: str, arguments: ToolArguments) -> _CallIdentity:
         given = _copied(arguments)
         if self._caller.run is None:
-            return _Said(name, given)
+            return _CallIdentity(name, given)
         words = words_of(name, given)
-        return _Said(name, given, words, self._times.next(words))
+        return _CallIdentity(name, given, words, self._times.next(words))
 
-    def call_as_then(self, name: str, arguments: Given, *, ran_out: bool) -> Result:
+    def call_as_then(self, name: str, arguments: ToolArguments, *, ran_out: bool) -> Result:
         """Call a tool, whose wait ends as it did in a recording."""
         return self._called(name, arguments, ran_out=ran_out)
 
-    def _called(self, name: str, arguments: Given, *, ran_out: bool | None = None) -> Result:
+    def _called(self, name: str, arguments: ToolArguments, *, ran_out: bool | None = None) -> Result:
         not_on_a_loop("tools.call(…)", "await tools.acall(…)")
         said = self._said(name, arguments)
         with self._waiting():
@@ -134,10 +134,10 @@ class Tools(ToolBox):
             _record_result(begun, name, result)
         return result
 
-    async def _acalled(self, name: str, arguments: Given) -> Result:
+    async def _acalled(self, name: str, arguments: ToolArguments) -> Result:
         return await (await self.abegin(name, arguments))
 
-    async def abegin(self, name: str, arguments: Given = None) -> Coroutine[object, object, Result]:
+    async def abegin(self, name: str, arguments: ToolArguments = None) -> Coroutine[object, object, Result]:
         """Call a tool, and return what its answer is awaited with. A call that is begun after that comes after it."""
         said = self._said(name, arguments)
 
@@ -176,7 +176,7 @@ class Tools(ToolBox):
 
     # --- one call
 
-    def _begin(self, said: _Said) -> _Begun:
+    def _begin(self, said: _CallIdentity) -> _Begun:
         """Record a call and make it, as far as that goes without waiting. A refusal is an answer."""
         recording: _Recording | None = None
         name, arguments = said.name, said.arguments
@@ -195,7 +195,7 @@ class Tools(ToolBox):
         except ToolRefused as refused:
             return _Begun(recording, dict(refused.as_result()), refused.judged)
 
-    def _made(self, said: _Said, before: MadeCall | None) -> Result | Pending:
+    def _made(self, said: _CallIdentity, before: MadeCall | None) -> Result | Pending:
         name, arguments = said.name, said.arguments
         asks_for, again = self._asks_for(said, before)
         call = Call(self._caller, self._requester(), asks_for=asks_for, again=again)
@@ -212,7 +212,7 @@ class Tools(ToolBox):
             if call.summary is not None:
                 self._service.receipts.keep(self._caller, name, arguments, call.summary)
 
-    def _asks_for(self, said: _Said, before: MadeCall | None) -> tuple[str | None, bool]:
+    def _asks_for(self, said: _CallIdentity, before: MadeCall | None) -> tuple[str | None, bool]:
         """Return the id of the run that a call asks for, where it derives of what is said, and whether that may be there already."""
         service, run = self._service, self._caller.run
         if before is not None and was_asked_for(service, before.log_id, before.asks_for):
@@ -245,7 +245,7 @@ class Tools(ToolBox):
 
     # --- its record in the transcript
 
-    def _record_call(self, said: _Said) -> _Recording | None:
+    def _record_call(self, said: _CallIdentity) -> _Recording | None:
         run, recorder = self._caller.run, self._recorder
         if run is None or recorder is None or self._before is None:
             return None

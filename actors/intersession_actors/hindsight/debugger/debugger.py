@@ -42,19 +42,19 @@ if TYPE_CHECKING:
     from intersession_projections.questions.diagram.diagram import Diagram
 
 _Taken = ParamSpec("_Taken")
-_Given = TypeVar("_Given")
+_Result = TypeVar("_Result")
 
 
 def _awaitable(
-    verb: Callable[Concatenate[Debugger, _Taken], _Given],
-) -> Callable[Concatenate[Debugger, _Taken], Coroutine[object, None, _Given]]:
+    verb: Callable[Concatenate[Debugger, _Taken], _Result],
+) -> Callable[Concatenate[Debugger, _Taken], Coroutine[object, None, _Result]]:
     """Return the same verb to be awaited: it takes and returns the same, and blocks a thread in place of the event loop.
 
     Overloads of a verb hold for its twin as well.
     """
 
     @wraps(verb)
-    async def awaited(self: Debugger, /, *args: _Taken.args, **kwargs: _Taken.kwargs) -> _Given:
+    async def awaited(self: Debugger, /, *args: _Taken.args, **kwargs: _Taken.kwargs) -> _Result:
         from intersession_actors.running.host.own_threads import (  # noqa: PLC0415 - who is called by none of these names has no loop
             off_loop,
         )

@@ -15,7 +15,7 @@ from intersession_events.basics.errors import LogError
 from intersession_events.copies.forks.files import forks_called
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.opened import open_log
-from intersession_projections.copies.forks.told import fork_told
+from intersession_projections.copies.forks.summary import fork_summary
 from intersession_projections.views.inline_views import inline_views
 
 A = TypeVar("A", bound=msgspec.Struct)
@@ -110,7 +110,7 @@ class ForkViews:
             reader = self._view.reader
             try:
                 log = self._open.enter_context(open_log(str(fork), read_only=True, inline=inline_views()))
-                told = fork_told(log)
+                told = fork_summary(log)
             except LogError as error:
                 raise _refused(field, f"the fork {fork.stem} can't be read ({error})") from None
             inside = Reader(log, config=lambda: reader.config, clock=reader.clock, smells=reader.smells)

@@ -5,7 +5,7 @@ from typing import Annotated, NotRequired, TypedDict
 import msgspec
 
 from intersession_actors.calls.tools.searching import before_of
-from intersession_actors.hindsight.debugger.lists.paging import LimitGiven, most_of, paged
+from intersession_actors.hindsight.debugger.lists.paging import LimitArgument, most_of, paged
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import CursorText, KeyText, PlaceText, SearchText
 from intersession_actors.rules.gate.values import invalid
@@ -36,7 +36,7 @@ class Origin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cursor: Annotated[
         CursorText | None, msgspec.Meta(description="With `seen`: the cursor of the page before this one.")
     ] = None
-    limit: LimitGiven = None
+    limit: LimitArgument = None
 
 
 class HopAnswer(TypedDict):
@@ -121,7 +121,7 @@ def origin(view: View, given: Origin) -> OriginAnswer:
         "cut": found.cut,
     }
     if given.seen:
-        from intersession_actors.hindsight.debugger.seen import runs_given  # noqa: PLC0415 - what rebuilds a context is much, and seldom asked for
+        from intersession_actors.hindsight.debugger.recipients import runs_given  # noqa: PLC0415 - what rebuilds a context is much, and seldom asked for
 
         runs = runs_given(view, found, Span(to=to, before=before_of(given.cursor)))
         answer["seen"], answer["cursor"] = paged(runs, lambda one: one["position"], most_of(given.limit))

@@ -18,7 +18,7 @@ from intersession_projections.questions.places.runs_named import Flow, flow_id, 
 from intersession_projections.questions.places.then import Then
 from intersession_projections.questions.smells.smell import Smell
 from intersession_projections.questions.smells.smells import Smells
-from intersession_projections.questions.work import WorkFound, WorkWanted
+from intersession_projections.questions.work_list import WorkFilter, WorkList
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 _FIRST: Final = 64
@@ -111,11 +111,11 @@ def smells_of_all(view: View, runs: Sequence[ReadFlow], at: int | None = None) -
 def _of_all(view: View, given: SmellsOf) -> SmellingAnswer:
     limit = most_of(given.limit)
     at = None if given.at is None else view.place(given.at).position
-    wanted = WorkWanted(
+    wanted = WorkFilter(
         session_key=None if given.session is None else view.session(given.session, field="session"),
         span=span_of(view, given),
     )
-    work = WorkFound(view.log, None if at is None else Then(view.log, at), sees=view.sees)
+    work = WorkList(view.log, None if at is None else Then(view.log, at), sees=view.sees)
     seen = view.seen_of(work.newest(wanted), flow_sessions)
     answer: SmellingAnswer = {"runs": [], "looked": 0, "cursor": None}
     last: Flow | None = None

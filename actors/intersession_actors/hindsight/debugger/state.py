@@ -37,7 +37,7 @@ _NAMES: Final = {
 }
 """What the items of each list are told apart by."""
 
-PlaceGiven = int | float | PlaceText
+PlaceArgument = int | float | PlaceText
 
 
 class Change(TypedDict):
@@ -58,12 +58,12 @@ class State(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
             description="A session, or an exchange, a spawn or a run, by any name that is shown. Default: the whole log."
         ),
     ] = None
-    at: Annotated[PlaceGiven | None, msgspec.Meta(description="The place. Default: head.")] = None
-    frm: Annotated[PlaceGiven | None, msgspec.Meta(description="What differs from this place on.")] = (
+    at: Annotated[PlaceArgument | None, msgspec.Meta(description="The place. Default: head.")] = None
+    frm: Annotated[PlaceArgument | None, msgspec.Meta(description="What differs from this place on.")] = (
         msgspec.field(default=None, name="from")
     )
     to: Annotated[
-        PlaceGiven | None, msgspec.Meta(description="What differs up to this place. Default: head.")
+        PlaceArgument | None, msgspec.Meta(description="What differs up to this place. Default: head.")
     ] = None
     as_: Annotated[
         KeyText | None, msgspec.Meta(description="Only what this session could see at that place.")

@@ -43,7 +43,7 @@ class Why(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = False
 
 
-class ToldAnswer(TypedDict):
+class DescribedEvent(TypedDict):
     """An event in words. `who` acts and `to` is acted on, None where there is nobody; `text` is what was said or happened.
 
     `how` is for people: a sentence, or a verb after `who`; it is empty where a story leaves the event out, because another one
@@ -64,7 +64,7 @@ class ToldAnswer(TypedDict):
     carried: bool
 
 
-class RootAnswer(ToldAnswer):
+class RootAnswer(DescribedEvent):
     """What it all began with: `kind` is `person`, `operator`, `timer`, `start`, `import` or `system`.
 
     `by` is who called for it, where it began with a call (`operator`, `credential:<name>`, a session); None elsewhere.
@@ -83,15 +83,15 @@ class WhyAnswer(TypedDict):
     a run itself began with, where what ended it came from elsewhere: somebody deleted its session, for example.
     """
 
-    event: ToldAnswer
-    causes: list[ToldAnswer]
+    event: DescribedEvent
+    causes: list[DescribedEvent]
     root: RootAnswer | None
     explanations: list[JsonObject]
     begun: NotRequired[RootAnswer]
     waits: NotRequired[JsonObject]
 
 
-class EffectAnswer(ToldAnswer):
+class EffectAnswer(DescribedEvent):
     """An event and what it led to. `more` events are left out below one that is very deep, else 0."""
 
     effects: "list[EffectAnswer]"
@@ -101,7 +101,7 @@ class EffectAnswer(ToldAnswer):
 class EffectsAnswer(TypedDict):
     """An event, what it led to, and what of that is still open: `{kind, id, position, eventId}`."""
 
-    event: ToldAnswer
+    event: DescribedEvent
     effects: list[EffectAnswer]
     open: list[JsonObject]
 
@@ -117,14 +117,14 @@ def why(view: View, given: Why) -> WhyAnswer | EffectsAnswer:
     return _effects(seeing, asked) if given.forward else _why(seeing, asked)
 
 
-class _Asked(NamedTuple):
+class _Subject(NamedTuple):
     """The event that is asked about, and the exchange, spawn or run that it was named by."""
 
     position: int
     flow: Flow | None = None
 
 
-def _asked(view: View, of: float | str) -> _Asked:
+def _asked(view: View, of: float | str) -> _Subject:
     try:
         position = view.place(of, field="of").position
     except ToolRefused as no_place:
@@ -134,10 +134,10 @@ def _asked(view: View, of: float | str) -> _Asked:
         return found
     if position == 0:
         raise ToolRefused("invalid_request", "of: 0 is before the first event, give an event")
-    return _Asked(position)
+    return _Subject(position)
 
 
-def _named(view: View, of: str) -> _Asked | None:
+def _named(view: View, of: str) -> _Subject | None:
     """Return the last event of what a name means: an exchange, a spawn, a run, a delivery; or the event of an id."""
     try:
         flow = view.flow(of, field="of")
@@ -145,9 +145,9 @@ def _named(view: View, of: str) -> _Asked | None:
         if view.is_run(of):
             raise  # several begin so
     else:
-        return _Asked(flow.position, flow)
+        return _Subject(flow.position, flow)
     try:
-        return _Asked(view.place(f"{_EVENT}{of}", field="of").position)
+        return _Subject(view.place(f"{_EVENT}{of}", field="of").position)
     except ToolRefused:
         if view.is_operator and len(of) >= FEWEST and len(view.log.with_id(of, limit=2)) > 1:
             raise
@@ -157,7 +157,7 @@ def _named(view: View, of: str) -> _Asked | None:
         if view.is_operator and len(of) >= FEWEST and len(view.reader.flows.delivery_ids(of, 2)) > 1:
             raise
         return None
-    return None if row is None or not view.is_seen(row.session_key) else _Asked(row.position)
+    return None if row is None or not view.is_seen(row.session_key) else _Subject(row.position)
 
 
 def _nothing(of: float | str) -> ToolRefused | None:
@@ -174,7 +174,7 @@ def _nothing(of: float | str) -> ToolRefused | None:
     return None
 
 
-def _why(seeing: "_Seeing", asked: _Asked) -> WhyAnswer:
+def _why(seeing: "_Seeing", asked: _Subject) -> WhyAnswer:
     view = seeing.view
     reading = Causes(view.log)
     whole = reading.path(asked.position)
@@ -211,7 +211,7 @@ _WORDED = frozenset({"exchange_released"})
 """Whoever writes a text anew is named, though the text that went on says the same."""
 
 
-def _mark_carried(event: ToldAnswer, causes: list[ToldAnswer]) -> None:
+def _mark_carried(event: DescribedEvent, causes: list[DescribedEvent]) -> None:
     """Mark the causes that only carry the words, or the failure, that another event of the chain tells."""
     said = event["text"]
     for cause, before in zip_longest(causes, causes[1:]):
@@ -224,7 +224,7 @@ def _mark_carried(event: ToldAnswer, causes: list[ToldAnswer]) -> None:
             said = cause["text"]
 
 
-def _kind(event: ToldAnswer) -> str:
+def _kind(event: DescribedEvent) -> str:
     return event["topic"].rpartition(".")[0]
 
 
@@ -238,7 +238,7 @@ def _explanations(seeing: "_Seeing", path: list[Recorded], flow: Flow | None) ->
     yield from sorted(found.values(), key=lambda one: one.position)
 
 
-def _effects(seeing: "_Seeing", asked: _Asked) -> EffectsAnswer:
+def _effects(seeing: "_Seeing", asked: _Subject) -> EffectsAnswer:
     """Return what an event led to; of an exchange, a spawn or a run, all that came of it from its beginning on."""
     log, flow = seeing.view.log, asked.flow
     position = asked.position if flow is None else flow.accepted
@@ -265,7 +265,7 @@ class _Seeing:
             return True
         return any(map(self.view.may_know, self.view.log.all(after=position - 1, to=position)))
 
-    def told(self, told: Told) -> ToldAnswer:
+    def told(self, told: Told) -> DescribedEvent:
         kind, _, key = told.stream.partition(":")
         if kind == "session":
             self.view.is_seen(key)
@@ -287,7 +287,7 @@ class _Seeing:
         """Return what something began with."""
         return {**self.told(found.root), "kind": found.root_kind, "by": found.root_by}
 
-    def asked_about(self, told: Told) -> ToldAnswer:
+    def asked_about(self, told: Told) -> DescribedEvent:
         """Return the event that is asked about: a story may leave it out, and here it has its sentence."""
         answer = self.told(told)
         if not answer["how"] and answer["way"] != "said" and (step := self.view.step_at(told.position)):

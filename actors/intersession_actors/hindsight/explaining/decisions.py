@@ -22,7 +22,7 @@ from intersession_events.basics import ids
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
 from intersession_projections.basics.spans import Span, backwards
-from intersession_projections.copies.forks.frozen import frozen_in
+from intersession_projections.copies.forks.frozen_work import frozen_in
 
 L = TypeVar("L", bound=Led)
 S = TypeVar("S")

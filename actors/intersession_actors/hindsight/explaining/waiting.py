@@ -11,7 +11,7 @@ from intersession_events import facts
 from intersession_events.log.recorded import Recorded
 from intersession_projections.basics.wording.reasons import HELD_TEXTS
 from intersession_projections.basics.wording.words import route_text
-from intersession_projections.copies.forks.frozen import frozen_in
+from intersession_projections.copies.forks.frozen_work import frozen_in
 
 
 def explain_waiting(

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from intersession_actors.calls.service.reader import Reader
+from intersession_actors.hindsight.forking.describing import ForkResult
 from intersession_actors.hindsight.forking.listing import Listed, forks_of, only_fork
 from intersession_actors.hindsight.forking.making import MadeFork, Wanted
 from intersession_actors.hindsight.forking.playing import CarriedSystem, Forker, Opened, Opens, Playing
-from intersession_actors.hindsight.forking.told import Came
 from intersession_actors.rules.errors import ConfigError, ToolRefused
 from intersession_actors.running.runtime.threads import Threads
 from intersession_events.basics.errors import CorruptEvent, ForkFailed, LogError
@@ -25,7 +25,7 @@ class MadeForOthers(NamedTuple):
     """A fork that was made; `coming` is done when it goes on no more, None where it was only made."""
 
     made: MadeFork
-    coming: "Future[Came] | None"
+    coming: "Future[ForkResult] | None"
 
 
 class ForkDoor:
@@ -72,7 +72,7 @@ class ForkDoor:
                 said = f"run: {error}; `intersession verify` shows all that is wrong"
                 raise ToolRefused("unreadable", said) from None
             raise
-        coming: Future[Came] = Future()
+        coming: Future[ForkResult] = Future()
         self._threads.start(partial(self._carry, opened, coming), name="fork")
         return MadeForOthers(made, coming)
 
@@ -99,7 +99,7 @@ class ForkDoor:
             self._ending = True
             self._changed.wait_for(lambda: not self._under_way, seconds)
 
-    def _carry(self, opened: Opened[CarriedSystem], coming: "Future[Came]") -> None:
+    def _carry(self, opened: Opened[CarriedSystem], coming: "Future[ForkResult]") -> None:
         try:
             coming.set_result(opened.carried_on(ending=lambda: self._ending))
         except BaseException as error:  # noqa: BLE001 - whoever waits is told, whatever it is

@@ -5,26 +5,26 @@ from typing import NamedTuple
 
 import msgspec
 
-from intersession_actors.hindsight.forking.told import edits_told
+from intersession_actors.hindsight.forking.describing import describe_edits
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.basics.errors import LogError, NotALog
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.copies.forks.files import databases_beside, forks_called, is_itself
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.opened import open_log
-from intersession_projections.copies.forks.told import ForkTold, fork_told
+from intersession_projections.copies.forks.summary import ForkSummary, fork_summary
 
 
 class Listed(NamedTuple):
     """Forks, the oldest first, and the files beside them that can't be read."""
 
-    forks: list[ForkTold]
+    forks: list[ForkSummary]
     unread: list[tuple[Path, LogError]]
 
     def told(self) -> JsonObject:
         """Return them as programs read them: `{forks, unread}`."""
         rows: list[JsonObject] = [
-            {**msgspec.to_builtins(told), "edits": edits_told(told.edits)} for told in self.forks
+            {**msgspec.to_builtins(told), "edits": describe_edits(told.edits)} for told in self.forks
         ]
         unread = [{"id": file.stem, "problem": str(error)} for file, error in self.unread]
         return {"forks": rows, "unread": unread}
@@ -37,7 +37,7 @@ def forks_of(path: str, run: str | None = None) -> Listed:
     for file in files:
         try:
             with open_log(str(file), read_only=True) as log:
-                told = fork_told(log) if is_itself(log, file) else None
+                told = fork_summary(log) if is_itself(log, file) else None
                 log_id = log.log_id
             if told is None and log_id not in {one.stem for one in files}:
                 raise NotALog(f"{file} holds the log {log_id}: give the file that name again")

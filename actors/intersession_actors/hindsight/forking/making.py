@@ -18,7 +18,7 @@ from intersession_events.stores.folding.carrying import Carrying
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.log import PortableLog
 from intersession_projections.copies.forks.closure import closed_streams, roots_of
-from intersession_projections.copies.forks.frozen import frozen_in
+from intersession_projections.copies.forks.frozen_work import frozen_in
 from intersession_projections.questions.places.grammar import UnknownPlace, parse_place
 from intersession_projections.questions.places.located import Places, steps_of_flow
 from intersession_projections.questions.places.runs_named import Flow, RunNames, flow_id

@@ -13,7 +13,7 @@ from intersession_actors.rules.gate.values import invalid, json_or_text
 from intersession_events.basics.plain_json import JsonObject, JsonValue, is_object
 from intersession_events.facts import ForkedFrom, ForkEdit, ForkEdited
 from intersession_events.log.log import Log
-from intersession_projections.copies.forks.frozen import frozen_in
+from intersession_projections.copies.forks.frozen_work import frozen_in
 from intersession_projections.copies.forks.pauses import pauses_in, without_pauses
 
 _FROM_AFAR: Final = ("agents", "deliveries", "runs", "session", "tools")

@@ -10,13 +10,13 @@ from intersession_actors.calls.service.service import Service
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.hindsight.forking.agents import EVERY, RECORDED, AgentSpecs
 from intersession_actors.hindsight.forking.carrying import Stopping, carry_on
+from intersession_actors.hindsight.forking.describing import ForkResult
 from intersession_actors.hindsight.forking.edits import check_edits
 from intersession_actors.hindsight.forking.imports import attempts_of, is_imported
 from intersession_actors.hindsight.forking.making import MadeFork, Wanted, make_fork
 from intersession_actors.hindsight.forking.outcomes import agent_ids
 from intersession_actors.hindsight.forking.overlay import Merged, check_settings, merged, without_effect
 from intersession_actors.hindsight.forking.repeating import RecordedOrder, RecordedReleases
-from intersession_actors.hindsight.forking.told import Came
 from intersession_actors.outside.agents.agents import Agent, as_function, function_of
 from intersession_actors.outside.agents.configured import ConfiguredAgent
 from intersession_actors.outside.agents.recorded import Divergence, OnDivergence
@@ -30,7 +30,7 @@ from intersession_events import facts
 from intersession_events.copies.forks.files import remove_fork
 from intersession_events.stores.portable.log import PortableLog
 
-Given = Mapping[str, "str | Agent"]
+AgentsById = Mapping[str, "str | Agent"]
 """Agents by id, each by a SPEC or itself; `*` is for all others."""
 
 _SCRIPT: Final = "script:"
@@ -66,7 +66,7 @@ class Playing(NamedTuple):
     answers) or `script:FILE`. `loose`: the place of a turn is enough to find its answer.
     """
 
-    agents: Given
+    agents: AgentsById
     on_divergence: str = "stop"
     loose: bool = False
 
@@ -81,7 +81,9 @@ class Opened(NamedTuple, Generic[S]):
     system: S
     stopping: Stopping
 
-    def carried_on(self, timeout: float | None = None, *, ending: Callable[[], bool] | None = None) -> Came:
+    def carried_on(
+        self, timeout: float | None = None, *, ending: Callable[[], bool] | None = None
+    ) -> ForkResult:
         """Carry the fork on until it has ended or goes on no more, and close its system. It blocks.
 
         `timeout` in seconds; None is no limit. Where `ending` says so, nobody waits any longer.
@@ -93,9 +95,11 @@ class Opened(NamedTuple, Generic[S]):
             )
             reader, found = system.service.reader, carried.divergence
             if found is None:
-                return Came(made, carried)
+                return ForkResult(made, carried)
             run = reader.runs.get(found.run_id)
-            return Came(made, carried, View(reader).at(reader.log.head() if run is None else run.position))
+            return ForkResult(
+                made, carried, View(reader).at(reader.log.head() if run is None else run.position)
+            )
         finally:
             system.close(grace=0)
 
@@ -133,7 +137,7 @@ class Forker:
         """By the id of the imported flow whose answers are in it; of no such flow by none."""
         self._reading = threading.Lock()
 
-    def make(self, wanted: Wanted, agents: Given) -> MadeFork:
+    def make(self, wanted: Wanted, agents: AgentsById) -> MadeFork:
         """Make a fork. Its agents are edits of it as well.
 
         Raises:
@@ -185,7 +189,7 @@ class Forker:
             remove_fork(Path(made.path))
             raise
 
-    def carry(self, made: MadeFork, playing: Playing, opens: Opens) -> Came:
+    def carry(self, made: MadeFork, playing: Playing, opens: Opens) -> ForkResult:
         """Carry a fork on until it has ended or goes on no more. It blocks.
 
         Raises:
@@ -231,7 +235,7 @@ class Forker:
             return edit  # the fork may not have it, and says what it has
         return facts.ForkEdit(kind="inject", place=edit.place, key=key, value=edit.value)
 
-    def _unknown(self, agents: Given) -> list[str]:
+    def _unknown(self, agents: AgentsById) -> list[str]:
         """Refuse what is no agent, or was never recorded; say which ids the log does not know yet: they may be mistyped, or come later."""
         for agent_id, given in agents.items():
             if not isinstance(given, str):

@@ -20,7 +20,7 @@ from intersession_events.basics.plain_json import JsonValue, is_object
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import parts_in
 from intersession_projections.copies.forks.course import Course, CourseTurn, Passed
-from intersession_projections.copies.forks.frozen import frozen_in
+from intersession_projections.copies.forks.frozen_work import frozen_in
 from intersession_projections.views.flows.rows import ExchangeSummary
 from intersession_projections.views.run_outcomes.replies import held_in, told_in
 from intersession_projections.views.run_outcomes.runs import Runs

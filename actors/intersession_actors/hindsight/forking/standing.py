@@ -8,7 +8,7 @@ import msgspec
 from intersession_actors.calls.service.service import Service
 from intersession_actors.outside.agents.runners import runner_of
 from intersession_events.facts import HeldText
-from intersession_projections.copies.forks.frozen import frozen_in
+from intersession_projections.copies.forks.frozen_work import frozen_in
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 

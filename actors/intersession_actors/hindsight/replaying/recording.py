@@ -6,9 +6,9 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Final
 
-from intersession_actors.hindsight.replaying.begun import Begins
 from intersession_actors.hindsight.replaying.redeciding.sources import Place, Sources
 from intersession_actors.hindsight.replaying.settings import RecordedSettings
+from intersession_actors.hindsight.replaying.snapshot_start import Begins
 from intersession_actors.owners.exchange.fixed import fixed_by
 from intersession_events import facts
 from intersession_events.basics.errors import CorruptEvent

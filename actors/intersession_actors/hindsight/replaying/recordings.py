@@ -4,12 +4,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from intersession_actors.hindsight.replaying.begun import MARGIN, Begun, begun_before
-from intersession_actors.hindsight.replaying.exported.kept import Kept, line_of, lines_of
-from intersession_actors.hindsight.replaying.part import Part, read_until
+from intersession_actors.hindsight.replaying.exported.recording_file import RecordingHeader, line_of, lines_of
 from intersession_actors.hindsight.replaying.recording import MANAGED, Recording
 from intersession_actors.hindsight.replaying.redeciding.sources import Place, erased_by
 from intersession_actors.hindsight.replaying.settings import RecordedSettings
+from intersession_actors.hindsight.replaying.snapshot_start import (
+    MARGIN,
+    SnapshotStart,
+    snapshot_start_before,
+)
+from intersession_actors.hindsight.replaying.stream_part import VersionRange, read_until
 from intersession_events.basics.ids import delivery_stream, session_stream
 from intersession_events.basics.machine import private_file
 from intersession_events.facts import ConfigLoaded, DeliveryDecided, ExchangeAccepted, ForkEdited, LogOpened
@@ -40,7 +44,7 @@ class _Extent(NamedTuple):
     since: int
     first: int
     last: int
-    own: Mapping[str, Part]
+    own: Mapping[str, VersionRange]
     whole: Mapping[str, Sequence[Recorded]]
 
 
@@ -78,12 +82,12 @@ class Recordings:
             return None  # which events were imported is told by all of them
         extent = self._extent(flow)
         begins = self._begins(extent)
-        begun: dict[str, Begun] = {}
+        begun: dict[str, SnapshotStart] = {}
         late: dict[str, Sequence[Recorded]] = {}
         for stream in extent.streams:
             if stream.startswith("session:"):
                 own = extent.own.get(stream)
-                found = begun_before(
+                found = snapshot_start_before(
                     self._log,
                     stream,
                     extent.since - MARGIN,
@@ -109,7 +113,7 @@ class Recordings:
         extent = self._extent(flow)
         begins, touched = self._begins(extent), self._touched(extent)
         events = sorted((*self._configurations(), *touched), key=lambda recorded: recorded.position)
-        kept = Kept(log_id=self._log.log_id, run=flow_id(flow), begins=begins)
+        kept = RecordingHeader(log_id=self._log.log_id, run=flow_id(flow), begins=begins)
         gone = self._erased(extent.streams)
         lines = [line_of(recorded, erased=(recorded.stream, recorded.version) in gone) for recorded in events]
         with private_file(file, new=True) as written:
@@ -153,7 +157,7 @@ class Recordings:
             since,
             events[0].position,
             events[-1].position,
-            {stream: Part(versions[0], versions[-1]) for stream, versions in own.items()},
+            {stream: VersionRange(versions[0], versions[-1]) for stream, versions in own.items()},
             whole,
         )
 

@@ -7,7 +7,7 @@ from typing import Final, TypedDict
 import msgspec
 
 from intersession_actors.hindsight.replaying.difference import Difference
-from intersession_actors.hindsight.replaying.exported.kept import Kept, Line, recorded_in
+from intersession_actors.hindsight.replaying.exported.recording_file import Line, RecordingHeader, recorded_in
 from intersession_actors.hindsight.replaying.judging import Judging, Progress
 from intersession_actors.hindsight.replaying.recording import Recording
 from intersession_actors.hindsight.replaying.recordings import Recordings
@@ -71,7 +71,7 @@ def replay_file(file: Path | str) -> Replayed:
     """
     try:
         lines = read_at_most(Path(file), MOST_BYTES).splitlines()
-        kept = msgspec.json.decode(lines[0], type=Kept)
+        kept = msgspec.json.decode(lines[0], type=RecordingHeader)
         read = [msgspec.json.decode(line, type=Line) for line in lines[1:]]
         events = [recorded_in(line) for line in read]
     except IndexError:

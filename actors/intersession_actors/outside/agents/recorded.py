@@ -15,8 +15,8 @@ from intersession_actors.outside.agents.recording import RecordedAttempt, Record
 from intersession_actors.outside.agents.result import Broke
 from intersession_actors.outside.agents.turn import Reply, Turn
 from intersession_actors.rules.prompt.differing import (
-    GivenWords,
     Part,
+    TurnInput,
     brief,
     given_then,
     prompts_differing,
@@ -334,7 +334,7 @@ def _parts(turn: Turn, there: RecordedAttempt) -> tuple[Part, ...]:
         return ()
     system_context = turn.system_context
     return prompts_differing(
-        given_then(there.context), GivenWords(turn.transcript, turn.asked, turn.partial, system_context)
+        given_then(there.context), TurnInput(turn.transcript, turn.asked, turn.partial, system_context)
     )
 
 

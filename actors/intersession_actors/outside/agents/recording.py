@@ -64,7 +64,7 @@ def spot(session_key: str, step: facts.Step, turn: int | None, attempt: int) -> 
     return text_meaning(session_key), step, turn, attempt
 
 
-class _Told:
+class _Attempts:
     """The attempts of the sessions of one name, in the order of their starts."""
 
     def __init__(self, attempts: Iterable[RecordedAttempt]) -> None:
@@ -92,7 +92,7 @@ class Recording:
         self._reading = reading
         self._more = tuple(more)
         self._streams: dict[str, list[str]] | None = None
-        self._told: dict[str, _Told] = {}
+        self._told: dict[str, _Attempts] = {}
         self._lock = threading.Lock()
 
     @classmethod
@@ -124,13 +124,13 @@ class Recording:
         """Return the attempts that stand in one place: one for each flow that came there."""
         return tuple(self._of(session_key).by_spot.get(place, ()))
 
-    def _of(self, session_key: str) -> _Told:
+    def _of(self, session_key: str) -> _Attempts:
         """Return the attempts of all sessions whose keys are the same but for ids."""
         name = text_meaning(session_key)
         with self._lock:
             if name not in self._told:
                 with self._reading() as log:
-                    self._told[name] = _Told(self._read(log, name))
+                    self._told[name] = _Attempts(self._read(log, name))
             return self._told[name]
 
     def _read(self, log: Log, name: str) -> Iterator[RecordedAttempt]:
@@ -143,7 +143,7 @@ class Recording:
         yield from (one for one in self._more if text_meaning(one.session_key) == name)
 
 
-class _Said(NamedTuple):
+class _PlacedMessage(NamedTuple):
     message: facts.Message
     time: int
     position: int
@@ -155,12 +155,12 @@ def _attempts(events: Iterable[Recorded], stream: str, log_ids: Sequence[str]) -
     fold, meanings = TranscriptFold(), Meanings()
     queued: dict[str, facts.RunQueued] = {}
     under_way: RecordedAttempt | None = None
-    said: list[_Said] = []
+    said: list[_PlacedMessage] = []
     for recorded in events:
         event, message = recorded.event, facts.message_in(recorded.event)
         is_own = under_way is not None and message is not None and message.run_id == under_way.run_id
         if message is not None and is_own and message.role != "user":
-            said.append(_Said(message, recorded.time, recorded.position))
+            said.append(_PlacedMessage(message, recorded.time, recorded.position))
         match event:
             case facts.RunQueued():
                 queued[event.run_id] = event
@@ -212,7 +212,7 @@ def _started(
 
 def _ended(
     attempt: RecordedAttempt,
-    said: list[_Said],
+    said: list[_PlacedMessage],
     end: Ended,
     position: int,
     log_ids: Sequence[str],
@@ -233,7 +233,7 @@ def _ended(
 
 def _take_answer(
     attempt: RecordedAttempt,
-    said: list[_Said],
+    said: list[_PlacedMessage],
     end: facts.RunCompleted,
     log_ids: Sequence[str],
 ) -> None:

@@ -24,7 +24,7 @@ MOST_FAILURES: Final = 3
 """So often an actor may fail on a result; then it is taken for a bad reply, and the session goes on."""
 
 
-class _Kept(NamedTuple):
+class _KnownResult(NamedTuple):
     result: AgentResult
     failures: int = 0
 
@@ -36,7 +36,7 @@ class Results:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: dict[tuple[str, int], _Kept] = {}
+        self._kept: dict[tuple[str, int], _KnownResult] = {}
         self._due: set[tuple[str, int]] = set()
 
     def due(self, run_id: str, attempt: int) -> None:
@@ -56,7 +56,7 @@ class Results:
     def keep(self, run_id: str, attempt: int, result: AgentResult) -> None:
         """Keep what an agent came back with; before anybody is told of it."""
         with self._lock:
-            self._kept[run_id, attempt] = _Kept(result)
+            self._kept[run_id, attempt] = _KnownResult(result)
 
     def of(self, run_id: str, attempt: int) -> AgentResult | None:
         """Return what the agent came back with; None if it did not, or if that is on record."""
@@ -73,7 +73,7 @@ class Results:
             if failures == MOST_FAILURES and isinstance(result, Answered):
                 why = f"the session failed on the answer {failures} times: {described(error)}"
                 result = Broke(code="bad_reply", error=why)
-            self._kept[run_id, attempt] = _Kept(result, failures)
+            self._kept[run_id, attempt] = _KnownResult(result, failures)
 
     def forget(self, run_id: str, attempt: int) -> None:
         """Forget a result of which nothing is to be recorded."""

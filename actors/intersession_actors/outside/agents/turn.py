@@ -10,7 +10,7 @@ from typing import Literal, ParamSpec, Self, TypeVar, overload
 import msgspec
 
 from intersession_actors.outside.agents.made_calls import MadeCall, OwnCalls
-from intersession_actors.outside.attachments.told import Attachment, OwnFiles
+from intersession_actors.outside.attachments.own_files import Attachment, OwnFiles
 from intersession_actors.rules.answers import (
     AgentsAnswer,
     HistoryAnswer,
@@ -44,7 +44,7 @@ from intersession_events.facts import (
 P = ParamSpec("P")
 T = TypeVar("T")
 
-Given = JsonMapping | None
+ToolArguments = JsonMapping | None
 """The arguments of a tool's call; none are an empty object."""
 
 Dialect = Literal["openai", "responses", "anthropic", "pydantic-ai"]
@@ -58,20 +58,20 @@ class ToolBox:
     """
 
     @overload
-    def call(self, name: Literal["sessions_list"], arguments: Given = None) -> ListAnswer: ...
+    def call(self, name: Literal["sessions_list"], arguments: ToolArguments = None) -> ListAnswer: ...
     @overload
-    def call(self, name: Literal["sessions_history"], arguments: Given = None) -> HistoryAnswer: ...
+    def call(self, name: Literal["sessions_history"], arguments: ToolArguments = None) -> HistoryAnswer: ...
     @overload
-    def call(self, name: Literal["sessions_search"], arguments: Given = None) -> SearchedAnswer: ...
+    def call(self, name: Literal["sessions_search"], arguments: ToolArguments = None) -> SearchedAnswer: ...
     @overload
-    def call(self, name: Literal["sessions_send"], arguments: Given = None) -> SendAnswer: ...
+    def call(self, name: Literal["sessions_send"], arguments: ToolArguments = None) -> SendAnswer: ...
     @overload
-    def call(self, name: Literal["sessions_spawn"], arguments: Given = None) -> SpawnAnswer: ...
+    def call(self, name: Literal["sessions_spawn"], arguments: ToolArguments = None) -> SpawnAnswer: ...
     @overload
-    def call(self, name: Literal["agents_list"], arguments: Given = None) -> AgentsAnswer: ...
+    def call(self, name: Literal["agents_list"], arguments: ToolArguments = None) -> AgentsAnswer: ...
     @overload
-    def call(self, name: str, arguments: Given = None) -> JsonValue: ...
-    def call(self, name: str, arguments: Given = None) -> JsonValue:
+    def call(self, name: str, arguments: ToolArguments = None) -> JsonValue: ...
+    def call(self, name: str, arguments: ToolArguments = None) -> JsonValue:
         """Call a tool and return its answer, as a model sees it. A refusal is an answer; nothing is raised for it.
 
         Blocks the calling thread, for `sessions_send` up to its timeout.
@@ -82,20 +82,26 @@ class ToolBox:
         return self._called(name, arguments)
 
     @overload
-    async def acall(self, name: Literal["sessions_list"], arguments: Given = None) -> ListAnswer: ...
+    async def acall(self, name: Literal["sessions_list"], arguments: ToolArguments = None) -> ListAnswer: ...
     @overload
-    async def acall(self, name: Literal["sessions_history"], arguments: Given = None) -> HistoryAnswer: ...
+    async def acall(
+        self, name: Literal["sessions_history"], arguments: ToolArguments = None
+    ) -> HistoryAnswer: ...
     @overload
-    async def acall(self, name: Literal["sessions_search"], arguments: Given = None) -> SearchedAnswer: ...
+    async def acall(
+        self, name: Literal["sessions_search"], arguments: ToolArguments = None
+    ) -> SearchedAnswer: ...
     @overload
-    async def acall(self, name: Literal["sessions_send"], arguments: Given = None) -> SendAnswer: ...
+    async def acall(self, name: Literal["sessions_send"], arguments: ToolArguments = None) -> SendAnswer: ...
     @overload
-    async def acall(self, name: Literal["sessions_spawn"], arguments: Given = None) -> SpawnAnswer: ...
+    async def acall(
+        self, name: Literal["sessions_spawn"], arguments: ToolArguments = None
+    ) -> SpawnAnswer: ...
     @overload
-    async def acall(self, name: Literal["agents_list"], arguments: Given = None) -> AgentsAnswer: ...
+    async def acall(self, name: Literal["agents_list"], arguments: ToolArguments = None) -> AgentsAnswer: ...
     @overload
-    async def acall(self, name: str, arguments: Given = None) -> JsonValue: ...
-    def acall(self, name: str, arguments: Given = None) -> Coroutine[object, object, JsonValue]:
+    async def acall(self, name: str, arguments: ToolArguments = None) -> JsonValue: ...
+    def acall(self, name: str, arguments: ToolArguments = None) -> Coroutine[object, object, JsonValue]:
         """Call a tool and await its answer, without ever blocking the event loop.
 
         Nothing is called until it is awaited. A run whose agent answers and has left that out fails with `bad_reply`.
@@ -114,10 +120,10 @@ class ToolBox:
         del dialect
         return []
 
-    def pass_over(self, name: str, arguments: Given = None) -> None:
+    def pass_over(self, name: str, arguments: ToolArguments = None) -> None:
         """Count a call that is not made, so that the next one in the same words is the one that follows on it."""
 
-    def call_as_then(self, name: str, arguments: Given, *, ran_out: bool) -> JsonValue:
+    def call_as_then(self, name: str, arguments: ToolArguments, *, ran_out: bool) -> JsonValue:
         """Call a tool as a recording has it: where it waits, its wait ends as it did then, however fast agents are now.
 
         `ran_out`: then nothing came in time. Else what it waits for is awaited, however long that takes.
@@ -125,11 +131,11 @@ class ToolBox:
         del ran_out
         return self._called(name, arguments)
 
-    def _called(self, name: str, arguments: Given) -> JsonValue:
+    def _called(self, name: str, arguments: ToolArguments) -> JsonValue:
         del arguments
         return {"status": "error", "error": f"there is no tool {name!r} here"}
 
-    async def _acalled(self, name: str, arguments: Given) -> JsonValue:
+    async def _acalled(self, name: str, arguments: ToolArguments) -> JsonValue:
         return self._called(name, arguments)
 
 

@@ -37,7 +37,7 @@ class AttachmentArgument(
     mime_type: str | None = None
 
 
-class GivenFile(msgspec.Struct, frozen=True, kw_only=True):
+class CheckedFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file that was checked, with its content; one that is `withheld` has none here."""
 
     file: AttachedFile
@@ -76,7 +76,7 @@ def check_attachments(
     given: Sequence[AttachmentArgument],
     rules: AttachmentRules,
     references: Mapping[int, Reference] | None = None,
-) -> tuple[GivenFile, ...]:
+) -> tuple[CheckedFile, ...]:
     """Return the files of a call. `references` stand for the contents of some of them, by number.
 
     Raises:
@@ -174,7 +174,7 @@ def _check_names(given: Sequence[AttachmentArgument]) -> None:
 
 def _file(
     index: int, given: AttachmentArgument, rules: AttachmentRules, reference: Reference | None
-) -> GivenFile:
+) -> CheckedFile:
     if given.mime_type is not None and _MIME.fullmatch(given.mime_type) is None:
         raise _refused("invalid_request", index, "mimeType", "no type such as text/plain, give one or none")
     most = rules.max_file_bytes
@@ -189,7 +189,7 @@ def _file(
             "content",
             f"{size} bytes, give at most {most} (tools.sessions_spawn.attachments.maxFileBytes)",
         )
-    return GivenFile(
+    return CheckedFile(
         file=AttachedFile(
             name=given.name,
             bytes=size,

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_actors.outside.attachments.checks import MANIFEST, ROOT_NAMES, GivenFile, receipt
+from intersession_actors.outside.attachments.checks import MANIFEST, ROOT_NAMES, CheckedFile, receipt
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.basics.crash_points import crash_point
 from intersession_events.facts import Attachments
@@ -55,7 +55,7 @@ def can_be_safe() -> bool:
     return os.open in os.supports_dir_fd and shutil.rmtree.avoids_symlink_attacks
 
 
-def stage_files(place: Place, attachments: Attachments, files: Sequence[GivenFile]) -> None:
+def stage_files(place: Place, attachments: Attachments, files: Sequence[CheckedFile]) -> None:
     """Write the files and their manifest, durable, where nobody looks for them yet.
 
     Raises:

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 R = TypeVar("R")
 
 
-class Asked(Enum):
+class CallState(Enum):
     """Where a call stands whose outcome is not there."""
 
     DUE = "due"
@@ -26,17 +26,17 @@ class Attempts(Generic[R]):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._asked: dict[tuple[str, int], R | Asked] = {}
+        self._asked: dict[tuple[str, int], R | CallState] = {}
 
     def due(self, key: str, attempt: int) -> None:
         """Note that a channel is going to be asked."""
         with self._lock:
-            self._asked[key, attempt] = Asked.DUE
+            self._asked[key, attempt] = CallState.DUE
 
     def begin(self, key: str, attempt: int) -> None:
         """Note that a channel is asked."""
         with self._lock:
-            self._asked[key, attempt] = Asked.UNDER_WAY
+            self._asked[key, attempt] = CallState.UNDER_WAY
 
     def came(self, key: str, attempt: int, result: R) -> None:
         """Keep what came of it until it is recorded."""
@@ -48,7 +48,7 @@ class Attempts(Generic[R]):
         with self._lock:
             self._asked.pop((key, attempt), None)
 
-    def of(self, key: str, attempt: int) -> R | Asked:
+    def of(self, key: str, attempt: int) -> R | CallState:
         """Return what came of an attempt, or that it is under way, or that nothing is known of it here."""
         with self._lock:
-            return self._asked.get((key, attempt), Asked.NEVER)
+            return self._asked.get((key, attempt), CallState.NEVER)

@@ -1,7 +1,7 @@
 """What the outbox can be told: the policy's word, what a channel came back with, and that it is time to try again."""
 
 from intersession_actors.outside.channels.outcomes import Delivered, NotDelivered
-from intersession_actors.owners.streams.commands import AskedOfFlow, FlowCommand, Resume
+from intersession_actors.owners.streams.commands import FlowCommand, FlowRequest, Resume
 from intersession_actors.rules.policy.sending import Verdict
 
 
@@ -30,13 +30,13 @@ class TooOld(FlowCommand, frozen=True, kw_only=True):
     """A text has waited for its channel as long as it may."""
 
 
-class RetryDelivery(AskedOfFlow, frozen=True, kw_only=True):
+class RetryDelivery(FlowRequest, frozen=True, kw_only=True):
     """Somebody wants a text delivered after all."""
 
     by: str
 
 
-class GiveUpDelivery(AskedOfFlow, frozen=True, kw_only=True):
+class GiveUpDelivery(FlowRequest, frozen=True, kw_only=True):
     """Somebody wants a text not delivered any more that is still to come."""
 
     by: str

@@ -6,7 +6,7 @@ from typing import assert_never
 
 import msgspec
 
-from intersession_actors.outside.channels.attempts import Asked
+from intersession_actors.outside.channels.attempts import CallState
 from intersession_actors.outside.channels.outcomes import Delivered, DeliveryResult, NotDelivered
 from intersession_actors.outside.channels.turns import Place
 from intersession_actors.owners.delivery import rules
@@ -116,15 +116,15 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
         ahead += carried_on(state, flow.cause, self.world.limits, sealed=sealed)
         if state.phase != "started":
             return None
-        made = Asked.NEVER if sealed else self._is_asked(state)
-        if made is Asked.DUE or (isinstance(made, Delivered) and made.sent == state.sent):
+        made = CallState.NEVER if sealed else self._is_asked(state)
+        if made is CallState.DUE or (isinstance(made, Delivered) and made.sent == state.sent):
             # This process wrote that the attempt begins, or a part of it, and failed before it could call.
             ahead.append(call(state, flow.cause, state.attempt))
             return None
-        if not isinstance(made, Asked):
+        if not isinstance(made, CallState):
             return DeliveryReturned(stream=flow.stream, attempt=state.attempt, result=made, begins=state.sent)
         # Only a call that this process does not make was cut off.
-        return command if made is Asked.NEVER else None
+        return command if made is CallState.NEVER else None
 
     def _circumstances(self, stream: str, state: Delivery, command: DeliveryCommand) -> Circumstances:
         """Return what is known for a decision: what no event that can follow depends on is not asked."""
@@ -137,10 +137,10 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
                 crash_point("A8")
                 return Circumstances(now_ms=self.world.time.clock.now_ms() if failed.retry else 0)
             case TooOld():
-                cut_off = self._is_asked(state) is Asked.NEVER
+                cut_off = self._is_asked(state) is CallState.NEVER
                 return Circumstances(cut_off=cut_off, too_old_s=self._longest_ms // 1000)
             case GiveUpDelivery():
-                cut_off = state.phase == "started" and self._is_asked(state) is Asked.NEVER
+                cut_off = state.phase == "started" and self._is_asked(state) is CallState.NEVER
                 return Circumstances(cut_off=cut_off)
             case Resume():
                 known = self._of_next_step(stream, state)
@@ -201,7 +201,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
     def _age_ms(self, stream: str, state: Delivery) -> int:
         return self.world.time.stopwatch.elapsed_ms("decided", stream, since_ms=state.decided_ms)
 
-    def _is_asked(self, state: Delivery) -> DeliveryResult | Asked:
+    def _is_asked(self, state: Delivery) -> DeliveryResult | CallState:
         """Return what this process knows of the attempt under way."""
         return self.world.channels.deliveries.of(state.decided.key, state.attempt)
 

@@ -3,9 +3,9 @@
 from intersession_actors.owners.flows.led import Begins
 from intersession_actors.owners.holding.ruling import Ruling
 from intersession_actors.owners.streams.commands import (
-    AskedOfFlow,
     DeliveryEnded,
     FlowCommand,
+    FlowRequest,
     Resume,
     RunEnded,
 )
@@ -27,14 +27,14 @@ class OpenExchange(Begins, frozen=True, kw_only=True):
         return ids.exchange_stream(self.accepted.exchange_id)
 
 
-class HoldExchange(AskedOfFlow, frozen=True, kw_only=True):
+class HoldExchange(FlowRequest, frozen=True, kw_only=True):
     """Somebody wants the exchange to stop before a text goes on (LIVE-1)."""
 
     before: HoldBefore
     by: str
 
 
-class ReleaseExchange(AskedOfFlow, frozen=True, kw_only=True):
+class ReleaseExchange(FlowRequest, frozen=True, kw_only=True):
     """Somebody lets a held exchange go on, with what was held, or with what `action` makes of it (LIVE-1).
 
     `hold_id` is the hold that is meant, None for the one there is. `for_good`: it is not to be held again.
@@ -54,7 +54,7 @@ class HoldRuled(FlowCommand, frozen=True, kw_only=True):
     ruling: Ruling
 
 
-class StopAsking(AskedOfFlow, frozen=True, kw_only=True):
+class StopAsking(FlowRequest, frozen=True, kw_only=True):
     """Somebody wants nothing to go on of an exchange about which the host's rule is asked: it is held without its word.
 
     So it is where the rule is asked next: `ended` is how the run has ended that the exchange waits for, if it has, which the

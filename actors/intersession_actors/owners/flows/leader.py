@@ -8,7 +8,7 @@ import msgspec
 from intersession_actors.owners.flows.led import Begins, Circumstances, Led
 from intersession_actors.owners.flows.process_manager import Flow, ProcessManager
 from intersession_actors.owners.flows.steps import announce_of
-from intersession_actors.owners.streams.commands import AskedOfFlow, FlowCommand
+from intersession_actors.owners.streams.commands import FlowCommand, FlowRequest
 from intersession_actors.owners.streams.judgements import judged_at_door
 from intersession_actors.owners.streams.outcomes import Accepted, Refused
 from intersession_actors.owners.streams.plan import Plan, Through
@@ -19,7 +19,7 @@ from intersession_events.basics.plain_json import JsonObject
 from intersession_events.log.log import InFlight
 
 S = TypeVar("S", bound=Led)
-C = TypeVar("C", bound=FlowCommand | AskedOfFlow | Begins)
+C = TypeVar("C", bound=FlowCommand | FlowRequest | Begins)
 N = TypeVar("N", bound=Circumstances)
 E = TypeVar("E", facts.ExchangeAccepted, facts.SpawnAccepted)
 

@@ -17,9 +17,9 @@ from typing import Generic, TypeVar
 from intersession_actors.owners.flows.rules import Rules
 from intersession_actors.owners.streams.commands import (
     Appended,
-    AskedOfFlow,
     BeginsFlow,
     FlowCommand,
+    FlowRequest,
     RunEnded,
     SessionReadBack,
     StepRefused,
@@ -28,7 +28,7 @@ from intersession_actors.owners.streams.commands import (
     StreamLoaded,
     WasRead,
 )
-from intersession_actors.owners.streams.effects import Effect, ReadBack, Told
+from intersession_actors.owners.streams.effects import CommandOutcome, Effect, ReadBack
 from intersession_actors.owners.streams.failures import Failures
 from intersession_actors.owners.streams.outcomes import Accepted, Refused
 from intersession_actors.owners.streams.owner import Owner, answer
@@ -43,7 +43,7 @@ from intersession_events.log.recorded import Recorded, StreamAppend
 
 S = TypeVar("S")
 N = TypeVar("N")
-C = TypeVar("C", bound=FlowCommand | AskedOfFlow | BeginsFlow)
+C = TypeVar("C", bound=FlowCommand | FlowRequest | BeginsFlow)
 logger = logging.getLogger("intersession.flows")
 
 
@@ -201,7 +201,7 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
         inputs = self.rules.inputs_of(asked) if self.rules.takes(asked) else {}
         return record_of(type(asked).__name__, inputs, plan.knew)
 
-    def cannot_go_on(self, owner: Owner[S, C], error: Exception, told: Told[C] | None) -> None:
+    def cannot_go_on(self, owner: Owner[S, C], error: Exception, told: CommandOutcome[C] | None) -> None:
         """Try a flow again that failed, from what the log has; set it aside when that does not help."""
         if isinstance(error, AppendConflict) and told is not None and _is_void(told.command):
             return  # a word that is void leads to nothing
@@ -231,7 +231,7 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
         if flow is owner and not owner.put_off and (owner.state is None or self.is_over(owner.state)):
             del self._flows[owner.stream]
 
-    def _put_aside(self, owner: Owner[S, C], error: Exception, told: Told[C] | None) -> None:
+    def _put_aside(self, owner: Owner[S, C], error: Exception, told: CommandOutcome[C] | None) -> None:
         reason = f"{type(error).__name__}: {error}"
         self.world.reports.tell("flow_set_aside", stream=owner.stream, error=error)
         self._flows.pop(owner.stream, None)
@@ -302,5 +302,5 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
                 self.do(flow)
 
 
-def _is_void(command: FlowCommand | AskedOfFlow | BeginsFlow) -> bool:
+def _is_void(command: FlowCommand | FlowRequest | BeginsFlow) -> bool:
     return isinstance(command, RunEnded) and command.is_void

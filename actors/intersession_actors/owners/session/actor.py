@@ -25,7 +25,7 @@ from intersession_actors.owners.session.next_run import NextRun
 from intersession_actors.owners.session.runs import RunStarter, TurnMaker
 from intersession_actors.owners.session.state import EMPTY, Running, Session, without
 from intersession_actors.owners.streams.commands import Appended, Ask, StoreDue, WasRead
-from intersession_actors.owners.streams.effects import AttemptDue, Effect, Told
+from intersession_actors.owners.streams.effects import AttemptDue, CommandOutcome, Effect
 from intersession_actors.owners.streams.outcomes import Accepted, Refused
 from intersession_actors.owners.streams.owner import Owner, answer
 from intersession_actors.owners.streams.shell import Shell
@@ -128,7 +128,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         self.world.mail.read_back(self.key)
 
     def cannot_go_on(
-        self, owner: SessionOwner, error: Exception, told: Told[commands.SessionCommand] | None
+        self, owner: SessionOwner, error: Exception, told: CommandOutcome[commands.SessionCommand] | None
     ) -> None:
         """Fail, unless somebody else took the step: then whoever leads the flow reads its stream again."""
         if (
@@ -166,7 +166,9 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
             self._decider.leave_behind(self.state)
             owner.take_first(commands.Wake())
 
-    def _refuse_and_raise(self, error: Exception, told: Told[commands.SessionCommand] | None) -> None:
+    def _refuse_and_raise(
+        self, error: Exception, told: CommandOutcome[commands.SessionCommand] | None
+    ) -> None:
         """Fail: the supervisor starts the session again from its log, and gives it up when that does not help.
 
         What doors have asked for ends with this actor, so they are told.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from intersession_actors.outside.agents.result import AgentResult
 from intersession_actors.owners.session.folding import Awake
-from intersession_actors.owners.streams.commands import Asked, Command, OfOneLife, Step
+from intersession_actors.owners.streams.commands import Command, OfOneLife, Request, Step
 from intersession_actors.rules.errors import Judgement
 from intersession_actors.rules.prompt.transcript import RunContext
 from intersession_events import facts
@@ -47,7 +47,7 @@ class Enqueue(Step, frozen=True, kw_only=True):
         return self.queue.run_id if self.queue is not None else ""
 
 
-class RecordMessages(Asked, frozen=True, kw_only=True):
+class RecordMessages(Request, frozen=True, kw_only=True):
     """An attempt of a run produced messages before its end: tool calls and their results.
 
     `anew` says on record in which attempt that was, where it was not the first. `judged` is what was asked and known, where it is a
@@ -61,7 +61,7 @@ class RecordMessages(Asked, frozen=True, kw_only=True):
     judged: Judgement | None = None
 
 
-class AddMessage(Asked, frozen=True, kw_only=True):
+class AddMessage(Request, frozen=True, kw_only=True):
     """Record a message that no run answers (chat.inject, a mirrored delivery)."""
 
     message: facts.Message
@@ -69,14 +69,14 @@ class AddMessage(Asked, frozen=True, kw_only=True):
     check_policy: bool = False
 
 
-class Abort(Asked, frozen=True, kw_only=True):
+class Abort(Request, frozen=True, kw_only=True):
     """Stop a run, queued or running. `run_id` None stops all of the session: what runs, and what waits (GATE-5)."""
 
     run_id: str | None
     by: str
 
 
-class Patch(Asked, frozen=True, kw_only=True):
+class Patch(Request, frozen=True, kw_only=True):
     """Change settings of a session; opens it where `opening` is given and it does not exist."""
 
     values: Mapping[str, str]
@@ -85,7 +85,7 @@ class Patch(Asked, frozen=True, kw_only=True):
     opening: facts.SessionOpened | None = None
 
 
-class Reset(Asked, frozen=True, kw_only=True):
+class Reset(Request, frozen=True, kw_only=True):
     """Begin a new generation under the same key, after `previous` where that was authorised (HIST-6). `by` is who wants it."""
 
     session_id: str
@@ -109,14 +109,14 @@ class Archive(Step, frozen=True, kw_only=True):
     carried: tuple[StreamAppend, ...] = ()
 
 
-class Unbind(Asked, frozen=True, kw_only=True):
+class Unbind(Request, frozen=True, kw_only=True):
     """Take the session's thread from it (SPAWN-12), as `by` wants; with `only_due` only if it has had its time."""
 
     only_due: bool = False
     by: str | None = None
 
 
-class CheckSend(Asked, frozen=True, kw_only=True):
+class CheckSend(Request, frozen=True, kw_only=True):
     """Does the send policy let this session's words out now (ANN-4)? The answer gets its `Verdict`, or `Refused`."""
 
     channel: str | None

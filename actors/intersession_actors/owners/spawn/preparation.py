@@ -9,7 +9,7 @@ from collections.abc import Callable
 import msgspec
 
 from intersession_actors.outside.attachments.files import Place, claim_files, manifest_sha256, remove_claimed
-from intersession_actors.outside.channels.attempts import Asked
+from intersession_actors.outside.channels.attempts import CallState
 from intersession_actors.outside.channels.channels import ThreadWanted
 from intersession_actors.outside.channels.outcomes import NotDelivered, ThreadOpened
 from intersession_actors.owners.spawn.commands import FilesRemoved, Prepared
@@ -44,11 +44,11 @@ def prepare(
         thread = accepted.thread
         if thread is None:
             done(ready)
-        elif not isinstance(asked := world.channels.threads.of(thread.key, 1), Asked):
+        elif not isinstance(asked := world.channels.threads.of(thread.key, 1), CallState):
             done(_with_thread(ready, thread, asked))
-        elif asked is Asked.UNDER_WAY:
+        elif asked is CallState.UNDER_WAY:
             pass
-        elif again and asked is Asked.NEVER and not _can_be_asked_again(world, thread.channel):
+        elif again and asked is CallState.NEVER and not _can_be_asked_again(world, thread.channel):
             error = (
                 "thread: the channel may have opened one before a crash and can't be asked twice, spawn again"
             )

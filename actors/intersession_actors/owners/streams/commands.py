@@ -22,7 +22,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it is given up when the store is away for longer than `runs.storeRetryMaxSeconds`."""
 
 
-class Asked(Command, frozen=True, kw_only=True):
+class Request(Command, frozen=True, kw_only=True):
     """A command that somebody may wait for: `answer` gets `Accepted` or `Refused`, once."""
 
     answer: OnAnswer | None = None
@@ -40,7 +40,7 @@ class Ask:
     """
 
 
-class Step(Asked, frozen=True, kw_only=True):
+class Step(Request, frozen=True, kw_only=True):
     """A command to a session that may be the step of a flow, named by its stream.
 
     The manager of the flow hears `StepTaken` or `StepRefused`, with the same `ask`. `run_id` is the run that the step would queue,
@@ -68,13 +68,13 @@ class FlowCommand(Command, frozen=True, kw_only=True):
     stream: str
 
 
-class AskedOfFlow(Asked, frozen=True, kw_only=True):
+class FlowRequest(Request, frozen=True, kw_only=True):
     """A command about a flow that has begun, by the name of its stream, which somebody may wait for."""
 
     stream: str
 
 
-class BeginsFlow(Asked, frozen=True, kw_only=True):
+class BeginsFlow(Request, frozen=True, kw_only=True):
     """A command that begins a flow."""
 
     @property
@@ -122,7 +122,7 @@ class StoreDue(OfOneLife, frozen=True, kw_only=True):
     number: int
 
 
-OfStream = FlowCommand | AskedOfFlow | BeginsFlow | StreamLoaded | WasRead | Appended | StoreDue
+OfStream = FlowCommand | FlowRequest | BeginsFlow | StreamLoaded | WasRead | Appended | StoreDue
 """What names the stream that it is about: the manager of many flows knows by it which one."""
 
 

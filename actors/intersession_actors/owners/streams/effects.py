@@ -27,7 +27,7 @@ class Effect(msgspec.Struct, frozen=True):
     """Base of what is to be done."""
 
 
-class AskedAppend(msgspec.Struct, frozen=True):
+class AppendRequest(msgspec.Struct, frozen=True):
     """What the store was asked for.
 
     With a word that is told `ahead` of the commit it waits a moment for others, and what follows may be behind it.
@@ -37,13 +37,13 @@ class AskedAppend(msgspec.Struct, frozen=True):
     ahead: RunEnded | None = None
 
 
-class Told(msgspec.Struct, Generic[C], frozen=True):
+class CommandOutcome(msgspec.Struct, Generic[C], frozen=True):
     """A command, and what became of it with the store."""
 
     command: C
     away_since: float | None = None
     """Since when the store could not take what it leads to (seconds of the monotonic clock; None: it could, or was not asked)."""
-    asked: AskedAppend | None = None
+    asked: AppendRequest | None = None
     """The append that the store was asked for. If its answer was lost, only the very same append finds itself in the log."""
 
 
@@ -63,7 +63,7 @@ class Read(Effect, frozen=True):
 class Append(Effect, frozen=True):
     """Ask the log for an append; `behind` is the one that it follows from, if that may not be durable yet."""
 
-    asked: AskedAppend
+    asked: AppendRequest
     ask: Ask
     behind: InFlight | None = None
 
@@ -102,7 +102,7 @@ class Loaded(Effect, frozen=True):
     """The stream was read; its owner goes on from there."""
 
 
-class GivenUp(Effect, frozen=True):
+class Abandoned(Effect, frozen=True):
     """The store was away too long for a command that is not kept for ever."""
 
     command: Any  # of the kind that the owner takes
@@ -115,7 +115,7 @@ class Failed(Effect, frozen=True):
     """
 
     error: Exception
-    told: Told[Any] | None  # of the kind that the owner takes
+    told: CommandOutcome[Any] | None  # of the kind that the owner takes
 
 
 # --- what durable events ask for

@@ -20,8 +20,8 @@ from intersession_actors.owners.chains.ledger import ChainUnread
 from intersession_actors.owners.streams.commands import (
     Appended,
     Ask,
-    Asked,
     Command,
+    Request,
     RunEnded,
     Step,
     StepTaken,
@@ -32,20 +32,20 @@ from intersession_actors.owners.streams.commands import (
 )
 from intersession_actors.owners.streams.drafting import append_of, caused_by
 from intersession_actors.owners.streams.effects import (
+    Abandoned,
     Answer,
     Append,
-    AskedAppend,
+    AppendRequest,
     AskStoreAgain,
+    CommandOutcome,
     Effect,
     Failed,
-    GivenUp,
     Load,
     Loaded,
     Read,
     ReadBack,
     TellFlow,
     TellSession,
-    Told,
 )
 from intersession_actors.owners.streams.outcomes import Accepted, Refused
 from intersession_actors.owners.streams.plan import Plan
@@ -143,11 +143,11 @@ class Owner(Generic[S, C]):
         # Lists, since both are short: an empty deque takes as much memory as ten of them, and each awake session has an owner.
         self.effects: list[Effect] = []
         """What is to be done, in order."""
-        self.waiting: list[Told[C]] = []
+        self.waiting: list[CommandOutcome[C]] = []
         """What is decided next, in order."""
         self.is_busy = False
         """Whether the stream is being read, or an append is under way."""
-        self._under_way: Told[C] | None = None
+        self._under_way: CommandOutcome[C] | None = None
         """The command whose append is under way."""
         self._asked: Ask | None = None
         """What its answer names."""
@@ -163,7 +163,7 @@ class Owner(Generic[S, C]):
         """What the answer to the last reading names, while that is under way."""
         self._loading = False
         self._last_number = 0
-        self.put_off: dict[int, Told[C]] = {}
+        self.put_off: dict[int, CommandOutcome[C]] = {}
         """What the store is asked for again, by the number of its timer: nothing new is begun meanwhile."""
 
     @property
@@ -188,13 +188,13 @@ class Owner(Generic[S, C]):
 
     def take(self, command: C) -> None:
         """Take a command; it is decided when its turn comes."""
-        self.waiting.append(Told(command))
+        self.waiting.append(CommandOutcome(command))
         if self.in_flight is not None:
             self.in_flight.hurry()  # somebody waits for it now
 
     def take_first(self, command: C) -> None:
         """Take a command that comes before all that wait."""
-        self.waiting.insert(0, Told(command))
+        self.waiting.insert(0, CommandOutcome(command))
 
     def give_up(self) -> tuple[C, ...]:
         """Do nothing any more; return the commands that wait."""
@@ -255,7 +255,7 @@ class Owner(Generic[S, C]):
     def _cannot_read(self, error: StoreUnavailable) -> None:
         self._world.reports.store_away(error, stream=self.stream)
         refused = Refused(code="unavailable", error=f"the store is unavailable: {error}")
-        kept: list[Told[C]] = []
+        kept: list[CommandOutcome[C]] = []
         for told in self.waiting:
             if _is_waited_for(told.command):
                 self._answer(told.command, refused)
@@ -313,7 +313,7 @@ class Owner(Generic[S, C]):
             self.effects.append(TellSession(self.told, step))
         else:
             ahead = self._deciding.ahead(self, appends[0]) if plan.leads_on else None
-            asked = AskedAppend((*appends, *self._next_append(appends[0])), ahead)
+            asked = AppendRequest((*appends, *self._next_append(appends[0])), ahead)
             self._ask(told, asked, behind=plan.behind)
 
     def was_read(self, message: WasRead) -> None:
@@ -328,14 +328,14 @@ class Owner(Generic[S, C]):
         else:
             self.effects.append(Failed(message.found, told))
 
-    def _ask(self, told: Told[C], asked: AskedAppend, *, behind: InFlight | None = None) -> None:
+    def _ask(self, told: CommandOutcome[C], asked: AppendRequest, *, behind: InFlight | None = None) -> None:
         """Ask the store for an append."""
         self.told_ahead = asked.ahead.cause if asked.ahead is not None else None
         # One that is behind another is void with it, and is decided anew.
-        ask = self._begin(Told(told.command, told.away_since, asked if behind is None else None))
+        ask = self._begin(CommandOutcome(told.command, told.away_since, asked if behind is None else None))
         self.effects.append(Append(asked, ask, behind))
 
-    def _begin(self, told: Told[C]) -> Ask:
+    def _begin(self, told: CommandOutcome[C]) -> Ask:
         """Take a command for the one that is under way; return what the answer to what is asked for it names."""
         self._under_way, self._asked, self.asks_session, self.is_busy = told, Ask(), False, True
         return self._asked
@@ -409,7 +409,7 @@ class Owner(Generic[S, C]):
                 if told is not None:
                     self._not_appended(told, error)
 
-    def give_back(self) -> Told[C] | None:
+    def give_back(self) -> CommandOutcome[C] | None:
         """Return the command that was under way; nothing is awaited for it any more."""
         told, self._under_way, self._asked, self.asks_session = self._under_way, None, None, False
         self.is_busy = self._loading
@@ -424,7 +424,7 @@ class Owner(Generic[S, C]):
         """Whether there are events of the stream that are not known yet."""
         return any(item.stream == self.stream and item.version > self.version for item in recorded)
 
-    def _not_appended(self, told: Told[C], error: Exception) -> None:
+    def _not_appended(self, told: CommandOutcome[C], error: Exception) -> None:
         if isinstance(error, NotStorable):
             self._not_storable(told, error)
         elif isinstance(error, StoreUnavailable):
@@ -446,7 +446,7 @@ class Owner(Generic[S, C]):
             elif item.version > self.version:
                 fresh.append(item)
         before = self.state
-        if isinstance(command, Asked) and command.answer is not None:
+        if isinstance(command, Request) and command.answer is not None:
             # The log has it, whatever comes of it here: who waits must not wait for what fails next.
             self.effects.append(Answer(command, Accepted(recorded=recorded)))
         if not self._evolve(fresh):
@@ -471,7 +471,7 @@ class Owner(Generic[S, C]):
                 self.effects.append(TellFlow(StepTaken(stream=command.flow, recorded=(), ask=command.ask)))
         self.effects.append(Answer(command, outcome))
 
-    def decide_again(self, told: Told[C]) -> None:
+    def decide_again(self, told: CommandOutcome[C]) -> None:
         """Decide a command again, before all that wait."""
         self.waiting.insert(0, told)
 
@@ -481,7 +481,7 @@ class Owner(Generic[S, C]):
 
     # --- what can't be recorded, and a store that is away
 
-    def _not_storable(self, told: Told[C], error: NotStorable) -> None:
+    def _not_storable(self, told: CommandOutcome[C], error: NotStorable) -> None:
         told = replace(told, asked=None)
         instead = self._deciding.unstorable(told.command, error)
         if isinstance(instead, Refused):
@@ -489,9 +489,9 @@ class Owner(Generic[S, C]):
         elif instead is None:
             self.effects.append(Failed(error, told))
         else:
-            self.waiting.insert(0, Told(instead))
+            self.waiting.insert(0, CommandOutcome(instead))
 
-    def store_away(self, told: Told[C], error: Exception) -> None:
+    def store_away(self, told: CommandOutcome[C], error: Exception) -> None:
         """Refuse who waits for an answer; ask the store again for everything else."""
         self._world.reports.store_away(error, stream=self.stream)
         if _is_waited_for(told.command):
@@ -503,11 +503,11 @@ class Owner(Generic[S, C]):
         since = now if told.away_since is None else told.away_since
         limit_ms = milliseconds(self._world.limits.runs.store_retry_max_seconds)
         if told.command.is_given_up and 0 < limit_ms < round((now - since) * 1000):
-            self.effects.append(GivenUp(told.command))
+            self.effects.append(Abandoned(told.command))
             return
         self._ask_store_later(replace(told, away_since=since))
 
-    def _ask_store_later(self, told: Told[C] | None) -> None:
+    def _ask_store_later(self, told: CommandOutcome[C] | None) -> None:
         if told is not None:
             same = next((number for number, one in self.put_off.items() if one.command == told.command), None)
             if same is not None:
@@ -532,10 +532,10 @@ class Owner(Generic[S, C]):
 
 def answer(command: Command, outcome: Accepted | Refused) -> None:
     """Give the outcome to whoever waits for a command, if somebody does."""
-    if isinstance(command, Asked) and command.answer is not None:
+    if isinstance(command, Request) and command.answer is not None:
         command.answer(outcome)
 
 
 def _is_waited_for(command: Command) -> bool:
     """Whether a door or a flow waits for the outcome, and can ask again."""
-    return isinstance(command, Asked) and command.is_waited_for
+    return isinstance(command, Request) and command.is_waited_for

@@ -17,13 +17,14 @@ from intersession_actors.owners.streams.commands import (
     WasRead,
 )
 from intersession_actors.owners.streams.effects import (
+    Abandoned,
     Answer,
     Append,
     AskStoreAgain,
+    CommandOutcome,
     DropStopwatch,
     Effect,
     Failed,
-    GivenUp,
     Load,
     Loaded,
     Pass,
@@ -35,7 +36,6 @@ from intersession_actors.owners.streams.effects import (
     StopTimer,
     TellFlow,
     TellSession,
-    Told,
     Unread,
 )
 from intersession_actors.owners.streams.outcomes import Accepted, Refused
@@ -47,7 +47,7 @@ from intersession_events.basics.crash_points import crash_point
 S = TypeVar("S")
 C = TypeVar("C", bound=Command)
 
-_OWNERS: Final = (Answer, Append, AskStoreAgain, Failed, GivenUp, Load, Loaded, Read, ReadBack)
+_OWNERS: Final = (Answer, Append, AskStoreAgain, Failed, Abandoned, Load, Loaded, Read, ReadBack)
 """What an owner itself asks for: where that fails, its actor does."""
 STORE_RETRY_MS: Final = 500
 """How long to wait before the store is asked again for what it could not do."""
@@ -167,7 +167,7 @@ class Shell(Handler, Generic[S, C]):
                 self.loaded(owner)
             case ReadBack():
                 self.read_back(owner)
-            case GivenUp(command):
+            case Abandoned(command):
                 self.give_up(owner, command)
             case Failed(error, told):
                 self.cannot_go_on(owner, error, told)
@@ -203,7 +203,7 @@ class Shell(Handler, Generic[S, C]):
     def give_up(self, owner: Owner[S, C], command: C) -> None:
         """Let go of a command that the store was away for too long for."""
 
-    def cannot_go_on(self, owner: Owner[S, C], error: Exception, told: Told[C] | None) -> None:
+    def cannot_go_on(self, owner: Owner[S, C], error: Exception, told: CommandOutcome[C] | None) -> None:
         """Do what is to be done about an owner that can't go on."""
         raise NotImplementedError
 

@@ -32,7 +32,7 @@ class Part(NamedTuple):
     now: str
 
 
-class GivenWords(NamedTuple):
+class TurnInput(NamedTuple):
     """What an agent is given in a turn."""
 
     transcript: Sequence[Message]
@@ -41,12 +41,12 @@ class GivenWords(NamedTuple):
     system_context: str
 
 
-def given_then(context: RunContext) -> GivenWords:
+def given_then(context: RunContext) -> TurnInput:
     """Return what an agent was given in a recorded attempt."""
-    return GivenWords(context.transcript, context.message, context.partial, context.system_context)
+    return TurnInput(context.transcript, context.message, context.partial, context.system_context)
 
 
-def prompts_differing(then: GivenWords, now: GivenWords) -> tuple[Part, ...]:
+def prompts_differing(then: TurnInput, now: TurnInput) -> tuple[Part, ...]:
     """Return the parts of two prompts that differ in what they mean, at most `MOST_PARTS` and one that counts the others.
 
     They are `system context`, `message N of the transcript`, `message` (that is answered) and `earlier attempts, message N`.
@@ -58,7 +58,7 @@ def prompts_differing(then: GivenWords, now: GivenWords) -> tuple[Part, ...]:
     return *parts[:MOST_PARTS], Part(f"{len(parts) - MOST_PARTS} more", "", "")
 
 
-def _prompts_differing(then: GivenWords, now: GivenWords) -> Iterator[Part]:
+def _prompts_differing(then: TurnInput, now: TurnInput) -> Iterator[Part]:
     contexts = [text_meaning(one.system_context) for one in (then, now)]
     if contexts[0] != contexts[1]:
         yield _part("system context", *contexts)

@@ -32,7 +32,7 @@ _OF_A_LONG_ID: Final = re.compile(r"id_[0-9a-f]{32}")
 _AGAIN: Final = re.compile(r".*_again[0-9]+")
 
 
-class _Said(msgspec.Struct, frozen=True):
+class _PendingMessage(msgspec.Struct, frozen=True):
     """A message on its way. `told` is what is left for words when pictures and paired calls go as what they are."""
 
     told: rendering.Seen
@@ -111,7 +111,7 @@ def _said(
     run_id: str,
     *,
     tool_images: bool,
-) -> Iterator[_Said]:
+) -> Iterator[_PendingMessage]:
     for index, (message, told) in enumerate(zip(messages, shown, strict=True)):
         answers = told.tool_call_id if told.role == "toolResult" and index in paired else None
         # Of a call that failed Anthropic takes words only.
@@ -123,7 +123,7 @@ def _said(
             rest = msgspec.structs.replace(
                 told, pictures=() if images else told.pictures, calls=() if calls else told.calls
             )
-        yield _Said(rest, message, run_id, images, calls, answers)
+        yield _PendingMessage(rest, message, run_id, images, calls, answers)
 
 
 def _images(message: Message) -> tuple[ImageBlock, ...]:
@@ -179,7 +179,7 @@ def _agent(text: str) -> rendering.Seen:
 # --- OpenAI
 
 
-def _to_openai(said: _Said) -> JsonObject:
+def _to_openai(said: _PendingMessage) -> JsonObject:
     if said.answers is not None:
         return {"role": "tool", "tool_call_id": _short(said.answers), "content": said.words}
     if said.calls:
@@ -266,7 +266,7 @@ class _SetApart:
         return identity if is_plain else f"{identity}_again{times}"
 
 
-def _to_anthropic(said: _Said, ids: _SetApart) -> JsonObject:
+def _to_anthropic(said: _PendingMessage, ids: _SetApart) -> JsonObject:
     parts: list[JsonObject] = [] if said.words is None else [{"type": "text", "text": said.words}]
     parts += [
         {"type": "image", "source": {"type": "base64", "media_type": image.mime_type, "data": image.data}}
@@ -294,5 +294,5 @@ def _to_anthropic(said: _Said, ids: _SetApart) -> JsonObject:
     return {"role": _role(said), "content": said.words}
 
 
-def _role(said: _Said) -> str:
+def _role(said: _PendingMessage) -> str:
     return "assistant" if said.told.role == "assistant" else "user"

@@ -59,7 +59,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, fit=left_out, hash=fitted_hash(self.hash, left_out))
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RunInput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is asked of an agent: the run, the message that it answers, and what it is told beside it."""
 
     run_id: str
@@ -83,8 +83,8 @@ class TranscriptState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     tokens: int = 0
     chain: str = ""
     last: facts.Message | None = None
-    waiting: tuple[Asked, ...] = ()
-    started: tuple[Asked, tuple[facts.Message, ...]] | None = None
+    waiting: tuple[RunInput, ...] = ()
+    started: tuple[RunInput, tuple[facts.Message, ...]] | None = None
 
 
 class TranscriptFold:
@@ -129,7 +129,7 @@ class TranscriptFold:
         self._chain: bytes = bytes.fromhex(state.chain)
         self._waiting = {asked.run_id: asked for asked in state.waiting}
         self._last: facts.Message | None = state.last
-        self._started: tuple[Asked, list[facts.Message]] | None = None
+        self._started: tuple[RunInput, list[facts.Message]] | None = None
         if state.started is not None:
             self._started = (state.started[0], list(state.started[1]))
 
@@ -217,7 +217,7 @@ class TranscriptFold:
             self.window.end_at(end)
 
     def _context(
-        self, asked: Asked, partial: tuple[facts.Message, ...], version: int, *, may_read: bool
+        self, asked: RunInput, partial: tuple[facts.Message, ...], version: int, *, may_read: bool
     ) -> RunContext:
         message = asked.message
         context = asked.system_context or told_by(
@@ -320,8 +320,8 @@ class TranscriptFold:
         self._chain = hashlib.sha256(self._chain + encoded).digest()
 
 
-def _asked(queued: facts.RunQueued, message: facts.Message) -> Asked:
-    return Asked(
+def _asked(queued: facts.RunQueued, message: facts.Message) -> RunInput:
+    return RunInput(
         run_id=queued.run_id,
         message=message,
         system_context=queued.system_context,

@@ -28,7 +28,7 @@ def nothing_earlier(window: "Window", start: int, stop: int) -> Iterator[Message
     raise LookupError(f"messages {start} to {stop} of {window.end} are not at hand, and nobody reads the log")
 
 
-class _Kept(NamedTuple):
+class _CachedMessages(NamedTuple):
     """Messages from one number on, with the bytes that each has as JSON, and the tokens that it has at most."""
 
     start: int
@@ -54,7 +54,7 @@ class Window:
         """The bytes of what is at hand, as JSON."""
         self._earlier = earlier
         self._room = room
-        self._kept = _Kept(start, [], [], [])
+        self._kept = _CachedMessages(start, [], [], [])
 
     @property
     def start(self) -> int:
@@ -85,7 +85,7 @@ class Window:
             self.size -= sizes[gone]
             gone += 1
         # A reader may be at the old list: it is left as it is.
-        self._kept = _Kept(start + gone, messages[gone:], sizes[gone:], tokens[gone:])
+        self._kept = _CachedMessages(start + gone, messages[gone:], sizes[gone:], tokens[gone:])
 
     def end_at(self, end: int) -> None:
         """Take back the messages that were added last, so that there are as many as there were before."""
@@ -98,7 +98,7 @@ class Window:
         for one in (messages, sizes, tokens):
             del one[left:]
         if start > end:
-            self._kept = _Kept(end, messages, sizes, tokens)
+            self._kept = _CachedMessages(end, messages, sizes, tokens)
 
     def put_before(self, messages: Sequence[Message], sizes: Sequence[int]) -> bool:
         """Take back the messages that stand right before those at hand, if there is room for them."""
@@ -107,7 +107,7 @@ class Window:
             return False
         kept = self._kept
         self.size += size
-        self._kept = _Kept(
+        self._kept = _CachedMessages(
             kept.start - len(messages),
             [*messages, *kept.messages],
             [*sizes, *kept.sizes],
@@ -119,7 +119,7 @@ class Window:
         """Return what is at hand, with the number of the first one and the bytes of each, and let go of it."""
         start, messages, sizes, _ = self._kept
         self.size = 0
-        self._kept = _Kept(self.end, [], [], [])
+        self._kept = _CachedMessages(self.end, [], [], [])
         return start, messages, sizes
 
     def between(self, first: int, stop: int) -> Iterator[Message]:

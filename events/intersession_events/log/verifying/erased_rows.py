@@ -63,7 +63,7 @@ class _Gone(NamedTuple):
     problem: str | None
 
 
-class _Told(NamedTuple):
+class _RecordedErasure(NamedTuple):
     position: int
     time: int
     event: Erased
@@ -75,7 +75,7 @@ class ErasedRows:
     def __init__(self) -> None:
         self._erased: dict[tuple[str, int], _Gone] = {}
         self._authorised: dict[tuple[str, int], Erasing] = {}
-        self._told: list[_Told] = []
+        self._told: list[_RecordedErasure] = []
 
     def __len__(self) -> int:
         """Return how many payloads are erased."""
@@ -98,7 +98,7 @@ class ErasedRows:
         self._authorised.update(
             ((event.stream, version), Erasing(row[0], stands)) for version, stands in event.rows
         )
-        self._told.append(_Told(row[0], time, event))
+        self._told.append(_RecordedErasure(row[0], time, event))
         return None
 
     def problems(self, log: Log) -> Iterator[tuple[Literal["erased", "not_erased"], str, Row]]:

@@ -40,7 +40,7 @@ _ELSEWHERE: Final = (LogRewound, WriterSuperseded, psycopg.errors.ReadOnlySqlTra
 """What says that a connection leads to another server than the primary, perhaps since names or addresses have moved meanwhile."""
 
 
-class _Kept(NamedTuple):
+class _IdleConnection(NamedTuple):
     """A connection of the pool's that is at hand for the next transaction, and until when: the pool renews its own."""
 
     connection: Connection[DictRow]
@@ -58,7 +58,7 @@ class LogDatastore(PostgresDatastore):
         self.pool = self._pool(address)
         self.readers = Readers(self._reader, size=READERS, timeout=PATIENCE_S)
         self._keeping = threading.Lock()
-        self._kept: _Kept | None = None
+        self._kept: _IdleConnection | None = None
         self._is_closed = False
 
     def register_type_adapters(self) -> None:
@@ -95,7 +95,7 @@ class LogDatastore(PostgresDatastore):
             self._let_go()
         super().close()
 
-    def _take(self) -> "_Kept":
+    def _take(self) -> "_IdleConnection":
         """Return the connection that is at hand, else one of the pool's, which takes a tenth of an append to lend it."""
         with self._keeping:
             kept, self._kept = self._kept, None
@@ -107,7 +107,7 @@ class LogDatastore(PostgresDatastore):
         while (connection := self.pool.getconn()) not in self._made:
             connection.close()
             self.pool.putconn(connection)
-        return _Kept(connection, time.monotonic() + KEPT_S)
+        return _IdleConnection(connection, time.monotonic() + KEPT_S)
 
     def _leave(self) -> None:
         """Lend no connection again that was made up to now: all would stay open for as long as that server is up."""
@@ -116,7 +116,7 @@ class LogDatastore(PostgresDatastore):
         self._let_go()
         self.readers.forget()
 
-    def _give_back(self, taken: "_Kept") -> None:
+    def _give_back(self, taken: "_IdleConnection") -> None:
         is_sound = taken.connection.pgconn.transaction_status == TransactionStatus.IDLE
         with self._keeping:
             is_ours = taken.connection in self._made

@@ -19,7 +19,7 @@ from intersession_events.stores.database import MEMORY
 from intersession_events.stores.folding.fold import PlainSql, layout_of, made_in, schema_of
 from intersession_events.stores.portable.application import NAME
 from intersession_events.stores.sqlite.connections import LogDatastore
-from intersession_events.stores.tailing.view import KeptView, place_of
+from intersession_events.stores.tailing.view import QueryableView, place_of
 
 _OF: Final = (
     "CREATE TABLE IF NOT EXISTS view_of (log_id TEXT NOT NULL, name TEXT NOT NULL, shape INTEGER NOT NULL)"
@@ -30,7 +30,7 @@ _DAMAGED: Final = ("not a database", "malformed", "vtable constructor failed", "
 _LOGGER: Final = logging.getLogger("intersession.views")
 
 
-class ViewFile(KeptView, SQLiteTrackingRecorder):
+class ViewFile(QueryableView, SQLiteTrackingRecorder):
     """The tables of one view, in `<store>.views`: rows and position in one transaction.
 
     A file that is damaged, of another log or shape, or ahead of the log is made anew. So may anybody delete it.
@@ -42,7 +42,7 @@ class ViewFile(KeptView, SQLiteTrackingRecorder):
         Raises:
             StoreUnavailable: it can't be made or written.
         """
-        KeptView.__init__(self)
+        QueryableView.__init__(self)
         self.said = f"the view {view.name}"
         self._view = view
         if isinstance(view, PickingView):

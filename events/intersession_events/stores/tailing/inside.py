@@ -13,7 +13,7 @@ from intersession_events.stores.database import Cursor
 from intersession_events.stores.folding.fold import Page, layout_of
 from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.portable.inline_views import InlineViews, ViewTables
-from intersession_events.stores.tailing.view import KeptView
+from intersession_events.stores.tailing.view import QueryableView
 
 _PATIENCE_S: Final = 2.0
 """So long is waited for whoever keeps a view that can't be written here, as long as it comes nearer."""
@@ -52,7 +52,7 @@ class KeepsViews(Protocol):
         ...
 
 
-class ViewInside(KeptView):
+class ViewInside(QueryableView):
     """The tables of one view beside the events. Its shape and position stand where those of inline views do.
 
     So it is proven as they are, and made anew if it is of another shape, or somebody else has written into it.

@@ -11,12 +11,12 @@ from intersession_events.log.views import InlineView
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.tailing.file import ViewFile
 from intersession_events.stores.tailing.inside import KeepsViews, ViewInside
-from intersession_events.stores.tailing.view import KeptView, place_of
+from intersession_events.stores.tailing.view import QueryableView, place_of
 
 _LOGGER: Final = logging.getLogger("intersession.views")
 
 
-def kept(view: InlineView, log: Log) -> KeptView:
+def kept(view: InlineView, log: Log) -> QueryableView:
     """Open the tables of a view that follows a log: in the log's database where that keeps such views, else in a file beside it.
 
     Raises:

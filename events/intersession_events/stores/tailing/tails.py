@@ -4,16 +4,16 @@ import threading
 from collections.abc import Callable, Iterable
 
 from intersession_events.stores.tailing.tail import Tail
-from intersession_events.stores.tailing.view import KeptView
+from intersession_events.stores.tailing.view import QueryableView
 
 
 class Tails:
     """The views that `opened` gives, from `begin` to `stop`."""
 
-    def __init__(self, opened: Callable[[], Iterable[Tail[KeptView]]]) -> None:
+    def __init__(self, opened: Callable[[], Iterable[Tail[QueryableView]]]) -> None:
         self._opened = opened
         self._turn = threading.Lock()
-        self._tails: list[Tail[KeptView]] = []
+        self._tails: list[Tail[QueryableView]] = []
         self._thread: threading.Thread | None = None
         self._stopped = False
 

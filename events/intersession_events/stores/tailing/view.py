@@ -90,7 +90,7 @@ class TailedView(TrackingRecorder):
                 self._advanced.wait(min(left, _LOOK_S))
 
 
-class KeptView(TailedView):
+class QueryableView(TailedView):
     """A view of tables that can be asked."""
 
     @abstractmethod

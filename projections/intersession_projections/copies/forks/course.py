@@ -11,7 +11,7 @@ from intersession_events.basics.ids import session_stream
 from intersession_events.facts import ready
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded, StreamPart
-from intersession_projections.copies.forks.frozen import Frozen
+from intersession_projections.copies.forks.frozen_work import Frozen
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 from intersession_projections.views.run_outcomes.runs import Runs
 

@@ -31,7 +31,7 @@ class References:
         try:
             named = _DECODE_SAID(payload) if topic in facts.SAYING else _DECODE_NAMED(payload)
             self._take_named(named, is_queued=topic.startswith(_QUEUED))
-            if isinstance(named, _Said) and named.message is not None:
+            if isinstance(named, _NamedMessage) and named.message is not None:
                 self._take_message(named.message)
         except (ValueError, RecursionError):
             return  # whoever reads the event says what is wrong with it
@@ -98,12 +98,12 @@ class _Message(msgspec.Struct, rename="camel"):
 
 
 @ready
-class _Said(_Named, rename="camel"):
+class _NamedMessage(_Named, rename="camel"):
     message: _Message | None = None
 
 
 _DECODE_NAMED: Final = msgspec.json.Decoder(_Named).decode
-_DECODE_SAID: Final = msgspec.json.Decoder(_Said).decode
+_DECODE_SAID: Final = msgspec.json.Decoder(_NamedMessage).decode
 _QUEUED: Final = "run_queued."
 _OF_OWN_STREAM: Final = (
     facts.RunStarted,

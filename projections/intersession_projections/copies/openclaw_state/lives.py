@@ -29,7 +29,7 @@ class Generation(msgspec.Struct, kw_only=True):
     lines: tuple[Taken, ...] = ()
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True):
+class SourceEntry(msgspec.Struct, frozen=True, kw_only=True):
     """The entry of another system that a session has, and the session as it then was."""
 
     source: str
@@ -40,7 +40,7 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
     """A session with all its generations, the oldest first."""
 
     row: SessionRow
-    kept: Kept | None
+    kept: SourceEntry | None
     generations: tuple[Generation, ...]
 
     @property
@@ -58,7 +58,7 @@ class _Folding:
     def __init__(self, key: str) -> None:
         self._key = key
         self._row: SessionRow | None = None
-        self._kept: Kept | None = None
+        self._kept: SourceEntry | None = None
         self._generations: dict[str, Generation] = {}
 
     def all(self, recorded: Sequence[Recorded]) -> Life | None:
@@ -88,7 +88,7 @@ class _Folding:
             case SessionImported():
                 self._in(event.session_id, index, item)
                 if self._row is not None:
-                    self._kept = Kept(source=event.entry, row=self._row)
+                    self._kept = SourceEntry(source=event.entry, row=self._row)
             case SessionArchived():
                 how: Literal["reset", "deleted"] = "reset" if event.reason == "reset" else "deleted"
                 self._ends(event.session_id, how, index, item)

@@ -35,7 +35,7 @@ class Mirrored(msgspec.Struct, frozen=True, rename="camel"):
     position: int = 0
 
 
-class _Shown(msgspec.Struct):
+class _LinePosition(msgspec.Struct):
     position: int = 0
 
 
@@ -44,12 +44,12 @@ class LastLine(msgspec.Struct):
     """What is read back of the last line of a file: the entry's id, and which position of the log it shows."""
 
     id: str | None = None
-    intersession: _Shown = msgspec.field(default_factory=_Shown)
+    intersession: _LinePosition = msgspec.field(default_factory=_LinePosition)
 
     @classmethod
     def at(cls, entry_id: str, position: int) -> "LastLine":
         """Return what would be read of a line."""
-        return cls(entry_id, _Shown(position))
+        return cls(entry_id, _LinePosition(position))
 
     @property
     def position(self) -> int:

@@ -125,7 +125,7 @@ class PlaceWords:
         """Return the next event of the log; None where there is none."""
         return next(iter(self._log.all(after=position, limit=1)), None)
 
-    def _words(self, events: Sequence[Recorded]) -> list["_Told"]:
+    def _words(self, events: Sequence[Recorded]) -> list["_Description"]:
         """Return events in words, by the names of those who take part; how all stands then, where that is of its own run."""
         flows = flows_of(self._log, events)
         named = {run_id for one in events if (run_id := _run_of(one)) is not None}
@@ -139,7 +139,7 @@ class PlaceWords:
         ]
 
 
-class _Told(NamedTuple):
+class _Description(NamedTuple):
     """An event in words: its `step`, how all stands `after` it, and what it is called else."""
 
     step: str
@@ -157,7 +157,7 @@ class _Told(NamedTuple):
 
 def _told(
     recorded: Recorded, flow: Summary | None, run: RunOutcome | None, called: Callable[[str], str]
-) -> _Told:
+) -> _Description:
     event = recorded.event
     kind, _, name = recorded.stream.partition(":")
     match None if flow is None or flow.accepted > recorded.position else flow:
@@ -178,11 +178,11 @@ def _told(
             words = Words(None, None, "")
     match kind:
         case "session":
-            return _Told(words.step, words.after, f"{called(name)}: ")
+            return _Description(words.step, words.after, f"{called(name)}: ")
         case "exchange" | "spawn" | "delivery":
-            return _Told(words.step, words.after, f"{kind} {name[:8]}: ")
+            return _Description(words.step, words.after, f"{kind} {name[:8]}: ")
         case _:
-            return _Told(words.step, words.after, "")
+            return _Description(words.step, words.after, "")
 
 
 def _run_of(recorded: Recorded) -> str | None:

@@ -97,7 +97,7 @@ class OpenFlowsView:
         """Take events in: a flow is read once for all of them, and written once."""
         memory = known.memory
         for rows in known.answers:
-            memory.update((f"{row[0]}:{unpacked(row[1])}", _Kept.restored(row)) for row in rows)
+            memory.update((f"{row[0]}:{unpacked(row[1])}", _CurrentFlow.restored(row)) for row in rows)
         taking = _Taking(sql, memory)
         for recorded in events:
             if recorded.stream.partition(":")[0] in STORED:
@@ -113,7 +113,7 @@ _REMEMBERED: Final = 4_096
 _CARRIED_FLOW: Final = "INSERT INTO flows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
-class _Kept(msgspec.Struct):
+class _CurrentFlow(msgspec.Struct):
     """A flow as it is now. What is stored of it grows with each event, however many are taken in at once."""
 
     row: Summary
@@ -122,7 +122,7 @@ class _Kept(msgspec.Struct):
     """What it is searched by where it is stored; None: it is not yet."""
 
     @classmethod
-    def restored(cls, found: Row) -> "_Kept":
+    def restored(cls, found: Row) -> "_CurrentFlow":
         row = restored(found)
         return cls(row, unpack(found[-1]), _searched(row))
 
@@ -133,17 +133,17 @@ class _Taking:
     def __init__(self, sql: Sql, memory: Memory) -> None:
         self._sql = sql
         self._memory = memory
-        self._changed: dict[str, _Kept] = {}
+        self._changed: dict[str, _CurrentFlow] = {}
 
     def take(self, recorded: Recorded) -> None:
         stream = recorded.stream
         packing = STORED[stream.partition(":")[0]]
-        kept: _Kept | None = self._memory.get(stream)
+        kept: _CurrentFlow | None = self._memory.get(stream)
         if kept is None:
             row = accept_flow(recorded)
             if row is None:
                 return
-            kept = self._memory[stream] = _Kept(row, packing.small(row))
+            kept = self._memory[stream] = _CurrentFlow(row, packing.small(row))
         else:
             before, kept.row = kept.row, evolve_flow(kept.row, recorded)
             kept.small.update(packing.small(kept.row, since=before))
@@ -161,7 +161,7 @@ class _Taking:
                 del self._memory[stream]
 
 
-def _store(sql: Sql, stream: str, kept: _Kept) -> None:
+def _store(sql: Sql, stream: str, kept: _CurrentFlow) -> None:
     kind, _, name = stream.partition(":")
     row, state = kept.row, pack(kept.small)
     before, searched = kept.searched, _searched(kept.row)

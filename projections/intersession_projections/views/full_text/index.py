@@ -14,7 +14,7 @@ from intersession_events.stores.database import MEMORY
 from intersession_events.stores.tailing.file import ViewFile
 from intersession_events.stores.tailing.places import kept, kept_inside, kept_to
 from intersession_events.stores.tailing.tail import Tail
-from intersession_events.stores.tailing.view import KeptView, place_of
+from intersession_events.stores.tailing.view import QueryableView, place_of
 from intersession_projections.views.full_text.found import Found, Wanted
 from intersession_projections.views.full_text.scan import Scan
 from intersession_projections.views.full_text.tokens import Term, holds
@@ -67,7 +67,7 @@ class FullText:
 
     def forget(self) -> None:
         """Take out of the view, wherever there is one, what was erased: nobody may search for a long time."""
-        views: list[KeptView] = []
+        views: list[QueryableView] = []
         if self._log.place != MEMORY and Path(place_of(self._log.place, self._view.name)).exists():
             views.append(ViewFile(self._view, self._log))
         if self._view.name in kept_inside(self._log):
@@ -85,7 +85,7 @@ class FullText:
         view = self._in_memory
         return head - (kept_to(self._view, self._log) if view is None else view.reached()) > bearable
 
-    def _opened(self, opened: ExitStack) -> KeptView:
+    def _opened(self, opened: ExitStack) -> QueryableView:
         if self._in_memory is not None:
             return self._in_memory
         if self._log.place != MEMORY:
@@ -100,7 +100,7 @@ class FullText:
 class _InView:
     """The view, up to date. Without FTS5 it is no index: all words of a group are looked at."""
 
-    def __init__(self, view: KeptView, *, indexed: bool) -> None:
+    def __init__(self, view: QueryableView, *, indexed: bool) -> None:
         self._view = view
         self.indexed = indexed
 

@@ -22,9 +22,13 @@ from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.row_state import payload_in
 from intersession_events.log.sql import Row
-from intersession_projections.basics.sieve import sieved
+from intersession_projections.basics.row_prefilter import prefiltered
 from intersession_projections.views.full_text.found import Wanted
-from intersession_projections.views.full_text.said import message_of, texts_of_event, texts_of_message
+from intersession_projections.views.full_text.searched_texts import (
+    message_of,
+    texts_of_event,
+    texts_of_message,
+)
 from intersession_projections.views.full_text.tokens import LONGEST, Term, folded, holds, terms
 from intersession_projections.views.full_text.view import NOBODY, agent_of
 
@@ -38,13 +42,13 @@ _ESCAPED: Final = b"\\u"
 
 
 @ready
-class _Said(msgspec.Struct):
+class _MessageContent(msgspec.Struct):
     content: msgspec.Raw = msgspec.Raw()
 
 
 @ready
 class _Line(msgspec.Struct):
-    message: _Said
+    message: _MessageContent
 
 
 _CONTENT: Final = msgspec.json.Decoder(_Line).decode
@@ -89,7 +93,7 @@ class Scan:
                 looked = known[stream] = self._looked(stream, wanted.groups)
             return (looked.messages if row[3] in SAYING else looked.events) and _may_hold(row, parts)
 
-        for recorded in sieved(self._log, wanted.span, may):
+        for recorded in prefiltered(self._log, wanted.span, may):
             if (not wanted.topics or recorded.topic in wanted.topics) and holds(
                 terms(_texts(recorded)), wanted.terms
             ):

@@ -16,7 +16,11 @@ from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import ERASED, Erased, may_say, message_in, unsaid
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Sql, SqlValue
-from intersession_projections.views.full_text.said import message_of, texts_of_event, texts_of_message
+from intersession_projections.views.full_text.searched_texts import (
+    message_of,
+    texts_of_event,
+    texts_of_message,
+)
 from intersession_projections.views.full_text.tokens import terms
 
 Redact = Callable[[JsonObject], tuple[JsonObject, bool]]

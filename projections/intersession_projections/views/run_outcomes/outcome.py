@@ -98,18 +98,18 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.status in FAILED_RUNS
 
 
-class Asked(NamedTuple):
+class RunRequest(NamedTuple):
     """Who asked for a run by itself, and under which idempotency key."""
 
     caller: str
     key: str
 
 
-def asked_in(event: RunQueued) -> Asked | None:
+def asked_in(event: RunQueued) -> RunRequest | None:
     """Return who asked for a run; None where nobody gave a key, or where it is part of an exchange or a spawn."""
     if event.idempotency_key is None or event.flow is not None:
         return None
-    return Asked(event.caller or "operator", event.idempotency_key)
+    return RunRequest(event.caller or "operator", event.idempotency_key)
 
 
 def begin_run(recorded: Recorded, event: RunQueued) -> RunOutcome:

@@ -12,7 +12,7 @@ from intersession_events.log.log import Log
 from intersession_events.log.sql import Ask, Row, SqlValue, among
 from intersession_projections.basics.columns import beginning_with, hashed, packed, to_text, unpacked
 from intersession_projections.views.flows.rows import Position
-from intersession_projections.views.run_outcomes.outcome import Asked, RunOutcome, asked_in, end_of
+from intersession_projections.views.run_outcomes.outcome import RunOutcome, RunRequest, asked_in, end_of
 from intersession_projections.views.run_outcomes.stored import COLUMNS, FAILED, restored
 
 
@@ -129,7 +129,7 @@ class Runs:
             lambda rows: [(caller, unpacked(run_id)) for caller, run_id in rows[0]],
         )
 
-    def asked(self, run_id: str) -> Asked | None:
+    def asked(self, run_id: str) -> RunRequest | None:
         """Return who asked for a run and under which key, as `asked_in` has it; None for an unknown one, too."""
         rows = self._log.query("SELECT accepted FROM run_outcomes WHERE run_id = ?", (packed(run_id),))
         for (position,) in rows:

@@ -93,7 +93,7 @@ class RunOutcomesView:
         """Take events in: a run is read once for all of them, and written once."""
         memory = known.memory
         for rows in known.answers:
-            memory.update((unpacked(row[1]), _Kept.restored(row)) for row in rows)
+            memory.update((unpacked(row[1]), _CurrentRun.restored(row)) for row in rows)
         taking = _Taking(sql, memory)
         for recorded in events:
             if isinstance(recorded.event, _TAKEN):
@@ -113,7 +113,7 @@ _TAKEN: Final = (*_OF_RUNS, ExchangeAccepted, SpawnAccepted)
 _CARRIED_RUN: Final = "INSERT INTO run_outcomes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
-class _Kept(msgspec.Struct):
+class _CurrentRun(msgspec.Struct):
     """A run as it is now. What is stored of it grows with each event, however many are taken in at once."""
 
     row: RunOutcome
@@ -123,7 +123,7 @@ class _Kept(msgspec.Struct):
     """Where in its session's stream its message was taken, if it was so since it was stored."""
 
     @classmethod
-    def restored(cls, row: Row) -> "_Kept":
+    def restored(cls, row: Row) -> "_CurrentRun":
         return cls(restored(row), unpack(row[-1]), is_stored=True)
 
 
@@ -133,7 +133,7 @@ class _Taking:
     def __init__(self, sql: Sql, memory: Memory) -> None:
         self._sql = sql
         self._memory = memory
-        self._changed: dict[str, _Kept] = {}
+        self._changed: dict[str, _CurrentRun] = {}
 
     def take(self, recorded: Recorded) -> None:
         event = recorded.event
@@ -141,7 +141,7 @@ class _Taking:
             case RunQueued():
                 if event.run_id not in self._memory:
                     row = begin_run(recorded, event)
-                    self._memory[event.run_id] = _Kept(row, STORED.small(row))
+                    self._memory[event.run_id] = _CurrentRun(row, STORED.small(row))
                 self._changed[event.run_id] = self._memory[event.run_id]
                 _keep_key(self._sql, recorded, event, event.caller)
             case ExchangeAccepted() | SpawnAccepted():
@@ -152,7 +152,7 @@ class _Taking:
                 pass
 
     def _go_on(self, recorded: Recorded, event: RunStarted | RunInterrupted | RunEnd) -> None:
-        kept: _Kept | None = self._memory.get(event.run_id)
+        kept: _CurrentRun | None = self._memory.get(event.run_id)
         if kept is None:
             return
         self._changed[event.run_id] = kept
@@ -174,7 +174,7 @@ class _Taking:
                 del self._memory[run_id]
 
 
-def _store(sql: Sql, kept: _Kept) -> None:
+def _store(sql: Sql, kept: _CurrentRun) -> None:
     outcome, usage = kept.row, kept.row.usage
     tokens, cost = (0, 0) if usage is None else (usage.tokens, usage.cost_micros or 0)
     changing = (

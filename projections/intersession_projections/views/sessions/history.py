@@ -39,7 +39,7 @@ class End(NamedTuple):
     newest: Sequence[Recorded]
 
 
-class _Said(NamedTuple):
+class _RunMessage(NamedTuple):
     """A message with the run that it belongs to."""
 
     message: Message
@@ -176,7 +176,7 @@ class History:
         *,
         left: Callable[[], int] | None = None,
         newest: Sequence[Recorded] = (),
-    ) -> Iterator[_Said]:
+    ) -> Iterator[_RunMessage]:
         """Yield the messages of a generation, the last that was taken first; from one on, if it is given, or soon before it.
 
         `left` says how many more are wanted; the `newest` events of it may have been read already.
@@ -200,7 +200,7 @@ class History:
         )
         for taken in taken_backwards(of_generation, end.waiting):
             if (message := message_in(taken.recorded.event)) is not None:
-                yield _Said(with_run(message, taken.run_id), is_imported(taken.recorded.event))
+                yield _RunMessage(with_run(message, taken.run_id), is_imported(taken.recorded.event))
 
     def _end_at(self, key: str, session_id: str, span: Span, end: _End, name: str) -> _End | None:
         """Return where a message was taken: from there on backwards it comes first, but for what waited then.
@@ -260,7 +260,7 @@ def _beginning(events: Iterator[Recorded], version: int, key: str) -> Iterator[R
     yield from events
 
 
-def _view(said: _Said) -> RawMessage:
+def _view(said: _RunMessage) -> RawMessage:
     message = said.message
     if said.imported and message.role == "user":
         message = without_stamp(message)

@@ -9,8 +9,8 @@ from intersession_projections.basics.columns import beginning_with, hashed, pack
 from intersession_projections.views.sessions.order import SessionOrder
 from intersession_projections.views.sessions.row import STORED, SessionRow
 from intersession_projections.views.sessions.rows import row_at, row_now, row_of
+from intersession_projections.views.sessions.session_filter import SessionFilter, VisibleSessions
 from intersession_projections.views.sessions.versions import messages_in, versions_in
-from intersession_projections.views.sessions.wanted import Seen, Wanted
 
 _NOW: Final = 2**62
 _STORED: Final = (
@@ -184,10 +184,10 @@ class Sessions:
         ]
 
     def by_label(
-        self, label: str, agent_id: str | None = None, *, seen: Seen | None = None
+        self, label: str, agent_id: str | None = None, *, seen: VisibleSessions | None = None
     ) -> list[SessionRow]:
         """Return the rows that have exactly this label, by key, as far as they are seen; archived ones are left out."""
-        order = self.order(wanted=Wanted(agent_id=agent_id, label=label, seen=seen))
+        order = self.order(wanted=SessionFilter(agent_id=agent_id, label=label, seen=seen))
         return sorted(order.rows(order.places()), key=lambda row: row.key)
 
     def named_by(self, label: str, agent_id: str | None = None) -> list[SessionRow]:
@@ -204,9 +204,11 @@ class Sessions:
             key=lambda row: row.key,
         )
 
-    def order(self, as_of: int | None = None, wanted: Wanted | None = None) -> SessionOrder:
+    def order(self, as_of: int | None = None, wanted: SessionFilter | None = None) -> SessionOrder:
         """Return the places of the list, of all sessions or of those that are wanted."""
-        return SessionOrder(self._log, self._log.head() if as_of is None else as_of, wanted or Wanted())
+        return SessionOrder(
+            self._log, self._log.head() if as_of is None else as_of, wanted or SessionFilter()
+        )
 
     def descendants(self, key: str, as_of: int | None = None) -> set[str]:
         """Return the keys of all it spawned, directly or not, archived ones too (VIS-2)."""

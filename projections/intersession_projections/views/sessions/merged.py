@@ -14,8 +14,8 @@ from intersession_projections.views.positions import ahead_at, time_in, time_of
 from intersession_projections.views.sessions.row import SessionRow
 from intersession_projections.views.sessions.rows import number_of, rows_at
 from intersession_projections.views.sessions.search import candidates, matched, matching, of_agent, of_scope
+from intersession_projections.views.sessions.session_filter import SessionFilter, VisibleSessions, matches
 from intersession_projections.views.sessions.sets import ALL, KINDS, agent_of, part_of
-from intersession_projections.views.sessions.wanted import Seen, Wanted, is_asked_for
 
 _FIRST_READ: Final = 32
 _MOST_READ: Final = 512
@@ -73,7 +73,7 @@ class Merged:
         self,
         moment: Moment,
         position: int,
-        wanted: Wanted,
+        wanted: SessionFilter,
         behind: Rank,
         updated_since: int,
         *,
@@ -160,7 +160,7 @@ class Merged:
     def takes(self, no: int, row: SessionRow) -> bool:
         """Whether a row is wanted and seen, apart from its time and its names."""
         wanted, seen = self._wanted, self._wanted.seen
-        if row.archived is not None or not is_asked_for(row, wanted):
+        if row.archived is not None or not matches(row, wanted):
             return False
         if seen is not None and not seen.has(row.key):
             return False
@@ -248,7 +248,7 @@ class Merged:
             self._own = self._place_of(own, seen)
         return groups
 
-    def _place_of(self, own: int, seen: Seen) -> Place | None:
+    def _place_of(self, own: int, seen: VisibleSessions) -> Place | None:
         """Return the place of the reader itself, where it is wanted and not among what it sees whole."""
         row = rows_at(self._moment, self._position, [own]).get(own)
         if row is None or row.archived is not None or seen.agent(row.agent_id):
@@ -256,9 +256,7 @@ class Merged:
         # Among the children of a session of its own tree it is found by the set of those.
         parent = self._wanted.parent
         is_there = parent is not None and seen.tree and row.spawned_by == parent and parent == row.key
-        return (
-            Place(-row.updated_at, row.key, own) if is_asked_for(row, self._wanted) and not is_there else None
-        )
+        return Place(-row.updated_at, row.key, own) if matches(row, self._wanted) and not is_there else None
 
 
 _PLACES: Final = (

@@ -13,7 +13,7 @@ from intersession_projections.views.sessions.merged import GROWTH, MOST, Merged,
 from intersession_projections.views.sessions.row import SessionRow
 from intersession_projections.views.sessions.rows import other_names, places_of, rows_at, rows_of, rows_stood
 from intersession_projections.views.sessions.search import matches
-from intersession_projections.views.sessions.wanted import Wanted
+from intersession_projections.views.sessions.session_filter import SessionFilter
 
 _FIRST_PAGE: Final = 64
 _CHUNK: Final = 100
@@ -28,7 +28,7 @@ _BEGINNING: Final = (-(2**63), "")
 class SessionOrder:
     """The sessions that are not archived, at one position, as far as they are wanted and seen."""
 
-    def __init__(self, log: Log, position: int, wanted: Wanted = Wanted()) -> None:  # noqa: B008 - it is frozen
+    def __init__(self, log: Log, position: int, wanted: SessionFilter = SessionFilter()) -> None:  # noqa: B008 - it is frozen
         self._log = log
         self._position = position
         self._wanted = wanted

@@ -55,7 +55,7 @@ _TABLES: Final = (
 )
 
 
-class _Kept(msgspec.Struct):
+class _CurrentSession(msgspec.Struct):
     """A session as its row in the list has it, while events are taken in."""
 
     no: int
@@ -161,7 +161,7 @@ class _Taking:
     def __init__(self, sql: Sql, known: Known) -> None:
         self._sql = sql
         self._memory = known.memory
-        self._changed: dict[int, _Kept] = {}
+        self._changed: dict[int, _CurrentSession] = {}
         self._moves = Moves(sql)
         self._numbers = Numbers(sql)
         self._has_index: bool | None = None
@@ -171,7 +171,7 @@ class _Taking:
             self._take_rows(chain.from_iterable(sessions))
 
     def take(self, key: str, recorded: Recorded) -> None:
-        kept: _Kept | None = self._memory.get(key)
+        kept: _CurrentSession | None = self._memory.get(key)
         event, before = recorded.event, None if kept is None else kept.row
         after = evolve_row(before, key, recorded)
         if after is None:
@@ -241,21 +241,21 @@ class _Taking:
 
     # --- rows
 
-    def _forget(self, kept: _Kept) -> None:
+    def _forget(self, kept: _CurrentSession) -> None:
         # Both or none: two of one session would each have changes that the other lacks.
         self._memory.pop(kept.key, None)
         self._memory.pop(kept.no, None)
 
-    def _found(self, key: str) -> _Kept | None:
+    def _found(self, key: str) -> _CurrentSession | None:
         return self._memory.get(key) or self._read("session_key", key)
 
-    def _numbered(self, no: int) -> _Kept:
-        kept: _Kept | None = self._memory.get(no) or self._read("no", no)
+    def _numbered(self, no: int) -> _CurrentSession:
+        kept: _CurrentSession | None = self._memory.get(no) or self._read("no", no)
         if kept is None:
             raise LookupError(f"there is no session {no}")
         return kept
 
-    def _read(self, column: str, value: str | int) -> _Kept | None:
+    def _read(self, column: str, value: str | int) -> _CurrentSession | None:
         found = self._sql.execute(_SESSIONS.format(column).format("?"), (value,)).fetchone()
         return None if found is None else self._remembered(found)
 
@@ -268,7 +268,7 @@ class _Taking:
             answers = asked(self._sql, among(_SESSIONS.format("no"), sorted(above)))
             kept = [self._remembered(row) for row in chain.from_iterable(answers)]
 
-    def _begun(self, key: str) -> _Kept:
+    def _begun(self, key: str) -> _CurrentSession:
         """Give a key its number: the key of a session that is opened, or that another one says it was spawned by."""
         self._sql.execute(
             "INSERT INTO session_list (no, session_key) SELECT COALESCE(MAX(no), 0) + 1, ? FROM session_list",
@@ -278,17 +278,19 @@ class _Taking:
         assert kept is not None  # noqa: S101 - for the type checker
         return kept
 
-    def _remembered(self, found: Row) -> _Kept:
+    def _remembered(self, found: Row) -> _CurrentSession:
         no, key, parent, opened, position, known, state, recent = found
         small: Small = {} if state is None else unpack(state)
         row = None if state is None else STORED.made_of(small, key=key, position=position)
-        kept = _Kept(no, key, row, small, recent, parent, opened, known)
+        kept = _CurrentSession(no, key, row, small, recent, parent, opened, known)
         self._memory[kept.key] = self._memory[kept.no] = kept
         return kept
 
     # --- versions, generations, messages
 
-    def _change(self, kept: _Kept, after: SessionRow, recorded: Recorded, message: int | None = None) -> None:
+    def _change(
+        self, kept: _CurrentSession, after: SessionRow, recorded: Recorded, message: int | None = None
+    ) -> None:
         """Let a session have another row from an event on, with which a message came, or none."""
         before = kept.row
         small = STORED.small(after, since=before)
@@ -302,13 +304,13 @@ class _Taking:
         kept.row = after
         self._changed[kept.no] = kept
 
-    def _put_by(self, kept: _Kept, block: bytes) -> None:
+    def _put_by(self, kept: _CurrentSession, block: bytes) -> None:
         """Store a block that is full beside the row, and where the messages lie that came with its versions."""
         versions = versions_in(block)
         self._sql.execute("INSERT INTO session_versions VALUES (?, ?, ?)", (kept.no, versions[0][0], block))
         self._keep_messages(kept, messages_in(versions))
 
-    def _begin(self, kept: _Kept, session_id: str, recorded: Recorded) -> None:
+    def _begin(self, kept: _CurrentSession, session_id: str, recorded: Recorded) -> None:
         """Remember a session id that a key has."""
         self._sql.execute(
             "INSERT INTO session_generations VALUES (?, ?, ?, ?, NULL) "
@@ -316,14 +318,14 @@ class _Taking:
             (packed(session_id), kept.no, recorded.position, recorded.version),
         )
 
-    def _reach(self, kept: _Kept, session_id: str, version: int) -> None:
+    def _reach(self, kept: _CurrentSession, session_id: str, version: int) -> None:
         """Remember how far in the stream the messages of a session id reach."""
         self._sql.execute(
             "UPDATE session_generations SET to_version = ? WHERE session_id = ? AND no = ?",
             (version, packed(session_id), kept.no),
         )
 
-    def _keep_messages(self, kept: _Kept, messages: Sequence[tuple[int, int]]) -> None:
+    def _keep_messages(self, kept: _CurrentSession, messages: Sequence[tuple[int, int]]) -> None:
         if messages:
             rows = ", ".join(["(?, ?, ?)"] * len(messages))
             values = [value for message in messages for value in (kept.no, *message)]
@@ -332,7 +334,12 @@ class _Taking:
     # --- places
 
     def _take_places(
-        self, kept: _Kept, before: SessionRow | None, after: SessionRow, recorded: Recorded, changed: Small
+        self,
+        kept: _CurrentSession,
+        before: SessionRow | None,
+        after: SessionRow,
+        recorded: Recorded,
+        changed: Small,
     ) -> None:
         is_moved = before is None or not _PLACING.isdisjoint(changed)
         if is_moved:
@@ -348,7 +355,9 @@ class _Taking:
                 "INSERT INTO session_ahead VALUES (?, ?)", (recorded.position, after.updated_at)
             )
 
-    def _move_family(self, kept: _Kept, before: SessionRow | None, after: SessionRow, position: int) -> None:
+    def _move_family(
+        self, kept: _CurrentSession, before: SessionRow | None, after: SessionRow, position: int
+    ) -> None:
         """Move a session to where it belongs now, and what it spawned as well where it gets another parent."""
         parent = None if after.spawned_by is None else self._number_of(after.spawned_by)
         family = [kept, *(self._descendants(kept) if parent != kept.parent else ())]
@@ -364,7 +373,7 @@ class _Taking:
             if one is not kept and one.row is not None:
                 self._keep_searched(one, one.row)
 
-    def _held(self, kept: _Kept, row: SessionRow | None) -> Held:
+    def _held(self, kept: _CurrentSession, row: SessionRow | None) -> Held:
         """Return the sets that a session is in, with the parents as they are known now."""
         if row is None or row.archived is not None:
             return NOWHERE
@@ -382,7 +391,7 @@ class _Taking:
     def _number_of(self, key: str) -> int:
         return (self._found(key) or self._begun(key)).no
 
-    def _ancestors(self, kept: _Kept) -> list[int]:
+    def _ancestors(self, kept: _CurrentSession) -> list[int]:
         """Return the sessions above one; an imported lineage may be a circle."""
         found: list[int] = []
         parent = kept.parent
@@ -391,8 +400,8 @@ class _Taking:
             parent = self._numbered(parent).parent
         return found
 
-    def _descendants(self, kept: _Kept) -> list[_Kept]:
-        found: dict[int, _Kept] = {}
+    def _descendants(self, kept: _CurrentSession) -> list[_CurrentSession]:
+        found: dict[int, _CurrentSession] = {}
         level = [kept.no]
         while level:
             children = [
@@ -409,7 +418,7 @@ class _Taking:
 
     # --- texts
 
-    def _keep_searched(self, kept: _Kept, row: SessionRow) -> None:
+    def _keep_searched(self, kept: _CurrentSession, row: SessionRow) -> None:
         """Let a session be found by what it is called now, as well as by all that it was called."""
         if kept.sets is None or row.archived is not None:
             return

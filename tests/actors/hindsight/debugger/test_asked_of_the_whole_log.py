@@ -11,7 +11,7 @@ from intersession_actors.hindsight.debugger.debugger import Debugger
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.outside.agents.turn import Reply
 from intersession_events.facts import DeliveryDone, Usage
-from intersession_projections.questions.said import used_by_person
+from intersession_projections.questions.messages import used_by_person
 from support.any_log import Logs
 from support.running import SEES_ALL, closed_exchange, merged, wait_for_number
 

@@ -10,7 +10,7 @@ import pytest
 from intersession import SessionSystem
 from intersession_actors.hindsight.forking.carrying import Carried
 from intersession_actors.hindsight.forking.listing import forks_of
-from intersession_actors.rules.prompt.differing import GivenWords, prompts_differing, results_differing
+from intersession_actors.rules.prompt.differing import TurnInput, prompts_differing, results_differing
 from intersession_events.facts import ForkEdit, Message, Provenance, RecordingLeft, RunCompleted
 from intersession_events.log.log import Log
 from intersession_events.stores.opened import open_log
@@ -139,10 +139,10 @@ def message(text: str, *, sender: str | None = None) -> Message:
 @pytest.mark.clause("FORK-7")
 def test_each_part_of_a_prompt_that_differs_is_named() -> None:
     same = [message("one"), message("two"), message("three")]
-    then = GivenWords(same, message("well?", sender="ann"), (), "You are main.")
+    then = TurnInput(same, message("well?", sender="ann"), (), "You are main.")
     assert prompts_differing(then, then) == ()
 
-    now = GivenWords(
+    now = TurnInput(
         [same[0], message("2"), same[2]], message("well?", sender="ben"), (same[1],), "You are desk."
     )
     assert [(part.name, part.then, part.now) for part in prompts_differing(then, now)] == [
@@ -151,7 +151,7 @@ def test_each_part_of_a_prompt_that_differs_is_named() -> None:
         ("sender of message", "external_user ann", "external_user ben"),
         ("earlier attempts, message 1", "", "user: two"),
     ]
-    fewer = GivenWords(same[1:], message("well?", sender="ann"), (), "You are main.")
+    fewer = TurnInput(same[1:], message("well?", sender="ann"), (), "You are main.")
     assert [part[:] for part in prompts_differing(then, fewer)] == [
         ("message 1 of the transcript", "user: one", "")
     ]
@@ -160,15 +160,15 @@ def test_each_part_of_a_prompt_that_differs_is_named() -> None:
 @pytest.mark.clause("FORK-7")
 def test_what_is_told_of_a_difference_is_cut_and_has_no_secret() -> None:
     long = "so it goes, " * 1_000
-    then = GivenWords([message(f"{long} {n}") for n in range(30)], message(f"key {TOKEN}"), (), long)
-    now = GivenWords(
+    then = TurnInput([message(f"{long} {n}") for n in range(30)], message(f"key {TOKEN}"), (), long)
+    now = TurnInput(
         [message(f"{long} {n}!") for n in range(30)], message(f"no key {TOKEN}"), (), f"{long} on"
     )
     parts = prompts_differing(then, now)
     assert [part.name for part in parts][-2:] == ["message 7 of the transcript", "24 more"]
     assert all(len(text) <= 242 for part in parts for text in part[1:])
     assert TOKEN not in str(
-        prompts_differing(GivenWords((), then.message, (), ""), GivenWords((), now.message, (), ""))
+        prompts_differing(TurnInput((), then.message, (), ""), TurnInput((), now.message, (), ""))
     )
     result = results_differing(
         "weather", f'{{"token": "{TOKEN}", "at": 3}}', f'{{"token": "{TOKEN}x", "at": 4}}'

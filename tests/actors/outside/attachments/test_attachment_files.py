@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from intersession_actors.outside.attachments.checks import GivenFile, receipt
+from intersession_actors.outside.attachments.checks import CheckedFile, receipt
 from intersession_actors.outside.attachments.files import (
     Place,
     claim_files,
@@ -25,7 +25,7 @@ from intersession_events.facts import AttachedFile, Attachments
 LOG = "00000000-0000-4000-8000-000000000001"
 CONTENTS = {"a.txt": b"one", "b.bin": b"\0\1\2"}
 FILES = tuple(
-    GivenFile(
+    CheckedFile(
         file=AttachedFile(name=name, bytes=len(content), sha256=hashlib.sha256(content).hexdigest()),
         content=content,
     )

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.outside.channels.attempts import Asked
+from intersession_actors.outside.channels.attempts import CallState
 from intersession_actors.outside.channels.caller import ChannelCaller
 from intersession_actors.outside.channels.channels import (
     Channel,
@@ -518,13 +518,13 @@ def test_what_came_of_a_call_is_known_until_it_is_recorded(caller: ChannelCaller
     results: Queue[DeliveryResult] = Queue()
     caller.register("telegram", hung.deliver)
 
-    assert caller.deliveries.of("key", 2) is Asked.NEVER
+    assert caller.deliveries.of("key", 2) is CallState.NEVER
     caller.start("telegram", outbound(), results.put, attempt=2)
     hung.began.get(timeout=WAIT)
-    assert caller.deliveries.of("key", 2) is Asked.UNDER_WAY
-    assert caller.deliveries.of("key", 1) is Asked.NEVER
+    assert caller.deliveries.of("key", 2) is CallState.UNDER_WAY
+    assert caller.deliveries.of("key", 1) is CallState.NEVER
     hung.go_on.set()
     assert results.get(timeout=WAIT) == Delivered()
     assert caller.deliveries.of("key", 2) == Delivered()
     caller.deliveries.recorded("key", 2)
-    assert caller.deliveries.of("key", 2) is Asked.NEVER
+    assert caller.deliveries.of("key", 2) is CallState.NEVER

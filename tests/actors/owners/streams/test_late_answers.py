@@ -22,12 +22,12 @@ from intersession_actors.owners.streams.commands import (
 from intersession_actors.owners.streams.effects import (
     Append,
     AskStoreAgain,
+    CommandOutcome,
     Effect,
     Load,
     Loaded,
     ReadBack,
     TellSession,
-    Told,
 )
 from intersession_actors.owners.streams.owner import Owner
 from intersession_actors.owners.streams.plan import Plan
@@ -207,8 +207,8 @@ def test_what_is_told_again_and_again_while_the_store_is_away_is_asked_of_it_onc
     flow, away = bench._flow(STREAM), StoreUnavailable("it is away")
 
     for _ in range(3):
-        flow.store_away(Told(OWN), away)
-    flow.store_away(Told(THROUGH), away)
+        flow.store_away(CommandOutcome(OWN), away)
+    flow.store_away(CommandOutcome(THROUGH), away)
 
     assert flow.commands() == (OWN, THROUGH)
     assert [*flow.effects] == [AskStoreAgain(1), AskStoreAgain(2)]
@@ -223,10 +223,12 @@ def test_what_is_asked_of_the_store_again_is_what_was_decided_last(bench: Bench)
     last = replace(append.asked, appends=(later,))
     flow = bench._flow(STREAM)
 
-    flow.store_away(Told(OWN, 1.0, append.asked), away)
-    flow.store_away(Told(OWN, 5.0, last), away)
+    flow.store_away(CommandOutcome(OWN, 1.0, append.asked), away)
+    flow.store_away(CommandOutcome(OWN, 5.0, last), away)
 
-    assert [*flow.put_off.values()] == [Told(OWN, 1.0, last)], "it has waited since it was first refused"
+    assert [*flow.put_off.values()] == [CommandOutcome(OWN, 1.0, last)], (
+        "it has waited since it was first refused"
+    )
 
 
 def test_each_asking_is_another() -> None:

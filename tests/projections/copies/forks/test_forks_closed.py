@@ -11,7 +11,7 @@ from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.log import PortableLog
 from intersession_projections.copies.forks.closure import closed_streams, roots_of
-from intersession_projections.copies.forks.told import fork_told
+from intersession_projections.copies.forks.summary import fork_summary
 from intersession_projections.questions.places.runs_named import Flow, flow_id
 from intersession_projections.views.inline_views import inline_views
 from intersession_projections.views.run_outcomes.runs import Runs
@@ -41,7 +41,7 @@ def holds(log: PortableLog, events: list[Recorded], flow: Flow, at: int, directo
         assert fork.set_aside() == []
         report = verify_log(fork)
         assert report.ok, (flow, at, report.findings[:3])
-        told = fork_told(fork)
+        told = fork_summary(fork)
     assert told is not None
     assert told.place.position == at
     Path(made.path).unlink()

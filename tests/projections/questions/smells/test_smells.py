@@ -26,7 +26,7 @@ from intersession_projections.questions.smells.endings import (
 from intersession_projections.questions.smells.likeness import likeness
 from intersession_projections.questions.smells.smell import Seen, Smell
 from intersession_projections.questions.smells.smells import SMELLS, Smells, smells_in
-from intersession_projections.questions.work import WorkFound, WorkWanted
+from intersession_projections.questions.work_list import WorkFilter, WorkList
 from intersession_projections.views.flows.rows import ExchangeSummary
 from intersession_projections.views.inline_views import inline_views
 from support.golden_logs import GoldenLog
@@ -274,7 +274,7 @@ def test_the_recorded_states_smell_of_what_happened_in_them_and_of_nothing_else(
         smells = Smells(log)
         found = [
             (smell.code, smell.position)
-            for each in smells.of_each(read_flows(log, list(WorkFound(log).newest(WorkWanted()))))
+            for each in smells.of_each(read_flows(log, list(WorkList(log).newest(WorkFilter()))))
             for smell in each
         ]
 
@@ -354,7 +354,7 @@ def test_each_smell_is_found_in_a_recorded_exchange_that_has_it_and_in_none_that
     with open_log(f"sqlite:///{path}", read_only=True, inline=inline_views()) as log:
         seen_of = {
             work.exchange_id: tuple(log.at(step.position for step in steps_of_flow(log, work)))
-            for work in WorkFound(log).newest(WorkWanted(kinds=("exchange",)))
+            for work in WorkList(log).newest(WorkFilter(kinds=("exchange",)))
             if isinstance(work, ExchangeSummary)
         }
     found = {name: {smell.code for smell in smells_in(Seen(events))} for name, events in seen_of.items()}

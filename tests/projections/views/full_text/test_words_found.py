@@ -23,8 +23,12 @@ from intersession_events.stores.tailing.view import place_of
 from intersession_projections.views.full_text import view as packing
 from intersession_projections.views.full_text.found import Found, Wanted
 from intersession_projections.views.full_text.index import FullText
-from intersession_projections.views.full_text.said import message_of, texts_of_event, texts_of_message
 from intersession_projections.views.full_text.scan import Scan
+from intersession_projections.views.full_text.searched_texts import (
+    message_of,
+    texts_of_event,
+    texts_of_message,
+)
 from intersession_projections.views.full_text.tokens import holds, snippet, terms, terms_asked
 from intersession_projections.views.full_text.view import (
     FullTextView,

@@ -28,8 +28,8 @@ from intersession_projections.views.sessions.list import Sessions
 from intersession_projections.views.sessions.merged import Place
 from intersession_projections.views.sessions.row import SessionRow, evolve_row
 from intersession_projections.views.sessions.search import matches
+from intersession_projections.views.sessions.session_filter import SessionFilter, VisibleSessions
 from intersession_projections.views.sessions.sets import KINDS
-from intersession_projections.views.sessions.wanted import Seen, Wanted
 from support.plain_log import PlainLog
 from support.story import Story
 from support.transacting import transact
@@ -70,7 +70,7 @@ def test_each_page_of_a_crowd_is_what_a_look_at_every_row_gives(crowd: Story, da
         | st.builds(seeing, st.frozensets(st.sampled_from(AGENTS), max_size=2), st.sampled_from(KEYS[:3])),
         "seen",
     )
-    wanted = Wanted(
+    wanted = SessionFilter(
         agent_id=data.draw(st.none() | st.sampled_from(AGENTS), "agent"),
         label=data.draw(st.sampled_from([None, None, "late", "none"]), "label"),
         seen=seen,
@@ -79,7 +79,9 @@ def test_each_page_of_a_crowd_is_what_a_look_at_every_row_gives(crowd: Story, da
     check(crowd.log, list(crowd.log.all(to=position)), (wanted, text), data)
 
 
-def check(log: Log, events: list[Recorded], asked: tuple[Wanted, str | None], data: st.DataObject) -> None:
+def check(
+    log: Log, events: list[Recorded], asked: tuple[SessionFilter, str | None], data: st.DataObject
+) -> None:
     """Compare what the list answers, as it stood after some events, with a look at every row that they make."""
     wanted, text = asked
     position, every = len(events), folded(events)
@@ -125,7 +127,7 @@ def folded(events: list[Recorded]) -> dict[str, SessionRow]:
     return rows
 
 
-def is_seen(seen: Seen, row: SessionRow, every: dict[str, SessionRow]) -> bool:
+def is_seen(seen: VisibleSessions, row: SessionRow, every: dict[str, SessionRow]) -> bool:
     if seen.agent(row.agent_id) or row.key == seen.key:
         return True
     above, parent = set[str](), row.spawned_by
@@ -135,8 +137,8 @@ def is_seen(seen: Seen, row: SessionRow, every: dict[str, SessionRow]) -> bool:
     return seen.tree and seen.key in above
 
 
-def seeing(agents: frozenset[str], key: str, tree: bool = True) -> Seen:
-    return Seen(agents.__contains__, key, tree)
+def seeing(agents: frozenset[str], key: str, tree: bool = True) -> VisibleSessions:
+    return VisibleSessions(agents.__contains__, key, tree)
 
 
 LINEAGE = [
@@ -207,7 +209,7 @@ def test_every_filter_at_every_position_is_a_look_at_every_row(
     seen = st.builds(
         seeing, st.frozensets(st.sampled_from(["main", "ops"])), st.sampled_from(LINEAGE), st.booleans()
     )
-    wanted = Wanted(
+    wanted = SessionFilter(
         agent_id=data.draw(st.sampled_from([None, None, "main", "ops"]), "agent"),
         kinds=data.draw(st.frozensets(st.sampled_from(KINDS), max_size=2), "kinds"),
         label=data.draw(st.sampled_from([None, None, "late", "none"]), "label"),
@@ -323,11 +325,11 @@ def test_what_is_not_seen_is_looked_for_no_longer_than_what_is_not_there(
     story.open("agent:ops:main", session_id="ops", label="desk")
     story.open("agent:ops:child", session_id="child", spawned_by="agent:ops:main", label="child")
     story.open("agent:main:main", session_id="main")
-    seen = Seen(lambda agent: agent == "main", "agent:main:main")
+    seen = VisibleSessions(lambda agent: agent == "main", "agent:main:main")
     asked: list[list[str]] = []
     for value in (there, absent):
         log = Asking(story.log)
-        order = Sessions(log).order(wanted=Wanted(seen=seen)._replace(**{field: value}))  # type: ignore[arg-type]
+        order = Sessions(log).order(wanted=SessionFilter(seen=seen)._replace(**{field: value}))  # type: ignore[arg-type]
         assert list(order.rows(order.places())) == []
         asked.append(log.asked)
     assert asked[0] == asked[1] != []

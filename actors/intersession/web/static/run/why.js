@@ -23,7 +23,7 @@ const saying = ({ who, to, how, way, topic }) => {
 };
 /** @param {string} text */
 const brief = text => (text.length > 90 ? `${text.slice(0, 88).replace(/\s\S*$/, '')} …` : text);
-/** @param {{ told: Answers.ToldAnswer & { kind?: string }, place: Place }} given */
+/** @param {{ told: Answers.DescribedEvent & { kind?: string }, place: Place }} given */
 const Told = ({ told: one, place }) => html`
   <li>
     <button type="button" class="num-link n" onClick=${() => place.toPosition(one.position)}>

@@ -6,7 +6,7 @@ from typing import Annotated, Final, NamedTuple, TypedDict
 import msgspec
 
 from intersession_actors.calls.tools.searching import words_asked
-from intersession_actors.hindsight.debugger.lists.paging import LimitGiven, Listed, most_of
+from intersession_actors.hindsight.debugger.lists.paging import LimitArgument, Listed, most_of
 from intersession_actors.hindsight.debugger.search import InSpan, span_of
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import KeyText, Name, SearchText
@@ -16,7 +16,7 @@ from intersession_events.facts import SAYING, ToolCallBlock, message_in, ready, 
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Row
-from intersession_projections.basics.sieve import sieved
+from intersession_projections.basics.row_prefilter import prefiltered
 from intersession_projections.basics.spans import backwards
 from intersession_projections.views.full_text.tokens import holds, terms
 
@@ -41,7 +41,7 @@ class CallsOf(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknown_
     failed: Annotated[
         bool, msgspec.Meta(description="Only what was refused or failed, as the tool's answer says.")
     ] = False
-    limit: LimitGiven = None
+    limit: LimitArgument = None
 
 
 class CallsAnswer(TypedDict):
@@ -106,7 +106,7 @@ def _calls(view: View, given: CallsOf) -> Iterator[Called]:
     words = () if given.args is None else words_asked(given.args, "args")
     log, span = view.log, span_of(view, given)
     stream = None if session is None else session_stream(session)
-    for recorded in sieved(log, span, _may_call) if stream is None else backwards(log, span, stream):
+    for recorded in prefiltered(log, span, _may_call) if stream is None else backwards(log, span, stream):
         message = message_in(recorded.event)
         content = () if message is None else message.content
         for call in () if isinstance(content, str) else reversed(content):

@@ -8,16 +8,16 @@ import msgspec
 
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.calls.tools.searching import words_asked
-from intersession_actors.hindsight.debugger.lists.paging import LimitGiven, Listed, most_of, paged
+from intersession_actors.hindsight.debugger.lists.paging import LimitArgument, Listed, most_of, paged
 from intersession_actors.hindsight.debugger.search import InSpan, span_of
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import KeyText, Name, PlaceText, SearchText
 from intersession_events.basics.plain_json import JsonObject, present
 from intersession_events.facts import ready
 from intersession_projections.basics.wording.words import route_text
+from intersession_projections.questions.messages import BegunBy, Messages
 from intersession_projections.questions.places.runs_named import flow_id
 from intersession_projections.questions.places.then import Then
-from intersession_projections.questions.said import BegunBy, Messages
 from intersession_projections.views.flows.rows import DeliveriesWanted, DeliveryNote, DeliverySummary
 from intersession_projections.views.full_text.tokens import Term, holds, terms
 
@@ -60,7 +60,7 @@ class Deliveries(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
         int | float | PlaceText | None,
         msgspec.Meta(description="As they stood at this place. Default: head."),
     ] = None
-    limit: LimitGiven = None
+    limit: LimitArgument = None
 
 
 class DeliveriesAnswer(TypedDict):

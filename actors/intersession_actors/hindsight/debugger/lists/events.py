@@ -5,7 +5,7 @@ from typing import Annotated, Final, NamedTuple, TypedDict
 
 import msgspec
 
-from intersession_actors.hindsight.debugger.lists.paging import LimitGiven, most_of, paged
+from intersession_actors.hindsight.debugger.lists.paging import LimitArgument, most_of, paged
 from intersession_actors.hindsight.debugger.search import InSpan, check_kinds, span_of
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.errors import ToolRefused
@@ -17,7 +17,7 @@ from intersession_events.facts import PARTS, TOPICS, Deciding, ready
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Row
-from intersession_projections.basics.sieve import sieved
+from intersession_projections.basics.row_prefilter import prefiltered
 from intersession_projections.basics.spans import Span, backwards
 from intersession_projections.basics.wording.events import words_in
 
@@ -76,7 +76,7 @@ class EventsWanted(NamedTuple):
         """Yield the events of a part of the log that are asked for, the newest first."""
         if self.stream is not None:
             return filter(self.takes, backwards(log, span, self.stream))
-        return filter(self.takes, sieved(log, span, self._may))
+        return filter(self.takes, prefiltered(log, span, self._may))
 
     def _may(self, row: Row) -> bool:
         stream, topic = row[1], row[3]
@@ -104,7 +104,7 @@ class Events(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = None
     session: Annotated[KeyText | None, msgspec.Meta(description="Only of this session's own stream.")] = None
-    limit: LimitGiven = None
+    limit: LimitArgument = None
 
 
 class EventsAnswer(TypedDict):

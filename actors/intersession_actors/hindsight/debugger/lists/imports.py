@@ -13,7 +13,7 @@ from intersession_events.basics.plain_json import JsonObject, present
 from intersession_events.facts import ImportReported, ready
 from intersession_events.log.recorded import Recorded
 from intersession_events.transcripts.openclaw.report import ImportReport
-from intersession_projections.basics.sieve import sieved
+from intersession_projections.basics.row_prefilter import prefiltered
 from intersession_projections.basics.spans import Span
 
 WHATS: Final = ("skipped", "refused", "unattributed", "renamed", "note")
@@ -60,7 +60,7 @@ def list_imports(view: View, given: ImportsOf) -> ImportsAnswer:
     limit = most_of(given.limit)
     reports = [
         (recorded, msgspec.json.decode(recorded.event.report, type=ImportReport))
-        for recorded in sieved(view.log, Span(), lambda row: row[3].startswith("import_reported."))
+        for recorded in prefiltered(view.log, Span(), lambda row: row[3].startswith("import_reported."))
         if isinstance(recorded.event, ImportReported)
     ]
     rows = [

@@ -5,7 +5,7 @@ from typing import Annotated, TypedDict
 import msgspec
 
 from intersession_actors.hindsight.debugger.lists.deliveries import delivery_value
-from intersession_actors.hindsight.debugger.lists.paging import LimitGiven, Listed, most_of, paged
+from intersession_actors.hindsight.debugger.lists.paging import LimitArgument, Listed, most_of, paged
 from intersession_actors.hindsight.debugger.search import InSpan, span_of
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import KeyText, Name
@@ -13,7 +13,7 @@ from intersession_events.basics.plain_json import JsonObject, present
 from intersession_events.facts import Message, Provenance, ready, text_of
 from intersession_projections.basics.wording.of_sessions import is_by_method
 from intersession_projections.basics.wording.openclaw import is_openclaws
-from intersession_projections.questions.said import Messages, Said, SaidWanted
+from intersession_projections.questions.messages import IncomingMessage, MessageFilter, Messages
 from intersession_projections.views.flows.rows import DeliveryNote, DeliverySummary
 
 Texts = tuple[tuple[DeliverySummary, DeliveryNote | None], ...]
@@ -38,7 +38,7 @@ class MessagesOf(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unkno
     delivered: Annotated[
         bool, msgspec.Meta(description="Also what became of the texts that went outside for it.")
     ] = False
-    limit: LimitGiven = None
+    limit: LimitArgument = None
 
 
 class MessagesAnswer(TypedDict):
@@ -60,13 +60,13 @@ def list_messages(view: View, given: MessagesOf) -> MessagesAnswer:
     return {"count": len(rows), "messages": values, "cursor": cursor}
 
 
-def messages_found(view: View, given: MessagesOf, most: int) -> Listed[tuple[Said, Texts]]:
+def messages_found(view: View, given: MessagesOf, most: int) -> Listed[tuple[IncomingMessage, Texts]]:
     """Return the same, each with the texts that went outside for it if those are wanted, as rows up to a limit.
 
     Raises:
         ToolRefused: as `list_messages`.
     """
-    wanted = SaidWanted(
+    wanted = MessageFilter(
         inter_session=given.inter_session,
         sender=None if given.from_ is None else view.session(given.from_, field="from"),
         target=None if given.to is None else view.session(given.to, field="to"),
@@ -83,7 +83,7 @@ def messages_found(view: View, given: MessagesOf, most: int) -> Listed[tuple[Sai
     return Listed(list(zip(rows, texts, strict=True)), cursor)
 
 
-def said_value(said: Said, texts: Texts, *, view: View, given: MessagesOf) -> JsonObject:
+def said_value(said: IncomingMessage, texts: Texts, *, view: View, given: MessagesOf) -> JsonObject:
     """Return a message as JSON, as a view shows it; what is not known is left out.
 
     What it all began with, and who spoke there, only those know who see that session.

@@ -13,7 +13,7 @@ T = TypeVar("T")
 USUAL: Final = 50
 MOST: Final = 1000
 
-LimitGiven = Annotated[
+LimitArgument = Annotated[
     float | None, msgspec.Meta(description="At most this many, the newest, 1 to 1000; 50 if not given.")
 ]
 

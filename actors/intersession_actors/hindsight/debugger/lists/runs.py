@@ -7,7 +7,7 @@ import msgspec
 
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.hindsight.debugger.lists.deliveries import delivery_value
-from intersession_actors.hindsight.debugger.lists.paging import LimitGiven, Listed, most_of, paged
+from intersession_actors.hindsight.debugger.lists.paging import LimitArgument, Listed, most_of, paged
 from intersession_actors.hindsight.debugger.search import InSpan, span_of
 from intersession_actors.hindsight.debugger.smells import SmellAnswer, smells_of_all
 from intersession_actors.hindsight.debugger.view import View
@@ -18,16 +18,16 @@ from intersession_events.basics.errors import InvalidKey
 from intersession_events.basics.keys.references import parse_agent_id
 from intersession_events.basics.plain_json import JsonObject, present
 from intersession_events.facts import ExchangeHeld, ready
-from intersession_projections.copies.forks.frozen import Frozen, frozen_in
+from intersession_projections.copies.forks.frozen_work import Frozen, frozen_in
 from intersession_projections.questions.flow_summary import flow_value
 from intersession_projections.questions.places.located import read_flows
 from intersession_projections.questions.places.runs_named import Flow, flow_sessions
 from intersession_projections.questions.places.then import Then
-from intersession_projections.questions.work import (
+from intersession_projections.questions.work_list import (
     WorkEnd,
-    WorkFound,
+    WorkFilter,
     WorkKind,
-    WorkWanted,
+    WorkList,
     ask_deliveries_of_each,
 )
 from intersession_projections.views.flows.rows import DeliveryNote, DeliverySummary, ExchangeSummary
@@ -94,7 +94,7 @@ class Runs(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
         int | float | PlaceText | None,
         msgspec.Meta(description="As all of it stood at this place. Default: head."),
     ] = None
-    limit: LimitGiven = None
+    limit: LimitArgument = None
 
 
 class RunsAnswer(TypedDict):
@@ -208,7 +208,7 @@ def runs_found(view: View, given: Runs, most: int) -> Listed[Stands]:
         ToolRefused: as `list_runs`.
     """
     at = None if given.at is None else view.place(given.at).position
-    wanted = WorkWanted(
+    wanted = WorkFilter(
         kinds=tuple(given.kind or ()),
         ends=tuple(given.end or ()),
         is_open=given.open_,
@@ -222,7 +222,7 @@ def runs_found(view: View, given: Runs, most: int) -> Listed[Stands]:
         words=given.words,
         span=span_of(view, given),
     )
-    work = WorkFound(view.log, None if at is None else Then(view.log, at), sees=view.sees)
+    work = WorkList(view.log, None if at is None else Then(view.log, at), sees=view.sees)
     seen = view.seen_of(work.newest(wanted), flow_sessions)
     found, cursor = paged(seen, lambda flow: flow.accepted, most)
     frozen = frozen_in(view.log, at)

@@ -13,7 +13,7 @@ from intersession_projections.questions.places.then import Then
 from intersession_projections.views.flows.rows import DeliverySummary, ExchangeSummary, SpawnSummary, Summary
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 from intersession_projections.views.sessions.row import SessionRow
-from intersession_projections.views.sessions.wanted import Wanted
+from intersession_projections.views.sessions.session_filter import SessionFilter
 
 
 class _Part(NamedTuple):
@@ -127,6 +127,6 @@ class Standing:
                 if row is not None:
                     yield row
             return
-        order = sessions.order(position, Wanted(seen=self._view.reader.seen(self._view.requester)))
+        order = sessions.order(position, SessionFilter(seen=self._view.reader.seen(self._view.requester)))
         rows = order.rows(order.places(), at_once=self._limit)
         yield from islice(self._view.seen_of(rows, lambda row: (row.key,)), self._limit)

@@ -18,7 +18,7 @@ from intersession_events.basics.plain_json import JsonObject, present
 from intersession_events.facts import SessionArchived
 from intersession_events.log.recorded import Recorded, StreamPart
 from intersession_projections.basics.spans import Span, backwards
-from intersession_projections.copies.forks.frozen import frozen_in
+from intersession_projections.copies.forks.frozen_work import frozen_in
 from intersession_projections.questions.places.located import Located
 from intersession_projections.views.flows.rows import DeliverySummary, ExchangeSummary, SpawnSummary
 from intersession_projections.views.run_outcomes.outcome import RunOutcome

@@ -12,7 +12,7 @@ from intersession_actors.hindsight.debugger.view import View
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
 
 _Taken = ParamSpec("_Taken")
-_Given = TypeVar("_Given")
+_Arguments = TypeVar("_Arguments")
 _Answer = TypeVar("_Answer", bound=Mapping[str, object])
 
 # The arguments of a verb, and what answers them: each of one struct, whichever.
@@ -45,7 +45,7 @@ class Verb(Generic[_Taken, _Answer]):
         *,
         title: str,
         description: str,
-        loads: Callable[[], tuple[Callable[_Taken, _Given], Callable[[View, _Given], _Answer]]],
+        loads: Callable[[], tuple[Callable[_Taken, _Arguments], Callable[[View, _Arguments], _Answer]]],
     ) -> None:
         self.name = name
         self.title = title

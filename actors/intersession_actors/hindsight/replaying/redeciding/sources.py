@@ -8,8 +8,8 @@ from typing import Final
 import msgspec
 
 from intersession_actors.calls.tools.registry import tools_offered
-from intersession_actors.hindsight.replaying.begun import Begins
 from intersession_actors.hindsight.replaying.settings import RecordedSettings
+from intersession_actors.hindsight.replaying.snapshot_start import Begins
 from intersession_actors.owners.delivery.rules import ended_in
 from intersession_actors.owners.session.answers import ended_again
 from intersession_actors.owners.session.commands import Enqueue

@@ -13,11 +13,11 @@ from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Row
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.log import PortableLog
-from intersession_projections.basics.sieve import Holding, sieved
+from intersession_projections.basics.row_prefilter import Holding, prefiltered
 from intersession_projections.basics.spans import Span, backwards
+from intersession_projections.questions.messages import MessageFilter, Messages
 from intersession_projections.questions.places.located import steps_of_flow
-from intersession_projections.questions.said import Messages, SaidWanted
-from intersession_projections.questions.work import WorkFound, WorkWanted
+from intersession_projections.questions.work_list import WorkFilter, WorkList
 from intersession_projections.views.inline_views import inline_views
 from support.golden_logs import GoldenLog
 from support.story import MAIN, Story
@@ -25,7 +25,7 @@ from support.story import MAIN, Story
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PortableLog]:
-    path: Path = GoldenLog("0.1.0", "base").unpack(tmp_path_factory.mktemp("sieve"))
+    path: Path = GoldenLog("0.1.0", "base").unpack(tmp_path_factory.mktemp("prefilter"))
     with open_log(f"sqlite:///{path}", read_only=True, inline=inline_views()) as opened:
         yield opened
 
@@ -40,7 +40,9 @@ def test_what_passes_is_what_reading_all_and_choosing_gives(
         return bool(row[3].startswith(kind))
 
     span = Span(after=after, to=to)
-    assert list(sieved(log, span, may)) == [one for one in backwards(log, span) if one.topic.startswith(kind)]
+    assert list(prefiltered(log, span, may)) == [
+        one for one in backwards(log, span) if one.topic.startswith(kind)
+    ]
 
 
 WORDS = st.text(st.sampled_from('aBß Kéüя1_"\\\n.日'), min_size=1, max_size=6)
@@ -79,7 +81,7 @@ def test_who_is_asked_for_is_found_in_any_case(name: str) -> None:
         story.say(MAIN, "hello", provenance=by)
         story.say(MAIN, "hello", provenance=Provenance(kind="external_user", source_channel="telegram"))
         for typed in {name, name.casefold()}:
-            found = list(Messages(story.log).said(SaidWanted(person=typed)))
+            found = list(Messages(story.log).said(MessageFilter(person=typed)))
             assert [said.person for said in found] == [by]
     finally:
         story.close()
@@ -117,8 +119,8 @@ class Read:
 def test_who_never_spoke_is_looked_for_once_and_no_event_is_read_for_it(log: PortableLog) -> None:
     """All messages of the log were read as events, and the chain of each looked up: seconds (issue 10)."""
     for ask in (
-        lambda read: Messages(read).said(SaidWanted(person="nobody")),
-        lambda read: WorkFound(read).newest(WorkWanted(person="nobody")),
+        lambda read: Messages(read).said(MessageFilter(person="nobody")),
+        lambda read: WorkList(read).newest(WorkFilter(person="nobody")),
     ):
         read = Read(log)
         assert list(ask(read)) == []
@@ -129,7 +131,7 @@ def test_who_never_spoke_is_looked_for_once_and_no_event_is_read_for_it(log: Por
 @pytest.mark.clause("FIND-2")
 def test_runs_with_words_are_those_whose_events_say_them(log: PortableLog) -> None:
     """Each run was read from its first event to its last, to find that nobody said the word in any: ten seconds."""
-    everything = list(WorkFound(log).newest(WorkWanted()))
+    everything = list(WorkList(log).newest(WorkFilter()))
     for words in ("alice", "LLM:rr", "final ANSWER", "zebra", "toolResult", "!?", "message_id"):
         wanted = words.casefold().split()
         expected = [
@@ -141,7 +143,7 @@ def test_runs_with_words_are_those_whose_events_say_them(log: PortableLog) -> No
                 if step.event in _SPOKEN
             )
         ]
-        assert [work.accepted for work in WorkFound(log).newest(WorkWanted(words=words))] == expected
+        assert [work.accepted for work in WorkList(log).newest(WorkFilter(words=words))] == expected
         assert (expected == []) == (words in {"zebra", "toolResult", "!?", "message_id"}), words
 
 

@@ -11,7 +11,7 @@ Same = tuple[str, str, int]
 """What stands for something: the log, its name in there, and how far it has come."""
 
 
-class Kept(Generic[T]):
+class LruCache(Generic[T]):
     """A cache of limited size that forgets the least recently used entry."""
 
     def __init__(self, most: int) -> None:

@@ -10,14 +10,16 @@ _FEW: Final = 16
 _PAGE: Final = 250
 
 
-class Part(NamedTuple):
+class VersionRange(NamedTuple):
     """The versions of the first and of the last event of a stream that are known to stand before a position."""
 
     first: int
     last: int
 
 
-def read_until(log: Log, stream: str, last: int, *, after: int, own: Part | None) -> Sequence[Recorded]:
+def read_until(
+    log: Log, stream: str, last: int, *, after: int, own: VersionRange | None
+) -> Sequence[Recorded]:
     """Return the events of a stream behind a version that stand up to a position."""
     found: list[Recorded] = []
     few = _FEW

@@ -19,13 +19,13 @@ from intersession_events.facts import (
 from intersession_events.log.log import Log
 from intersession_events.log.row_state import payload_in
 from intersession_events.log.sql import Ask, Row
-from intersession_projections.basics.sieve import Holding
+from intersession_projections.basics.row_prefilter import Holding
 from intersession_projections.basics.spans import Span
 from intersession_projections.basics.wording.events import words_of
 from intersession_projections.basics.wording.words import OF_RUN
+from intersession_projections.questions.messages import BegunBy, Messages
 from intersession_projections.questions.places.runs_named import Flow, flow_sessions
 from intersession_projections.questions.places.then import Then
-from intersession_projections.questions.said import BegunBy, Messages
 from intersession_projections.questions.timeline.steps import steps_of
 from intersession_projections.questions.timeline.timeline import Timeline
 from intersession_projections.views.flows.flows import Flows
@@ -67,7 +67,7 @@ _BESIDE: Final = 3
 """So many events of its append may stand before the first one of a run."""
 
 
-class WorkWanted(NamedTuple):
+class WorkFilter(NamedTuple):
     """What is asked for: all that is set holds. No kinds are all kinds, no ends are all ends and none. `held` waits for a release.
 
     `session_key` and `other_key` took part: asked, was asked, or is the child. `agent_id` is of a session that took part.
@@ -89,7 +89,7 @@ class WorkWanted(NamedTuple):
     span: Span = Span()
 
 
-class WorkFound:
+class WorkList:
     """Queries on exchanges, spawns and runs together, as they are or `stood`. Rows are read as far as somebody asks for more."""
 
     def __init__(
@@ -108,7 +108,7 @@ class WorkFound:
         self._stood = stood
         self._head = log.head() if stood is None else stood.position
 
-    def newest(self, wanted: WorkWanted) -> Iterator[Flow]:
+    def newest(self, wanted: WorkFilter) -> Iterator[Flow]:
         """Yield the matches, newest first."""
         person = wanted.person
         everywhere = not (wanted.span.after or wanted.session_key or wanted.other_key)
@@ -134,11 +134,11 @@ class WorkFound:
                 yield ahead.worded[work.accepted]
             before = work.accepted
 
-    def _only_failed(self, wanted: WorkWanted) -> bool:
+    def _only_failed(self, wanted: WorkFilter) -> bool:
         """Whether the rest need not be read: what has failed now had perhaps not failed then."""
         return wanted.failed and self._stood is None
 
-    def _undelivered(self, wanted: WorkWanted, kinds: Sequence[WorkKind]) -> Iterator[Flow]:
+    def _undelivered(self, wanted: WorkFilter, kinds: Sequence[WorkKind]) -> Iterator[Flow]:
         """Yield the works of which a text reached nobody, newest first.
 
         A text goes out behind the first event of its work. So whoever has read the deliveries of a part of the log knows all
@@ -172,7 +172,7 @@ class WorkFound:
         yield from self._runs.many_without_words(runs).values()
 
     def _pages(
-        self, wanted: WorkWanted, select: Callable[[Position, int], Sequence[Flow]]
+        self, wanted: WorkFilter, select: Callable[[Position, int], Sequence[Flow]]
     ) -> Iterator[tuple[Flow, "_Ahead"]]:
         last, size = wanted.span.last(self._head), _PAGE
         key = wanted.session_key or wanted.other_key
@@ -189,7 +189,7 @@ class WorkFound:
                 return
             last, size = page[-1].accepted - 1, min(2 * size, _LARGEST_PAGE)
 
-    def _ahead(self, page: list[Flow], wanted: WorkWanted) -> "_Ahead":
+    def _ahead(self, page: list[Flow], wanted: WorkFilter) -> "_Ahead":
         """Read for a page at once what its works are judged by: one by one, each would wait for the database."""
         ahead = _Ahead({}, {}, {}, set())
         if self._began_by is not None:
@@ -232,7 +232,7 @@ class WorkFound:
         worded = {run.run_id: run for run in self._runs.with_words(runs)}
         return [worded[work.run_id] if isinstance(work, RunOutcome) else work for work in found]
 
-    def _is_wanted(self, work: Flow, wanted: WorkWanted, ahead: "_Ahead") -> bool:
+    def _is_wanted(self, work: Flow, wanted: WorkFilter, ahead: "_Ahead") -> bool:
         """Whether a work that may be wanted is, by what stands elsewhere."""
         if wanted.ends and not (set(wanted.ends) & _ends(work, ahead.codes.get(work.run_id))):
             return False
@@ -288,7 +288,7 @@ class _Ahead(NamedTuple):
     saying: set[int]
 
 
-def _may_be(work: Flow, wanted: WorkWanted) -> bool:
+def _may_be(work: Flow, wanted: WorkFilter) -> bool:
     """Whether a work is wanted, as far as its row tells."""
     sessions = flow_sessions(work)
     if wanted.is_open and not work.is_open:

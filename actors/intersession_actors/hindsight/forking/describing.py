@@ -11,12 +11,12 @@ from intersession_actors.hindsight.forking.making import MadeFork
 from intersession_actors.hindsight.forking.outcomes import Outcome
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import ForkEdit
-from intersession_projections.copies.forks.told import left_in_words, parts_of
+from intersession_projections.copies.forks.summary import left_in_words, parts_of
 
 _NOTHING: Final = Outcome(end=None, turns=0, tokens=0, cost_micros=0, announced=None)
 
 
-class Came(NamedTuple):
+class ForkResult(NamedTuple):
     """A fork, and how it came out; None where it was only made, or goes on still. `diverged` is where it left its recording."""
 
     made: MadeFork
@@ -24,7 +24,7 @@ class Came(NamedTuple):
     diverged: PlaceAnswer | None = None
 
 
-def came_told(came: Came) -> JsonObject:
+def describe_fork(came: ForkResult) -> JsonObject:
     """Return a fork as programs read it: `{fork, store, from, run, edits}`, with `state`, `outcome` and so on once it was carried on."""
     made, carried = came.made, came.carried
     value: JsonObject = {
@@ -32,7 +32,7 @@ def came_told(came: Came) -> JsonObject:
         "store": made.path,
         "from": {"logId": made.source, "position": made.position},
         "run": made.run,
-        "edits": edits_told(made.edits),
+        "edits": describe_edits(made.edits),
     }
     if made.notes:
         value["notes"] = list(made.notes)
@@ -60,12 +60,12 @@ def came_told(came: Came) -> JsonObject:
     return value
 
 
-def edits_told(edits: Sequence[ForkEdit]) -> list[JsonObject]:
+def describe_edits(edits: Sequence[ForkEdit]) -> list[JsonObject]:
     """Return edits with all their fields, also those that say nothing."""
     return [{"kind": one.kind, "place": one.place, "key": one.key, "value": one.value} for one in edits]
 
 
-def outcomes_told(came: Sequence[Came]) -> list[JsonObject]:
+def describe_outcomes(came: Sequence[ForkResult]) -> list[JsonObject]:
     """Return how forks came out, the most frequent first: `{count, state, end, turns, tokens, costMicros, durationMs, announced, left, forks}`.
 
     Those are one that end alike, after as many turns, with the same text. `left` says where they left the recording, None if nowhere. Tokens, money and time are the average of them.

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from intersession_actors.hindsight.replaying.part import Part, read_until
+from intersession_actors.hindsight.replaying.stream_part import VersionRange, read_until
 from intersession_actors.owners.holding.standing import HELD
 from intersession_actors.owners.session.folding import SHAPE, session_in
 from intersession_actors.owners.session.state import Session
@@ -15,7 +15,7 @@ from intersession_events.log.states import Snapshot
 from intersession_projections.views.run_outcomes.runs import Runs
 
 
-class Begun(NamedTuple):
+class SnapshotStart(NamedTuple):
     """How a session stood after one of its events: what a snapshot holds, and of that where the session stood.
 
     `first` is the version of the first event that is read: all is of a run that was under way there, or waited, and still is, or
@@ -34,13 +34,13 @@ MARGIN: Final = 8
 _TRIED: Final = 4
 """So many snapshots are looked at, the last ones."""
 
-Begins = Mapping[str, Begun]
+Begins = Mapping[str, SnapshotStart]
 """By stream."""
 
 
-def begun_before(
-    log: Log, stream: str, position: int, *, begins: int, last: int, own: Part | None
-) -> tuple[Begun, Sequence[Recorded]] | None:
+def snapshot_start_before(
+    log: Log, stream: str, position: int, *, begins: int, last: int, own: VersionRange | None
+) -> tuple[SnapshotStart, Sequence[Recorded]] | None:
     """Return the last snapshot of a session before a position that will do, and the events from there up to the position `last`.
 
     None where there is none. All up to `begins` has happened before the run. `own` is the part of the stream that surely has to be read, if any.
@@ -58,11 +58,11 @@ def begun_before(
             first = _first(log, session, events, begins)
             past = log.stream(stream, after=first - 1, to=version - 1) if first < version else ()
             if len(past) == version - first:
-                return Begun(version, first, snapshot.data, session), [*past, *events]
+                return SnapshotStart(version, first, snapshot.data, session), [*past, *events]
     return None
 
 
-def _before(log: Log, stream: str, position: int, own: Part | None) -> Iterator[int]:
+def _before(log: Log, stream: str, position: int, own: VersionRange | None) -> Iterator[int]:
     """Yield the versions of the last snapshots before a position, the last one first."""
     versions = log.states.versions(stream, SHAPE)
     # As a rule the run itself is the first of its chain, so that its first event shows how far back they are.

@@ -32,7 +32,7 @@ _PAGING: Final = (*_SHARED, "limit")
 
 
 @dataclass(frozen=True)
-class Asked(Generic[A]):
+class VerbCall(Generic[A]):
     """A verb as a command was asked for it. `given` are its arguments as they were typed, `reading` says in which log."""
 
     verb: str
@@ -67,14 +67,14 @@ def asks(
     options: Mapping[str, object] | None = None,
     forks: Collection[str] = (),
     **positional: str,
-) -> Callable[[Callable[Concatenate[Asked[A], _More], Answer]], Callable[..., Answer]]:
+) -> Callable[[Callable[Concatenate[VerbCall[A], _More], Answer]], Callable[..., Answer]]:
     """Return what makes a command of a function that gets a verb as it was asked for, and the options that the command has besides.
 
     `options` are those that the command line takes otherwise than the verb's struct says, `forks` the fields that may name a fork,
     and the rest those that are no options, and how help calls them. A command that takes a `page` has the fields of paging there.
     """
 
-    def command(show: Callable[Concatenate[Asked[A], _More], Answer]) -> Callable[..., Answer]:
+    def command(show: Callable[Concatenate[VerbCall[A], _More], Answer]) -> Callable[..., Answer]:
         _, *more = inspect.signature(show).parameters.values()
         paging = _PAGING if any(each.name == "page" for each in more) else ()
         fields = [each for each in msgspec.structs.fields(verb.arguments) if each.name not in paging]
@@ -91,7 +91,7 @@ def asks(
                 for field in fields
                 if (value := typed.pop(field.name)) != () and value is not None and value is not False
             }
-            return show(Asked(verb.name, asked, reading, forks), **typed)  # type: ignore[call-arg] # pyright: ignore[reportCallIssue] - what is left is its own
+            return show(VerbCall(verb.name, asked, reading, forks), **typed)  # type: ignore[call-arg] # pyright: ignore[reportCallIssue] - what is left is its own
 
         parameters = [
             *(

@@ -5,13 +5,13 @@ from threading import Barrier, Event
 
 import pytest
 
-from intersession.web.questions.kept import Kept, Same
+from intersession.web.questions.cache import LruCache, Same
 
 A: Same = ("log", "run", 7)
 
 
 def test_what_several_ask_for_at_a_time_is_made_once_and_in_the_way_of_nothing_else() -> None:
-    kept = Kept[str](8)
+    kept = LruCache[str](8)
     made: list[str] = []
     begun, other_is_there = Event(), Event()
     all_ask = Barrier(4, timeout=30)
@@ -37,7 +37,7 @@ def test_what_several_ask_for_at_a_time_is_made_once_and_in_the_way_of_nothing_e
 
 
 def test_what_could_not_be_made_is_made_for_the_next_who_asks() -> None:
-    kept = Kept[str](8)
+    kept = LruCache[str](8)
 
     with pytest.raises(ZeroDivisionError):
         kept.of(A, lambda: str(1 // 0))

@@ -9,7 +9,7 @@ from intersession_events.facts import SAYING, Message, Provenance, RunQueued, Us
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded, StreamPart
 from intersession_events.log.sql import Row
-from intersession_projections.basics.sieve import Holding, chain_of, sieved
+from intersession_projections.basics.row_prefilter import Holding, chain_of, prefiltered
 from intersession_projections.basics.spans import Span, backwards
 from intersession_projections.basics.wording.of_sessions import as_read, called, recorded_speaker
 from intersession_projections.basics.wording.openclaw import is_openclaws
@@ -25,7 +25,7 @@ _MOST: Final = 512
 """Of so many messages is read at once what is known of them elsewhere, and at first: a page may need no more."""
 
 
-class SaidWanted(NamedTuple):
+class MessageFilter(NamedTuple):
     """Which messages are asked for: all that are set hold.
 
     `sender` and `target` are keys of sessions. `person` is whoever it was said for, by the id or the name that the channel
@@ -39,7 +39,7 @@ class SaidWanted(NamedTuple):
     span: Span = Span()
 
 
-class Said(NamedTuple):
+class IncomingMessage(NamedTuple):
     """A message that came into a session from outside of it. `message` has its provenance, `time_ms` is when it was recorded.
 
     `imported` says that another system recorded it. `run` is the run that answered it; None where nobody was
@@ -72,7 +72,7 @@ class Messages:
         self._runs = Runs(log)
         self._flows = Flows(log)
 
-    def said(self, wanted: SaidWanted) -> Iterator[Said]:
+    def said(self, wanted: MessageFilter) -> Iterator[IncomingMessage]:
         """Yield the messages that are wanted, newest first, reading as far as somebody asks for more."""
         began_by: BegunBy | None = None
         if wanted.person is not None:
@@ -91,7 +91,7 @@ class Messages:
             yield from self._said(some if began_by is None else began_by.those_said(some))
             size = min(2 * size, _MOST)
 
-    def deliveries_of(self, found: Sequence[Said]) -> list[list[DeliverySummary]]:
+    def deliveries_of(self, found: Sequence[IncomingMessage]) -> list[list[DeliverySummary]]:
         """Return the texts that went outside for messages: of the run of each, and of the exchange or spawn that this is of."""
         runs = [said.run.run_id for said in found if said.run is not None]
         flows = self._flows.flows_of_runs(runs)
@@ -109,14 +109,14 @@ class Messages:
             told.append(sorted(each.values(), key=lambda row: row.accepted))
         return told
 
-    def _said(self, found: Sequence[tuple[Recorded, Message]]) -> list[Said]:
+    def _said(self, found: Sequence[tuple[Recorded, Message]]) -> list[IncomingMessage]:
         """Tell messages with what is known of them elsewhere: read for many at once."""
         runs = self._runs.many(
             recorded.event.run_id for recorded, _ in found if isinstance(recorded.event, RunQueued)
         )
         roots = {recorded.correlation for recorded, message in found if _is_led_to(message)}
         began = self._began(root for root in roots if root is not None)
-        told: list[Said] = []
+        told: list[IncomingMessage] = []
         for recorded, message in found:
             event, target = recorded.event, recorded.stream.removeprefix(_STREAM)
             run = runs.get(event.run_id) if isinstance(event, RunQueued) else None
@@ -124,7 +124,9 @@ class Messages:
             if _is_led_to(message):
                 first = began.get(recorded.correlation or "")
             imported = is_imported(event)
-            told.append(Said(recorded.position, recorded.time, target, message, run, first, imported))
+            told.append(
+                IncomingMessage(recorded.position, recorded.time, target, message, run, first, imported)
+            )
         return told
 
     def began_by(self, roots: Iterable[str]) -> dict[str, str]:
@@ -151,7 +153,7 @@ class Messages:
                     found[run.run_id] = (recorded.position, run.session_key, message)
         return [found.get(run.run_id) for run in runs]
 
-    def _recorded(self, wanted: SaidWanted, began_by: "BegunBy | None") -> Iterator[Recorded]:
+    def _recorded(self, wanted: MessageFilter, began_by: "BegunBy | None") -> Iterator[Recorded]:
         if wanted.target is not None:
             # Where in the stream the part ends, the next run behind it tells.
             later = self._runs.next_of_session(wanted.target, wanted.span.last(self._log.head()))
@@ -159,7 +161,7 @@ class Messages:
             yield from backwards(self._log, wanted.span, session_stream(wanted.target), to_version=to)
             return
         needed = [b'"user"', *([b"inter_session"] if wanted.inter_session else [])]
-        yield from sieved(
+        yield from prefiltered(
             self._log,
             wanted.span,
             lambda row: (
@@ -240,7 +242,7 @@ def _is_message(row: Row) -> bool:
     return stream.startswith(_STREAM) and row[3] in SAYING
 
 
-def _may_be(message: Message, wanted: SaidWanted) -> bool:
+def _may_be(message: Message, wanted: MessageFilter) -> bool:
     """Whether a message can be one that is wanted, as far as it says itself."""
     if message.role != "user":
         return False
@@ -284,7 +286,7 @@ def used_by_person(log: Log, *, since_ms: int | None = None, until_ms: int | Non
 
 
 def _used_in_days(log: Log, first: int | None, last: int | None) -> Iterator[tuple[Recorded, Usage]]:
-    for recorded in sieved(log, Span(), _may_have_used):
+    for recorded in prefiltered(log, Span(), _may_have_used):
         day, found = recorded.time // DAY_MS, used_in(recorded)
         if found is not None and (first is None or day >= first) and (last is None or day <= last):
             yield recorded, found[0]

@@ -25,7 +25,7 @@ _READ: Final = 1024
 _PLAIN: Final = re.compile(r"\w+")
 
 
-def sieved(
+def prefiltered(
     log: Log,
     span: Span,
     may: Callable[[Row], bool],

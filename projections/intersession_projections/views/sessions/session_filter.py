@@ -8,7 +8,7 @@ from intersession_projections.views.sessions.row import SessionRow
 from intersession_projections.views.sessions.sets import kind_of
 
 
-class Seen(NamedTuple):
+class VisibleSessions(NamedTuple):
     """Which sessions a reader sees: all of some agents, itself, and what it spawned, directly or not (VIS-2).
 
     Of these it sees itself, and those that are `within` something else that limits it, by their keys (VIS-6); None is no limit.
@@ -24,7 +24,7 @@ class Seen(NamedTuple):
         return self.within is None or key == self.key or self.within(key)
 
 
-class Wanted(NamedTuple):
+class SessionFilter(NamedTuple):
     """Which sessions are asked for; all that is set holds. No kinds are all kinds.
 
     `kinds` are those of a log whose main sessions have their usual name. `parent` is the key of the session that spawned
@@ -35,10 +35,10 @@ class Wanted(NamedTuple):
     kinds: frozenset[Kind] = frozenset()
     label: str | None = None
     parent: str | None = None
-    seen: Seen | None = None
+    seen: VisibleSessions | None = None
 
 
-def is_asked_for(row: SessionRow, wanted: Wanted) -> bool:
+def matches(row: SessionRow, wanted: SessionFilter) -> bool:
     """Whether a row is wanted, whoever sees it."""
     return (
         wanted.agent_id in {None, row.agent_id}

@@ -10,7 +10,7 @@ from intersession_events.log.recorded import Recorded
 
 
 @ready
-class Kept(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class RecordingHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The first line of a recording in a file. `begins`: up to this position all had happened before the run."""
 
     log_id: str
@@ -53,7 +53,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     """The record of the decision that led to it; empty for none."""
 
 
-def lines_of(kept: Kept, lines: Sequence[Line]) -> list[bytes]:
+def lines_of(kept: RecordingHeader, lines: Sequence[Line]) -> list[bytes]:
     """Return the lines of a recording as they are written, without their line feeds: the first says what has to follow."""
     follow = [msgspec.json.encode(line) for line in lines]
     first = msgspec.structs.replace(kept, events=len(follow), sha256="")

@@ -14,7 +14,7 @@ from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.row_state import payload_in
 from intersession_events.log.sql import Row
-from intersession_projections.basics.sieve import sieved
+from intersession_projections.basics.row_prefilter import prefiltered
 from intersession_projections.basics.spans import Span, backwards
 from intersession_projections.questions.places.described import Described
 from intersession_projections.views.flows.rows import (
@@ -68,7 +68,7 @@ class ForkOutcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     left: ForkLeft | None = None
 
 
-class ForkTold(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ForkSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """A fork. `id` is its log id, `parent` that of the log it was made of, where `place` is, `run` the flow that it was made for."""
 
     id: str
@@ -81,7 +81,7 @@ class ForkTold(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     outcome: ForkOutcome
 
 
-def fork_told(log: Log) -> ForkTold | None:
+def fork_summary(log: Log) -> ForkSummary | None:
     """Return what there is to be said of a fork; None for a log that is no fork.
 
     Raises:
@@ -92,7 +92,7 @@ def fork_told(log: Log) -> ForkTold | None:
     if fork is None:
         return None
     born = next(log.all(after=fork.position, limit=1))
-    return ForkTold(
+    return ForkSummary(
         id=log.log_id,
         parent=fork.log_id,
         run=fork.flow,
@@ -230,7 +230,7 @@ def _state_of_run(log: Log, run_id: str) -> str | None:
         payload = payload_in(row[4]) if row[3].startswith("run_") else b""
         return payload is None or named in payload
 
-    for recorded in sieved(log, Span(), may):
+    for recorded in prefiltered(log, Span(), may):
         match recorded.event:
             case facts.RunCompleted(run_id=found) if found == run_id:
                 return "ok"
