@@ -10,7 +10,7 @@ from intersession import SessionSystem, Turn
 from intersession_actors.owners.session.context_cache import ContextCache
 from intersession_events.facts import RunCompleted, RunQueued, RunStarted
 from intersession_events.stores.portable.log import PortableLog
-from intersession_events.stores.snapshots.states import StreamStates
+from intersession_events.stores.portable.snapshots.states import StreamStates
 from intersession_projections.views.inline_views import inline_views
 from support.any_log import log_at
 from support.run_context import context_of

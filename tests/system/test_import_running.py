@@ -168,7 +168,7 @@ def test_a_long_session_that_was_imported_wakes_from_a_snapshot(
     system: SessionSystem, seen: list[Turn], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("intersession_actors.owners.session.snapshots.EVERY", 20)
-    monkeypatch.setattr("intersession_events.stores.snapshots.states.EVERY", 20)
+    monkeypatch.setattr("intersession_events.stores.portable.snapshots.states.EVERY", 20)
 
     system.import_openclaw(notes(tmp_path, *map(str, range(30))))
     transact(system.log, lambda _: None)

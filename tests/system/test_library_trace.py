@@ -24,7 +24,7 @@ EVERY = 250
 ROOMS = (
     "eventsourcing/",
     "stores/library/",
-    "stores/snapshots/",
+    "stores/portable/snapshots/",
     "stores/sqlite/recorder",
     "stores/sqlite/snapshots",
     "stores/postgres/recorder",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from types import ModuleType, SimpleNamespace
-from typing import Any, Final
+from typing import Any, Final, cast
 from unittest.mock import patch
 
 import pykka
@@ -27,7 +27,7 @@ from intersession_actors.running.runtime.pool import PooledRuntime
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.facts import RunCompleted, RunEnd
 from intersession_events.stores.portable import group_commit
-from intersession_events.stores.portable.group_commit import GroupCommit
+from intersession_events.stores.portable.group_commit import GroupCommit, Work
 from support.every_day import every_day
 from support.races import Condition, Lock, Race, SimpleQueue, Thread, Turns, explored, with_turns
 
@@ -341,7 +341,7 @@ def broken_off(turns: Turns) -> Callable[[], None]:
     commits = GroupCommit(write)
 
     def submit(name: str, *, patient: bool) -> None:
-        work = SimpleNamespace(alone=False, done=lambda _: told.update([name]))
+        work = cast("Work", SimpleNamespace(alone=False, done=lambda _: told.update([name])))
         try:
             commits.submit(work, patient=patient)
         except StoreUnavailable:

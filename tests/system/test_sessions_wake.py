@@ -23,7 +23,7 @@ STREAM = "session:agent:main:main"
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a snapshot taken every few events: a session that talks for long would take long."""
     monkeypatch.setattr("intersession_actors.owners.session.memory.EVERY", OFTEN)
-    monkeypatch.setattr("intersession_events.stores.snapshots.states.EVERY", OFTEN)
+    monkeypatch.setattr("intersession_events.stores.portable.snapshots.states.EVERY", OFTEN)
 
 
 def says(system: SessionSystem, text: str) -> str:

@@ -3,13 +3,15 @@
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol, TypeVar, cast
 from uuid import UUID
 
 import msgspec
 from eventsourcing.persistence import Notification
 
 from intersession_events.basics.errors import LogError
+
+E = TypeVar("E", bound=BaseException)
 
 Row = tuple[int, str, int, str, bytes]
 """Position, stream, version, topic and state, as they lie in the table."""
@@ -89,6 +91,14 @@ def another(error: LogError) -> LogError:
     new = copy(error)
     new.__cause__ = error.__cause__
     return new
+
+
+def beneath(error: BaseException, kind: type[E]) -> E | None:
+    """Return the error of a kind beneath an error, if there is one: the library wraps what a database raised."""
+    below: BaseException | None = error
+    while below is not None and not isinstance(below, kind):
+        below = below.__cause__ or below.__context__
+    return below
 
 
 @contextmanager

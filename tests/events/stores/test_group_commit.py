@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
@@ -13,25 +12,11 @@ from intersession_events.stores.portable.group_commit import GroupCommit, Work
 WAIT_S = 20.0
 
 
-class Piece:
+class Piece(Work):
     """Work that only notes that it was told."""
-
-    alone = False
 
     def __init__(self, name: str) -> None:
         self.name = name
-
-    def write(self, cursor: Any) -> None:
-        raise NotImplementedError
-
-    def is_stored(self, cursor: Any) -> bool:
-        raise NotImplementedError
-
-    def undo(self) -> None:
-        raise NotImplementedError
-
-    def done(self, error: Exception | None) -> None:
-        raise NotImplementedError
 
 
 def test_those_who_were_just_told_get_a_turn_before_one_who_came_too_late(

@@ -578,12 +578,12 @@ def test_what_is_folded_back_and_emptied_by_the_writer_itself_is_no_harm(path: P
     with SqliteLog(path) as log:
         for version in range(1, 4):
             log.append_now([to("s", version, said(f"text {version}"))])
-            log._the_writer()._opened.erased()
+            log._the_writer().opened.erased()
             Path(f"{path}-wal").stat()
         descriptors = len(list(Path("/proc/self/fd").iterdir()))
         for version in range(4, 9):
             log.append_now([to("s", version, said(f"text {version}"))])
-            log._the_writer()._opened.erased()
+            log._the_writer().opened.erased()
 
         assert log.head() == 9
         assert len(list(Path("/proc/self/fd").iterdir())) == descriptors

@@ -30,8 +30,9 @@ from intersession_events.stores.database import COLUMNS, Cursor, Row, notificati
 from intersession_events.stores.later import tell
 from intersession_events.stores.library.mapper import ChainedMapper, Pending
 from intersession_events.stores.portable.committing import Committing
+from intersession_events.stores.portable.group_commit import Work
 from intersession_events.stores.portable.recent import STEP_MS, KnownIds, LogClock
-from intersession_events.stores.snapshots.recorder import KeepsSnapshots
+from intersession_events.stores.portable.snapshots.recorder import KeepsSnapshots
 
 CACHED: Final = 20_000
 """This many streams are remembered (a few megabytes); the others are read again."""
@@ -139,10 +140,8 @@ class NotTaken:
         """Do nothing: it is over."""
 
 
-class Append:
+class Append(Work):
     """The events of one caller, for one or several streams: all of them or none; with `behind`, none without those."""
-
-    alone = False
 
     def __init__(
         self,

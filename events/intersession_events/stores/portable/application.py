@@ -1,7 +1,5 @@
 """The log as an application of the eventsourcing library, which composes mapper, recorder and event store."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import ClassVar, Final, cast
 
 from eventsourcing.application import Application, Repository
@@ -9,14 +7,10 @@ from eventsourcing.persistence import ApplicationRecorder, EventStore
 from eventsourcing.utils import Environment, EnvType, get_topic
 
 from intersession_events.basics.errors import NoSuchStore
-from intersession_events.stores.database import Cursor
 from intersession_events.stores.library.erasures import Erasures
 from intersession_events.stores.library.mapper import ChainedMapper
-from intersession_events.stores.portable.committing import Committing
-from intersession_events.stores.portable.reading.recorder import ReadsLog
-from intersession_events.stores.snapshots.mapper import SnapshotMapper
-from intersession_events.stores.snapshots.recorder import KeepsSnapshots, OnTheWay
-from intersession_events.stores.snapshots.states import FromSnapshot, Later, Read, StreamStates
+from intersession_events.stores.portable.snapshots.mapper import SnapshotMapper
+from intersession_events.stores.portable.snapshots.recorder import KeepsSnapshots
 
 NAME: Final = "intersession"
 """Under this name the library's tracking recorders keep how far a view is: it never changes."""
@@ -62,38 +56,12 @@ class LogApplication(Application[str]):
         """Return a repository without snapshots: those here are of our states, whatever somebody else folds."""
         return Repository(event_store=self.events)
 
-    def states(
-        self,
-        *,
-        read: Read,
-        from_snapshot: FromSnapshot,
-        later: Later,
-        transact: Callable[[Callable[[Cursor], int]], int],
-    ) -> StreamStates:
-        """Return the states of the streams. What the arguments do is the log's: it has the readers and the writer."""
-        recorder, snapshots = self.snapshot_recorder, cast("EventStore[str]", self.snapshots)
-        recorder.rows = cast("ReadsLog", self.recorder).event_rows
-        recorder.submit = self.submit_snapshot
-        return StreamStates(
-            snapshots,
-            read=read,
-            from_snapshot=from_snapshot,
-            later=later,
-            clear=lambda: transact(recorder.clear),
-        )
-
     @property
     def snapshot_recorder(self) -> KeepsSnapshots:
         """What keeps the snapshots."""
         if self.snapshots is None:
             raise NoSuchStore(NAME, "the environment switches the store of snapshots off")
         return cast("KeepsSnapshots", self.snapshots.recorder)
-
-    @property
-    def submit_snapshot(self) -> Callable[[OnTheWay], None] | None:
-        """Take a snapshot to be written with the next commit, in a log that is open for writing: it has time."""
-        recorder = self.recorder
-        return partial(recorder.submit, patient=True) if isinstance(recorder, Committing) else None
 
     @property
     def chained(self) -> ChainedMapper:

@@ -7,12 +7,16 @@ from typing import Generic, TypeVar
 from intersession_events.basics.errors import AppendConflict, StoreUnavailable
 from intersession_events.log.recorded import Committed, Conflict, Outcome, Unavailable
 from intersession_events.stores.database import Cursor, Failures
+from intersession_events.stores.portable.group_commit import Work
 
 T = TypeVar("T")
 
 
-class Transact(Generic[T]):
-    """Runs a function inside a transaction and keeps what it returned or raised."""
+class Transact(Work, Generic[T]):
+    """Runs a function inside a transaction and keeps what it returned or raised.
+
+    Where nobody knows how the commit ended it is told that it failed: only the caller could tell, and looks.
+    """
 
     alone = True
 
@@ -30,13 +34,6 @@ class Transact(Generic[T]):
         if self._abandoned:
             raise StoreUnavailable("given up before its turn came")
         self._returned = [self._work(cursor)]
-
-    def is_stored(self, cursor: Cursor) -> bool:  # noqa: ARG002 - the protocol's
-        """Return False: only the caller could tell, so it is told that it failed and looks."""
-        return False
-
-    def undo(self) -> None:
-        """Do nothing: what it has returned is given to nobody."""
 
     def done(self, error: Exception | None) -> None:
         """Wake the caller. What follows a success (`then`) runs before any later transaction."""

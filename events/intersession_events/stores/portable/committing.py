@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from eventsourcing.persistence import IntegrityError, StoredEvent
 
@@ -20,42 +20,48 @@ from intersession_events.stores.portable.group_commit import GroupCommit, Work
 from intersession_events.stores.portable.reading.recorder import ReadsLog
 from intersession_events.stores.refusals import Refusals
 
+PUT_TIMEOUT_S: Final = 30.0
+
 _LOGGER: Final = logging.getLogger("intersession.store")
 
 
-class BatchObserver(Protocol):
-    """What has a say in each transaction."""
+class BatchObserver:
+    """What has a say in each transaction. This one has none: events are inserted as they are, as by the library's own recorder."""
+
+    def __init__(self, recorder: "Committing") -> None:
+        self.recorder = recorder
 
     def put(self, stored_events: Sequence[StoredEvent]) -> Sequence[int]:
         """Append events of the library's event store and wait; see `Committing.insert_events`."""
-        ...
+        work = Transact(partial(self.recorder.insert, stored_events), lambda: None, self.recorder.failures)
+        self.recorder.submit(work)
+        try:
+            return work.result(PUT_TIMEOUT_S)
+        except Exception as error:
+            if self.recorder.is_taken(error):
+                raise IntegrityError(error) from error
+            raise
 
     def begin(self) -> None:
         """Hear that another transaction begins."""
-        ...
 
     def foresee(self, cursor: Cursor, batch: Sequence[Work]) -> None:
         """Look, before anything is written, whether it may be, and read at once what the work of a batch would each ask for.
 
         An error fails the batch.
         """
-        ...
 
     def finish(self, cursor: Cursor, written: Sequence[Work], *, carefully: bool) -> None:
         """Add to the transaction, last of all. An error has it tried again, `carefully`; then it fails the batch."""
-        ...
 
     def committed(self, written: Sequence[Work]) -> None:
         """Hear that the transaction is durable, before those who wait do."""
-        ...
 
     def acknowledged(self) -> None:
         """Hear that all who waited were told."""
-        ...
 
     def undone(self) -> None:
         """Hear that a transaction was rolled back, or may have been: what was seen in it is void."""
-        ...
 
 
 class Committing(ReadsLog):
@@ -65,7 +71,7 @@ class Committing(ReadsLog):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.commits = GroupCommit(self._commit)
-        self.observer: BatchObserver = _Nobody(self)
+        self.observer: BatchObserver = BatchObserver(self)
         """The writer, which sets itself before it submits anything: the library's factory knows nothing of it."""
         self.refusals = Refusals()
         """Who hears of batches that had to be written piece by piece."""
@@ -307,41 +313,6 @@ class Committing(ReadsLog):
                 _LOGGER.exception("looking back at a commit must not fail for a reason of our own")
 
 
-class _Nobody:
-    """Stands in for a writer: events are inserted as they are, as by the library's own recorder."""
-
-    def __init__(self, recorder: Committing) -> None:
-        self._recorder = recorder
-
-    def put(self, stored_events: Sequence[StoredEvent]) -> Sequence[int]:
-        work = Transact(partial(self._recorder.insert, stored_events), lambda: None, self._recorder.failures)
-        self._recorder.submit(work)
-        try:
-            return work.result(_PUT_S)
-        except Exception as error:
-            if self._recorder.is_taken(error):
-                raise IntegrityError(error) from error
-            raise
-
-    def begin(self) -> None:
-        pass
-
-    def foresee(self, cursor: Cursor, batch: Sequence[Work]) -> None:
-        pass
-
-    def finish(self, cursor: Cursor, written: Sequence[Work], *, carefully: bool) -> None:
-        pass
-
-    def committed(self, written: Sequence[Work]) -> None:
-        pass
-
-    def acknowledged(self) -> None:
-        pass
-
-    def undone(self) -> None:
-        pass
-
-
 def _without_frames(error: Exception, cause: BaseException | None) -> Exception:
     """Return an error to be kept: frames would keep what they had at hand."""
     error.__cause__ = None if cause is None else cause.with_traceback(None)
@@ -350,6 +321,3 @@ def _without_frames(error: Exception, cause: BaseException | None) -> Exception:
 
 class _OneFailed(Exception):
     """A piece of work failed, or what was added to it: the batch is rolled back, and each tried under a savepoint of its own."""
-
-
-_PUT_S: Final = 30.0

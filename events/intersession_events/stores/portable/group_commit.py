@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from queue import Empty, SimpleQueue
-from typing import Final, Protocol
+from typing import Final
 
 from intersession_events.basics.errors import ForkedStoreError, StoreBusy, StoreUnavailable
 from intersession_events.stores.database import Cursor
@@ -20,29 +20,26 @@ PATIENCE_S: Final = 0.01
 """Work that has time waits this long for other work whose transaction it can share."""
 
 
-class Work(Protocol):
+class Work:
     """Something to be written together with others, that is told once when it is durable or has failed."""
 
-    @property
-    def alone(self) -> bool:
-        """Whether it needs a transaction of its own."""
-        ...
+    alone = False
+    """Whether it needs a transaction of its own."""
 
     def write(self, cursor: Cursor) -> None:
         """Write, inside the transaction. An error fails this piece of work alone. May be called again."""
-        ...
+        raise NotImplementedError
 
-    def is_stored(self, cursor: Cursor) -> bool:
+    def is_stored(self, cursor: Cursor) -> bool:  # noqa: ARG002 - for others
         """Say whether what was written is in the log: asked when nobody knows how the commit ended."""
-        ...
+        return False
 
     def undo(self) -> None:
         """Hear that what was written was rolled back, while the others of the transaction go on."""
-        ...
 
     def done(self, error: Exception | None) -> None:
         """Hear how it ended: None means durable. Must not raise and must not block."""
-        ...
+        raise NotImplementedError
 
 
 class _Asleep(Enum):

@@ -72,7 +72,7 @@ class Keeping:
                 (name, positions[name] < last if name in positions else None) for name in self._views.names
             )
             if not last:  # in an empty log each begins
-                with self._writer.without_answers(cursor):
+                with self._writer.recorder.without_answers(cursor):
                     for name in behind.keys() - positions:
                         self._views.begin(cursor, name)
                         self._views.mark(cursor, name)

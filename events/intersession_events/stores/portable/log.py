@@ -8,7 +8,9 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
+
+from eventsourcing.persistence import EventStore
 
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.basics.machine import monotonic_s, wall_clock_ms
@@ -38,9 +40,9 @@ from intersession_events.stores.portable.read_views import ReadViews
 from intersession_events.stores.portable.reading.log import ReadableLog
 from intersession_events.stores.portable.reading.recorder import Follows
 from intersession_events.stores.portable.recent import LogClock
+from intersession_events.stores.portable.snapshots.states import StreamStates
 from intersession_events.stores.portable.writer import PAGE_TIMEOUT_S, Opened, Writer
 from intersession_events.stores.refusals import OnRefused
-from intersession_events.stores.snapshots.states import StreamStates
 
 
 class PortableLog(ReadableLog):
@@ -239,16 +241,16 @@ class PortableLog(ReadableLog):
 
     def announce_gateway(self, address: str | None) -> None:
         """Say where this writer's gateway is, for commands in other processes."""
-        self._the_writer().announce(address)
+        self._the_writer().opened.announce(address)
 
     def step(self) -> bool:
         """Write or load one batch in the calling thread; False if nothing waited. Only without `threads`."""
-        return self._loader.step() or self._the_writer().step()
+        return self._loader.step() or self._the_writer().commits.step()
 
     @property
     def has_work(self) -> bool:
         """Whether `step` would write or load something."""
-        return self._loader.has_work or (self._writer is not None and self._writer.has_work)
+        return self._loader.has_work or (self._writer is not None and self._writer.commits.has_work)
 
     def waits_on(self, condition: threading.Condition) -> None:
         """Have those who wait for the log do it on this condition: a simulation's, which does other work meanwhile."""
@@ -258,7 +260,7 @@ class PortableLog(ReadableLog):
     def crash(self) -> None:
         """Let go of the file as a process does that ends without a word: what was queued is not written. Only without `threads`."""
         self._loader.forget()
-        self._the_writer().forget()
+        self._the_writer().commits.forget()
         self.close()
 
     def close(self) -> None:
@@ -271,7 +273,7 @@ class PortableLog(ReadableLog):
             if self._follower is not None:
                 self._follower.close()
         if self._writer is not None:
-            self._writer.drain()
+            self._writer.recorder.close()
         self._end()
         self._frontier.close()
 
@@ -345,9 +347,13 @@ class PortableLog(ReadableLog):
         self._views.believe(inline, tables, self._events, on_folding)
 
     def _states_of(self, app: LogApplication) -> StreamStates:
-        return app.states(
-            read=self._events.stream,
-            from_snapshot=self._events.from_snapshot,
-            later=self._loader.later,
-            transact=lambda work: self._the_writer().transact(work, PAGE_TIMEOUT_S),
+        """Return the states of the streams; in a log that is open for writing, a snapshot is written with the next commit."""
+        kept, recorder = app.snapshot_recorder, self._recorder
+        kept.rows = recorder.event_rows
+        kept.submit = partial(recorder.submit, patient=True) if isinstance(recorder, Committing) else None
+        return StreamStates(
+            cast("EventStore[str]", app.snapshots),
+            self._events,
+            self._loader,
+            clear=lambda: self._the_writer().transact(kept.clear, PAGE_TIMEOUT_S),
         )

@@ -2,9 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from eventsourcing.persistence import IntegrityError, StoredEvent
 
@@ -29,16 +28,15 @@ from intersession_events.stores.library.mapper import ChainedMapper, Pending
 from intersession_events.stores.portable.appends import Append, Heads, NotTaken, Part, Sealing
 from intersession_events.stores.portable.application import LogApplication
 from intersession_events.stores.portable.blocking import Transact, Waiting
-from intersession_events.stores.portable.committing import Committing
+from intersession_events.stores.portable.committing import PUT_TIMEOUT_S, BatchObserver, Committing
 from intersession_events.stores.portable.group_commit import Work
-from intersession_events.stores.portable.inline_views import Answers
+from intersession_events.stores.portable.inline_views import Answers, InlineViews
 from intersession_events.stores.portable.reading.events import EventReader
 from intersession_events.stores.portable.recent import End, KnownIds, LogClock, Recent
 
 T = TypeVar("T")
 
-PUT_TIMEOUT_S = 30.0
-PAGE_TIMEOUT_S = 3600.0
+PAGE_TIMEOUT_S: Final = 3600.0
 """A page of a rebuild is given this long; it waits behind appends."""
 
 
@@ -80,48 +78,23 @@ class Opened(ABC):
         """Finish what waits to be written, and give up the log last."""
 
 
-class Views(Protocol):
-    """The views that are written with the events."""
-
-    @property
-    def whole(self) -> str:
-        """The names of those that nobody else has written into, in order, with commas between them."""
-        ...
-
-    def look(self, cursor: Cursor) -> None:
-        """Look, as a transaction begins, which views somebody else has written into."""
-        ...
-
-    def forget(self) -> None:
-        """Have views remember nothing of their rows."""
-        ...
-
-    def ask(self, cursor: Cursor, coming: Sequence[Coming]) -> Answers:
-        """Ask ahead, in the transaction of events, what views will want to know to take them in."""
-        ...
-
-    def apply(
-        self, cursor: Cursor, recorded: Sequence[Recorded], answers: Answers, *, carefully: bool
-    ) -> None:
-        """Take committed-to-be events into every view that is up to date, inside their transaction."""
-        ...
-
-
-class Writer:
+class Writer(BatchObserver):
     """Appends, transactions and inline views of one log, each transaction checked against the epoch."""
 
     def __init__(
         self,
         opened: Opened,
         *,
-        views: Views,
+        views: InlineViews,
         entropy: Callable[[int], bytes],
         events: EventReader,
         frontier: Frontier,
         by_hand: bool,
         clock: LogClock,
     ) -> None:
-        self._opened = opened
+        super().__init__(opened.recorder)
+        self.opened = opened
+        self.commits = opened.recorder.commits
         self._events = events
         self._frontier = frontier
         self._heads = Heads(opened.mapper, opened.recorder)
@@ -132,9 +105,8 @@ class Writer:
         """Whether a commit failed since the last, or may have: nobody was told of what it put in the log after all."""
         self._under_way = False
         """Whether events are committed, or may have been, that the frontier does not have yet: others can read them before."""
-        self._recorder = opened.recorder
-        self._recorder.observer = self
-        self._recorder.commits.by_hand = by_hand
+        self.recorder.observer = self
+        self.commits.by_hand = by_hand
         self._sealing = Sealing(
             opened.mapper,
             opened.recorder,
@@ -174,7 +146,7 @@ class Writer:
         """Queue an append; a refusal is told at once, in the calling thread."""
         try:
             append = Append(self._sealing, self._parts(batch), on_outcome, behind=behind)
-            self._recorder.submit(append, patient=patient)
+            self.recorder.submit(append, patient=patient)
         except LogError as error:
             tell(on_outcome, Unavailable(error=error))
             return NotTaken(batch[0].stream if batch else "")
@@ -185,7 +157,7 @@ class Writer:
         self._check_may_wait()
         waiting = Waiting()
         self.append(batch, waiting)
-        while self._recorder.commits.by_hand and not waiting.is_told and self.step():
+        while self.commits.by_hand and not waiting.is_told and self.commits.step():
             pass
         return waiting.committed(timeout)
 
@@ -194,40 +166,11 @@ class Writer:
     ) -> T:
         """Run work in a transaction of its own, between appends; `then` follows a success, before the next."""
         self._check_may_wait()
-        transact = Transact(work, then, self._recorder.failures)
-        self._recorder.submit(transact)
-        while self._recorder.commits.by_hand and not transact.is_done and self.step():
+        transact = Transact(work, then, self.recorder.failures)
+        self.recorder.submit(transact)
+        while self.commits.by_hand and not transact.is_done and self.commits.step():
             pass
         return transact.result(timeout)
-
-    def without_answers(self, cursor: Cursor) -> AbstractContextManager[object]:
-        """Let statements of a block go out without waiting for what they come to, where the database is far away."""
-        return self._recorder.without_answers(cursor)
-
-    def step(self) -> bool:
-        """Write one batch in the calling thread (by hand only)."""
-        return self._recorder.commits.step()
-
-    @property
-    def has_work(self) -> bool:
-        """Whether a batch waits to be written."""
-        return self._recorder.commits.has_work
-
-    def forget(self) -> None:
-        """Take nothing more, and drop what waits."""
-        self._recorder.commits.forget()
-
-    def drain(self) -> None:
-        """Finish what waits, and take nothing more."""
-        self._recorder.close()
-
-    def close(self) -> None:
-        """Close, and give up the log last."""
-        self._opened.close()
-
-    def announce(self, gateway: str | None) -> None:
-        """Tell other processes where the writer's gateway is."""
-        self._opened.announce(gateway)
 
     # What a transaction consists of beside the work itself, and what the library's event store puts:
 
@@ -250,8 +193,8 @@ class Writer:
             else:
                 parts.append(Part(stream, event.expected, [event]))
         waiting = Waiting()
-        self._recorder.submit(Append(self._sealing, parts, waiting))
-        while self._recorder.commits.by_hand and not waiting.is_told and self.step():
+        self.recorder.submit(Append(self._sealing, parts, waiting))
+        while self.commits.by_hand and not waiting.is_told and self.commits.step():
             pass
         try:
             waiting.committed(PUT_TIMEOUT_S)
@@ -279,10 +222,10 @@ class Writer:
                 for event in part.events:
                     coming.append((part.stream, event.draft.event))  # noqa: PERF401
         self._answers = self._views.ask(cursor, coming)
-        if self._unsure or self._recorder.is_elsewhere():
+        if self._unsure or self.recorder.is_elsewhere():
             self._known.read(cursor, end=self._end)
         self._heads.foresee(cursor, streams)
-        if self._opened.check(cursor, self._views.whole):
+        if self.opened.check(cursor, self._views.whole):
             self._views.look(cursor)
 
     def finish(self, cursor: Cursor, written: Sequence[Work], *, carefully: bool) -> None:
@@ -307,7 +250,7 @@ class Writer:
         for work in written:
             if isinstance(work, Append) and work.erases:
                 crash_point("E2")
-                self._opened.erased()
+                self.opened.erased()
                 break
         if self._unsure:
             self._unsure = False
@@ -355,7 +298,7 @@ class Writer:
             except UnicodeEncodeError as error:
                 raise NotStorable(f"the stream's name {stream!r} can't be encoded: {error}") from error
             if "\0" in stream:
-                self._recorder.check_nul(stream)
+                self.recorder.check_nul(stream)
             events: list[Pending] = []
             for draft in one.drafts:  # a comprehension would be one more call for each part
                 events.append(Pending(stream, draft))  # noqa: PERF401
@@ -363,7 +306,7 @@ class Writer:
         return parts
 
     def _check_may_wait(self) -> None:
-        if not self._recorder.commits.may_wait():
+        if not self.commits.may_wait():
             raise StoreUnavailable(
                 "the writer's own thread can't wait for the writer: append with a callback"
             )

@@ -12,10 +12,10 @@ from intersession_events.basics.errors import NoSuchStore
 from intersession_events.log.sql import Row
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.portable.application import NAME, PREFIX, LogApplication
+from intersession_events.stores.portable.snapshots.recorder import TABLE, KeepsSnapshots
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.connections import URL, LogDatastore
 from intersession_events.stores.postgres.recorder import GroupCommitRecorder, ReadingRecorder
-from intersession_events.stores.snapshots.recorder import TABLE, KeepsSnapshots
 
 
 class SnapshotRecorder(KeepsSnapshots, PostgresAggregateRecorder):

@@ -14,7 +14,7 @@ from intersession_events.basics.errors import (
     StoreUnavailable,
     WriterSuperseded,
 )
-from intersession_events.stores.database import another
+from intersession_events.stores.database import another, beneath
 from intersession_events.stores.postgres.address import Address
 
 _FULL: Final = "53100"
@@ -41,7 +41,7 @@ class PostgresFailures:
         """Return a typed error for whatever was raised, a new one for each caller that is told."""
         if isinstance(error, LogError):
             return another(error)
-        found = _postgres_error(error)
+        found = beneath(error, psycopg.Error)
         said = self._address.said(found or error)
         if isinstance(found, PoolTimeout | TooManyRequests):
             return StoreBusy(
@@ -83,17 +83,17 @@ class PostgresFailures:
         """Return whether the server, the network or the machine failed, and not the statement that it was given."""
         if isinstance(error, MemoryError | WriterSuperseded | LogRewound):
             return True
-        found = _postgres_error(error)
+        found = beneath(error, psycopg.Error)
         return found is not None and not isinstance(found, _OF_STATEMENTS)
 
     def is_forbidden(self, error: BaseException) -> bool:
         """Return whether the role lacks a right."""
-        found = _postgres_error(error)
+        found = beneath(error, psycopg.Error)
         return found is not None and found.sqlstate == _NO_RIGHT
 
     def without_data(self, error: BaseException) -> str:
         """Return the error's code and name, the table or constraint that it is about, and the statement with its parameters unsaid."""
-        found = _postgres_error(error)
+        found = beneath(error, psycopg.Error)
         if found is None:
             return type(error).__name__
         about = [
@@ -110,11 +110,3 @@ class PostgresFailures:
     def is_final(self, error: BaseException) -> bool:  # noqa: ARG002 - as others have it
         """Return False: a server that lost its disk says so itself, and one that comes back can be written."""
         return False
-
-
-def _postgres_error(error: BaseException) -> psycopg.Error | None:
-    """Return psycopg's own error beneath an error, if there is one."""
-    below: BaseException | None = error
-    while below is not None and not isinstance(below, psycopg.Error):
-        below = below.__cause__ or below.__context__
-    return below

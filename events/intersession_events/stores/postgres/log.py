@@ -177,7 +177,7 @@ class PostgresLog(PortableLog):
         self._recorder.close_readers()
         self._views.close()
         if self._writer is not None:
-            self._writer.close()
+            self._writer.opened.close()
         else:
             self._recorder.close()
             self._application.close()

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from typing import Final
 
 from intersession_events.basics.errors import LogError
+from intersession_events.stores.database import typed
 from intersession_events.stores.portable.reading.following import Following
-from intersession_events.stores.sqlite.failures import typed
+from intersession_events.stores.sqlite.failures import FAILURES
 from intersession_events.stores.sqlite.readers import Readers
 
 POLL_S: Final = 0.02
@@ -29,7 +30,7 @@ class Follower(Following):
             while not self._stopping.wait(POLL_S):
                 # Borrowed each time: that is when it is looked whether the file is still the same, and a log that was at
                 # rest may have got a writer. Versions of two connections can't be compared.
-                with typed(), self._readers.connection() as connection:
+                with typed(FAILURES), self._readers.connection() as connection:
                     version: int = connection.execute("PRAGMA data_version").fetchone()[0]
                 if (id(connection), version) != seen:
                     seen = (id(connection), version)

@@ -30,7 +30,7 @@ from intersession_events.stores.folding.fold import PlainSql
 from intersession_events.stores.portable.identity import Identity, check_format, identity_of
 from intersession_events.stores.sqlite.ahead import Frames, Index
 from intersession_events.stores.sqlite.connections import connect_to_read, database_uri, raw_of
-from intersession_events.stores.sqlite.failures import log_error
+from intersession_events.stores.sqlite.failures import FAILURES
 from intersession_events.stores.sqlite.readers import text_or_none
 
 _LOGGER: Final = logging.getLogger("intersession.store")
@@ -59,7 +59,7 @@ def inspect(path: str) -> Identity | None:
         with closing(connect_to_read(path)) as connection:
             return _read(connection, path)
     except sqlite3.OperationalError as error:
-        raise log_error(error) from error
+        raise FAILURES.log_error(error) from error
     except sqlite3.DatabaseError as error:
         raise NotALog(f"{path} is damaged or no SQLite file: {error}; nothing was written to it") from error
 

@@ -10,7 +10,7 @@ from intersession_events.basics.errors import CorruptEvent
 from intersession_events.basics.machine import machine_entropy, random_id, wall_clock_ms
 from intersession_events.log.tables import damage, place_problems, schema_problems
 from intersession_events.log.views import InlineView
-from intersession_events.stores.database import MEMORY
+from intersession_events.stores.database import MEMORY, typed
 from intersession_events.stores.library.frontier import Frontier
 from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.portable.inline_views import Query
@@ -18,7 +18,7 @@ from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.portable.reading.events import EventReader
 from intersession_events.stores.sqlite.ahead import damage_of, told
 from intersession_events.stores.sqlite.application import SessionLog, SqliteApplication
-from intersession_events.stores.sqlite.failures import typed
+from intersession_events.stores.sqlite.failures import FAILURES
 from intersession_events.stores.sqlite.opening import open_for_writing
 from intersession_events.stores.sqlite.readers import FileReaders
 from intersession_events.stores.sqlite.views import SqliteViews
@@ -98,7 +98,7 @@ class SqliteLog(PortableLog):
             StoreUnavailable: SQLite refused it.
         """
         self._check_process()
-        with typed(), self._readers.connection() as connection:
+        with typed(FAILURES), self._readers.connection() as connection:
             connection.execute("BEGIN")
             try:
                 yield connection
@@ -136,7 +136,7 @@ class SqliteLog(PortableLog):
         """
         if self.path == MEMORY:
             return None
-        with typed():
+        with typed(FAILURES):
             found = damage_of(self.path)
             return None if found is None else told(self.path, found, head=self._events.head())
 
@@ -153,7 +153,7 @@ class SqliteLog(PortableLog):
         self._readers.close()
         self._views.close()
         if self._writer is not None:
-            self._writer.close()
+            self._writer.opened.close()
         else:
             self._application.close()
 

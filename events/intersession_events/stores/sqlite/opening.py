@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.log.lineage import Lineage
-from intersession_events.stores.database import MEMORY, Cursor
+from intersession_events.stores.database import MEMORY, Cursor, typed
 from intersession_events.stores.file.held import HeldFile
 from intersession_events.stores.file.names import check_one_name
 from intersession_events.stores.file.presence import Presence
@@ -18,7 +18,7 @@ from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.ahead import damage_of
 from intersession_events.stores.sqlite.application import WriterApplication, writer_settings
 from intersession_events.stores.sqlite.connections import database_uri, raw_of
-from intersession_events.stores.sqlite.failures import typed
+from intersession_events.stores.sqlite.failures import FAILURES
 from intersession_events.stores.sqlite.readers import text_or_none
 from intersession_events.stores.sqlite.writer_lock import WriterLock
 
@@ -85,11 +85,11 @@ def open_for_writing(
         held = None if memory else HeldFile(path)
         known = None if memory else _known(path)
         if not memory:
-            with typed():
+            with typed(FAILURES):
                 _check_left_out(path)
         app = WriterApplication(writer_settings(database_uri(path, mode="rwc"), environment))
         try:
-            with typed(), app.datastore.transaction(commit=True) as cursor:
+            with typed(FAILURES), app.datastore.transaction(commit=True) as cursor:
                 log_id = new_log_id() if known is None else known.log_id
                 if known is None:
                     identity.create(cursor, log_id=log_id, now_ms=clock())

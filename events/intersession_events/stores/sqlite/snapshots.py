@@ -12,7 +12,7 @@ from eventsourcing.sqlite import SQLiteAggregateRecorder, SQLiteCursor, SQLiteDa
 from intersession_events.log.sql import Row
 from intersession_events.log.tables import unreadable_tables
 from intersession_events.stores.database import Cursor
-from intersession_events.stores.snapshots.recorder import TABLE, KeepsSnapshots
+from intersession_events.stores.portable.snapshots.recorder import TABLE, KeepsSnapshots
 from intersession_events.stores.sqlite.failures import FAILURES
 
 

@@ -19,7 +19,7 @@ from intersession_events.stores.database import COLUMNS, Row, notification_of, o
 from intersession_events.stores.library.frontier import Frontier
 from intersession_events.stores.library.mapper import ChainedMapper
 from intersession_events.stores.portable.reading.recorder import ReadsLog
-from intersession_events.stores.snapshots.recorder import SNAPSHOTS, TABLE
+from intersession_events.stores.portable.snapshots.recorder import SNAPSHOTS, TABLE
 
 PAGE: Final = 1000
 """Rows fetched at a time; no reader holds a snapshot longer than a page takes."""

@@ -12,7 +12,7 @@ from intersession_events.log.log import Gathers, OnLoaded
 from intersession_events.stores.later import Loader
 from intersession_events.stores.portable.reading.events import EventReader
 from intersession_events.stores.portable.reading.recorder import ReadsLog
-from intersession_events.stores.snapshots.states import StreamStates
+from intersession_events.stores.portable.snapshots.states import StreamStates
 
 _Taken = ParamSpec("_Taken")
 _Read = TypeVar("_Read")

@@ -13,6 +13,7 @@ from eventsourcing.persistence import AggregateRecorder, StoredEvent
 from intersession_events.basics.errors import CorruptEvent, LogError, StoreUnavailable
 from intersession_events.log.sql import Row
 from intersession_events.stores.database import Cursor, Failures, of_stream, typed
+from intersession_events.stores.portable.group_commit import Work
 
 TABLE: Final = "stored_snapshots"
 """As the library calls it."""
@@ -193,10 +194,8 @@ class KeepsSnapshots(AggregateRecorder):
             raise CorruptEvent(f"the snapshots can't be read: {error}") from error
 
 
-class OnTheWay:
+class OnTheWay(Work):
     """Work on the table of snapshots, on its way to the next commit. Whatever becomes of it, the others there go on."""
-
-    alone = False
 
     def __init__(self, failures: Failures, write: Callable[[Cursor], object]) -> None:
         self._failures = failures
@@ -215,13 +214,6 @@ class OnTheWay:
                 cursor.execute("ROLLBACK TO snapshot")
             _LOGGER.warning("a snapshot was not kept: %s", error)
         cursor.execute("RELEASE snapshot")
-
-    def is_stored(self, cursor: Cursor) -> bool:  # noqa: ARG002 - nobody needs to know
-        """Return False."""
-        return False
-
-    def undo(self) -> None:
-        """Do nothing: there is no more of it than its rows."""
 
     def done(self, error: Exception | None) -> None:
         """Note that it failed."""

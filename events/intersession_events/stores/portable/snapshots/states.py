@@ -9,48 +9,21 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Final, Protocol, TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from eventsourcing.domain import DomainEventProtocol
-from eventsourcing.persistence import EventStore, StoredEvent
+from eventsourcing.persistence import EventStore
 
 from intersession_events.basics.errors import CorruptEvent, LogError
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.states import EVERY, LARGEST_STATE, Folded, Folding, Snapshot
-from intersession_events.stores.snapshots.recorder import KeepsSnapshots
+from intersession_events.stores.later import Loader
+from intersession_events.stores.portable.reading.events import EventReader
+from intersession_events.stores.portable.snapshots.recorder import KeepsSnapshots
 
 _LOGGER: Final = logging.getLogger("intersession.store")
 
 S = TypeVar("S")
-R = TypeVar("R")
-
-
-class Read(Protocol):
-    """Reads the proven events of a stream."""
-
-    def __call__(
-        self, stream: str, *, after: int = 0, to: int | None = None, limit: int | None = None
-    ) -> Sequence[Recorded]:
-        """Return those with `after < version <= to`, the first ones."""
-        ...
-
-
-class FromSnapshot(Protocol):
-    """Reads the last snapshot of a stream together with the proven events from its own on."""
-
-    def __call__(
-        self, stream: str, *, to: int | None = None, limit: int
-    ) -> tuple[StoredEvent | None, Sequence[Recorded]] | None:
-        """Return the row of the snapshot up to a version, if there is one, and the first events; None if each is to be read by itself."""
-        ...
-
-
-class Later(Protocol):
-    """Does reading work off a reader's thread, and tells what came of it."""
-
-    def __call__(self, read: Callable[[], R], told: Callable[[R | Exception], None]) -> None:
-        """Never block, never raise."""
-        ...
 
 
 class StreamStates:
@@ -59,17 +32,14 @@ class StreamStates:
     def __init__(
         self,
         snapshots: EventStore[str],
-        *,
-        read: Read,
-        from_snapshot: FromSnapshot,
-        later: Later,
+        events: EventReader,
+        loader: Loader,
         clear: Callable[[], int],
     ) -> None:
         self._snapshots = snapshots
         self._recorder = cast("KeepsSnapshots", snapshots.recorder)
-        self._read = read
-        self._from_snapshot = from_snapshot
-        self._later = later
+        self._events = events
+        self._loader = loader
         self._clear = clear
 
     def fold(self, stream: str, folding: Folding[S], *, to: int | None = None) -> Folded[S]:
@@ -99,7 +69,7 @@ class StreamStates:
         self, stream: str, folding: Folding[S], on_folded: Callable[[Folded[S] | Exception], None]
     ) -> None:
         """Fold a stream off a reader's thread; never blocks."""
-        self._later(partial(self.fold, stream, folding), on_folded)
+        self._loader.later(partial(self.fold, stream, folding), on_folded)
 
     def keep(self, stream: str, folding: Folding[S], folded: Folded[S]) -> bool:
         """Keep a state as a snapshot, with the next commit; False if it is not to be kept, or can't be.
@@ -192,7 +162,7 @@ class StreamStates:
             # With a snapshot, the event that it is after is read as well: the state must be of this very event.
             after = last.version if last is not None else max(kept - 1, 0)
             if page is None:
-                page = self._read(stream, after=after, to=to, limit=EVERY)
+                page = self._events.stream(stream, after=after, to=to, limit=EVERY)
             if last is None and snapshot is not None:
                 if not page or page[0].hash != snapshot.hash:
                     reason = "the log has another event there, or none"
@@ -222,7 +192,7 @@ class StreamStates:
         self, stream: str, folding: Folding[S], to: int | None
     ) -> tuple[tuple[S, Snapshot] | None, Sequence[Recorded] | None]:
         """Return the state of the last snapshot, and the events from its own on where they came with it."""
-        together = self._from_snapshot(stream, to=to, limit=EVERY)
+        together = self._events.from_snapshot(stream, to=to, limit=EVERY)
         if together is None:
             return self._latest(stream, folding, to), None
         row, page = together
