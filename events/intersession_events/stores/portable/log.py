@@ -6,15 +6,17 @@ import threading
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from functools import partial, wraps
 from types import TracebackType
-from typing import Self, cast
+from typing import ClassVar, Concatenate, ParamSpec, Self, TypeVar, cast
 
 from eventsourcing.persistence import EventStore
 
-from intersession_events.basics.errors import StoreUnavailable
+from intersession_events.basics.errors import ForkedStoreError, StoreUnavailable
 from intersession_events.basics.machine import monotonic_s, wall_clock_ms
-from intersession_events.log.log import InFlight, Kinds, Moment, OnCommitted
+from intersession_events.facts import ForkedFrom
+from intersession_events.log.lineage import Lineage
+from intersession_events.log.log import Gathers, InFlight, Kinds, Moment, OnCommitted, OnLoaded
 from intersession_events.log.recorded import (
     Committed,
     Gathered,
@@ -28,7 +30,7 @@ from intersession_events.log.sql import Question
 from intersession_events.log.sql import Row as AnyRow
 from intersession_events.log.views import InlineView
 from intersession_events.stores.folding.carrying import is_carried
-from intersession_events.stores.later import tell
+from intersession_events.stores.later import Loader, tell
 from intersession_events.stores.library.frontier import Frontier
 from intersession_events.stores.portable.appends import NotTaken
 from intersession_events.stores.portable.application import LogApplication
@@ -37,20 +39,52 @@ from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.portable.inline_views import InlineViews, Query, ViewTables
 from intersession_events.stores.portable.keeping import Keeping
 from intersession_events.stores.portable.read_views import ReadViews
-from intersession_events.stores.portable.reading.log import ReadableLog
-from intersession_events.stores.portable.reading.recorder import Follows
+from intersession_events.stores.portable.reading.events import EventReader
+from intersession_events.stores.portable.reading.recorder import Follows, ReadsLog
 from intersession_events.stores.portable.recent import LogClock
 from intersession_events.stores.portable.snapshots.states import StreamStates
 from intersession_events.stores.portable.writer import PAGE_TIMEOUT_S, Opened, Writer
 from intersession_events.stores.refusals import OnRefused
 
+_Taken = ParamSpec("_Taken")
+_Read = TypeVar("_Read")
 
-class PortableLog(ReadableLog):
-    """A `Log` but for its opening and its end. A database's own log sets the parts that are named here, and closes them."""
 
+def _reads(
+    read: Callable[Concatenate[EventReader, _Taken], _Read],
+) -> Callable[Concatenate["PortableLog", _Taken], _Read]:
+    """Return a method of the reader as one of a log: it takes and returns the same, in the process that opened the log."""
+
+    @wraps(read)
+    def read_of_log(self: "PortableLog", /, *args: _Taken.args, **kwargs: _Taken.kwargs) -> _Read:
+        of_reader: Callable[_Taken, _Read] = getattr(self.events, read.__name__)  # a reader may have its own
+        return of_reader(*args, **kwargs)
+
+    return read_of_log
+
+
+class PortableLog(Gathers):
+    """A `Log` but for its opening: a database's own log says where it is, and begins (`_begin`) with what it has opened.
+
+    Its events are read in its process alone, by connections that never wait for its writer.
+    """
+
+    path: str
+    """Where the log is, in words: a file's real path, or a URL without its password."""
+    place: str
+    """Beside which path lies what is kept in files beside the log (`<place>.forks`, workspaces); `:memory:` for nowhere."""
+    log_id: str
+    """The log's identity, a UUID."""
+    epoch: int
+    """The writer's epoch; 0 for a reader."""
+    _recorder: ReadsLog
+    _events: EventReader
+    _states: StreamStates
     _frontier: Frontier
     _views: ReadViews
-    _writer: Writer | None
+    _end: Callable[[], object]
+    """Closes what is open in the database, once nothing waits to be written."""
+    _unread: ClassVar[Sequence[str]]
 
     def __init__(
         self,
@@ -59,8 +93,10 @@ class PortableLog(ReadableLog):
         clock: Callable[[], int],
         monotonic: Callable[[], float] | None,
     ) -> None:
-        super().__init__(threads=threads)
-        self._writer = None
+        self._process = os.getpid()
+        self._closed = False
+        self._loader = Loader(threads=threads, check=self._check_process)
+        self._writer: Writer | None = None
         self._clock = clock
         is_the_machines = clock is wall_clock_ms
         self._monotonic = monotonic or (monotonic_s if is_the_machines else lambda: clock() / 1000)
@@ -69,6 +105,68 @@ class PortableLog(ReadableLog):
         """Whether a simulation does our work while somebody waits."""
         self._following = threading.Lock()
         self._follower: Follows | None = None
+
+    @property
+    def forked(self) -> ForkedFrom | None:
+        """Of which log it began as a part, and how; None for a log that is no fork (FORK-2)."""
+        return self.lineage.forked
+
+    @property
+    def log_ids(self) -> tuple[str, ...]:
+        """The ids of the logs that its events were written in, its own first: ids were derived from each of them."""
+        return (self.log_id, *(fork.log_id for fork in self.lineage.forks))
+
+    @property
+    def lineage(self) -> Lineage:
+        """Which log each event was written in: this one, or one that it was forked from."""
+        return self._events.lineage
+
+    @property
+    def states(self) -> StreamStates:
+        """The states of the log's streams, folded from their last snapshots on."""
+        return self._states
+
+    def check(self) -> None:
+        """Make sure that it can be used here. It asks nobody: a store that is away is noticed by whoever reads.
+
+        Raises:
+            ForkedStoreError: another process opened it, of which this one is a fork.
+            StoreUnavailable: it is closed.
+        """
+        self._check_process()
+        if self._closed:
+            raise StoreUnavailable("the log is closed")
+
+    @property
+    def events(self) -> EventReader:
+        """The reader of its events, of which it has the methods below.
+
+        Raises:
+            ForkedStoreError: another process opened it, of which this one is a fork.
+        """
+        self._check_process()
+        return self._events
+
+    stream = _reads(EventReader.stream)
+    all = _reads(EventReader.all)
+    streams = _reads(EventReader.streams)
+    rows = _reads(EventReader.rows)
+    with_id = _reads(EventReader.with_id)
+    proven = _reads(EventReader.proven)
+    positions_given = _reads(EventReader.positions_given)
+
+    def load(self, stream: str, on_loaded: OnLoaded, *, after: int = 0) -> None:
+        """Read a stream behind a version, off a reader's thread; never blocks."""
+        self._loader.later(partial(self._events.stream, stream, after=after), on_loaded)
+
+    def look(self) -> None:
+        """Make sure that the store is still what was opened. Who only reads, or waits, would not notice: the next commit does.
+
+        Raises:
+            StoreUnavailable: it was deleted, moved, replaced or cut.
+        """
+        self._check_process()
+        self._recorder.look()
 
     def append(
         self,
@@ -227,9 +325,9 @@ class PortableLog(ReadableLog):
     def table_problems(self) -> Iterator[str]:
         """Say what is wrong with the tables beside the events, and with their places, for verification."""
 
-    @abstractmethod
     def unread(self) -> Sequence[str]:
         """Say in sentences what is kept with the events that no verification reads."""
+        return self._unread
 
     def on_refused(self, listener: OnRefused) -> None:
         """Tell a listener of each batch that had to be written piece by piece, instead of the log of the process.
@@ -272,14 +370,12 @@ class PortableLog(ReadableLog):
         with self._following:
             if self._follower is not None:
                 self._follower.close()
-        if self._writer is not None:
-            self._writer.recorder.close()
+        self._recorder.close()
+        # The writer's connection goes last: only it can fold SQLite's write-ahead log back into the file.
+        self._recorder.close_readers()
+        self._views.close()
         self._end()
         self._frontier.close()
-
-    @abstractmethod
-    def _end(self) -> None:
-        """Close what is open in the database, once nothing waits to be written."""
 
     def __enter__(self) -> Self:
         return self
@@ -303,17 +399,52 @@ class PortableLog(ReadableLog):
                 self._frontier.advance(self._events.head())
                 self._follower = self._recorder.follow(partial(self._events.tell, self._frontier))
 
-    def _write_with(
+    def _begin(
         self,
-        opened: Opened,
+        app: LogApplication,
+        opened: Opened | None,
         tables: ViewTables,
         inline: Sequence[InlineView],
         *,
         entropy: Callable[[int], bytes],
         on_folding: Callable[[int, int], None] | None,
     ) -> None:
-        """Begin to write, and take up the views."""
-        views = InlineViews(inline, tables)
+        """Begin to write with what was `opened` for that, and take up the views; else begin to read. What fails closes all."""
+        recorder = self._recorder = cast("ReadsLog", app.recorder)
+        self._end = app.close if opened is None else opened.close
+        self.log_id, self.epoch = app.chained.log_id, 0 if opened is None else opened.epoch
+        self._events = EventReader(recorder, app.chained)
+        self._events.reads_from = app
+        self._frontier = Frontier(0 if opened is None else opened.head)
+        self._views = ReadViews(recorder, self._at_one_moment)
+        kept = app.snapshot_recorder
+        kept.rows = recorder.event_rows
+        self._states = StreamStates(
+            cast("EventStore[str]", app.snapshots),
+            self._events,
+            self._loader,
+            clear=lambda: self._the_writer().transact(kept.clear, PAGE_TIMEOUT_S),
+        )
+        try:
+            if opened is None:
+                self._views.believe(inline, tables, self._events, on_folding)
+            else:
+                kept.submit = partial(opened.recorder.submit, patient=True)
+                recorder.frontier = self._frontier
+                self._write_with(opened, InlineViews(inline, tables), inline, entropy, on_folding)
+        except BaseException:
+            recorder.close_readers()
+            self._end()
+            raise
+
+    def _write_with(
+        self,
+        opened: Opened,
+        views: InlineViews,
+        inline: Sequence[InlineView],
+        entropy: Callable[[int], bytes],
+        on_folding: Callable[[int, int], None] | None,
+    ) -> None:
         self._writer = Writer(
             opened,
             views=views,
@@ -323,7 +454,6 @@ class PortableLog(ReadableLog):
             by_hand=self._loader.by_hand,
             clock=LogClock(opened.recent.time, now_ms=self._clock, monotonic=self._monotonic),
         )
-        self._views = ReadViews(self._recorder, self._at_one_moment)
         self._keeping = Keeping(self._writer, views, events=self._events, frontier=self._frontier)
         if inline:
             # A fork is short-lived, and begins with what its start asks: the rest is folded beside it, if anybody asks.
@@ -336,24 +466,8 @@ class PortableLog(ReadableLog):
                 stale = [view for view in inline if view.name in left]
                 self._views.fold_beside(inline, stale, self._events, on_folding)
 
-    def _read_with(
-        self,
-        tables: ViewTables,
-        inline: Sequence[InlineView],
-        on_folding: Callable[[int, int], None] | None,
-    ) -> None:
-        """Begin to read."""
-        self._views = ReadViews(self._recorder, self._at_one_moment)
-        self._views.believe(inline, tables, self._events, on_folding)
-
-    def _states_of(self, app: LogApplication) -> StreamStates:
-        """Return the states of the streams; in a log that is open for writing, a snapshot is written with the next commit."""
-        kept, recorder = app.snapshot_recorder, self._recorder
-        kept.rows = recorder.event_rows
-        kept.submit = partial(recorder.submit, patient=True) if isinstance(recorder, Committing) else None
-        return StreamStates(
-            cast("EventStore[str]", app.snapshots),
-            self._events,
-            self._loader,
-            clear=lambda: self._the_writer().transact(kept.clear, PAGE_TIMEOUT_S),
-        )
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise ForkedStoreError(
+                f"{self.path} was opened by pid {self._process} and this is its fork {os.getpid()}: open it again here"
+            )

@@ -44,7 +44,6 @@ PAGE_TIMEOUT_S: Final = 3600.0
 class Opened(ABC):
     """What a writer has once it may write a log, in its database."""
 
-    log_id: str
     epoch: int
     head: int
     recent: Recent

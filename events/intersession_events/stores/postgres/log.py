@@ -12,15 +12,14 @@ from intersession_events.log.sql import Question, Row, SqlValue
 from intersession_events.log.views import InlineView
 from intersession_events.stores.database import Cursor, typed
 from intersession_events.stores.folding.fold import layout_of, temporary
-from intersession_events.stores.library.frontier import Frontier
 from intersession_events.stores.portable.identity import Holder
-from intersession_events.stores.portable.inline_views import Query, ViewTables
+from intersession_events.stores.portable.inline_views import ViewTables
 from intersession_events.stores.portable.log import PortableLog
-from intersession_events.stores.portable.reading.events import EventReader
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.application import PostgresApplication, settings_of
 from intersession_events.stores.postgres.lease import holder_in
 from intersession_events.stores.postgres.opening import OpenedSchema, inspect, open_for_writing
+from intersession_events.stores.postgres.readers import Reading
 from intersession_events.stores.postgres.tables import problems_of_log
 from intersession_events.stores.postgres.views import PostgresViews, copy_views
 
@@ -42,6 +41,18 @@ class PostgresLog(PortableLog):
 
     _may_be_unfinished = False
     """Whether it may be one that is still moved here."""
+
+    _unread = (
+        (
+            "What else is in the database and nothing reads: tables of a host's own, other schemas, who may do what, settings and "
+            "statistics of the server, rows that are dead and not yet vacuumed; how the server has laid out in pages what is read, its "
+            "indexes among that; and which snapshots there are: one that is gone is taken anew."
+        ),
+        (
+            "What is kept beside the log in files: transcripts, and its forks. Who takes transcripts away has them made anew; each fork "
+            "is a log, and is verified by itself."
+        ),
+    )
 
     def __init__(
         self,
@@ -68,7 +79,6 @@ class PostgresLog(PortableLog):
                 app.close()
                 raise NoSuchStore(self.path, "there is no log to be read")
             app.chained.lineage = known.lineage
-            self.log_id, self.epoch, self._frontier = known.log_id, 0, Frontier(0)
         else:
             opened = open_for_writing(
                 settings_of(url, environment or {}),
@@ -79,52 +89,28 @@ class PostgresLog(PortableLog):
                 keeps_views=bool(inline),
             )
             app = opened.app
-            self.log_id, self.epoch, self._frontier = opened.log_id, opened.epoch, Frontier(opened.head)
-            app.reading.frontier = self._frontier
-        self._application: PostgresApplication = app
-        self._recorder = app.reading
-        self._events = EventReader(app.reading, app.chained)
-        self._events.reads_from = app
-        self._states = self._states_of(app)
-        self.view_tables: ViewTables = PostgresViews(self._recorder.failures)
-        """What is done in PostgreSQL's own way for the tables of a view."""
-        try:
-            if opened is None:
-                self._read_with(self.view_tables, inline, on_folding)
-            else:
-                self._write_with(opened, self.view_tables, inline, entropy=entropy, on_folding=on_folding)
-        except BaseException:
-            self._recorder.close_readers()
-            (app if opened is None else opened).close()
-            raise
-
-    @property
-    def application(self) -> PostgresApplication:
+        self.application: Final = app
         """The log as an application of the eventsourcing library: its notification log, event store and mapper."""
-        return self._application
+        self.view_tables: ViewTables = PostgresViews(app.reading.failures)
+        """What is done in PostgreSQL's own way for the tables of a view."""
+        self._begin(app, opened, self.view_tables, inline, entropy=entropy, on_folding=on_folding)
 
     @contextmanager
-    def stored(self) -> Generator[Query]:
+    def stored(self) -> Generator[Reading]:
         """Lend a way to query the database itself as it is now, for a block."""
         self._check_process()
-        with typed(self._recorder.failures), self._application.datastore.readers.moment() as reading:
+        with typed(self._recorder.failures), self.application.datastore.readers.moment() as reading:
             yield reading
 
     @contextmanager
     def _at_one_moment(self) -> Generator[Moment]:
-        self._check_process()
-        with self._application.datastore.readers.moment() as reading:
+        with self.stored() as reading:
             yield Moment(reading, together=reading.together)
 
     @contextmanager
     def snapshot(self, views: Sequence[InlineView] = ()) -> Generator[sqlite3.Connection]:
         """Lend a copy of what is kept for all views, and of the tables of those that are named, as they are now."""
-        self._check_process()
-        with (
-            typed(self._recorder.failures),
-            self._application.datastore.readers.moment() as reading,
-            closing(temporary()) as copy,
-        ):
+        with self.stored() as reading, closing(temporary()) as copy:
             copy_views(reading, copy, [layout_of(view) for view in views])
             yield copy
 
@@ -140,19 +126,14 @@ class PostgresLog(PortableLog):
 
     def table_problems(self) -> Iterator[str]:
         """Say what is wrong with the tables beside the events, and with their places, for verification."""
-        self._check_process()
-        with typed(self._recorder.failures), self._application.datastore.readers.moment() as reading:
+        with self.stored() as reading:
             yield from problems_of_log(reading.together)
-
-    def unread(self) -> Sequence[str]:
-        """Say in sentences what is kept with the events that no verification reads."""
-        return _UNREAD
 
     @contextmanager
     def keeping(self, view: str) -> Generator[Cursor]:
         """Run a transaction round a block on the tables of a view that follows the log: nobody else keeps it meanwhile."""
         self._check_process()
-        with typed(self._recorder.failures), self._application.datastore.writing(None) as cursor:
+        with typed(self._recorder.failures), self.application.datastore.writing(None) as cursor:
             lock = f"intersession {address_of(self._url).schema} {view}"
             cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (lock,))
             yield cursor
@@ -169,28 +150,5 @@ class PostgresLog(PortableLog):
 
     def kept_together(self, questions: Sequence[Question]) -> list[list[Row]]:
         """Return the rows of several, asked at once."""
-        self._check_process()
-        with typed(self._recorder.failures), self._application.datastore.readers.moment() as reading:
+        with self.stored() as reading:
             return reading.together(questions)
-
-    def _end(self) -> None:
-        self._recorder.close_readers()
-        self._views.close()
-        if self._writer is not None:
-            self._writer.opened.close()
-        else:
-            self._recorder.close()
-            self._application.close()
-
-
-_UNREAD: Final = (
-    (
-        "What else is in the database and nothing reads: tables of a host's own, other schemas, who may do what, settings and "
-        "statistics of the server, rows that are dead and not yet vacuumed; how the server has laid out in pages what is read, its "
-        "indexes among that; and which snapshots there are: one that is gone is taken anew."
-    ),
-    (
-        "What is kept beside the log in files: transcripts, and its forks. Who takes transcripts away has them made anew; each fork "
-        "is a log, and is verified by itself."
-    ),
-)

@@ -133,7 +133,6 @@ def open_for_writing(
         app.close()
         raise
     return OpenedSchema(
-        log_id=log_id,
         epoch=epoch,
         head=head,
         recent=recent_of(last),

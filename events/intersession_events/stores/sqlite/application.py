@@ -28,6 +28,11 @@ class SqliteApplication(LogApplication):
     }
 
     @property
+    def reading(self) -> ReadingRecorder:
+        """The recorder, by its own type."""
+        return cast("ReadingRecorder", self.recorder)
+
+    @property
     def datastore(self) -> LogDatastore:
         """The connections."""
         return cast("LogFactory", self.factory).datastore  # type: ignore[return-value]  # the factory sets its own
@@ -90,11 +95,6 @@ class SessionLog(SqliteApplication):
     def log_id(self) -> str:
         """The log's identity."""
         return self.chained.log_id
-
-    @property
-    def reading(self) -> ReadingRecorder:
-        """The recorder, by its own type."""
-        return cast("ReadingRecorder", self.recorder)
 
     def close(self) -> None:
         """Let subscriptions end, and close what is open; once is enough."""

@@ -11,15 +11,13 @@ from intersession_events.basics.machine import machine_entropy, random_id, wall_
 from intersession_events.log.tables import damage, place_problems, schema_problems
 from intersession_events.log.views import InlineView
 from intersession_events.stores.database import MEMORY, typed
-from intersession_events.stores.library.frontier import Frontier
 from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.portable.inline_views import Query
 from intersession_events.stores.portable.log import PortableLog
-from intersession_events.stores.portable.reading.events import EventReader
 from intersession_events.stores.sqlite.ahead import damage_of, told
 from intersession_events.stores.sqlite.application import SessionLog, SqliteApplication
 from intersession_events.stores.sqlite.failures import FAILURES
-from intersession_events.stores.sqlite.opening import open_for_writing
+from intersession_events.stores.sqlite.opening import OpenedFile, open_for_writing
 from intersession_events.stores.sqlite.readers import FileReaders
 from intersession_events.stores.sqlite.views import SqliteViews
 from intersession_events.stores.sqlite.writer_lock import writer_of
@@ -45,6 +43,17 @@ class SqliteLog(PortableLog):
         StoreUnavailable: the file can't be opened.
     """
 
+    _unread = (
+        (
+            "What else is in the file and nothing reads: tables of a host's own, settings and statistics of SQLite, free pages; "
+            "how SQLite has laid out in pages what is read; and which snapshots there are: one that is gone is taken anew."
+        ),
+        (
+            "What is kept beside the file: transcripts, the views that follow the log (search, usage), and its forks. Who takes "
+            "`<store>.views` and `<store>.transcripts` away has them made anew; each fork is a log, and is verified by itself."
+        ),
+    )
+
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -62,33 +71,20 @@ class SqliteLog(PortableLog):
         # The real path, so that two names of one file share one lock.
         self.path = self.place = MEMORY if os.fspath(path) == MEMORY else os.path.realpath(path)
         super().__init__(threads=threads, clock=clock, monotonic=monotonic)
+        opened: OpenedFile | None = None
         if read_only:
-            self._open_reader(inline, on_folding)
-            return
-        opened = open_for_writing(
-            self.path, clock=clock, new_log_id=new_log_id, environment=environment or {}
-        )
-        self.log_id, self.epoch = opened.log_id, opened.epoch
-        recorder = opened.app.commits
-        if self.path != MEMORY:
-            recorder.readers = FileReaders(self.path, alone=False)
-        self._readers = recorder.readers
-        self._recorder = recorder
-        self._events = EventReader(recorder, opened.mapper)
-        self._frontier = recorder.frontier = Frontier(opened.head)
-        self._application: SqliteApplication = opened.app
-        self._states = self._states_of(opened.app)
-        try:
-            self._write_with(opened, SqliteViews(), inline, entropy=entropy, on_folding=on_folding)
-        except BaseException:
-            opened.close()
-            self._readers.close()
-            raise
-
-    @property
-    def application(self) -> SqliteApplication:
+            app: SqliteApplication = SessionLog({"SQLITE_DBNAME": self.path})
+        else:
+            opened = open_for_writing(
+                self.path, clock=clock, new_log_id=new_log_id, environment=environment or {}
+            )
+            app = opened.app
+            if self.path != MEMORY:
+                app.reading.readers = FileReaders(self.path, alone=False)
+        self.application: Final = app
         """The log as an application of the eventsourcing library: its notification log, event store and mapper."""
-        return self._application
+        self._readers = app.reading.readers
+        self._begin(app, opened, SqliteViews(), inline, entropy=entropy, on_folding=on_folding)
 
     @contextmanager
     def snapshot(self, views: Sequence[InlineView] = ()) -> Generator[sqlite3.Connection]:  # noqa: ARG002 - it has all
@@ -140,49 +136,6 @@ class SqliteLog(PortableLog):
             found = damage_of(self.path)
             return None if found is None else told(self.path, found, head=self._events.head())
 
-    def unread(self) -> Sequence[str]:
-        """Say in sentences what is kept with the events that no verification reads."""
-        return _UNREAD
-
     def written_by(self) -> Holder | None:
         """Return who writes it now; None if nobody does."""
         return None if self.path == MEMORY else writer_of(self.path)
-
-    def _end(self) -> None:
-        # The writer's connection goes last: only it can fold SQLite's write-ahead log back into the file.
-        self._readers.close()
-        self._views.close()
-        if self._writer is not None:
-            self._writer.opened.close()
-        else:
-            self._application.close()
-
-    def _open_reader(
-        self, inline: Sequence[InlineView], on_folding: Callable[[int, int], None] | None
-    ) -> None:
-        app = SessionLog({"SQLITE_DBNAME": self.path})
-        self._application = app
-        self.log_id, self.epoch = app.log_id, 0
-        self._readers = app.reading.readers
-        self._recorder = app.reading
-        self._events = EventReader(app.reading, app.chained)
-        self._events.reads_from = app
-        self._frontier = Frontier(0)
-        self._states = self._states_of(app)
-        try:
-            self._read_with(SqliteViews(), inline, on_folding)
-        except BaseException:
-            app.close()
-            raise
-
-
-_UNREAD: Final = (
-    (
-        "What else is in the file and nothing reads: tables of a host's own, settings and statistics of SQLite, free pages; "
-        "how SQLite has laid out in pages what is read; and which snapshots there are: one that is gone is taken anew."
-    ),
-    (
-        "What is kept beside the file: transcripts, the views that follow the log (search, usage), and its forks. Who takes "
-        "`<store>.views` and `<store>.transcripts` away has them made anew; each fork is a log, and is verified by itself."
-    ),
-)

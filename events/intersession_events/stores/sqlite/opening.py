@@ -117,7 +117,6 @@ def open_for_writing(
             lock.release()
         raise
     return OpenedFile(
-        log_id=log_id,
         epoch=epoch,
         head=head,
         recent=recent,
