@@ -1,6 +1,7 @@
 """Questions over the whole log: calls of tools, who was told what, who saw some words, what each person cost."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,11 @@ from intersession import MemoryChannel, SessionSystem, ToolRefused, Turn
 from intersession_actors.hindsight.debugger.debugger import Debugger
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.outside.agents.turn import Reply
-from intersession_events.facts import DeliveryDone, Usage
+from intersession_events.facts import DeliveryDone, ToolCallBlock, Usage
 from intersession_projections.questions.messages import used_by_person
 from support.any_log import Logs
 from support.running import SEES_ALL, closed_exchange, merged, wait_for_number
+from support.story import Story
 
 MAIN, RESEARCH = "agent:main:main", "agent:research:main"
 SECRET = "sk-proj-" + "a1B2c3D4e5F6g7H8" * 3
@@ -82,6 +84,35 @@ def test_calls_of_tools_are_listed_with_what_was_given_and_what_came_of_it(told:
     first = debug.calls(limit=1)
     assert (first["count"], first["cursor"]) == (1, str(nobody["position"]))
     assert debug.calls(limit=1, cursor=first["cursor"])["calls"] == [asked]
+
+
+@pytest.mark.clause("FIND-2")
+def test_calls_that_failed_are_those_of_all_calls_that_did(tmp_path: Path) -> None:
+    """Before: each call was read with what its tool gave, to say of most that they had not failed."""
+    story = Story(tmp_path / "log.db")
+    story.open(MAIN)
+    given = ['{"status": "ok"}', '{"status": "forbidden"}', "an error", '{"status": "\\u0065rror"}', None]
+    for number in range(60):
+        # Agents number their calls anew: an id comes again, also before anything was given for the one before.
+        name, text = f"c{number % 3}", given[number % len(given)]
+        blocks = [ToolCallBlock(id=each, name="ask", arguments='{"id":"c0"}') for each in (name, f"{name}b")]
+        story.say(MAIN, tuple(blocks), role="assistant")
+        if text is not None:
+            story.say(MAIN, text, role="toolResult", tool_call_id=name, tool_name="ask")
+        if number % 7 == 0:
+            story.say(MAIN, "No.", role="toolResult", tool_call_id=f"{name}b", is_error=True)
+    with closing(story):
+        debug = Debugger(View(story.reader()))
+        failed = [one for one in debug.calls(limit=1000)["calls"] if one["failed"]]
+        page = debug.calls(failed=True, limit=2)
+        found = page["calls"]
+        while page["cursor"] is not None:
+            page = debug.calls(failed=True, limit=2, cursor=page["cursor"])
+            found += page["calls"]
+
+        assert 110 > len(failed) > 20
+        assert found == failed
+        assert debug.calls(failed=True, limit=5000)["limitApplied"] == 1000
 
 
 @pytest.mark.clause("FIND-2", "HIST-4", "VIS-6")

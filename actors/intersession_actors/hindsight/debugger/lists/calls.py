@@ -1,12 +1,13 @@
 """The verb `calls`: which tools agents called, with what, and what these gave, newest first (FIND-2)."""
 
-from collections.abc import Iterator
-from typing import Annotated, Final, NamedTuple, TypedDict
+import re
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
 from intersession_actors.calls.tools.searching import words_asked
-from intersession_actors.hindsight.debugger.lists.paging import LimitArgument, Listed, most_of
+from intersession_actors.hindsight.debugger.lists.paging import LimitArgument, Listed, PageAnswer, most_of
 from intersession_actors.hindsight.debugger.search import InSpan, span_of
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import KeyText, Name, SearchText
@@ -44,15 +45,13 @@ class CallsOf(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknown_
     limit: LimitArgument = None
 
 
-class CallsAnswer(TypedDict):
+class CallsAnswer(PageAnswer):
     """Calls, the newest first: `{position, timeMs, sessionKey, runId?, callId, tool, arguments, failed, result?}`.
 
     `result` is `{position, timeMs, text, cut?}`, as far as something was given. `cursor` is for the calls behind them.
     """
 
-    count: int
     calls: list[JsonObject]
-    cursor: str | None
 
 
 class Called(NamedTuple):
@@ -105,8 +104,14 @@ def _calls(view: View, given: CallsOf) -> Iterator[Called]:
     session = None if given.session is None else view.session(given.session, field="session")
     words = () if given.args is None else words_asked(given.args, "args")
     log, span = view.log, span_of(view, given)
-    stream = None if session is None else session_stream(session)
-    for recorded in prefiltered(log, span, _may_call) if stream is None else backwards(log, span, stream):
+    if session is not None:
+        found = backwards(log, span, session_stream(session))
+    elif given.failed:
+        failures = _Failures()
+        found = prefiltered(log, span, failures.may_be, ahead=failures.look_at)
+    else:
+        found = prefiltered(log, span, _may_call)
+    for recorded in found:
         message = message_in(recorded.event)
         content = () if message is None else message.content
         for call in () if isinstance(content, str) else reversed(content):
@@ -155,6 +160,43 @@ def _may_call(row: Row) -> bool:
     return stream.startswith(_STREAM) and row[3] in SAYING and b"toolCall" in row[4]
 
 
+class _Failures:
+    """Finds the rows of calls that may have failed, so that what a tool gave is read of these alone.
+
+    Rows are looked at backwards: what was given for a call stands behind it, and is known when its row comes. What was given
+    behind the part of the log that is read is not, and such a call may have failed.
+    """
+
+    def __init__(self) -> None:
+        self._given: dict[tuple[str, bytes], bool] = {}
+        self._found: set[int] = set()
+
+    def look_at(self, rows: Iterable[Row]) -> None:
+        """Look at the rows before those that were looked at."""
+        self._found.clear()
+        for position, stream, _, _, state in reversed([row for row in rows if _may_call(row)]):
+            if answered := _ANSWERED.search(state):
+                self._given[stream, answered[1]] = _may_tell_failure(state)
+            calls: list[bytes] = _CALLS.findall(state)
+            failed = [self._given.pop((stream, name), True) for name in calls]
+            if any(failed) or len(calls) != state.count(_CALL):
+                self._found.add(position)
+
+    def may_be(self, row: Row) -> bool:
+        """Whether a row of those may be of a call that failed."""
+        return row[0] in self._found
+
+
+def _may_tell_failure(state: bytes) -> bool:
+    """Whether an answer of a tool may be a failure: a word that is written with escapes can't be seen in a row."""
+    return b'"isError":true' in state or b"\\\\u" in state or any(word in state for word in _FAILED_WORDS)
+
+
+_CALL: Final = b'"type":"toolCall"'
+_CALLS: Final = re.compile(rb'"id":"((?:[^"\\]|\\.)*)","name":"(?:[^"\\]|\\.)*",' + _CALL)
+_ANSWERED: Final = re.compile(rb'"toolCallId":"((?:[^"\\]|\\.)*)"')
+
+
 def _given(log: Log, recorded: Recorded, call_id: str) -> Recorded | None:
     """Return what a tool gave for a call; None where it gave nothing, or far later."""
     for after in range(recorded.version, recorded.version + _FARTHEST, _BEHIND):
@@ -176,6 +218,7 @@ class _Answer(msgspec.Struct):
 
 
 _FAILED: Final = frozenset({"error", "forbidden", "timeout", "failed", "refused"})
+_FAILED_WORDS: Final = tuple(word.encode() for word in _FAILED)
 
 
 def _status(text: str) -> str | None:

@@ -2,13 +2,19 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Annotated, Final, TypedDict
+from typing import Annotated, Final
 
 import msgspec
 
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.calls.tools.searching import words_asked
-from intersession_actors.hindsight.debugger.lists.paging import LimitArgument, Listed, most_of, paged
+from intersession_actors.hindsight.debugger.lists.paging import (
+    LimitArgument,
+    Listed,
+    PageAnswer,
+    most_of,
+    paged,
+)
 from intersession_actors.hindsight.debugger.search import InSpan, span_of
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import KeyText, Name, PlaceText, SearchText
@@ -63,12 +69,10 @@ class Deliveries(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
     limit: LimitArgument = None
 
 
-class DeliveriesAnswer(TypedDict):
+class DeliveriesAnswer(PageAnswer):
     """Texts, the newest first: `{id, sessionKey, route, state, attempts, position, purpose, text, …}`; `cursor` is for those behind them."""
 
-    count: int
     deliveries: list[JsonObject]
-    cursor: str | None
 
 
 def list_deliveries(view: View, given: Deliveries) -> DeliveriesAnswer:

@@ -1,11 +1,11 @@
 """The verb `events`: what is in the log, event by event, newest first (FIND-2)."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Final, NamedTuple, TypedDict
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
-from intersession_actors.hindsight.debugger.lists.paging import LimitArgument, most_of, paged
+from intersession_actors.hindsight.debugger.lists.paging import LimitArgument, PageAnswer, most_of, paged
 from intersession_actors.hindsight.debugger.search import InSpan, check_kinds, span_of
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.errors import ToolRefused
@@ -107,12 +107,10 @@ class Events(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
     limit: LimitArgument = None
 
 
-class EventsAnswer(TypedDict):
+class EventsAnswer(PageAnswer):
     """Events, the newest first: `{position, eventId, timeMs, stream, version, kind, topic, who?, to?, text, …}`; `cursor` is for those behind them."""
 
-    count: int
     events: list[JsonObject]
-    cursor: str | None
 
 
 def list_events(view: View, given: Events) -> EventsAnswer:

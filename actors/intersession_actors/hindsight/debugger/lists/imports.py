@@ -1,11 +1,11 @@
 """The verb `imports`: what imports refused to take, left out or took otherwise, with file, line and reason (IMP-1)."""
 
 from collections.abc import Iterator
-from typing import Annotated, Final, TypedDict
+from typing import Annotated, Final
 
 import msgspec
 
-from intersession_actors.hindsight.debugger.lists.paging import most_of
+from intersession_actors.hindsight.debugger.lists.paging import PageAnswer, most_of
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import Name
 from intersession_actors.rules.gate.values import invalid
@@ -34,7 +34,7 @@ class ImportsOf(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbi
     ] = None
 
 
-class ImportsAnswer(TypedDict):
+class ImportsAnswer(PageAnswer):
     """What imports brought, the newest first, and row by row what they did not: `{what, position, file?, line?, reason, …}`.
 
     `imports` are `{position, timeMs, source, sessions, messages, exchanges, spawns, skipped, refusedSends, refusedSpawns}`.
@@ -42,8 +42,6 @@ class ImportsAnswer(TypedDict):
 
     imports: list[JsonObject]
     rows: list[JsonObject]
-    count: int
-    cursor: str | None
 
 
 def list_imports(view: View, given: ImportsOf) -> ImportsAnswer:

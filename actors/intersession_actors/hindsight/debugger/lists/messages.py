@@ -1,11 +1,17 @@
 """The verb `messages`: who said what to which session, on whose behalf, and what became of the answers (FIND-2)."""
 
-from typing import Annotated, TypedDict
+from typing import Annotated
 
 import msgspec
 
 from intersession_actors.hindsight.debugger.lists.deliveries import delivery_value
-from intersession_actors.hindsight.debugger.lists.paging import LimitArgument, Listed, most_of, paged
+from intersession_actors.hindsight.debugger.lists.paging import (
+    LimitArgument,
+    Listed,
+    PageAnswer,
+    most_of,
+    paged,
+)
 from intersession_actors.hindsight.debugger.search import InSpan, span_of
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import KeyText, Name
@@ -41,12 +47,10 @@ class MessagesOf(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unkno
     limit: LimitArgument = None
 
 
-class MessagesAnswer(TypedDict):
+class MessagesAnswer(PageAnswer):
     """Messages, the newest first: `{position, time, from, to, runId, text, person?, why?, delivered?, …}`; `cursor` is for those behind them."""
 
-    count: int
     messages: list[JsonObject]
-    cursor: str | None
 
 
 def list_messages(view: View, given: MessagesOf) -> MessagesAnswer:

@@ -1,12 +1,13 @@
-"""What lists over the whole log share: they are read newest first, in pages."""
+"""What lists over the whole log share: they are read newest first, in pages, and say where a limit did not hold."""
 
 from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import Annotated, Final, Generic, NamedTuple, TypeVar
+from typing import Annotated, Final, Generic, NamedTuple, NotRequired, TypedDict, TypeVar
 
 import msgspec
 
 from intersession_actors.calls.service.arguments import bounded
+from intersession_events.basics.plain_json import JsonObject
 
 T = TypeVar("T")
 
@@ -16,6 +17,14 @@ MOST: Final = 1000
 LimitArgument = Annotated[
     float | None, msgspec.Meta(description="At most this many, the newest, 1 to 1000; 50 if not given.")
 ]
+
+
+class PageAnswer(TypedDict):
+    """What the answer of every list has: how many rows there are, and the `cursor` for those behind them."""
+
+    count: int
+    cursor: str | None
+    limitApplied: NotRequired[int]
 
 
 class Listed(NamedTuple, Generic[T]):
@@ -32,6 +41,22 @@ def most_of(limit: float | None, most: int = MOST, usual: int = USUAL) -> int:
         ToolRefused: the limit is no number.
     """
     return bounded(limit, "limit", 1, most, default=usual).value
+
+
+def limits_applied(given: msgspec.Struct) -> JsonObject:
+    """Return what an answer says of limits that are beyond their bounds: what holds in their place, as `limitApplied`.
+
+    Raises:
+        ToolRefused: a limit is no number.
+    """
+    told: JsonObject = {}
+    for field, least in _LIMITS.items():
+        told |= bounded(getattr(given, field, None), field, least, MOST, default=least).told
+    return told
+
+
+_LIMITS: Final = {"limit": 1, "messages": 0}
+"""The fields of verbs that are limits, and the least that each can be."""
 
 
 def paged(found: Iterable[T], position: Callable[[T], int], most: int) -> Listed[T]:

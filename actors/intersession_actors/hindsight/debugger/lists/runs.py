@@ -1,13 +1,19 @@
 """The verb `runs`: exchanges, spawns, and runs of neither, newest first, with how each stands (FIND-2)."""
 
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple, Self, TypedDict
+from typing import Annotated, NamedTuple, Self
 
 import msgspec
 
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.hindsight.debugger.lists.deliveries import delivery_value
-from intersession_actors.hindsight.debugger.lists.paging import LimitArgument, Listed, most_of, paged
+from intersession_actors.hindsight.debugger.lists.paging import (
+    LimitArgument,
+    Listed,
+    PageAnswer,
+    most_of,
+    paged,
+)
 from intersession_actors.hindsight.debugger.search import InSpan, span_of
 from intersession_actors.hindsight.debugger.smells import SmellAnswer, smells_of_all
 from intersession_actors.hindsight.debugger.view import View
@@ -97,15 +103,13 @@ class Runs(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
     limit: LimitArgument = None
 
 
-class RunsAnswer(TypedDict):
+class RunsAnswer(PageAnswer):
     """Exchanges, spawns and runs, the newest first: `{id, kind, runId, requester, target, state, …}`; `cursor` is for those behind them.
 
     What is not over has `waits`, as `why` has it; not at a place of the past.
     """
 
-    count: int
     runs: list[JsonObject]
-    cursor: str | None
 
 
 class Stands(NamedTuple):

@@ -7,6 +7,7 @@ from typing import Any, Final, Generic, ParamSpec, Protocol, Self, TypeVar, cast
 import msgspec
 
 from intersession_actors.hindsight.debugger.forks import naming_forks
+from intersession_actors.hindsight.debugger.lists.paging import limits_applied
 from intersession_actors.hindsight.debugger.verbs import on_call
 from intersession_actors.hindsight.debugger.view import View
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
@@ -61,7 +62,9 @@ class Verb(Generic[_Taken, _Answer]):
 
     def answer(self, view: View, given: msgspec.Struct) -> _Answer:
         """Return its answer, a plain JSON object, to its `arguments`."""
-        return self._loads()[1](view, given)
+        answer = self._loads()[1](view, given)
+        told = limits_applied(given)
+        return cast("_Answer", {**answer, **told}) if told else answer
 
     def given(self, *args: _Taken.args, **kwargs: _Taken.kwargs) -> JsonObject:
         """Return its arguments as JSON has them; what is None is left out."""
