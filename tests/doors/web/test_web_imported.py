@@ -87,7 +87,12 @@ def silent_import(tmp_path: Path) -> Path:
 def test_an_import_in_which_nobody_asked_is_known_for_one(silent_import: Path) -> None:
     """A session of which it is not known when it was written to last was updated in 1970, the list said."""
     with open_log(silent_import) as log:
-        assert runs(log.debug.view, RunsQuery()) == {"runs": [], "cursor": None, "imported": True}
+        assert runs(log.debug.view, RunsQuery()) == {
+            "count": 0,
+            "runs": [],
+            "cursor": None,
+            "imported": True,
+        }
     assert "not recorded" in ran("sessions", "--store", str(silent_import)).out
 
 

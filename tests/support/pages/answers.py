@@ -60,14 +60,6 @@ class LaneAnswer(Shape, frozen=True, kw_only=True):
     kind: str
 
 
-class SentAnswer(Shape, frozen=True, kw_only=True):
-    """A text of a run that went to a channel, or should have."""
-
-    id: str
-    channel: str
-    state: str
-
-
 class Smelled(Shape, frozen=True, kw_only=True):
     """What is seldom meant, where it shows."""
 
@@ -126,19 +118,23 @@ class ListedRun(Shape, frozen=True, kw_only=True):
     took_ms: int | Unset = UNSET
     held_ms: int | Unset = UNSET
     held_since: int | Unset = UNSET
-    held: bool | Unset = UNSET
+    held: JsonObject | Unset = UNSET
     pauses: list[tuple[int, int]] | Unset = UNSET
-    deliveries: list[SentAnswer] | Unset = UNSET
+    deliveries: list[JsonObject] | Unset = UNSET
     failed: bool | Unset = UNSET
     waits: JsonObject | Unset = UNSET
+    retried_by: str | Unset = UNSET
+    frozen: bool | Unset = UNSET
 
 
 class RunsListed(Shape, frozen=True, kw_only=True):
     """Runs, the newest first."""
 
+    count: int
     runs: list[ListedRun]
     cursor: str | None
     imported: bool | Unset = UNSET
+    limit_applied: int | Unset = UNSET
 
 
 class RunAnswer(ListedRun, frozen=True, kw_only=True):
@@ -229,6 +225,7 @@ class EventListed(Shape, frozen=True, kw_only=True):
 class EventsListed(Shape, frozen=True, kw_only=True):
     """Events, the newest first."""
 
+    count: int
     events: list[EventListed]
     cursor: str | None
     head: int | None

@@ -1,20 +1,18 @@
 """Questions about events: the list, newest first, and one with its payload, its hashes, and whether they hold."""
 
-from collections.abc import Iterator, Sequence
-from itertools import islice
-from typing import Annotated, Final
+from collections.abc import Sequence
+from typing import Annotated
 
 import msgspec
 
-from intersession_actors.calls.service.arguments import bounded
-from intersession_actors.hindsight.debugger.lists.events import EventsWanted, event_brief
-from intersession_actors.hindsight.debugger.search import InSpan, check_kinds, span_of
+from intersession_actors.hindsight.debugger.lists import events as verb
+from intersession_actors.hindsight.debugger.lists.events import event_brief
+from intersession_actors.hindsight.debugger.lists.paging import limits_applied
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.errors import ToolRefused
-from intersession_actors.rules.gate.limits import CHOICES, KeyText, Name, PlaceText, SearchText
+from intersession_actors.rules.gate.limits import PlaceText
 from intersession_actors.rules.gate.values import invalid
 from intersession_events.basics.errors import CorruptEvent
-from intersession_events.basics.ids import session_stream
 from intersession_events.basics.plain_json import JsonObject, map_strings
 from intersession_events.facts import ready
 from intersession_events.log.recorded import Recorded
@@ -22,62 +20,32 @@ from intersession_projections.basics.wording.events import words_in
 from intersession_projections.questions.places.located import sessions_of, sessions_of_each
 from intersession_projections.views.run_outcomes.replies import told_in
 
-USUAL: Final = 100
-MOST: Final = 500
-
 
 @ready
-class Events(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Which events are asked for: all that is given holds."""
+class Events(verb.Events, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What is asked of the verb, and of its page."""
 
-    kind: Annotated[
-        Annotated[tuple[Name, ...], msgspec.Meta(max_length=CHOICES.most)] | None,
-        msgspec.Meta(description="Only events of these names (turn_ended, run_failed, …)."),
-    ] = None
-    stream: Annotated[
-        SearchText | None, msgspec.Meta(description="Only of streams that begin so: exchange:46a2, delivery:")
-    ] = None
-    session: Annotated[KeyText | None, msgspec.Meta(description="Only of this session's own stream.")] = None
     receipts: Annotated[
         bool | None,
         msgspec.Meta(description="With what says who looked at sessions, and when. Default: true."),
     ] = None
-    limit: Annotated[
-        float | None, msgspec.Meta(description="At most this many, 1 to 500; 100 if not given.")
-    ] = None
 
 
 def events(view: View, given: Events) -> JsonObject:
-    """Return events, the newest first: `{events, cursor, head}`.
+    """Return what the verb does, in words alone, and how far the log is: `{count, events, cursor, head}`.
 
     Raises:
-        ToolRefused: a kind, a session, a place or the cursor is none.
+        ToolRefused: as the verb.
     """
-    check_kinds(given.kind or ())
-    wanted = EventsWanted(
-        kinds=frozenset(given.kind or ()),
-        stream=None
-        if given.session is None
-        else session_stream(view.session(given.session, field="session")),
-        beginning=given.stream or "",
-        receipts=given.receipts is not False,
-    )
-    found = view.known(wanted.newest(view.log, span_of(view, given)))
-    limit = bounded(given.limit, "limit", 1, MOST, default=USUAL).value
-    page, cursor = page_of(found, limit)
-    told = zip(told_in(view.log, page), sessions_of_each(view.log, page), strict=True)
+    rows, cursor = verb.events_found(view, given, receipts=given.receipts is not False)
+    told = zip(told_in(view.log, rows), sessions_of_each(view.log, rows), strict=True)
     return {
+        "count": len(rows),
         "events": [brief(view, one, sessions) for one, sessions in told],
         "cursor": cursor,
         "head": head_of(view),
+        **limits_applied(given),
     }
-
-
-def page_of(found: Iterator[Recorded], limit: int) -> tuple[list[Recorded], str | None]:
-    """Return the first page of events, and the cursor of the next one."""
-    page = list(islice(found, limit + 1))
-    more = len(page) > limit
-    return page[:limit], str(page[limit - 1].position) if more else None
 
 
 def head_of(view: View) -> int | None:

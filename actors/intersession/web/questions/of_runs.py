@@ -3,19 +3,19 @@
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import islice
 from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
 from intersession.web.questions.cache import LruCache, Same
 from intersession_actors.calls.service.arguments import bounded
-from intersession_actors.hindsight.debugger.search import InSpan, span_of
+from intersession_actors.hindsight.debugger.lists import runs as verb
+from intersession_actors.hindsight.debugger.lists.paging import limits_applied, most_of
+from intersession_actors.hindsight.debugger.lists.runs import Stands
 from intersession_actors.hindsight.debugger.show import drawings
-from intersession_actors.hindsight.debugger.smells import SmellAnswer, smells_of, smells_of_all
+from intersession_actors.hindsight.debugger.smells import SmellAnswer, smells_of
 from intersession_actors.hindsight.debugger.view import View
-from intersession_actors.hindsight.explaining.not_over import NotOver, waits_of
-from intersession_actors.rules.gate.limits import AgentId, KeyText, Name, SearchText
+from intersession_actors.rules.gate.limits import KeyText
 from intersession_events.basics.errors import InvalidKey
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.plain_json import JsonObject, present
@@ -24,21 +24,16 @@ from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Ask, Question
 from intersession_events.stores.opened import has_writer
 from intersession_projections.basics.wording.events import words_in
-from intersession_projections.copies.forks.frozen_work import frozen_in
 from intersession_projections.copies.forks.pauses import pauses_in, without_pauses
 from intersession_projections.questions.diagram.diagram import Diagram
 from intersession_projections.questions.diagram.rows import Arrow, Gap, Lane, Mark, Row
-from intersession_projections.questions.flow_summary import flow_value, in_words
+from intersession_projections.questions.flow_summary import in_words
 from intersession_projections.questions.places.calling import calling_runs
 from intersession_projections.questions.places.located import read_flow, read_flows, steps_of_flow
 from intersession_projections.questions.places.runs_named import Flow, flow_id, flow_sessions
 from intersession_projections.questions.smells.smells import smell_name
 from intersession_projections.questions.timeline.steps import Step
 from intersession_projections.questions.work_list import (
-    WorkEnd,
-    WorkFilter,
-    WorkKind,
-    WorkList,
     ask_deliveries_of_each,
     has_failed,
 )
@@ -47,9 +42,6 @@ from intersession_projections.views.flows.rows import DeliverySummary, ExchangeS
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 from intersession_projections.views.run_outcomes.replies import told_in
 
-USUAL: Final = 30
-MOST: Final = 200
-_MOST_AT_ONCE: Final = 2_000
 _TICKS: Final = 48
 _PART: Final = 500
 _TITLE: Final = 200
@@ -57,113 +49,60 @@ _TURNS: Final = re.compile(r"\d+ turns?")
 
 
 @ready
-class RunsQuery(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Which runs are asked for: all that is given holds."""
+class RunsQuery(verb.Runs, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is asked of the verb, and of its page."""
 
-    kind: Annotated[
-        tuple[WorkKind, ...] | None, msgspec.Meta(description="Only exchanges, spawns or runs of neither.")
-    ] = None
-    end: Annotated[tuple[WorkEnd, ...] | None, msgspec.Meta(description="Only what ended so.")] = None
-    unfinished: Annotated[bool | None, msgspec.Meta(description="Only what is not over yet.")] = None
-    failed: Annotated[bool | None, msgspec.Meta(description="Only what failed.")] = None
-    smell: Annotated[bool | None, msgspec.Meta(description="Only what has a smell.")] = None
-    session: Annotated[KeyText | None, msgspec.Meta(description="Only what this session took part in.")] = (
-        None
-    )
-    other: Annotated[
-        KeyText | None, msgspec.Meta(description="Only what this session took part in as well.")
-    ] = None
-    agent: Annotated[AgentId | None, msgspec.Meta(description="Only what this agent took part in.")] = None
-    channel: Annotated[
-        Name | None, msgspec.Meta(description="Only what came from, or went to, a channel.")
-    ] = None
-    person: Annotated[Name | None, msgspec.Meta(description="Only what this person asked for.")] = None
-    words: Annotated[
-        SearchText | None, msgspec.Meta(description="Only where all of these words were said.")
-    ] = None
-    limit: Annotated[
-        float | None, msgspec.Meta(description="At most this many, 1 to 200; 30 if not given.")
-    ] = None
+    smelling: Annotated[bool, msgspec.Meta(description="Only what has a smell.")] = False
 
 
 def runs(view: View, given: RunsQuery) -> JsonObject:
-    """Return runs, the newest first: `{runs, cursor}`; of a log without any, whether it was `imported`.
-
-    One that is not over has `waits` for the operator, as `why` has it: what it waits for, and since when.
+    """Return what the verb does, each run with what its page draws of it; of a log without any, whether it was `imported`.
 
     Raises:
-        ToolRefused: a session, a place or the cursor is none.
+        ToolRefused: as the verb.
     """
-    wanted = WorkFilter(
-        kinds=given.kind or (),
-        ends=given.end or (),
-        is_open=given.unfinished or False,
-        failed=given.failed or False,
-        session_key=None if given.session is None else view.session(given.session, field="session"),
-        other_key=None if given.other is None else view.session(given.other, field="other"),
-        agent_id=given.agent,
-        channel=given.channel,
-        person=given.person,
-        words=given.words,
-        span=span_of(view, given),
-    )
-    limit = bounded(given.limit, "limit", 1, MOST, default=USUAL).value
-    # A run is told as far as the caller sees its sessions: those who took part alone tell whether it is.
-    seen = view.seen_of(WorkList(view.log, sees=view.sees).newest(wanted), flow_sessions)
-    found = _smelled(view, seen, limit + 1)
-    page = list(islice((one for one in found if one[1] or not given.smell), limit + 1))
-    cursor = str(page[limit - 1][0].accepted) if len(page) > limit else None
-    answer: JsonObject = {"runs": _listed(view, page[:limit]), "cursor": cursor}
-    if not page and view.log.query(_IMPORTED, ("import_reported.1",)):
+    marked = msgspec.structs.replace(given, smell=True)
+    rows, cursor = verb.runs_found(view, marked, most_of(given.limit), only_smelling=given.smelling)
+    answer: JsonObject = {
+        "count": len(rows),
+        "runs": _told_of(view, rows, None if given.at is None else view.place(given.at).position),
+        "cursor": cursor,
+        **limits_applied(given),
+    }
+    if not rows and view.log.query(_IMPORTED, ("import_reported.1",)):
         answer["imported"] = True
     return answer
 
 
-def _smelled(view: View, flows: Iterator[Flow], at_once: int) -> Iterator[tuple[Flow, list[JsonObject]]]:
-    """Yield runs with their smells, read for some at once, and for more each time: most smell of nothing."""
-    while some := list(islice(flows, at_once)):
-        for flow, smells in zip(some, smells_of_all(view, read_flows(view.log, some)), strict=True):
-            yield flow, list(map(_named, smells))
-        at_once = min(4 * at_once, _MOST_AT_ONCE)
+def _told_of(view: View, rows: Sequence[Stands], at: int | None = None) -> list[JsonObject]:
+    """Return runs as the verb does, each with what is drawn of it."""
+    flows = [row.flow for row in rows]
+    if at is None:
+        sent = [[text for text, _ in row.deliveries] for row in rows]
+        drawn = drawings_of(view, as_they_are(view, flows, sent))
+    else:
+        drawn = drawings(view, read_flows(view.log, flows), at)
+    asks = view.is_operator and any(row.not_over for row in rows)
+    at_work = not asks or has_writer(view.log)
+    return [
+        row.value(view) | _told(view, row, at_work=at_work) | _summary(view, row, one)
+        for row, one in zip(rows, drawn, strict=True)
+    ]
 
 
 def _named(smell: SmellAnswer) -> JsonObject:
     return {**smell, "name": smell_name(smell["code"])}
 
 
-def _listed(view: View, page: list[tuple[Flow, list[JsonObject]]]) -> list[JsonObject]:
-    flows = [flow for flow, _ in page]
-    runs = as_they_are(view, flows)
-    told = zip(page, runs, drawings_of(view, runs), _standings(view, flows), strict=True)
-    return [
-        _summary(view, run, drawn) | standing | {"smells": smells}
-        for (_, smells), run, drawn, standing in told
-    ]
-
-
-def _standings(view: View, flows: Sequence[Flow]) -> list[JsonObject]:
-    """Return where each stands, in words, and what it waits for, which is the operator's to see: it tells of other sessions.
+def _told(view: View, row: Stands, *, at_work: bool) -> JsonObject:
+    """Return where a run stands, in words; those of what it waits for are the operator's to see: they tell of other sessions.
 
     `ended` are the same words without the number of turns: how it ended, and the rest.
     """
-    waiting: Iterator[NotOver] = iter(())
-    at_work = True
-    if view.is_operator and any(flow.is_open for flow in flows):
-        frozen = frozen_in(view.log)
-        waiting = iter(waits_of(view.reader, flows, frozen))
-        at_work = has_writer(view.log)
-    return [_standing(flow, next(waiting, None) if flow.is_open else None, at_work=at_work) for flow in flows]
-
-
-def _standing(flow: Flow, not_over: NotOver | None, *, at_work: bool) -> JsonObject:
-    if not_over is None:
-        return _told(in_words(flow))
-    brief = not_over.brief if at_work else not_over.cut_off
-    waits = not_over.awaited.value(whole=True)
-    return _told(in_words(flow, at_work=at_work, waits=brief)) | {"waits": waits}
-
-
-def _told(words: str) -> JsonObject:
+    waits = None
+    if row.not_over is not None and view.is_operator:
+        waits = row.not_over.brief if at_work else row.not_over.cut_off
+    words = in_words(row.flow, at_work=at_work, waits=waits)
     first, *rest = [part for part in words.split("; ") if not _TURNS.fullmatch(part)] or [""]
     return {"told": words, "ended": [first, "; ".join(rest)]}
 
@@ -187,7 +126,10 @@ def run(view: View, given: Run) -> JsonObject:
         ToolRefused: there is no such run (`invalid_request`).
     """
     flow = view.flow(given.run)
-    (as_it_is,) = as_they_are(view, [flow])
+    own = read_flow(view.log, flow)
+    (row,) = Stands.of_all(view.reader, [flow])
+    (told,) = _told_of(view, [row._replace(smells=tuple(smells_of(view, own)))])
+    (as_it_is,) = as_they_are(view, [flow], [[text for text, _ in row.deliveries]])
     (drawn,) = drawings_of(view, [as_it_is])
     positions = positions_of(view, as_it_is)
     # The runs before and behind are those of a session that the caller sees: of another one, that there are any is told to nobody.
@@ -196,28 +138,19 @@ def run(view: View, given: Run) -> JsonObject:
     first, last = (positions[0], positions[-1]) if positions else (flow.accepted, flow.position)
     before = runs_beside.last_of_session(sessions[-1], first) if sessions else None
     after = runs_beside.next_of_session(sessions[-1], last) if sessions else None
-    (standing,) = _standings(view, [flow])
-    own = read_flow(view.log, flow)
     (calling,) = calling_runs(view.log, [own])
-    return (
-        _summary(view, as_it_is, drawn)
-        | standing
-        | present(
-            {
-                "smells": list(map(_named, smells_of(view, own))),
-                "kinds": "".join(_LETTERS[type(row)] for row in drawn.rows),
-                "steps": len(positions),
-                "first": first,
-                "last": last,
-                "sessions": sessions,
-                "before": None if before is None else before.run_id,
-                "after": None if after is None else after.run_id,
-                "imported": getattr(flow, "inferred", None) or None,
-                "caller": None
-                if calling is None or not view.is_seen(calling.session_key)
-                else calling.value(),
-            }
-        )
+    return told | present(
+        {
+            "kinds": "".join(_LETTERS[type(row)] for row in drawn.rows),
+            "steps": len(positions),
+            "first": first,
+            "last": last,
+            "sessions": sessions,
+            "before": None if before is None else before.run_id,
+            "after": None if after is None else after.run_id,
+            "imported": getattr(flow, "inferred", None) or None,
+            "caller": None if calling is None or not view.is_seen(calling.session_key) else calling.value(),
+        }
     )
 
 
@@ -241,8 +174,8 @@ def rows(view: View, given: Part) -> JsonObject:
         ToolRefused: there is no such run (`invalid_request`).
     """
     (drawn,) = drawings_of(view, as_they_are(view, [view.flow(given.run)]))
-    first, last = _part(given)
-    return {"from": first, "rows": msgspec.to_builtins(drawn.rows[first:last])}
+    first, last, told = _part(given)
+    return {"from": first, "rows": msgspec.to_builtins(drawn.rows[first:last]), **told}
 
 
 def steps(view: View, given: Part) -> JsonObject:
@@ -252,7 +185,7 @@ def steps(view: View, given: Part) -> JsonObject:
         ToolRefused: there is no such run (`invalid_request`).
     """
     (run,) = as_they_are(view, [view.flow(given.run)])
-    first, last = _part(given)
+    first, last, told = _part(given)
     wanted = positions_of(view, run)
     known = frozenset(wanted)
     causes = {step.position: step.cause for step in _steps_of(view, run) if step.cause in known}
@@ -262,12 +195,15 @@ def steps(view: View, given: Part) -> JsonObject:
             _step(view, one, causes.get(one.position))
             for one in told_in(view.log, view.log.at(wanted[first:last]))
         ],
+        **told,
     }
 
 
-def _part(given: Part) -> tuple[int, int]:
+def _part(given: Part) -> tuple[int, int, JsonObject]:
+    """Return from where to where a part goes, and what its answer says of a limit that does not hold."""
     first = bounded(given.from_, "from", 0, 2**53).value
-    return first, first + bounded(given.limit, "limit", 1, _PART, default=_PART).value
+    limit = bounded(given.limit, "limit", 1, _PART, default=_PART)
+    return first, first + limit.value, limit.told
 
 
 def _step(view: View, recorded: Recorded, cause: int | None) -> JsonObject:
@@ -308,29 +244,33 @@ _stepped: Final = LruCache[tuple[Step, ...]](32)
 
 
 class AsItIs(NamedTuple):
-    """A run as far as it has come: with its deliveries, and what stands for it as long as nothing is added to it."""
+    """A run as far as it has come, and what stands for it as long as nothing is added to it."""
 
     flow: Flow
-    sent: Sequence[DeliverySummary]
     same: Same
 
 
-def as_they_are(view: View, flows: Sequence[Flow]) -> list[AsItIs]:
-    """Return runs as far as they have come; one that is not over may go on with any event."""
+def as_they_are(
+    view: View, flows: Sequence[Flow], sent: list[list[DeliverySummary]] | None = None
+) -> list[AsItIs]:
+    """Return runs as far as they have come, with their deliveries, where those were read; one that is not over may go on with any event."""
     log, hidden = view.log, "hidden" if view.hides else "whole"
     head = None
     erasures = Ask([_ERASURES], lambda rows: int(str(rows[0][0][0])))
-    sent, erased = log.answers(ask_deliveries_of_each(view.reader.flows, flows), erasures)
+    if sent is None:
+        texts, erased = log.answers(ask_deliveries_of_each(view.reader.flows, flows), erasures)
+    else:
+        texts, (erased,) = sent, log.answers(erasures)
     found: list[AsItIs] = []
-    for flow, rows in zip(flows, sent, strict=True):
+    for flow, rows in zip(flows, texts, strict=True):
         name = f"{flow_id(flow)} {hidden}"
         if flow.is_open or any(row.is_open for row in rows):
             head = log.head() if head is None else head
-            found.append(AsItIs(flow, rows, (log.log_id, name, head)))
+            found.append(AsItIs(flow, (log.log_id, name, head)))
             continue
         # Neither of both ever shrinks: where something was added, or words were erased (ERASE-1), so is the sum another one.
         come = max([flow.position, *(row.position for row in rows)])
-        found.append(AsItIs(flow, rows, (log.log_id, name, come + erased)))
+        found.append(AsItIs(flow, (log.log_id, name, come + erased)))
     return found
 
 
@@ -367,17 +307,16 @@ def _steps_of(view: View, run: AsItIs) -> tuple[Step, ...]:
     return _stepped.of(run.same, lambda: tuple(steps_of_flow(view.log, run.flow)))
 
 
-def _summary(view: View, run: AsItIs, drawn: Diagram) -> JsonObject:
-    flow = run.flow
-    value = flow_value(flow)
+def _summary(view: View, row: Stands, drawn: Diagram) -> JsonObject:
+    """Return what is drawn of a run, and what that tells."""
+    flow = row.flow
     ended = flow.ended_ms if isinstance(flow, RunOutcome) else flow.closed_ms
     timed = [row.time for row in _own(drawn) if not isinstance(row, Gap)]
     pauses = pauses_in(view.log)
     began = without_pauses(pauses)
     held = held_ms(drawn.holds, began)
-    seen = [row for row in run.sent if view.is_seen(row.session_key)]
-    sent = [present({"id": row.delivery_id, "channel": row.channel, "state": row.state}) for row in seen]
-    return value | present(
+    sent = [text for text, _ in row.deliveries if view.is_seen(text.session_key)]
+    return present(
         {
             "title": _title(drawn),
             "lanes": [_lane(lane) for lane in drawn.lanes],
@@ -389,10 +328,9 @@ def _summary(view: View, run: AsItIs, drawn: Diagram) -> JsonObject:
             "heldMs": held or None,
             "heldSince": flow.held_since_ms if isinstance(flow, ExchangeSummary) else None,
             "pauses": [[pause.cut_ms, pause.born_ms] for pause in pauses] or None,
-            "deliveries": sent or None,
-            "failed": has_failed(flow, seen) or None,
+            "failed": has_failed(flow, sent) or None,
             "began": flow.accepted_ms,
-            "held": flow.held if isinstance(flow, ExchangeSummary) else None,
+            "smells": list(map(_named, row.smells or ())),
         }
     )
 

@@ -59,4 +59,5 @@ def sessions(view: View, given: Sessions) -> JsonObject:
     )
     rows = zip(found["sessions"], decided.keys, strict=True)
     shown = [{**row, "canonical": key, "filled": filled.get(key)} for row, key in rows if view.is_seen(key)]
-    return {"sessions": shown, "asOf": found["asOf"], "cursor": found.get("nextCursor")}
+    applied = {"limitApplied": found["limitApplied"]} if "limitApplied" in found else {}
+    return {"sessions": shown, "asOf": found["asOf"], "cursor": found.get("nextCursor"), **applied}

@@ -67,6 +67,7 @@ declare namespace Answers {
     count: number;
     cursor: string | null;
     deliveries: Record<string, any>[];
+    limitApplied?: number;
   };
   type DescribedEvent = {
     carried: boolean;
@@ -145,6 +146,7 @@ declare namespace Answers {
     to?: string;
   };
   type EventsListed = {
+    count: number;
     events: EventListed[];
     cursor: string | null;
     head: number | null;
@@ -298,11 +300,13 @@ declare namespace Answers {
     tookMs?: number;
     heldMs?: number;
     heldSince?: number;
-    held?: boolean;
+    held?: Record<string, any>;
     pauses?: [number, number][];
-    deliveries?: SentAnswer[];
+    deliveries?: Record<string, any>[];
     failed?: boolean;
     waits?: Record<string, any>;
+    retriedBy?: string;
+    frozen?: boolean;
   };
   type LoadedAnswer = {
     position: number;
@@ -420,11 +424,13 @@ declare namespace Answers {
     tookMs?: number;
     heldMs?: number;
     heldSince?: number;
-    held?: boolean;
+    held?: Record<string, any>;
     pauses?: [number, number][];
-    deliveries?: SentAnswer[];
+    deliveries?: Record<string, any>[];
     failed?: boolean;
     waits?: Record<string, any>;
+    retriedBy?: string;
+    frozen?: boolean;
     kinds: string;
     steps: number;
     first: number;
@@ -436,9 +442,11 @@ declare namespace Answers {
     caller?: CallerAnswer;
   };
   type RunsListed = {
+    count: number;
     runs: ListedRun[];
     cursor: string | null;
     imported?: boolean;
+    limitApplied?: number;
   };
   type SearchAnswer = {
     cursor: string | null;
@@ -452,11 +460,6 @@ declare namespace Answers {
     sessionKey: string;
     timeMs: number;
     within: string[];
-  };
-  type SentAnswer = {
-    id: string;
-    channel: string;
-    state: string;
   };
   type SessionsAnswer = {
     sessions: Record<string, any>[];

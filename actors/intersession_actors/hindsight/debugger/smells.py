@@ -22,6 +22,7 @@ from intersession_projections.questions.work_list import WorkFilter, WorkList
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 _FIRST: Final = 64
+_MOST_AT_ONCE: Final = 2_000
 LOOKED_AT: Final = 500
 """So many exchanges, spawns and runs are looked at for a page, the newest first: most smell of nothing."""
 
@@ -119,7 +120,7 @@ def _of_all(view: View, given: SmellsOf) -> SmellingAnswer:
     seen = view.seen_of(work.newest(wanted), flow_sessions)
     answer: SmellingAnswer = {"runs": [], "looked": 0, "cursor": None}
     last: Flow | None = None
-    for flow, smelled in _smelled(view, islice(seen, LOOKED_AT + 1), at):
+    for flow, smelled in smells_of_each(view, islice(seen, LOOKED_AT + 1), at):
         if last is not None and (len(answer["runs"]) == limit or answer["looked"] == LOOKED_AT):
             answer["cursor"] = str(last.accepted)
             break
@@ -130,12 +131,14 @@ def _of_all(view: View, given: SmellsOf) -> SmellingAnswer:
     return answer
 
 
-def _smelled(view: View, flows: Iterator[Flow], at: int | None) -> Iterator[tuple[Flow, list[SmellAnswer]]]:
+def smells_of_each(
+    view: View, flows: Iterator[Flow], at: int | None = None, *, at_once: int = _FIRST
+) -> Iterator[tuple[Flow, list[SmellAnswer]]]:
     """Yield flows with their smells, read for some at once, and for more each time: most smell of nothing."""
-    size = _FIRST
+    size = min(at_once, _MOST_AT_ONCE)
     while some := list(islice(flows, size)):
         yield from zip(some, smells_of_all(view, read_flows(view.log, some), at), strict=True)
-        size *= 4
+        size = min(4 * size, _MOST_AT_ONCE)
 
 
 def _seen(

@@ -87,9 +87,9 @@ def test_calls_of_tools_are_listed_with_what_was_given_and_what_came_of_it(told:
 
 
 @pytest.mark.clause("FIND-2")
-def test_calls_that_failed_are_those_of_all_calls_that_did(tmp_path: Path) -> None:
+def test_calls_that_failed_are_those_of_all_calls_that_did(log_url: str) -> None:
     """Before: each call was read with what its tool gave, to say of most that they had not failed."""
-    story = Story(tmp_path / "log.db")
+    story = Story(log_url)
     story.open(MAIN)
     given = ['{"status": "ok"}', '{"status": "forbidden"}', "an error", '{"status": "\\u0065rror"}', None]
     for number in range(60):

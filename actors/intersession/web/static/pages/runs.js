@@ -17,7 +17,7 @@ const NAMES = [
   'words',
   'agent',
   'session',
-  'other',
+  'with',
   'person',
   'channel',
   'kind',
@@ -25,8 +25,8 @@ const NAMES = [
   'since',
   'until',
   'failed',
-  'unfinished',
-  'smell',
+  'open',
+  'smelling',
 ];
 const KINDS = [
   ['exchange', 'exchanges'],
@@ -43,7 +43,7 @@ const COLUMNS = [
   ['w-began', 'Began', 'num'],
 ];
 /** @type {Record<string, [string, string]>} */
-const ONLY = { m: ['smell', 'true'], u: ['failed', 'true'], i: ['end', 'turn_limit'], o: ['unfinished', 'true'] };
+const ONLY = { m: ['smelling', 'true'], u: ['failed', 'true'], i: ['end', 'turn_limit'], o: ['open', 'true'] };
 /** @param {Answers.ListedRun} run */
 const address = run => href('run', run.id);
 
@@ -85,8 +85,8 @@ export const Runs = view((_, self) => {
       <${Choice} name="kind" label="Kind" options=${KINDS} />
       <span class="onlys">
         <${Only} name="failed">failed<//>
-        <${Only} name="unfinished">not over<//>
-        <${Only} name="smell"><${Tri}/>smells<//>
+        <${Only} name="open">not over<//>
+        <${Only} name="smelling"><${Tri}/>smells<//>
       </span>
     <//>
     <${Body} state=${state} what="run" names=${NAMES} empty=${html`<${None} state=${state} />`}>

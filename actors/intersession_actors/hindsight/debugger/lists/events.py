@@ -5,7 +5,13 @@ from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
-from intersession_actors.hindsight.debugger.lists.paging import LimitArgument, PageAnswer, most_of, paged
+from intersession_actors.hindsight.debugger.lists.paging import (
+    LimitArgument,
+    Listed,
+    PageAnswer,
+    most_of,
+    paged,
+)
 from intersession_actors.hindsight.debugger.search import InSpan, check_kinds, span_of
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.errors import ToolRefused
@@ -119,9 +125,19 @@ def list_events(view: View, given: Events) -> EventsAnswer:
     Raises:
         ToolRefused: a name, a kind, a stream, a place or the cursor is none.
     """
-    found = view.known(events_wanted(view, given).newest(view.log, span_of(view, given)))
-    rows, cursor = paged(found, lambda recorded: recorded.position, most_of(given.limit))
+    rows, cursor = events_found(view, given)
     return {"count": len(rows), "events": [_shown(view, row) for row in rows], "cursor": cursor}
+
+
+def events_found(view: View, given: Events, *, receipts: bool = True) -> Listed[Recorded]:
+    """Return the same, as they are stored; without `receipts` what says who looked at sessions is left out.
+
+    Raises:
+        ToolRefused: as `list_events`.
+    """
+    wanted = events_wanted(view, given)._replace(receipts=receipts)
+    found = view.known(wanted.newest(view.log, span_of(view, given)))
+    return paged(found, lambda recorded: recorded.position, most_of(given.limit))
 
 
 def events_wanted(view: View, given: Events) -> EventsWanted:
@@ -137,7 +153,7 @@ def events_wanted(view: View, given: Events) -> EventsWanted:
             raise invalid("session", "it names a stream, too: leave it or stream out")
         wanted = wanted._replace(stream=session_stream(view.session(given.session, field="session")))
     elif given.stream is not None:
-        if not given.stream.startswith(STREAMS):
+        if not any(each.startswith(given.stream) or given.stream.startswith(each) for each in STREAMS):
             begin = ", ".join(STREAMS)
             raise invalid("stream", f"no stream begins with {given.stream[:64]!a}, they begin with {begin}")
         wanted = wanted.of_streams(view.log, given.stream, lambda name: view.session(name, field="stream"))

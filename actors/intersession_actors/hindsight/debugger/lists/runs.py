@@ -15,7 +15,7 @@ from intersession_actors.hindsight.debugger.lists.paging import (
     paged,
 )
 from intersession_actors.hindsight.debugger.search import InSpan, span_of
-from intersession_actors.hindsight.debugger.smells import SmellAnswer, smells_of_all
+from intersession_actors.hindsight.debugger.smells import SmellAnswer, smells_of_each
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.hindsight.explaining.not_over import NotOver, waits_of
 from intersession_actors.rules.gate.limits import CHOICES, KeyText, Name, PlaceText, SearchText
@@ -24,9 +24,8 @@ from intersession_events.basics.errors import InvalidKey
 from intersession_events.basics.keys.references import parse_agent_id
 from intersession_events.basics.plain_json import JsonObject, present
 from intersession_events.facts import ExchangeHeld, ready
-from intersession_projections.copies.forks.frozen_work import Frozen, frozen_in
+from intersession_projections.copies.forks.frozen_work import frozen_in
 from intersession_projections.questions.flow_summary import flow_value
-from intersession_projections.questions.places.located import read_flows
 from intersession_projections.questions.places.runs_named import Flow, flow_sessions
 from intersession_projections.questions.places.then import Then
 from intersession_projections.questions.work_list import (
@@ -138,13 +137,9 @@ class Stands(NamedTuple):
         *,
         at_work: bool | None = None,
         at: int | None = None,
-        frozen: Frozen | None = None,
     ) -> list[Self]:
-        """Read how flows stand, or how their texts stood at a position, as the flows are given as they stood there.
-
-        `frozen` is what does not go on, where that has been read.
-        """
-        stays = frozen_in(reader.log, at) if frozen is None else frozen
+        """Read how flows stand, or how their texts stood at a position, as the flows are given as they stood there."""
+        stays = frozen_in(reader.log, at)
         (texts,) = reader.log.answers(ask_deliveries_of_each(reader.flows, flows))
         if at is not None:
             texts = Then(reader.log, at).deliveries_of_each(texts)
@@ -205,8 +200,8 @@ def list_runs(view: View, given: Runs) -> RunsAnswer:
     return {"count": len(rows), "runs": [row.value(view) for row in rows], "cursor": cursor}
 
 
-def runs_found(view: View, given: Runs, most: int) -> Listed[Stands]:
-    """Return the same, as rows up to a limit; the one who shows them puts them into words.
+def runs_found(view: View, given: Runs, most: int, *, only_smelling: bool = False) -> Listed[Stands]:
+    """Return the same, as rows up to a limit; the one who shows them puts them into words. `only_smelling` leaves out what has no smell.
 
     Raises:
         ToolRefused: as `list_runs`.
@@ -228,12 +223,14 @@ def runs_found(view: View, given: Runs, most: int) -> Listed[Stands]:
     )
     work = WorkList(view.log, None if at is None else Then(view.log, at), sees=view.sees)
     seen = view.seen_of(work.newest(wanted), flow_sessions)
-    found, cursor = paged(seen, lambda flow: flow.accepted, most)
-    frozen = frozen_in(view.log, at)
-    rows = Stands.of_all(view.reader, found, at=at, frozen=frozen)
+    smelled = (
+        smells_of_each(view, seen, at, at_once=most + 1) if given.smell else ((flow, ()) for flow in seen)
+    )
+    kept = (one for one in smelled if one[1] or not only_smelling)
+    page, cursor = paged(kept, lambda one: one[0].accepted, most)
+    rows = Stands.of_all(view.reader, [flow for flow, _ in page], at=at)
     if given.smell:
-        smelled = smells_of_all(view, read_flows(view.log, found), at)
-        rows = [row._replace(smells=tuple(smells)) for row, smells in zip(rows, smelled, strict=True)]
+        rows = [row._replace(smells=tuple(found)) for row, (_, found) in zip(rows, page, strict=True)]
     return Listed(rows, cursor)
 
 
