@@ -7,7 +7,7 @@ import pytest
 
 from intersession import Failure, SessionSystem
 from intersession.gateway.metrics import Metrics
-from intersession_actors.running.failures.of_process import process_findings
+from intersession_actors.running.failures.findings import process_findings
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Sql
 from intersession_events.stores.opened import open_log

@@ -12,7 +12,7 @@ from intersession import MemoryChannel, SessionSystem, Turn, openai_agent
 from intersession.cli.commands.doctor import work_findings
 from intersession.web.questions.of_sessions import Sessions, sessions
 from intersession_actors.hindsight.debugger.view import View
-from intersession_actors.running.failures.of_process import full_findings
+from intersession_actors.running.failures.findings import full_findings
 from intersession_events.facts import RunInterrupted, RunStarted, SpawnClosed
 from intersession_events.stores.opened import open_log
 from support.endpoint import Endpoint, Said, an_endpoint, calling

@@ -19,16 +19,22 @@ from intersession.cli.host.reading import reader_of, store_url
 from intersession.cli.shell.answer import OK, READING, REFUSED, Answer, Reading
 from intersession.cli.shell.terminal import Screen, safe
 from intersession.cli.shell.times import moment
-from intersession_actors.assembly.checkpoints.still_waiting import unpublished
+from intersession_actors.assembly.checkpoints.publishing import unpublished
 from intersession_actors.assembly.checkpoints.targets import publishing_targets
-from intersession_actors.assembly.methods.clock import clock_findings
 from intersession_actors.assembly.system.settings import prepared
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.outside.agents.configured import keyless
 from intersession_actors.rules.config.config import Config, load_config
 from intersession_actors.rules.errors import ConfigError, ToolRefused
-from intersession_actors.running.failures.finding import Finding, note, warning, wrong
-from intersession_actors.running.failures.of_process import full_findings, process_findings
+from intersession_actors.running.failures.findings import (
+    Finding,
+    clock_findings,
+    full_findings,
+    note,
+    process_findings,
+    warning,
+    wrong,
+)
 from intersession_events.basics.errors import IntersessionError, LogTooNew, MissingExtra, StoreUnavailable
 from intersession_events.log.log import Log
 from intersession_events.stores.opened import Located, gateway_of, has_writer, located

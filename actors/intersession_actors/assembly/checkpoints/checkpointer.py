@@ -10,14 +10,15 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooSlow
 from typing import Final, NamedTuple
 
-from intersession_actors.assembly.checkpoints.publishing import Publisher, Timers
-from intersession_actors.assembly.checkpoints.rules import heads_are_few, is_due, is_short, pause_ms, wait_ms
+from intersession_actors.assembly.checkpoints.publishing import Publisher, pause_ms
 from intersession_actors.rules.config.host import Checkpoints
+from intersession_actors.rules.config.settings import milliseconds
 from intersession_actors.running.failures.reports import Reports
 from intersession_actors.running.failures.trace import described
 from intersession_actors.running.host.threads import Job, Workers
 from intersession_actors.running.runtime.clock import Clock
 from intersession_actors.running.runtime.threads import MachineThreads, Threads
+from intersession_actors.running.runtime.timers import Timers
 from intersession_events.basics.errors import LogError, StoreUnavailable
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.copies.checkpoints.taking import CheckpointTaker, append_of
@@ -36,6 +37,30 @@ COVER_SECONDS: Final = 10.0
 """How long the answer to an erasure waits for the checkpoint over it."""
 
 _TIMER: Final = ("checkpoint",)
+
+SHORT: Final = 20_000
+"""So many events, or streams, are read for a checkpoint by a process that is about to stop: some tenths of a second."""
+
+
+def is_due(settings: Checkpoints, fresh: int) -> bool:
+    """Whether the number of new events makes a checkpoint due at once."""
+    return 0 < settings.every_events <= fresh
+
+
+def wait_ms(settings: Checkpoints) -> int | None:
+    """Return how long something new may wait for its checkpoint; None: as long as it likes."""
+    return milliseconds(settings.every_seconds) or None
+
+
+def is_short(position: int, head: int) -> bool:
+    """Whether what lies between two positions can be read by a process that is about to stop."""
+    return head - position <= SHORT
+
+
+def heads_are_few(last: Checkpoint | None, position: int) -> bool:
+    """Whether the heads of all streams can be read by such a process: no more streams than the last checkpoint had, and new events."""
+    known, since = (0, 0) if last is None else (last.streams, last.position)
+    return known is not None and known + position - since <= SHORT
 
 
 class Last(NamedTuple):

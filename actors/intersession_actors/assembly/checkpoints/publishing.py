@@ -6,36 +6,51 @@ that a `CheckpointPublished` names for a target. A target that is new gets the l
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Protocol
+from typing import Final
 
-from intersession_actors.assembly.checkpoints.rules import pause_ms
-from intersession_actors.assembly.checkpoints.still_waiting import MOST_WAITING, unpublished
 from intersession_actors.assembly.checkpoints.targets import Target
 from intersession_actors.running.failures.reports import Reports
 from intersession_actors.running.failures.trace import described
 from intersession_actors.running.host.threads import Job, Workers
 from intersession_actors.running.runtime.clock import Clock
 from intersession_actors.running.runtime.threads import MachineThreads, Threads
+from intersession_actors.running.runtime.timers import Timers
 from intersession_events.basics.errors import LogError
 from intersession_events.basics.ids import derive
 from intersession_events.basics.plain_json import JsonObject
-from intersession_events.facts import CheckpointPublished
-from intersession_events.log.log import HostLog
+from intersession_events.facts import CheckpointPublished, CheckpointTaken
+from intersession_events.log.log import HostLog, Log
 from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
-from intersession_events.proofs.statement import STREAM, Checkpoint
+from intersession_events.proofs.statement import PUBLISHED, STREAM, TAKEN, Checkpoint, checkpoint_of
 
 logger = logging.getLogger("intersession.checkpoints")
 
+MOST_WAITING: Final = 1_000
+"""So many checkpoints wait for one target; older ones are left out, for each covers all before it."""
 
-class Timers(Protocol):
-    """Wakes somebody after a while."""
+_RECENT: Final = 100
+"""So many publications are looked at: a target that is none of them is new."""
 
-    def after(self, delay_ms: int, key: tuple[str, ...], fire: Callable[[], None]) -> None:
-        """Call `fire` in this many milliseconds."""
-        ...
+_VERSIONS: Final = (
+    "SELECT originator_version FROM stored_events WHERE originator_id=? AND topic=? "
+    "ORDER BY originator_version DESC LIMIT ?"
+)
+
+_FIRST_PAUSE_MS: Final = 1_000
+_LONGEST_PAUSE_MS: Final = 300_000
+
+
+def pause_ms(failures: int) -> int:
+    """Return how long to wait before what failed several times in a row is tried again: from a second to five minutes."""
+    return int(min(_FIRST_PAUSE_MS * 2 ** min(failures - 1, 20), _LONGEST_PAUSE_MS))
+
+
+def published_up_to(target: str, published: Sequence[CheckpointPublished]) -> int | None:
+    """Return the position up to which a target has all checkpoints, by events in any order; None if it never had one."""
+    return max((event.position for event in published if event.target == target), default=None)
 
 
 class Publisher:
@@ -158,3 +173,26 @@ class _Lane:
     def failed(self, error: str | None) -> None:
         self.error = error
         self.failures = self.failures + 1 if error is not None else 0
+
+
+def unpublished(log: Log, target: str) -> Sequence[Checkpoint]:
+    """Return the checkpoints behind the last one that a target got, newest first; the last one alone if it never got one.
+
+    Raises:
+        LogError: the log can't be read.
+    """
+    published = [
+        event for event in _newest(log, PUBLISHED, _RECENT) if isinstance(event, CheckpointPublished)
+    ]
+    position = published_up_to(target, published)
+    found: list[Checkpoint] = []
+    for event in _newest(log, TAKEN, 1 if position is None else MOST_WAITING):
+        if not isinstance(event, CheckpointTaken) or (position is not None and event.position <= position):
+            break
+        found.append(checkpoint_of(log.log_id, event))
+    return found
+
+
+def _newest(log: Log, topic: str, most: int) -> Sequence[object]:
+    versions = log.query(_VERSIONS, (STREAM, topic, most))
+    return [log.stream(STREAM, after=version - 1, to=version)[0].event for (version,) in versions]

@@ -9,7 +9,6 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.assembly.methods.clock import clock_findings
 from intersession_actors.assembly.methods.params import (
     DeliveryRetryParams,
     HealthParams,
@@ -19,7 +18,6 @@ from intersession_actors.assembly.methods.params import (
     SendParams,
     StatusParams,
 )
-from intersession_actors.assembly.methods.routes import Routes
 from intersession_actors.assembly.methods.targets import Targets
 from intersession_actors.calls.service.arguments import read_arguments
 from intersession_actors.calls.service.asking import ask_flow, gone_on, keeping_refusals, origin_of, run_id_of
@@ -35,7 +33,7 @@ from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.values import invalid
 from intersession_actors.rules.policy.models import model_names
 from intersession_actors.rules.policy.windows import reckon
-from intersession_actors.running.failures.of_process import full_findings, process_findings
+from intersession_actors.running.failures.findings import clock_findings, full_findings, process_findings
 from intersession_actors.running.failures.trace import described
 from intersession_events.basics.errors import ImportFailed, LogError
 from intersession_events.basics.ids import delivery_stream
@@ -66,7 +64,6 @@ class GatewayAbout:
     ) -> None:
         self._service = service
         self._targets = targets
-        self._routes = Routes(service)
         self._describe = describe
         self._standing = standing
         self._checkpoint = checkpoint
@@ -259,7 +256,7 @@ class GatewayAbout:
         if not given.message.strip():
             raise invalid("message", "blank, write what should be sent")
         key = self._targets.opened(call, given.session_key)
-        route = self._routes.named(
+        route = self._targets.route(
             call,
             key,
             Route(channel=given.channel, to=given.to, account=given.account_id, thread=given.thread_id),

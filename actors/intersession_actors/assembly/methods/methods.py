@@ -7,11 +7,10 @@ from typing import Final, Literal, NamedTuple, overload
 import msgspec
 
 from intersession_actors.assembly.methods.about import GatewayAbout, GatewayImport
-from intersession_actors.assembly.methods.debug import GatewayDebug
+from intersession_actors.assembly.methods.debug import GatewayDebug, GatewayNotes
 from intersession_actors.assembly.methods.erasing import GatewayErase
 from intersession_actors.assembly.methods.forking import GatewayForks
 from intersession_actors.assembly.methods.holding import GatewayHolds
-from intersession_actors.assembly.methods.notes import GatewayNotes
 from intersession_actors.assembly.methods.retrying import GatewayRetries
 from intersession_actors.assembly.methods.runs import GatewayRuns
 from intersession_actors.assembly.methods.sessions import GatewaySessions

@@ -12,7 +12,6 @@ from intersession_actors.assembly.methods.params import (
     ChatSendParams,
     WaitParams,
 )
-from intersession_actors.assembly.methods.routes import Routes
 from intersession_actors.assembly.methods.targets import Targets
 from intersession_actors.calls.service.arguments import read_arguments
 from intersession_actors.calls.service.asking import (
@@ -94,7 +93,6 @@ class GatewayRuns:
     def __init__(self, service: Service, targets: Targets, runs: RunDoor) -> None:
         self._service = service
         self._targets = targets
-        self._routes = Routes(service)
         self._runs = runs
 
     def agent(self, call: Call, params: JsonMapping) -> Result:
@@ -195,7 +193,7 @@ class GatewayRuns:
         if channel is not None and to is not None:
             account = given.reply_account_id or given.account_id
             named = Route(channel=channel, to=to, account=account, thread=given.thread_id)
-            return self._routes.named(call, key, named, field="to" if given.reply_to is None else "replyTo")
+            return self._targets.route(call, key, named, field="to" if given.reply_to is None else "replyTo")
         route = route_of(self._service.sessions.get(str(key)), key)
         if route is None and not given.best_effort_deliver:
             raise invalid(

@@ -1,8 +1,11 @@
-"""Finds the session or the run that a caller of the gateway means, and refuses what it does not reach (VIS-6, KEY-9)."""
+"""Finds the session, the run or the route that a caller of the gateway means, and refuses what it does not reach (VIS-6, KEY-9)."""
+
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
 from intersession_actors.calls.service.callers import Call
+from intersession_actors.calls.service.deliveries import route_of
 from intersession_actors.calls.service.openings import opening
 from intersession_actors.calls.service.resolve import Resolved, TargetRefused, resolve_target
 from intersession_actors.calls.service.run_waits import unknown_run
@@ -14,12 +17,12 @@ from intersession_actors.rules.policy.access import Operation, not_visible
 from intersession_events.basics.errors import InvalidKey
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.keys.references import IdReference, KeyReference, LookupMiss
-from intersession_events.facts import SessionOpened
+from intersession_events.facts import Route, SessionOpened
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 
 class Targets:
-    """Finds sessions and runs as the operator does, and refuses what a caller does not reach."""
+    """Finds sessions, runs and routes as the operator does, and refuses what a caller does not reach."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -173,3 +176,41 @@ class Targets:
                 "unknown_agent",
                 f"agentId: {agent_id[:128]!r} is not configured, use one of {', '.join(known) or 'none'}",
             )
+
+    def route(self, call: Call, key: SessionKey, route: Route, *, field: str) -> Route:
+        """Return the route that a call in the name of a session names with `channel` and `to` (VIS-6).
+
+        Who stands for some sessions has the routes of those. An account or a thread that was left out is that route's.
+
+        Raises:
+            ToolRefused: none of the sessions within reach has this route (`forbidden`), whatever the others have.
+        """
+        if call.caller.is_operator:
+            return route
+        for own in self._own_routes(call, key):
+            if _fits(route, own):
+                return own
+        raise ToolRefused(
+            "forbidden",
+            f"{field}: this credential sends only to the channels and chats of its own sessions, leave it out or name one",
+        )
+
+    def _own_routes(self, call: Call, key: SessionKey) -> Iterator[Route]:
+        """Yield the routes of the sessions within reach, the one that is named first."""
+        sessions, parse = self._service.sessions, self._service.reader.parse
+        row = sessions.get(str(key))
+        if row is not None and row.archived is None and (route := route_of(row, key)) is not None:
+            yield route
+        order = sessions.order()
+        mine = (place for place in order.places() if call.caller.reaches(parse(place.key)))
+        for row in order.rows(mine):
+            if (route := route_of(row, parse(row.key))) is not None:
+                yield route
+
+
+def _fits(given: Route, own: Route) -> bool:
+    return (
+        (given.channel, given.to) == (own.channel, own.to)
+        and given.account in {None, own.account}
+        and given.thread in {None, own.thread}
+    )

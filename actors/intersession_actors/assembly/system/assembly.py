@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 from intersession_actors.assembly.checkpoints.checkpointer import Checkpointer
 from intersession_actors.assembly.checkpoints.publishing import Publisher
 from intersession_actors.assembly.checkpoints.targets import Target
-from intersession_actors.assembly.system.main_keys import refuse_orphans
-from intersession_actors.assembly.system.opened import record_opening
+from intersession_actors.assembly.system.opened import record_opening, refuse_orphans
 from intersession_actors.assembly.system.recovery import recover, recover_flow, recover_flows, sweep_staged
 from intersession_actors.assembly.system.tracing import Tracing
 from intersession_actors.assembly.system.turns import Turns

@@ -16,8 +16,7 @@ from intersession_actors.assembly.control.beside_log import ControlSocket, liste
 from intersession_actors.assembly.methods.methods import GatewayMethods
 from intersession_actors.assembly.system.assembly import Assembly
 from intersession_actors.assembly.system.follow import followed
-from intersession_actors.assembly.system.main_keys import refuse_orphans
-from intersession_actors.assembly.system.opened import record_reload
+from intersession_actors.assembly.system.opened import record_reload, refuse_orphans
 from intersession_actors.assembly.system.operated import Operated
 from intersession_actors.assembly.system.pykka import PykkaDoor
 from intersession_actors.assembly.system.recovery import recover_channel, wake_agent

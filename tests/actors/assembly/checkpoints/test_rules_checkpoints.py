@@ -4,14 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.assembly.checkpoints.rules import (
-    heads_are_few,
-    is_due,
-    is_short,
-    pause_ms,
-    published_up_to,
-    wait_ms,
-)
+from intersession_actors.assembly.checkpoints.checkpointer import heads_are_few, is_due, is_short, wait_ms
+from intersession_actors.assembly.checkpoints.publishing import pause_ms, published_up_to
 from intersession_actors.rules.config.host import Checkpoints
 from intersession_events.facts import CheckpointPublished
 from intersession_events.proofs.statement import Checkpoint

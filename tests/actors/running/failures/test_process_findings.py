@@ -1,6 +1,6 @@
 """What a process says of itself becomes findings, each with advice."""
 
-from intersession_actors.running.failures.of_process import process_findings
+from intersession_actors.running.failures.findings import process_findings
 
 
 def test_what_a_process_says_of_itself_becomes_findings_with_advice() -> None:

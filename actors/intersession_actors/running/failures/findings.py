@@ -1,10 +1,44 @@
-"""What is wrong in the process that writes a log, and what to do: for the method `health`, and for `intersession doctor`."""
+"""What is wrong now, and what to do: in the process that writes a log, with its sessions, with the clock. For `health`, `status`, `doctor`."""
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, Literal
 
-from intersession_actors.running.failures.finding import Finding, note, warning, wrong
+import msgspec
+
+from intersession_events.basics.ids import CLOCK
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
+from intersession_events.basics.times import length, moment
+from intersession_events.facts import ClockStepped
+from intersession_events.log.log import Log
+from intersession_projections.basics.wording.reasons import counted
+from intersession_projections.views.positions import Positions
+
+Level = Literal["error", "warning", "note"]
+"""`error`: somebody gets no answer, or something can be lost; `warning`: something stands still; `note`: good to know."""
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found. `code` stays the same from version to version; `what` and `advice` are for people."""
+
+    code: str
+    level: Level
+    what: str
+    advice: str
+
+
+def wrong(code: str, what: str, advice: str) -> Finding:
+    """Return a finding of level `error`: somebody gets no answer, or something can be lost."""
+    return Finding(code=code, level="error", what=what, advice=advice)
+
+
+def warning(code: str, what: str, advice: str) -> Finding:
+    """Return a finding of level `warning`: something stands still."""
+    return Finding(code=code, level="warning", what=what, advice=advice)
+
+
+def note(code: str, what: str, advice: str) -> Finding:
+    """Return a finding of level `note`: it is good to know."""
+    return Finding(code=code, level="note", what=what, advice=advice)
 
 
 def process_findings(status: JsonMapping) -> Iterator[Finding]:
@@ -115,3 +149,45 @@ def _some(names: list[str]) -> str:
 _FILLING: Final = 80
 _FULL: Final = 100
 _NAMED: Final = 5
+
+
+_AHEAD_MS: Final = 300_000
+
+
+def clock_findings(log: Log, now_ms: int) -> Iterator[Finding]:
+    """Yield by how much the clock has stepped, and that the log's time is minutes ahead of it (L8).
+
+    The last step is a warning where it went ahead: what is recorded since has the time that the clock tells now. A log that no process
+    writes has no time that falls before the next start.
+    """
+    positions = Positions(log)
+    latest = positions.latest_time()
+    if latest is not None and latest - now_ms > _AHEAD_MS:
+        yield warning(
+            "log_ahead",
+            f"the log's time is {moment(latest)} UTC, which is later than this machine's clock ({moment(now_ms)} UTC), from position "
+            f"{positions.position_at(now_ms) + 1} on: a clock was wrong then, or this one is now",
+            "look at the machine's clock; with the next event that is recorded by a clock that is right, the log's time comes "
+            "back: until then name places by position, not by time",
+        )
+    last = next(iter(log.stream(CLOCK, backwards=True, limit=1)), None)
+    if last is not None and isinstance(last.event, ClockStepped):
+        step = last.event
+        is_back = step.to_ms < step.from_ms
+        said = (
+            f"the clock stepped {counted(last.version, 'time')}, the last time {'back' if is_back else 'ahead'} by "
+            f"{length(abs(step.to_ms - step.from_ms))}, from {moment(step.from_ms)} to {moment(step.to_ms)} UTC, at position "
+            f"{last.position}"
+        )
+        if is_back:
+            yield note(
+                "clock_stepped",
+                said,
+                "nothing to do if the clock is right now: what was recorded with a later time before counts as of that time",
+            )
+        else:
+            yield warning(
+                "clock_stepped",
+                said,
+                "look at the machine's clock, unless it was set right then, or the machine had slept: events have its time",
+            )
