@@ -48,7 +48,6 @@ if TYPE_CHECKING:
         Outbound,
         console_channel,
     )
-    from intersession_actors.owners.holding.ruling import GoingOn, HoldRule
     from intersession_actors.rules.answers import (
         AcceptedAnswer,
         AgentsAnswer,
@@ -66,6 +65,7 @@ if TYPE_CHECKING:
     )
     from intersession_actors.rules.config.config import Config, load_config
     from intersession_actors.rules.errors import CalledOnLoop, ConfigError, ToolRefused, UnknownAgent
+    from intersession_actors.rules.policy.holding import GoingOn, HoldRule
     from intersession_actors.running.failures.failure import Failure
     from intersession_actors.running.runtime.actor import HandlerFailed
     from intersession_actors.running.runtime.inbox import InboxFull

@@ -30,22 +30,21 @@ from intersession_actors.owners.session import answers, deciding
 from intersession_actors.owners.session import records as session_records
 from intersession_actors.owners.session import rules as session_rules
 from intersession_actors.owners.session.answers import decide_returned
-from intersession_actors.owners.session.bound_thread import BoundThread
 from intersession_actors.owners.session.commands import Abort, Enqueue, RunReturned, message_for
+from intersession_actors.owners.session.deciding import Decider
 from intersession_actors.owners.session.state import Session
 from intersession_actors.owners.spawn import rules as spawn_rules
 from intersession_actors.owners.spawn import steps as spawn_steps
 from intersession_actors.owners.streams import rules_in_force
-from intersession_actors.owners.streams.commands import Request
+from intersession_actors.owners.streams.commands import Accepted, Request
 from intersession_actors.owners.streams.judgements import judgement_record
-from intersession_actors.owners.streams.outcomes import Accepted
 from intersession_actors.owners.streams.owner import Owner
 from intersession_actors.owners.streams.standing import Generations
 from intersession_actors.rules.policy.access import Sight
 from intersession_actors.rules.policy.chain import one_hop_on
 from intersession_actors.rules.policy.sending import judge_send
 from intersession_actors.rules.prompt.transcript import TranscriptFold
-from intersession_actors.running.runtime.stopwatch import Stopwatch
+from intersession_actors.running.runtime.clock import Stopwatch
 from intersession_events.facts import LateReplyDropped
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.portable.appends import Append
@@ -532,7 +531,7 @@ def a_thread_is_given_up_too_early() -> AbstractContextManager[object]:
 
 def a_thread_is_kept_for_ever() -> AbstractContextManager[object]:
     """A thread belongs to its session though its time is up."""
-    return patch.object(BoundThread, "watch", lambda *_: None)
+    return patch.object(Decider, "watch_thread", lambda *_: None)
 
 
 def records_another_judgement() -> AbstractContextManager[object]:

@@ -14,10 +14,9 @@ from uuid import UUID
 from intersession import SessionSystem
 from intersession_actors.owners.session.commands import RunReturned, StartNext
 from intersession_actors.owners.session.deciding import Decider
-from intersession_actors.owners.streams.effects import Abandoned
-from intersession_actors.owners.streams.outcomes import Refused
+from intersession_actors.owners.streams.commands import Refused
+from intersession_actors.owners.streams.effects import Abandoned, Plan
 from intersession_actors.owners.streams.owner import Owner
-from intersession_actors.owners.streams.plan import Plan
 from intersession_actors.rules.errors import Known, Question
 from intersession_actors.running.simulation.greenlets import SimulatedClock, Stuck
 from intersession_actors.running.simulation.simulated import SimulatedRuntime

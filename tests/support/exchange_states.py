@@ -4,7 +4,7 @@ from intersession_actors.owners.exchange import rules
 from intersession_actors.owners.exchange.commands import ExchangeCommand
 from intersession_actors.owners.exchange.exchange import Exchange
 from intersession_actors.owners.exchange.rules import Circumstances, evolve
-from intersession_actors.owners.streams.outcomes import Refused
+from intersession_actors.owners.streams.commands import Refused
 from intersession_events.facts import ExchangeEvent
 
 

@@ -12,7 +12,7 @@ from intersession_actors.owners.streams.standing import BoundThreads, Generation
 from intersession_actors.owners.streams.world import Mail, Time, World
 from intersession_actors.rules.config.config import load_config
 from intersession_actors.running.failures.reports import Reports
-from intersession_actors.running.runtime.stopwatch import Stopwatch
+from intersession_actors.running.runtime.clock import Stopwatch
 from intersession_events.facts import Event, LoopEnded
 from intersession_events.log.log import HostLog
 from intersession_events.log.recorded import Recorded

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, Turn
-from intersession_actors.outside.attachments.own_files import Attachment
+from intersession_actors.outside.attachments.workspaces import Attachment
 from intersession_events.facts import AttachmentsRemoved, SpawnClosed
 from support.running import QUIET, Booth, Gate, wait_for
 

@@ -22,7 +22,7 @@ STREAM = "session:agent:main:main"
 @pytest.fixture(autouse=True)
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a snapshot taken every few events: a session that talks for long would take long."""
-    monkeypatch.setattr("intersession_actors.owners.session.memory.EVERY", OFTEN)
+    monkeypatch.setattr("intersession_actors.owners.session.actor.EVERY", OFTEN)
     monkeypatch.setattr("intersession_events.stores.portable.snapshots.states.EVERY", OFTEN)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from intersession_actors.owners.exchange.commands import HoldExchange
-from intersession_actors.owners.streams.outcomes import Refused
+from intersession_actors.owners.streams.commands import Refused
 from intersession_events.stores.opened import open_log
 from support.any_log import Logs
 from support.simulated_runs import ask, run_of, simulated

@@ -19,7 +19,7 @@ from intersession_actors.hindsight.forking.playing import Cast, Forker
 from intersession_actors.outside.agents.agents import Agent
 from intersession_actors.outside.agents.configured import configured_agents
 from intersession_actors.rules.config.config import load_config
-from intersession_actors.running.host.named import named_object
+from intersession_actors.running.host.extras import named_object
 from intersession_actors.running.runtime.threads import MachineThreads
 from intersession_events.basics.machine import random_id
 from intersession_events.basics.plain_json import JsonMapping, JsonObject

@@ -31,8 +31,7 @@ from intersession_actors.owners.delivery.commands import RetryDelivery
 from intersession_actors.owners.delivery.rules import GIVEN_UP
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.values import invalid
-from intersession_actors.rules.policy.models import model_names
-from intersession_actors.rules.policy.windows import reckon
+from intersession_actors.rules.policy.windows import model_names, reckon
 from intersession_actors.running.failures.findings import clock_findings, full_findings, process_findings
 from intersession_actors.running.failures.trace import described
 from intersession_events.basics.errors import ImportFailed, LogError

@@ -27,9 +27,8 @@ from intersession_actors.owners.session.commands import AddMessage, Archive, Pat
 from intersession_actors.rules.errors import UNREADABLE, ToolRefused
 from intersession_actors.rules.gate.values import invalid
 from intersession_actors.rules.policy.access import not_visible
-from intersession_actors.rules.policy.models import find_model, model_names
 from intersession_actors.rules.policy.spawning import THINKING_LEVELS
-from intersession_actors.rules.policy.windows import reckon
+from intersession_actors.rules.policy.windows import find_model, model_names, reckon
 from intersession_events.basics.plain_json import JsonMapping, present
 from intersession_events.facts import Message, Provenance, TextBlock
 from intersession_projections.views.sessions.row import SessionRow

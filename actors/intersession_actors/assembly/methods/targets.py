@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from intersession_actors.calls.service.asking import opening
 from intersession_actors.calls.service.callers import Call
 from intersession_actors.calls.service.deliveries import route_of
-from intersession_actors.calls.service.openings import opening
 from intersession_actors.calls.service.resolve import Resolved, TargetRefused, resolve_target
 from intersession_actors.calls.service.run_waits import unknown_run
 from intersession_actors.calls.service.service import Service

@@ -28,7 +28,6 @@ from intersession_actors.owners.chains.ledger import ChainLedger, RunUse
 from intersession_actors.owners.delivery.outbox import Outbox
 from intersession_actors.owners.exchange.coordinator import Coordinator
 from intersession_actors.owners.holding.rule import RuleCaller
-from intersession_actors.owners.holding.ruling import HoldRule
 from intersession_actors.owners.holding.standing import HeldSessions, Holds
 from intersession_actors.owners.session.actor import SessionActor
 from intersession_actors.owners.session.context_cache import ContextCache
@@ -41,14 +40,14 @@ from intersession_actors.owners.streams.world import Mail, Time, World
 from intersession_actors.rules.config.config import Config
 from intersession_actors.rules.config.settings import milliseconds
 from intersession_actors.rules.disclosure.redaction import redact_raw
+from intersession_actors.rules.policy.holding import HoldRule
 from intersession_actors.running.failures.reports import OnFailure, Reports
 from intersession_actors.running.failures.trace import described
 from intersession_actors.running.host.door_threads import DoorThreads
 from intersession_actors.running.host.hosts_loop import HostsLoop
 from intersession_actors.running.host.threads import Job, Workers
-from intersession_actors.running.runtime.clock import Clock
+from intersession_actors.running.runtime.clock import Clock, Stopwatch
 from intersession_actors.running.runtime.runtime import Runtime
-from intersession_actors.running.runtime.stopwatch import Stopwatch
 from intersession_actors.running.runtime.timers import TimerWheel
 from intersession_events.basics.errors import LogError, StoreUnavailable
 from intersession_events.log.log import HostLog

@@ -1,4 +1,4 @@
-"""Records in stream `log` who opened the log when, and which configuration came into force, at a start or by a reload.
+"""Opens the log of a system, and records in stream `log` who opened the log when, and which configuration came into force, at a start or by a reload.
 
 A configuration under which main sessions of the log would have no name any more is refused (KEY-2). The stream of a main
 session is named after `session.mainKey`. With another one, every `main` would name another session, and the old one, with
@@ -7,6 +7,7 @@ all that was said there, would be beyond reach.
 
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -16,16 +17,66 @@ from intersession_actors.calls.tools.registry import described
 from intersession_actors.rules.config.config import Config
 from intersession_actors.rules.config.redacted import config_digest
 from intersession_actors.rules.errors import ConfigError, ConfigProblem
+from intersession_actors.rules.gate.values import invalid
+from intersession_actors.running.runtime.clock import Clock
+from intersession_actors.running.runtime.runtime import Runtime
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.machine import VERSION
 from intersession_events.facts import ConfigLoaded, Event, LogOpened, ready
+from intersession_events.log.log import HostLog
 from intersession_events.log.recorded import ANY_VERSION, Draft, Outcome, StreamAppend, Unavailable
+from intersession_events.stores.opened import open_log
+from intersession_projections.views.inline_views import inline_views
 
 logger = logging.getLogger("intersession.config")
 
 STREAM = "log"
 # Most events of the stream are checkpoints: one by one they would be a long way back.
 _LAST_LOADED = "SELECT MAX(originator_version) FROM stored_events WHERE originator_id=? AND topic LIKE 'config\\_loaded.%' ESCAPE '\\'"
+
+
+_FOLDING: Final = logging.getLogger("intersession.log")
+_PAGE: Final = 500
+_TOLD_EVERY: Final = 100_000
+"""Positions between two lines about views that are built anew."""
+
+
+def checked_store(store: str | Path | HostLog | None) -> str | Path | HostLog | None:
+    """Return the log that a host gives, or what it is called.
+
+    Raises:
+        ToolRefused: it is neither.
+    """
+    if store is None or isinstance(store, str | Path) or hasattr(store, "append_now"):
+        return store
+    raise invalid(
+        "store", f"it is no log but {type(store).__name__}, give a URL, a path, or a log that is open"
+    )
+
+
+def open_store(store: str | Path | None, clock: Clock, runtime: Runtime) -> HostLog:
+    """Open a log for writing, with the views that all calls need. In a simulation it draws what the simulation's seed gives.
+
+    Raises:
+        StoreLocked: another process is the writer of this log.
+        StoreUnavailable: the log can't be opened.
+    """
+    url = f"sqlite:///{store}" if isinstance(store, Path) else store
+    return open_log(
+        url,
+        inline=inline_views(),
+        clock=clock.now_ms,
+        monotonic=clock.monotonic,
+        entropy=runtime.entropy,
+        new_log_id=runtime.new_id,
+        threads=not runtime.threads.by_hand,
+        on_folding=_tell_folding,
+    )
+
+
+def _tell_folding(position: int, head: int) -> None:
+    if position >= head or position % _TOLD_EVERY < _PAGE:
+        _FOLDING.info("views that another version wrote are built anew: position %d of %d", position, head)
 
 
 def record_opening(service: Service, config: Config) -> None:

@@ -21,7 +21,7 @@ from intersession_actors.calls.tools.toolbox import Tools
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.values import invalid
 from intersession_actors.running.host.door_threads import DoorThreads
-from intersession_actors.running.host.loop import OwnLoop
+from intersession_actors.running.host.hosts_loop import OwnLoop
 from intersession_actors.running.runtime.actor import Handler
 from intersession_actors.running.runtime.reply import ReplyFuture
 from intersession_actors.running.runtime.runtime import ThreadingRuntime

@@ -16,13 +16,17 @@ from intersession_actors.assembly.control.beside_log import ControlSocket, liste
 from intersession_actors.assembly.methods.methods import GatewayMethods
 from intersession_actors.assembly.system.assembly import Assembly
 from intersession_actors.assembly.system.follow import followed
-from intersession_actors.assembly.system.opened import record_reload, refuse_orphans
+from intersession_actors.assembly.system.opened import (
+    checked_store,
+    open_store,
+    record_reload,
+    refuse_orphans,
+)
 from intersession_actors.assembly.system.operated import Operated
 from intersession_actors.assembly.system.pykka import PykkaDoor
 from intersession_actors.assembly.system.recovery import recover_channel, wake_agent
 from intersession_actors.assembly.system.settings import Settings
 from intersession_actors.assembly.system.status import standing_of, status_of
-from intersession_actors.assembly.system.store import checked_store, open_store
 from intersession_actors.assembly.system.tracing import tracer_provider_of
 from intersession_actors.calls.service.callers import EVERY, Caller
 from intersession_actors.calls.service.imports import Imports
@@ -40,7 +44,6 @@ from intersession_actors.hindsight.forking.playing import Cast, Playing
 from intersession_actors.outside.agents.agents import Agent
 from intersession_actors.outside.agents.runners import ACP, is_agent
 from intersession_actors.outside.channels.channels import AnyChannel
-from intersession_actors.owners.holding.ruling import HoldRule
 from intersession_actors.rules.answers import InboundAnswer
 from intersession_actors.rules.config.config import Config
 from intersession_actors.rules.errors import ConfigError, not_on_a_loop
@@ -48,14 +51,14 @@ from intersession_actors.rules.gate.limits import CREDENTIAL, IDENTITY, RUN_TIME
 from intersession_actors.rules.gate.shapes import callable_of, callables_of, mapping_of, text_of, texts_of
 from intersession_actors.rules.gate.texts import checked
 from intersession_actors.rules.gate.values import invalid, position_of, seconds_of
+from intersession_actors.rules.policy.holding import HoldRule
 from intersession_actors.running.failures.reports import OnFailure
 from intersession_actors.running.host.door_threads import DoorThreads
 from intersession_actors.running.host.own_threads import to_its_end
 from intersession_actors.running.runtime.actor import Handler
 from intersession_actors.running.runtime.clock import Clock
-from intersession_actors.running.runtime.machine_checks import clock_of, ids_of, runtime_of
 from intersession_actors.running.runtime.pool import PooledRuntime
-from intersession_actors.running.runtime.runtime import Runtime
+from intersession_actors.running.runtime.runtime import Runtime, clock_of, ids_of, runtime_of
 from intersession_events.basics.errors import ForkedStoreError, StoreUnavailable
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.plain_json import JsonMapping, JsonObject

@@ -10,7 +10,7 @@ from intersession_actors.calls.tools.recorder import RunRecorder
 from intersession_actors.calls.tools.toolbox import Tools
 from intersession_actors.outside.agents.runners import ACP
 from intersession_actors.outside.agents.turn import Turn
-from intersession_actors.outside.attachments.own_files import OwnFiles, own_files
+from intersession_actors.outside.attachments.workspaces import OwnFiles, own_files
 from intersession_actors.owners.session.state import Running
 from intersession_actors.rules.prompt.fitting import context_shown
 from intersession_actors.rules.prompt.transcript import RunContext

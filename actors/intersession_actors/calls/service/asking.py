@@ -1,4 +1,4 @@
-"""How a door has a command carried out: the id of the run it asks for, and the wait until its command is durable."""
+"""How a door has a command carried out: the run that it asks for, the session that it opens, the wait until it is durable."""
 
 import hashlib
 from collections.abc import Callable, Generator
@@ -13,13 +13,16 @@ from intersession_actors.calls.service.callers import Call, Caller
 from intersession_actors.calls.service.pending import Pending, Result
 from intersession_actors.calls.service.service import Service
 from intersession_actors.owners.chains.cause import Cause, current_cause
-from intersession_actors.owners.streams.commands import BeginsFlow, FlowRequest, Request
-from intersession_actors.owners.streams.outcomes import Accepted, Refused
+from intersession_actors.owners.session.commands import Patch
+from intersession_actors.owners.streams.commands import Accepted, BeginsFlow, FlowRequest, Refused, Request
 from intersession_actors.rules.errors import Judgement, LimitReached, ToolRefused
+from intersession_actors.rules.policy.access import Requester
 from intersession_actors.rules.policy.chain import CarryOn, Chain, Tripped, begun, check_hop, one_hop_on
 from intersession_actors.running.runtime.threads import Threads
 from intersession_events.basics import ids
-from intersession_events.facts import Budget, Provenance, SendRefused
+from intersession_events.basics.keys.key import SessionKey
+from intersession_events.facts import Budget, ChatType, OpenedBy, Provenance, SendRefused, SessionOpened
+from intersession_projections.views.sessions.row import SessionRow
 
 COMMIT_TIMEOUT_S: Final = 30.0
 """How long a door waits for the log to take a command."""
@@ -308,3 +311,42 @@ class FirstAnswer:
 
 def _nothing() -> None:
     """Nobody has to be told that the wait is over."""
+
+
+def opening(
+    service: Service,
+    key: SessionKey,
+    *,
+    by: OpenedBy,
+    chat_type: ChatType | None = None,
+    channel: str | None = None,
+) -> SessionOpened:
+    """Return the event that opens a session, with an id of its own and the sandbox as configured (SPAWN-5)."""
+    return SessionOpened(
+        key=str(key),
+        session_id=service.new_id(),
+        agent_id=key.agent_id,
+        opened_by=by,
+        chat_type=chat_type or key.chat_type,
+        channel=channel or key.channel,
+        sandboxed=service.config.sandboxed(key.agent_id, main=key.is_main),
+    )
+
+
+def calling_row(service: Service, requester: Requester, known: SessionRow | None = None) -> SessionRow | None:
+    """Return the session that calls, which is answered later; None for the operator and where there is none.
+
+    `known` is its row, where the call has looked at it already.
+    The main session of a configured agent is opened where it does not exist, as it is for a target (SEND-2):
+    the loop and a sub-agent's result come to it.
+    """
+    key = requester.key
+    if key is None:
+        return None
+    row = known or service.sessions.get(str(key))
+    if row is not None and row.archived is not None:
+        row = None
+    if row is None and key.is_main and key.agent_id in service.config.agent_ids:
+        ask_session(service, str(key), Patch(values={}, opening=opening(service, key, by="send")))
+        row = service.sessions.get(str(key))
+    return row

@@ -13,11 +13,11 @@ from intersession_actors.calls.service.asking import (
     ask_session,
     asked_within,
     digest_of,
+    opening,
     reserving,
 )
 from intersession_actors.calls.service.callers import OPERATOR
 from intersession_actors.calls.service.deliveries import delivery_of
-from intersession_actors.calls.service.openings import opening
 from intersession_actors.calls.service.pending import Pending, Result, afinished, finished
 from intersession_actors.calls.service.run_waits import RunDoor
 from intersession_actors.calls.service.service import Service

@@ -13,14 +13,14 @@ import pykka
 from intersession_actors.owners.streams.commands import (
     Command,
     OfOneLife,
+    Refused,
     Request,
     SessionReadBack,
     Step,
     refusal_of,
 )
-from intersession_actors.owners.streams.failures import Failures
-from intersession_actors.owners.streams.outcomes import Refused
 from intersession_actors.owners.streams.owner import answer
+from intersession_actors.owners.streams.shell import Failures
 from intersession_actors.rules.errors import RefusalCode, ToolRefused, refused_by
 from intersession_actors.running.failures.reports import Reports
 from intersession_actors.running.runtime.actor import Failure, Handler, Ref

@@ -8,7 +8,7 @@ from intersession_actors.calls.service.arguments import bounded, read_arguments
 from intersession_actors.calls.service.callers import AccessSummary
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.calls.service.resolve import Resolved, resolve_target
-from intersession_actors.rules.disclosure.messages import shown_messages
+from intersession_actors.rules.disclosure.capping import shown_messages
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.limits import KeyText, MessageId, PlaceText
 from intersession_actors.rules.policy.access import Requester

@@ -15,7 +15,7 @@ from intersession_actors.calls.tools.list_page import (
     read_cursor,
     write_cursor,
 )
-from intersession_actors.rules.disclosure.messages import shown_messages
+from intersession_actors.rules.disclosure.capping import shown_messages
 from intersession_actors.rules.disclosure.redaction import redact_text, redact_value
 from intersession_actors.rules.errors import UNREADABLE, Judgement, refused_by
 from intersession_actors.rules.gate.limits import CHOICES, AgentId, CursorText, Label, PlaceText, SearchText

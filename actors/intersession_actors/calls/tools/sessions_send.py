@@ -10,17 +10,18 @@ import msgspec
 from intersession_actors.calls.service.arguments import read_arguments
 from intersession_actors.calls.service.asking import (
     ask_flow,
+    calling_row,
     digest_of,
     flow_begun_by,
     gone_on,
     keeping_refusals,
     key_conflict,
+    opening,
     origin_of,
     run_id_of,
 )
 from intersession_actors.calls.service.callers import AccessSummary, Call
 from intersession_actors.calls.service.deliveries import route_of
-from intersession_actors.calls.service.openings import calling_row, opening
 from intersession_actors.calls.service.pending import Pending, Result
 from intersession_actors.calls.service.resolve import (
     Resolved,

@@ -10,7 +10,7 @@ from intersession_actors.hindsight.debugger.answers import PlaceAnswer
 from intersession_actors.hindsight.debugger.lists.paging import most_of
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.outside.agents.turn import Turn
-from intersession_actors.owners.session.past_contexts import past_context
+from intersession_actors.owners.session.folding import past_context
 from intersession_actors.rules.disclosure.events import hidden_message
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.limits import KeyText

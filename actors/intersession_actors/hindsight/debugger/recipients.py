@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from intersession_actors.hindsight.debugger.origin import SeenAnswer
 from intersession_actors.hindsight.debugger.view import View
-from intersession_actors.owners.session.past_contexts import past_context
+from intersession_actors.owners.session.folding import past_context
 from intersession_actors.rules.prompt.transcript import RunContext
 from intersession_events.basics.ids import session_stream
 from intersession_events.facts import Message, RunStarted, ToolCallBlock, text_of

@@ -9,13 +9,12 @@ from intersession_actors.hindsight.explaining.around import Around
 from intersession_actors.owners.delivery.rules import ended_in
 from intersession_actors.owners.flows.led import Led
 from intersession_actors.owners.flows.rules import RecordRead, Rules
-from intersession_actors.owners.session import commands, past_contexts, records
+from intersession_actors.owners.session import commands, folding, records
 from intersession_actors.owners.session import rules as session_rules
 from intersession_actors.owners.session import state as session_state
 from intersession_actors.owners.session.answers import ended_again
 from intersession_actors.owners.session.state import Session
-from intersession_actors.owners.streams.commands import DeliveryEnded, Resume, RunEnded
-from intersession_actors.owners.streams.outcomes import Refused
+from intersession_actors.owners.streams.commands import DeliveryEnded, Refused, Resume, RunEnded
 from intersession_actors.owners.streams.records import Record, appends_in, record_in, texts_in, words_of
 from intersession_events import facts
 from intersession_events.basics import ids
@@ -102,7 +101,7 @@ def decision_in_session(log: Log, recorded: Recorded) -> SessionDecision | None:
     if record is None or record.asked in _BY_A_FLOW:
         return None
     log_id = log.lineage.log_id_at(first.position)
-    now = past_contexts.session_at(log, first.stream, first.version - 1)
+    now = folding.session_at(log, first.stream, first.version - 1)
     state = session_state.without(now.session, frozen_in(log, first.position).runs)
     command = records.command_in(record, came, None, state, log_id)
     if command is None:

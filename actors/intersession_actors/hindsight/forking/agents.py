@@ -10,7 +10,7 @@ from intersession_actors.outside.agents.recorded import RecordedAgent
 from intersession_actors.outside.agents.recording import Recording
 from intersession_actors.outside.agents.script import script_file
 from intersession_actors.rules.errors import ToolRefused
-from intersession_actors.running.host.named import named_object
+from intersession_actors.running.host.extras import named_object
 
 EVERY: Final = "*"
 RECORDED: Final = "recorded"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from intersession_actors.owners.exchange.fixed import fixed_by
+from intersession_actors.owners.exchange.exchange import fixed_by
 from intersession_actors.owners.streams.world import NOT_A_FORK, ForkOf
 from intersession_actors.rules.config.config import Config, load_config
 from intersession_actors.rules.config.read import read_config_file

@@ -9,7 +9,7 @@ from typing import Final
 from intersession_actors.hindsight.replaying.redeciding.sources import Place, Sources
 from intersession_actors.hindsight.replaying.settings import RecordedSettings
 from intersession_actors.hindsight.replaying.snapshot_start import Begins
-from intersession_actors.owners.exchange.fixed import fixed_by
+from intersession_actors.owners.exchange.exchange import fixed_by
 from intersession_events import facts
 from intersession_events.basics.errors import CorruptEvent
 from intersession_events.basics.ids import event_id

@@ -9,7 +9,7 @@ from intersession_actors.outside.agents.agents import openai_agent
 from intersession_actors.outside.agents.turn import AgentFunction, Reply, Turn
 from intersession_actors.rules.config.config import Config
 from intersession_actors.rules.errors import ConfigError, ConfigProblem
-from intersession_actors.rules.policy.models import find_model
+from intersession_actors.rules.policy.windows import find_model
 from intersession_events.basics.plain_json import JsonList, JsonObject, JsonValue, is_list, is_object
 
 SPEAKS: Final = frozenset({"openai-completions"})

@@ -1,20 +1,40 @@
-"""Runs agents outside of any actor, for the session actors: one result for each call, as a callback."""
+"""Runs agents outside of any actor, for the session actors: one result for each call, as a callback.
+
+A session's actor that fails is started anew from the log, and what it had been told is gone. So its agent's result is kept
+here until it is recorded: no agent is asked twice because an actor failed.
+"""
 
 import logging
-from collections.abc import Callable, Generator
+import threading
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final, Literal, NamedTuple
 
 from intersession_actors.outside.agents.agents import Agent, function_of
 from intersession_actors.outside.agents.recorded import RecordedAgent
-from intersession_actors.outside.agents.result import DEFAULT_REPLY_BYTES, AgentResult, Broke, result_of
-from intersession_actors.outside.agents.results import Results
+from intersession_actors.outside.agents.result import (
+    DEFAULT_REPLY_BYTES,
+    AgentResult,
+    Answered,
+    Broke,
+    result_of,
+)
 from intersession_actors.outside.agents.turn import AgentFunction, Turn
 from intersession_actors.rules.policy.windows import ModelWindow, Reckoned
+from intersession_actors.running.failures.trace import described
 from intersession_actors.running.host.calls import Call, Inside, Outcome, Outside, is_async
 from intersession_actors.running.host.hosts_loop import HostsLoop
 from intersession_actors.running.host.steps import Blocking
 from intersession_actors.running.runtime.threads import MachineThreads, Threads
+from intersession_events.facts import (
+    LateReplyDropped,
+    RunAborted,
+    RunCompleted,
+    RunEnd,
+    RunFailed,
+    RunInterrupted,
+)
+from intersession_events.log.recorded import Recorded
 
 logger = logging.getLogger("intersession.runs")
 
@@ -26,6 +46,82 @@ _MOST_THREADS: Final = 128
 
 OnResult = Callable[[AgentResult], None]
 Around = Callable[[Turn], AbstractContextManager[object] | None]
+
+
+MOST_FAILURES: Final = 3
+"""So often an actor may fail on a result; then it is taken for a bad reply, and the session goes on."""
+
+
+class _KnownResult(NamedTuple):
+    result: AgentResult
+    failures: int = 0
+
+
+class Results:
+    """The results by run and attempt. Its methods may be called from any thread."""
+
+    HANDLES = RunEnd | RunInterrupted | LateReplyDropped
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: dict[tuple[str, int], _KnownResult] = {}
+        self._due: set[tuple[str, int]] = set()
+
+    def due(self, run_id: str, attempt: int) -> None:
+        """Note that an attempt is on record for which the agent is yet to be called."""
+        with self._lock:
+            self._due.add((run_id, attempt))
+
+    def called(self, run_id: str, attempt: int) -> None:
+        """Note that the agent is called."""
+        with self._lock:
+            self._due.discard((run_id, attempt))
+
+    def is_due(self, run_id: str, attempt: int) -> bool:
+        """Whether this process began the attempt, and has not called the agent."""
+        return (run_id, attempt) in self._due
+
+    def keep(self, run_id: str, attempt: int, result: AgentResult) -> None:
+        """Keep what an agent came back with; before anybody is told of it."""
+        with self._lock:
+            self._kept[run_id, attempt] = _KnownResult(result)
+
+    def of(self, run_id: str, attempt: int) -> AgentResult | None:
+        """Return what the agent came back with; None if it did not, or if that is on record."""
+        kept = self._kept.get((run_id, attempt))
+        return None if kept is None else kept.result
+
+    def failed_on(self, run_id: str, attempt: int, error: Exception) -> None:
+        """Note that an actor failed while it dealt with a result."""
+        with self._lock:
+            kept = self._kept.get((run_id, attempt))
+            if kept is None:
+                return
+            result, failures = kept.result, kept.failures + 1
+            if failures == MOST_FAILURES and isinstance(result, Answered):
+                why = f"the session failed on the answer {failures} times: {described(error)}"
+                result = Broke(code="bad_reply", error=why)
+            self._kept[run_id, attempt] = _KnownResult(result, failures)
+
+    def forget(self, run_id: str, attempt: int) -> None:
+        """Forget a result of which nothing is to be recorded."""
+        with self._lock:
+            self._kept.pop((run_id, attempt), None)
+
+    def take(self, recorded: Sequence[Recorded]) -> None:
+        """Forget the results that are on record now."""
+        for item in recorded:
+            event = item.event
+            match event:
+                case RunCompleted() | LateReplyDropped():
+                    self.forget(event.run_id, event.attempt)
+                case RunFailed() | RunInterrupted() | RunAborted():
+                    self.called(event.run_id, event.attempt)
+                    # One that answered meanwhile comes too late, and that is to be recorded yet.
+                    if isinstance(self.of(event.run_id, event.attempt), Broke):
+                        self.forget(event.run_id, event.attempt)
+                case _:
+                    pass
 
 
 class _Running(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Literal, ParamSpec, Self, TypeVar, overload
 import msgspec
 
 from intersession_actors.outside.agents.made_calls import MadeCall, OwnCalls
-from intersession_actors.outside.attachments.own_files import Attachment, OwnFiles
+from intersession_actors.outside.attachments.workspaces import Attachment, OwnFiles
 from intersession_actors.rules.answers import (
     AgentsAnswer,
     HistoryAnswer,

@@ -37,11 +37,9 @@ from intersession_actors.owners.delivery.records import RULES, knew_of
 from intersession_actors.owners.delivery.rules import Circumstances, Delivery
 from intersession_actors.owners.flows.process_manager import Flow, ProcessManager
 from intersession_actors.owners.session.commands import CheckSend
-from intersession_actors.owners.streams.commands import Resume
-from intersession_actors.owners.streams.effects import AttemptDue, Effect, Sleep, TellFlow
-from intersession_actors.owners.streams.outcomes import Refused
+from intersession_actors.owners.streams.commands import Refused, Resume
+from intersession_actors.owners.streams.effects import AttemptDue, Effect, Plan, Sleep, TellFlow
 from intersession_actors.owners.streams.owner import Owner
-from intersession_actors.owners.streams.plan import Plan
 from intersession_actors.owners.streams.world import World
 from intersession_actors.rules.config.settings import milliseconds
 from intersession_actors.rules.policy.sending import Verdict

@@ -19,8 +19,7 @@ from intersession_actors.owners.delivery.commands import (
     SendChecked,
     TooOld,
 )
-from intersession_actors.owners.streams.commands import DeliveryEnded, Resume
-from intersession_actors.owners.streams.outcomes import Refused
+from intersession_actors.owners.streams.commands import DeliveryEnded, Refused, Resume
 from intersession_actors.owners.streams.strays import foreign
 from intersession_actors.rules.policy.sending import Verdict
 from intersession_events import facts

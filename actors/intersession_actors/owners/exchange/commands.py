@@ -1,7 +1,6 @@
 """What the coordinator can be told."""
 
 from intersession_actors.owners.flows.led import Begins
-from intersession_actors.owners.holding.ruling import Ruling
 from intersession_actors.owners.streams.commands import (
     DeliveryEnded,
     FlowCommand,
@@ -9,6 +8,7 @@ from intersession_actors.owners.streams.commands import (
     Resume,
     RunEnded,
 )
+from intersession_actors.rules.policy.holding import Ruling
 from intersession_events.basics import ids
 from intersession_events.facts import ExchangeAccepted, HoldBefore, Release, SessionOpened
 

@@ -27,16 +27,13 @@ from intersession_actors.owners.exchange.rules import Circumstances, Gone, decid
 from intersession_actors.owners.exchange.steps import announced_text, primary_step, step_asked
 from intersession_actors.owners.flows.leader import Decided, Leader
 from intersession_actors.owners.flows.process_manager import Flow
-from intersession_actors.owners.holding.ruling import GoingOn, Ruling
-from intersession_actors.owners.streams.commands import DeliveryEnded, Resume, RunEnded
-from intersession_actors.owners.streams.effects import Effect
-from intersession_actors.owners.streams.outcomes import Accepted, Refused
+from intersession_actors.owners.streams.commands import Accepted, DeliveryEnded, Refused, Resume, RunEnded
+from intersession_actors.owners.streams.effects import Effect, Plan, Through
 from intersession_actors.owners.streams.owner import Owner
-from intersession_actors.owners.streams.plan import Plan, Through
 from intersession_actors.owners.streams.texts import RunTexts
 from intersession_actors.owners.streams.world import World
 from intersession_actors.rules.gate.texts import word_of
-from intersession_actors.rules.policy.holding import HoldOrder
+from intersession_actors.rules.policy.holding import GoingOn, HoldOrder, Ruling
 from intersession_events import facts
 from intersession_events.basics import ids
 from intersession_events.basics.crash_points import crash_point

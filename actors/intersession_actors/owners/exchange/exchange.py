@@ -1,13 +1,16 @@
-"""Where an exchange stands: the state that its events lead to. Its rules and its holds read it."""
+"""Where an exchange stands: the state that its events lead to, and what it keeps from when it was accepted (CFG-3). Pure."""
 
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal
 
 import msgspec
 
 from intersession_actors.owners.flows.led import Led
 from intersession_actors.owners.streams.texts import Replies
+from intersession_actors.rules.config.config import Config
 from intersession_actors.rules.policy.chain import budget_of
 from intersession_events import facts
+from intersession_events.facts import ExchangeAccepted, ForkEdit
 
 Phase = Literal["primary", "turn", "announce", "held", "released", "delivery", "closed"]
 
@@ -85,3 +88,26 @@ class Exchange(Led, frozen=True, kw_only=True):
         if held is None or released is None or held.hold_id != released.hold_id or released.action != "edit":
             return None
         return released.by if held.turn == self.turn - 1 else None
+
+
+_FIXED: Final[Mapping[str, str]] = {
+    "session.agentToAgent.maxPingPongTurns": "max_turns",
+    "session.agentToAgent.turnTimeoutSeconds": "turn_timeout_ms",
+    "session.agentToAgent.announce": "announce",
+    "session.agentToAgent.hold": "hold",
+}
+"""Settings that an exchange keeps from when it was accepted (CFG-3), and what it calls them."""
+_LIMITS: Final = "session.agentToAgent.limits"
+
+
+def fixed_by(config: Config, edits: Iterable[ForkEdit], accepted: ExchangeAccepted) -> ExchangeAccepted:
+    """Return what an exchange was accepted with, as it holds here: what was set holds though it had been fixed."""
+    paths = {edit.key for edit in edits}
+    settings, now = accepted.settings, config.session.exchange
+    changed = {name: getattr(now, name) for path, name in _FIXED.items() if path in paths}
+    if any(path.startswith(_LIMITS) for path in paths):
+        changed["limits"] = now.limits
+        if accepted.budget is not None:
+            budget = msgspec.structs.replace(accepted.budget, limits=now.limits)
+            accepted = msgspec.structs.replace(accepted, budget=budget)
+    return msgspec.structs.replace(accepted, settings=msgspec.structs.replace(settings, **changed))

@@ -7,7 +7,7 @@ import msgspec
 
 from intersession_actors.owners.exchange.commands import HoldExchange, ReleaseExchange
 from intersession_actors.owners.exchange.exchange import Exchange, Quoted
-from intersession_actors.owners.streams.outcomes import Refused
+from intersession_actors.owners.streams.commands import Refused
 from intersession_actors.rules.policy.holding import HoldOrder
 from intersession_actors.rules.prompt.silence import is_announce_skip, spoken, visible_text
 from intersession_events import facts

@@ -27,8 +27,7 @@ from intersession_actors.owners.exchange.holds import (
     order_before,
 )
 from intersession_actors.owners.flows import led
-from intersession_actors.owners.streams.commands import DeliveryEnded, Resume, RunEnded, StepRefused
-from intersession_actors.owners.streams.outcomes import Refused
+from intersession_actors.owners.streams.commands import DeliveryEnded, Refused, Resume, RunEnded, StepRefused
 from intersession_actors.owners.streams.strays import foreign
 from intersession_actors.rules.policy.chain import check_run
 from intersession_actors.rules.policy.holding import HoldOrder

@@ -8,7 +8,7 @@ from intersession_actors.owners.exchange.commands import OpenExchange
 from intersession_actors.owners.exchange.exchange import Exchange
 from intersession_actors.owners.flows.steps import Appends, step_of
 from intersession_actors.owners.session.commands import Enqueue
-from intersession_actors.owners.streams.plan import Through
+from intersession_actors.owners.streams.effects import Through
 from intersession_actors.owners.streams.texts import Replies
 from intersession_actors.rules.prompt import instructions as prompt_instructions
 from intersession_events import facts

@@ -8,10 +8,9 @@ import msgspec
 from intersession_actors.owners.flows.led import Begins, Circumstances, Led
 from intersession_actors.owners.flows.process_manager import Flow, ProcessManager
 from intersession_actors.owners.flows.steps import announce_of
-from intersession_actors.owners.streams.commands import FlowCommand, FlowRequest
+from intersession_actors.owners.streams.commands import Accepted, FlowCommand, FlowRequest, Refused
+from intersession_actors.owners.streams.effects import Plan, Through
 from intersession_actors.owners.streams.judgements import judged_at_door
-from intersession_actors.owners.streams.outcomes import Accepted, Refused
-from intersession_actors.owners.streams.plan import Plan, Through
 from intersession_actors.owners.streams.records import present, spent_of
 from intersession_actors.rules.policy.chain import age_s
 from intersession_events import facts

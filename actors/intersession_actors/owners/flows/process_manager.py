@@ -16,10 +16,12 @@ from typing import Generic, TypeVar
 
 from intersession_actors.owners.flows.rules import Rules
 from intersession_actors.owners.streams.commands import (
+    Accepted,
     Appended,
     BeginsFlow,
     FlowCommand,
     FlowRequest,
+    Refused,
     RunEnded,
     SessionReadBack,
     StepRefused,
@@ -28,13 +30,10 @@ from intersession_actors.owners.streams.commands import (
     StreamLoaded,
     WasRead,
 )
-from intersession_actors.owners.streams.effects import CommandOutcome, Effect, ReadBack
-from intersession_actors.owners.streams.failures import Failures
-from intersession_actors.owners.streams.outcomes import Accepted, Refused
+from intersession_actors.owners.streams.effects import CommandOutcome, Effect, Plan, ReadBack
 from intersession_actors.owners.streams.owner import Owner, answer
-from intersession_actors.owners.streams.plan import Plan
 from intersession_actors.owners.streams.records import record_of
-from intersession_actors.owners.streams.shell import Shell
+from intersession_actors.owners.streams.shell import Failures, Shell
 from intersession_actors.owners.streams.texts import RunTexts, Texts
 from intersession_actors.owners.streams.world import World
 from intersession_actors.rules.errors import refused_by

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from types import UnionType
 from typing import Generic, NamedTuple, TypeGuard, TypeVar
 
+from intersession_actors.owners.streams.commands import Refused
 from intersession_actors.owners.streams.effects import Effect
-from intersession_actors.owners.streams.outcomes import Refused
 from intersession_actors.owners.streams.records import Record, Words
 from intersession_actors.rules.config.config import Config
 from intersession_events.basics.plain_json import JsonObject

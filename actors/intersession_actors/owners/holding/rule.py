@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Final
 
-from intersession_actors.owners.holding.ruling import GoingOn, HoldRule, Ruling
 from intersession_actors.rules.gate.texts import word_of
 from intersession_actors.rules.gate.values import plain_text
+from intersession_actors.rules.policy.holding import GoingOn, HoldRule, Ruling
 from intersession_actors.running.failures.reports import Reports
 from intersession_actors.running.failures.trace import described
 from intersession_actors.running.host.calls import Call, Inside, Outcome, Outside, Raised

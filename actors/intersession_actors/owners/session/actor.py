@@ -5,9 +5,9 @@ log by its first message and put to sleep when it has nothing to do.
 """
 
 import logging
+from collections.abc import Callable, Sequence
 
 from intersession_actors.owners.session import commands
-from intersession_actors.owners.session.bound_thread import BoundThread
 from intersession_actors.owners.session.context_cache import ContextCache
 from intersession_actors.owners.session.deciding import Decider
 from intersession_actors.owners.session.effects import (
@@ -20,13 +20,10 @@ from intersession_actors.owners.session.effects import (
     deadline,
 )
 from intersession_actors.owners.session.folding import Awake
-from intersession_actors.owners.session.memory import Memory
-from intersession_actors.owners.session.next_run import NextRun
 from intersession_actors.owners.session.runs import RunStarter, TurnMaker
 from intersession_actors.owners.session.state import EMPTY, Running, Session, without
-from intersession_actors.owners.streams.commands import Appended, Ask, StoreDue, WasRead
+from intersession_actors.owners.streams.commands import Accepted, Appended, Ask, Refused, StoreDue, WasRead
 from intersession_actors.owners.streams.effects import AttemptDue, CommandOutcome, Effect
-from intersession_actors.owners.streams.outcomes import Accepted, Refused
 from intersession_actors.owners.streams.owner import Owner, answer
 from intersession_actors.owners.streams.shell import Shell
 from intersession_actors.owners.streams.world import World
@@ -34,10 +31,52 @@ from intersession_actors.rules.config.settings import milliseconds
 from intersession_actors.rules.errors import refused_by
 from intersession_events.basics import ids
 from intersession_events.basics.errors import AppendConflict
-from intersession_events.log.states import Folded
+from intersession_events.basics.ids import session_stream
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.states import EVERY, Folded
 
 SessionOwner = Owner[Session, commands.SessionCommand]
 logger = logging.getLogger("intersession.actors")
+
+
+class Memory:
+    """The memory of one session, as long as it is awake. Its transcript is with those of all others, in `contexts`."""
+
+    __slots__ = ("_contexts", "_key", "_snapshot_due", "_world")
+
+    def __init__(self, world: World, contexts: ContextCache, key: str) -> None:
+        self._world = world
+        self._contexts = contexts
+        self._key = key
+        self._snapshot_due = EVERY
+        """From which version on there is to be another snapshot."""
+
+    def read(self, told: Callable[[Folded[Awake] | Exception], None]) -> None:
+        """Have the stream read from its last snapshot on; never blocks."""
+        # How it is read is made for each time, since that is seldom, and sessions that are awake are many.
+        self._world.log.states.load(session_stream(self._key), self._contexts.folding(self._key), told)
+
+    def woken(self, folded: Folded[Awake]) -> None:
+        """Take over what was read."""
+        self._contexts.offer(self._key, folded.state.transcript)
+        self._snapshot_due = folded.kept + EVERY
+
+    def take(self, fresh: Sequence[Recorded], state: Session) -> None:
+        """Take new events in, and the state after them. Now and then it is kept as a snapshot; nobody waits for it."""
+        self._contexts.take(self._key, fresh)
+        if not fresh or fresh[-1].version < self._snapshot_due:
+            return
+        last = fresh[-1]
+        transcript = self._contexts.transcript_at(self._key, last.version)
+        kept = transcript is not None and self._world.log.states.keep(
+            last.stream, self._contexts.folding(self._key), Folded(Awake(state, transcript), last, 0)
+        )
+        # One that was too large is tried again when the run that made it so has ended.
+        self._snapshot_due = last.version + (EVERY if kept else EVERY // 10)
+
+    def forget(self) -> None:
+        """Let go of the transcript: the session sleeps, or has failed."""
+        self._contexts.forget(self._key)
 
 
 class SessionActor(Shell[Session, commands.SessionCommand]):
@@ -49,9 +88,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         self._memory = Memory(world, contexts, key)
         self._asleep_after = -1
         self._starter = RunStarter(world, contexts, make_turn, key, self.tell_self)
-        self._next_run = NextRun(world, key, self._starter)
-        self._thread = BoundThread(world, key)
-        self._decider = Decider(world, key, self._starter, self._next_run, self._thread)
+        self._decider = Decider(world, key, self._starter)
         self._owner: SessionOwner = Owner(ids.session_stream(key), self._decider, world, empty=EMPTY)
 
     @property
@@ -153,7 +190,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
             case CancelAgent(run_id):
                 agents.cancel(run_id)
             case WatchThread(state):
-                self._thread.watch(state)
+                self._decider.watch_thread(state)
             case _:
                 super().act(owner, effect)
 
@@ -234,10 +271,10 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
             return
         if not state.queue:
             self._rest()
-        elif self._next_run.is_due(state):
+        elif self._starter.is_due(state):
             owner.take(commands.StartNext())
             self.do(owner)
-        elif (told := self._next_run.parked(state)) is not None:
+        elif (told := self._starter.parked(state)) is not None:
             owner.effects.append(told)
             self.do(owner)
 

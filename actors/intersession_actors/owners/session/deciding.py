@@ -1,4 +1,4 @@
-"""Decides what each command to a session leads to: gathers what the rules look at, and has them asked."""
+"""Decides what each command to a session leads to: gathers what the rules look at, and has them asked; watches its thread."""
 
 from collections.abc import Sequence
 
@@ -7,19 +7,16 @@ import msgspec
 from intersession_actors.outside.agents.result import Answered, Broke
 from intersession_actors.owners.session import commands, rules
 from intersession_actors.owners.session.answers import ended_of, has_asker, leads_on
-from intersession_actors.owners.session.bound_thread import BoundThread
+from intersession_actors.owners.session.commands import Unbind
 from intersession_actors.owners.session.effects import beside, effects
-from intersession_actors.owners.session.next_run import NextRun
 from intersession_actors.owners.session.records import inputs_of, knew_of
-from intersession_actors.owners.session.rules import Circumstances
+from intersession_actors.owners.session.rules import Circumstances, ThreadLeft
 from intersession_actors.owners.session.runs import RETURNED, RunStarter
 from intersession_actors.owners.session.state import EMPTY, Session, evolve, without
-from intersession_actors.owners.streams.commands import RunEnded, Step
+from intersession_actors.owners.streams.commands import Refused, RunEnded, Step
 from intersession_actors.owners.streams.drafting import recorded_as
-from intersession_actors.owners.streams.effects import Effect
-from intersession_actors.owners.streams.outcomes import Refused
+from intersession_actors.owners.streams.effects import Effect, Plan
 from intersession_actors.owners.streams.owner import Owner
-from intersession_actors.owners.streams.plan import Plan
 from intersession_actors.owners.streams.records import record_of
 from intersession_actors.owners.streams.world import World
 from intersession_actors.rules.policy.chain import Spent, counts_use
@@ -35,16 +32,12 @@ SessionOwner = Owner[Session, commands.SessionCommand]
 class Decider:
     """What the owner of one session's stream asks. What it decides is recorded by others, and only then done."""
 
-    __slots__ = ("_left_behind", "_next_run", "_starter", "_thread", "key", "world")
+    __slots__ = ("_left_behind", "_starter", "key", "world")
 
-    def __init__(
-        self, world: World, key: str, starter: RunStarter, next_run: NextRun, thread: BoundThread
-    ) -> None:
+    def __init__(self, world: World, key: str, starter: RunStarter) -> None:
         self.world = world
         self.key = key
         self._starter = starter
-        self._next_run = next_run
-        self._thread = thread
         self._left_behind: tuple[str, int] | None = None
         """The attempt under way that nobody works on: an earlier process left it, or its answer could not be recorded."""
 
@@ -210,14 +203,14 @@ class Decider:
                 return self._of_end(known, state)
             case commands.Wake():
                 return self._of_wake(self._of_end(known, state), state)
-            case commands.StartNext() if (start := self._next_run.of_queue(owner, state, fresh)) is not None:
+            case commands.StartNext() if (start := self._starter.next_start(owner, state, fresh)) is not None:
                 head = state.queue[0]
                 # What its chain has used is read only where that can keep it from starting (LOOP-5).
                 spent = world.chains.spent(head.budget.root) if counts_use(head.budget) else Spent()
                 now_ms = world.time.clock.now_ms() if head.queued.timeout_ms else 0
                 return msgspec.structs.replace(known, start=start, spent=spent, now_ms=now_ms)
             case commands.Unbind(only_due=True):
-                return msgspec.structs.replace(known, thread_left=self._thread.left(state))
+                return msgspec.structs.replace(known, thread_left=self.thread_left(state))
             case _:
                 return known
 
@@ -227,7 +220,7 @@ class Decider:
         return msgspec.structs.replace(
             known,
             verdict=self._policy(state, None) if command.check_policy else None,
-            thread_left=None if command.only_bound is None else self._thread.left(state),
+            thread_left=None if command.only_bound is None else self.thread_left(state),
         )
 
     def _of_end(self, known: Circumstances, state: Session) -> Circumstances:
@@ -263,3 +256,24 @@ class Decider:
         """Take it that nobody works on the attempt under way."""
         if state.running is not None:
             self._left_behind = (state.running.waiting.queued.run_id, state.running.attempt)
+
+    # --- its thread
+
+    def watch_thread(self, state: Session) -> None:
+        """Have its thread taken from the session when it has had its time."""
+        left = self.thread_left(state)
+        if left is not None:
+            world, key = self.world, self.key
+            world.time.timers.after(
+                left[0], ("thread", key), lambda: world.mail.tell_session(key, Unbind(only_due=True))
+            )
+
+    def thread_left(self, state: Session) -> ThreadLeft:
+        """Return for how long the session's thread is still its own, by the monotonic clock as far as this process has seen it (SPAWN-12)."""
+        if state.bound is None:
+            return None
+        elapsed = self.world.time.stopwatch.elapsed_ms
+        return state.thread_left(
+            age_ms=elapsed("bound", self.key, since_ms=state.bound_ms),
+            quiet_ms=elapsed("said", self.key, since_ms=state.last_message_ms),
+        )

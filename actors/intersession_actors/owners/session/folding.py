@@ -1,4 +1,4 @@
-"""How a session's stream is folded, and what a snapshot of it holds: where the session stands, and how far its transcript has come.
+"""How a session's stream is folded, up to its head or to any version, and what a snapshot of it holds: where the session stands, and how far its transcript has come.
 
 A snapshot never holds the transcript itself. `EarlierMessages` reads that from the log, from the nearest snapshot on.
 """
@@ -12,8 +12,9 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession_actors.owners.session.state import EMPTY, Session, evolve
-from intersession_actors.rules.prompt.transcript import TranscriptFold, TranscriptState
+from intersession_actors.rules.prompt.transcript import RunContext, TranscriptFold, TranscriptState
 from intersession_actors.rules.prompt.window import Earlier, Window
+from intersession_events.basics import ids
 from intersession_events.basics.errors import CorruptEvent
 from intersession_events.facts import Message
 from intersession_events.log.log import ReadsEvents
@@ -183,3 +184,30 @@ class EarlierMessages:
             self._counts[version] = window.end if window.began == self.began else None
         counted = self._counts[version]
         return counted is None or counted > number
+
+
+_ROOM: Final = 1024 * 1024
+"""How much of the messages is kept while the stream is folded, in bytes of JSON; the others are read when they are looked at."""
+
+
+def past_context(log: ReadsEvents, key: str, run_id: str, version: int) -> RunContext | None:
+    """Return the context of a run as of a version of its session's stream; None where the stream has no such run waiting.
+
+    Raises:
+        CorruptEvent: an event that was read was changed, or is missing.
+    """
+    transcript = session_at(log, ids.session_stream(key), version).transcript
+    return transcript.context(run_id) if transcript.has(run_id) else None
+
+
+def session_at(log: ReadsEvents, stream: str, version: int) -> Awake:
+    """Return a session as of a version of its stream.
+
+    Raises:
+        CorruptEvent: an event that was read was changed, or is missing.
+    """
+
+    def earlier(window: Window, start: int, stop: int) -> Iterator[Message]:
+        return (message for message, _ in EarlierMessages(log, stream, window.began).read(start, stop))
+
+    return log.states.fold(stream, SessionFolding(room=_ROOM, earlier=earlier), to=version).state

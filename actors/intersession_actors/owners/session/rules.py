@@ -11,8 +11,8 @@ import msgspec
 from intersession_actors.owners.session import commands
 from intersession_actors.owners.session.answers import decide_failure, decide_returned, failure_notice
 from intersession_actors.owners.session.state import Session, causes, is_current
-from intersession_actors.owners.streams.outcomes import Refused
-from intersession_actors.owners.streams.plan import Plan
+from intersession_actors.owners.streams.commands import Refused
+from intersession_actors.owners.streams.effects import Plan
 from intersession_actors.rules.policy.chain import Spent, check_start
 from intersession_actors.rules.policy.sending import Verdict
 from intersession_actors.rules.policy.windows import Reckoned, has_room_for_tools, room_for_words

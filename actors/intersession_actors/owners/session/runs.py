@@ -1,6 +1,6 @@
-"""Starts the attempts of a session's runs: has the context read, and calls the agent.
+"""Starts a session's runs: which one is next, and when; has its context read, and calls the agent.
 
-Everything here happens outside of the session's actor or returns at once; what comes of it comes back as a command.
+A run begins in the append that lets it begin where that can be, else once its context is read. Everything else here happens outside of the session's actor or returns at once; what comes of it comes back as a command.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,15 +10,20 @@ from intersession_actors.outside.agents.result import AgentResult
 from intersession_actors.outside.agents.runners import runner_of
 from intersession_actors.outside.agents.turn import Turn
 from intersession_actors.owners.chains.cause import Cause, CausedBy
+from intersession_actors.owners.session import commands, rules
 from intersession_actors.owners.session.commands import ContextBuilt, ContextDue, RunReturned
 from intersession_actors.owners.session.context_cache import ContextCache
-from intersession_actors.owners.session.effects import attempt_of
-from intersession_actors.owners.session.rules import is_task
+from intersession_actors.owners.session.effects import attempt_of, parked
+from intersession_actors.owners.session.rules import Start, is_task
 from intersession_actors.owners.session.state import Running, Session
 from intersession_actors.owners.streams.commands import Command
+from intersession_actors.owners.streams.effects import Effect
+from intersession_actors.owners.streams.owner import Owner
 from intersession_actors.owners.streams.shell import STORE_RETRY_MS
 from intersession_actors.owners.streams.world import World
+from intersession_actors.rules.policy.windows import Reckoned
 from intersession_actors.rules.prompt.transcript import RunContext
+from intersession_events import facts
 from intersession_events.basics.crash_points import crash_point
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.facts import RunQueued, SessionOpened, Step
@@ -42,7 +47,7 @@ class TurnMaker(Protocol):
 
 
 class RunStarter:
-    """Starts runs for one session. `tell_self` puts a command into its actor's inbox, from any thread."""
+    """Starts the runs of one session, one at a time. `tell_self` puts a command into its actor's inbox, from any thread."""
 
     __slots__ = (
         "_contexts",
@@ -53,6 +58,7 @@ class RunStarter:
         "_resumed",
         "_room",
         "_tell_self",
+        "_told_parked",
         "_was_read",
         "_world",
         "runner",
@@ -83,11 +89,70 @@ class RunStarter:
         """For how many tokens there is room in what is ready, or being read."""
         self._resumed: str | None = None
         """The run whose attempt goes on where a fork has cut it, until its agent is called."""
+        self._told_parked: str | None = None
+        """The run of which it was told that its agent is not here."""
 
-    @property
-    def is_reading(self) -> bool:
-        """Whether a context is being read."""
-        return self._reading is not None
+    # --- the next run
+
+    def is_due(self, state: Session) -> bool:
+        """Whether the run at the head of the queue can begin: the session is free, its agent is here, and nothing is read for it."""
+        agents = self._world.agents
+        if state.running is not None or not state.queue or not state.exists or self._reading is not None:
+            return False
+        return not agents.closing and self._has_agent()  # else it begins after a restart, as a first attempt
+
+    def parked(self, state: Session) -> Effect | None:
+        """Return what is told once of the run at the head of the queue, if it waits for an agent that is not here (KEY-9)."""
+        if not state.exists or self._world.agents.closing or self._has_agent():
+            return None
+        waiting = state.queue[0]
+        if self._told_parked == waiting.queued.run_id:
+            return None
+        self._told_parked = waiting.queued.run_id
+        return parked(self._key, waiting)
+
+    def next_start(
+        self,
+        owner: Owner[Session, commands.SessionCommand],
+        state: Session,
+        fresh: Sequence[Recorded] = (),
+    ) -> Start | None:
+        """Return how the run at the head of the queue begins. None: there is none, or its context is read first.
+
+        `fresh` are events that are recorded with the start, behind which the session is in that state; then nothing is read.
+        Where what was read holds more than the stream up to where it is known, the stream is read again.
+        """
+        if not self.is_due(state):
+            return None
+        queued = state.queue[0].queued
+        run_id, version, beginning = queued.run_id, owner.version, self._beginning(state, queued)
+        context = self.context_at(run_id, version, beginning.words, fresh)
+        if context is not None:
+            return Start(beginning, context)
+        if fresh:
+            return None
+        if (was_read := self._ready_for(run_id)) is not None and was_read.version > version:
+            owner.load()  # somebody else wrote to the stream
+        else:
+            self.read(run_id, state.interrupted + 1, version, beginning.words)
+        return None
+
+    def _beginning(self, state: Session, queued: facts.RunQueued) -> rules.Beginning:
+        """Return what the next attempt begins with: its tools, and how much of the transcript its model takes."""
+        said = self._world.agents.window(self.runner, queued.run_id, state.interrupted + 1)
+        if said == "as before":
+            said = None if state.window is None else Reckoned(*state.window)
+        if not isinstance(said, Reckoned):
+            asked_for = queued.model or state.settings.get("model")
+            said = self._world.rules.reckoned(self.runner, asked_for, said)
+        # Their names are recorded with the run's start (LENS-1).
+        tools = None if state.opened is None else self._world.rules.tools_of(state.opened)
+        return rules.beginning_of(state, tools, said)
+
+    def _has_agent(self) -> bool:
+        return self._world.agents.has(self.runner)
+
+    # --- its context
 
     def context_at(
         self, run_id: str, version: int, room: int | None, fresh: Sequence[Recorded] = ()
@@ -110,11 +175,6 @@ class RunStarter:
 
     def _ready_for(self, run_id: str) -> RunContext | None:
         return self._ready[1] if self._ready is not None and self._ready[0] == run_id else None
-
-    def has_read_beyond(self, run_id: str, version: int) -> bool:
-        """Whether the context that was read holds more than the stream up to a version: somebody else wrote to it."""
-        context = self._ready_for(run_id)
-        return context is not None and context.version > version
 
     def read(self, run_id: str, attempt: int, version: int, room: int | None = None) -> None:
         """Have a run's context read, as of a version of the stream; it comes back as `ContextBuilt`."""

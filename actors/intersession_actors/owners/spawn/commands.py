@@ -5,10 +5,11 @@ from intersession_actors.owners.streams.commands import (
     ChildGone,
     DeliveryEnded,
     FlowCommand,
+    OnAnswer,
+    Refused,
     Resume,
     RunEnded,
 )
-from intersession_actors.owners.streams.outcomes import OnAnswer, Refused
 from intersession_events.basics import ids
 from intersession_events.facts import Route, SpawnAccepted
 

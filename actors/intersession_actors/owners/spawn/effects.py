@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from intersession_actors.owners.chains.cause import CausedBy
 from intersession_actors.owners.spawn.commands import ArchiveDue
 from intersession_actors.owners.spawn.rules import Spawn
-from intersession_actors.owners.spawn.waiting import why_not_started
+from intersession_actors.owners.streams.commands import Accepted, Refused
 from intersession_actors.owners.streams.effects import (
     DropStopwatch,
     Effect,
@@ -16,8 +16,8 @@ from intersession_actors.owners.streams.effects import (
     TellFlow,
     Until,
 )
-from intersession_actors.owners.streams.outcomes import Accepted, Refused
 from intersession_actors.rules.config.config import Config
+from intersession_actors.rules.errors import REFUSAL_CODES, RefusalCode
 from intersession_events import facts
 from intersession_events.basics import ids
 from intersession_events.log.recorded import Recorded
@@ -108,3 +108,12 @@ def _thread_recorded(state: Spawn) -> Sequence[Effect]:
 def _files(state: Spawn) -> Sequence[Effect]:
     files = state.files_due
     return () if files is None else (RemoveFiles(state.accepted, files),)
+
+
+def why_not_started(closed: facts.SpawnClosed) -> Refused:
+    """Return what a caller is told of a child that never was."""
+    codes: dict[str | None, RefusalCode] = {code: code for code in REFUSAL_CODES}
+    return Refused(
+        code=codes.get(closed.code, "internal"),
+        error=closed.note or "the sub-agent could not be started, spawn again",
+    )

@@ -13,7 +13,7 @@ from intersession_actors.outside.channels.attempts import CallState
 from intersession_actors.outside.channels.channels import ThreadWanted
 from intersession_actors.outside.channels.outcomes import NotDelivered, ThreadOpened
 from intersession_actors.owners.spawn.commands import FilesRemoved, Prepared
-from intersession_actors.owners.streams.outcomes import Refused
+from intersession_actors.owners.streams.commands import Refused
 from intersession_actors.owners.streams.world import World
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.running.failures.trace import described

@@ -9,8 +9,7 @@ from intersession_actors.owners.flows.rules import RecordRead, Rules
 from intersession_actors.owners.spawn.commands import ArchiveDue, FilesRemoved, Prepared, SpawnCommand
 from intersession_actors.owners.spawn.effects import effects
 from intersession_actors.owners.spawn.rules import Circumstances, Spawn, decide, fold
-from intersession_actors.owners.streams.commands import ChildGone, RunEnded
-from intersession_actors.owners.streams.outcomes import Refused
+from intersession_actors.owners.streams.commands import ChildGone, Refused, RunEnded
 from intersession_actors.owners.streams.records import digest_of, present
 from intersession_events import facts
 from intersession_events.basics.plain_json import JsonMapping, JsonObject

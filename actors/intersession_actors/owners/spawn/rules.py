@@ -22,11 +22,11 @@ from intersession_actors.owners.spawn.commands import (
 from intersession_actors.owners.streams.commands import (
     ChildGone,
     DeliveryEnded,
+    Refused,
     Resume,
     RunEnded,
     StepRefused,
 )
-from intersession_actors.owners.streams.outcomes import Refused
 from intersession_actors.owners.streams.strays import foreign
 from intersession_actors.owners.streams.texts import Replies
 from intersession_actors.rules.policy.chain import check_run

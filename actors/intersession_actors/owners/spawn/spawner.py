@@ -26,6 +26,7 @@ from intersession_actors.owners.spawn.effects import (
     ThreadRecorded,
     clean_up,
     prepared,
+    why_not_started,
 )
 from intersession_actors.owners.spawn.preparation import is_own, prepare, remove_files
 from intersession_actors.owners.spawn.records import RULES
@@ -38,12 +39,17 @@ from intersession_actors.owners.spawn.rules import (
     with_text,
 )
 from intersession_actors.owners.spawn.steps import step_asked, way_out
-from intersession_actors.owners.spawn.waiting import Waiting
-from intersession_actors.owners.streams.commands import ChildGone, DeliveryEnded, Resume, RunEnded
-from intersession_actors.owners.streams.effects import Effect, Sleep, TellFlow
-from intersession_actors.owners.streams.outcomes import Accepted, Refused
+from intersession_actors.owners.streams.commands import (
+    Accepted,
+    ChildGone,
+    DeliveryEnded,
+    OnAnswer,
+    Refused,
+    Resume,
+    RunEnded,
+)
+from intersession_actors.owners.streams.effects import Effect, Plan, Sleep, TellFlow, Through
 from intersession_actors.owners.streams.owner import Owner
-from intersession_actors.owners.streams.plan import Plan, Through
 from intersession_actors.owners.streams.texts import RunTexts
 from intersession_actors.owners.streams.world import World
 from intersession_events import facts
@@ -55,6 +61,39 @@ BUSY_CHILD_MS = 60_000
 
 SpawnFlow = Flow[Spawn, SpawnCommand]
 SpawnDecided = Decided[Spawn, SpawnCommand, Circumstances]
+
+
+class Waiting:
+    """Those who wait, by spawn."""
+
+    def __init__(self) -> None:
+        self._started: dict[str, list[OnAnswer]] = {}
+
+    def hear(self, stream: str, state: Spawn, started: OnAnswer) -> None:
+        """Tell somebody how a child began, now if that is known, else once it is."""
+        if state.closed is not None and state.not_started:
+            started(why_not_started(state.closed))
+        elif state.phase == "preparing":
+            waiting = self._started.setdefault(stream, [])
+            if started not in waiting:  # decided twice is heard once
+                waiting.append(started)
+        else:
+            started(Accepted(recorded=(), again=True))
+
+    def tell(self, stream: str, outcome: Accepted | Refused) -> None:
+        """Tell all who wait for a child."""
+        for started in self._started.pop(stream, ()):
+            started(outcome)
+
+    def tell_all(self, outcome: Refused) -> None:
+        """Tell all who wait for any child."""
+        for stream in list(self._started):
+            self.tell(stream, outcome)
+
+    def forget(self, stream: str, started: OnAnswer | None) -> None:
+        """Tell nobody of a spawn any more, if this one waits for it: it is told in another way."""
+        if started in self._started.get(stream, ()):
+            self._started.pop(stream)
 
 
 class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):

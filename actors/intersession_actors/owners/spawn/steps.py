@@ -9,7 +9,7 @@ from intersession_actors.owners.flows.steps import Appends, step_of
 from intersession_actors.owners.session.commands import Archive
 from intersession_actors.owners.spawn.rules import Spawn, announced_text, replied_for_child
 from intersession_actors.owners.streams.commands import RunEnded, Step
-from intersession_actors.owners.streams.plan import Through
+from intersession_actors.owners.streams.effects import Through
 from intersession_actors.owners.streams.texts import Replies
 from intersession_actors.rules.prompt import instructions as prompt_instructions
 from intersession_events import facts

@@ -1,18 +1,40 @@
-"""What every actor can be told: the kinds of commands, and what comes back from the log and from other actors."""
+"""What every actor can be told: the kinds of commands, how they end, and what comes back from the log and from other actors."""
 
-from collections.abc import Sequence
-from typing import ClassVar, Literal
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from intersession_actors.owners.streams.outcomes import OnAnswer, Refused
 from intersession_actors.owners.streams.texts import RunTexts
 from intersession_actors.rules.errors import RefusalCode
+from intersession_actors.rules.policy.chain import Tripped
 from intersession_events.facts import Route, RunStatus, Usage
 from intersession_events.log.log import InFlight
 from intersession_events.log.recorded import Outcome, Recorded
 
 # --- kinds of commands
+
+
+OnAnswer = Callable[[Any], None]  # told `Accepted | Refused`, and what else the commands of an actor end in
+"""Where a door waits for the outcome of a command. It must not block."""
+
+
+class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+    """A command is durable. `recorded` are its events; `again` says that it had been accepted before."""
+
+    recorded: tuple[Recorded, ...]
+    again: bool = False
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True):
+    """A command was refused and left nothing behind. `code` is one of `docs/errors.md`.
+
+    `tripped` is the guard over a causal chain that refused it, where one did (LOOP-5).
+    """
+
+    code: RefusalCode
+    error: str
+    tripped: Tripped | None = None
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):

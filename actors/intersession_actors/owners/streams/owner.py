@@ -18,9 +18,11 @@ from msgspec.structs import replace
 
 from intersession_actors.owners.chains.ledger import ChainUnread
 from intersession_actors.owners.streams.commands import (
+    Accepted,
     Appended,
     Ask,
     Command,
+    Refused,
     Request,
     RunEnded,
     Step,
@@ -42,13 +44,12 @@ from intersession_actors.owners.streams.effects import (
     Failed,
     Load,
     Loaded,
+    Plan,
     Read,
     ReadBack,
     TellFlow,
     TellSession,
 )
-from intersession_actors.owners.streams.outcomes import Accepted, Refused
-from intersession_actors.owners.streams.plan import Plan
 from intersession_actors.owners.streams.texts import TextsUnread
 from intersession_actors.owners.streams.world import World
 from intersession_actors.rules.config.settings import milliseconds

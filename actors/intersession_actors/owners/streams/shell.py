@@ -1,5 +1,6 @@
 """The actor around owners of streams: it does what they give back, one effect after the other. Session actors and managers are such."""
 
+from collections import deque
 from functools import partial
 from typing import Final, Generic, TypeVar
 
@@ -9,9 +10,11 @@ from pykka._envelope import Envelope
 
 from intersession_actors.owners.chains.ledger import ChainUnread
 from intersession_actors.owners.streams.commands import (
+    Accepted,
     Appended,
     Ask,
     Command,
+    Refused,
     StoreDue,
     StreamLoaded,
     WasRead,
@@ -38,7 +41,6 @@ from intersession_actors.owners.streams.effects import (
     TellSession,
     Unread,
 )
-from intersession_actors.owners.streams.outcomes import Accepted, Refused
 from intersession_actors.owners.streams.owner import Owner, answer
 from intersession_actors.owners.streams.world import World
 from intersession_actors.running.runtime.actor import Handler
@@ -51,6 +53,24 @@ _OWNERS: Final = (Answer, Append, AskStoreAgain, Failed, Abandoned, Load, Loaded
 """What an owner itself asks for: where that fails, its actor does."""
 STORE_RETRY_MS: Final = 500
 """How long to wait before the store is asked again for what it could not do."""
+
+
+RESTARTS: Final = 3
+WITHIN_S: Final = 5.0
+
+
+class Failures:
+    """Counts the failures of one actor or one flow: three within five seconds are tried again, the fourth is too many."""
+
+    __slots__ = ("_times",)
+
+    def __init__(self) -> None:
+        self._times: deque[float] = deque(maxlen=RESTARTS + 1)
+
+    def too_many(self, now: float) -> bool:
+        """Count one more, at a time of the monotonic clock, and say whether that is too many."""
+        self._times.append(now)
+        return len(self._times) > RESTARTS and now - self._times[0] <= WITHIN_S
 
 
 class Shell(Handler, Generic[S, C]):

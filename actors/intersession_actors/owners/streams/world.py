@@ -19,8 +19,7 @@ from intersession_actors.owners.streams.texts import RunTexts
 from intersession_actors.rules.config.config import Config
 from intersession_actors.running.failures.reports import Reports
 from intersession_actors.running.host.calls import Inside
-from intersession_actors.running.runtime.clock import Clock
-from intersession_actors.running.runtime.stopwatch import Stopwatch
+from intersession_actors.running.runtime.clock import Clock, Stopwatch
 from intersession_actors.running.runtime.timers import Timers
 from intersession_events.facts import Budget, ExchangeAccepted
 from intersession_events.log.log import ActorsLog

@@ -1,8 +1,10 @@
-"""Compares plain JSON with the shape of a configuration: every unknown key and bad value, each with its path (CFG-1)."""
+"""Checks a configuration: its shape as plain JSON, each problem with its path (CFG-1), and values that have to fit each other."""
 
+import ipaddress
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from functools import cache
 from types import NoneType, UnionType
 from typing import Final, Literal, TypeAlias, Union, get_args, get_origin
@@ -10,9 +12,21 @@ from typing import Final, Literal, TypeAlias, Union, get_args, get_origin
 import msgspec
 from msgspec.structs import FieldInfo
 
-from intersession_actors.rules.config.settings import ChannelDelivery, Settings, ThreadBindings
+from intersession_actors.rules.config.host import Gateway, GatewayTools
+from intersession_actors.rules.config.session import SendPolicy, SessionSettings
+from intersession_actors.rules.config.settings import ChannelDelivery, Settings, ThreadBindings, ToolRules
+from intersession_actors.rules.config.tools import (
+    TOOL_GROUPS,
+    TOOL_NAMES,
+    Agents,
+    AgentTools,
+    ToolSettings,
+    tool_pattern,
+)
 from intersession_actors.rules.config.unused import IGNORED, REFUSED, restrictions_of_channel
 from intersession_actors.rules.errors import ConfigProblem
+from intersession_events.basics.errors import InvalidKey
+from intersession_events.basics.keys.key import SessionKey, valid_agent_id
 from intersession_events.basics.plain_json import JsonObject, JsonValue, is_list, is_object
 
 _SECRET: Final = re.compile(r"token|password|secret|apikey", re.IGNORECASE)
@@ -171,3 +185,151 @@ def _name(value: JsonValue) -> str:
             return "a list"
         case _:
             return "an object"
+
+
+class Findings:
+    """`problems` to refuse for, `notices` to show."""
+
+    def __init__(self) -> None:
+        self.problems: list[ConfigProblem] = []
+        self.notices: list[str] = []
+
+    def refuse(self, path: str, what: str) -> None:
+        """Note a problem."""
+        self.problems.append(ConfigProblem(path, what))
+
+
+def check_session(session: SessionSettings, findings: Findings) -> None:
+    """Refuse a main key that can't be one, and rules of the send policy that name one session (POL-1)."""
+    try:
+        SessionKey.main("main", session.main_key)
+    except InvalidKey:
+        what = f"{session.main_key!r} can't be a main key; use one segment [a-z0-9][a-z0-9_-]{{0,63}}, no reserved word"
+        findings.refuse("session.mainKey", what)
+        return
+    _check_prefixes(session.send_policy, session.main_key, findings)
+
+
+def _check_prefixes(policy: SendPolicy, main_key: str, findings: Findings) -> None:
+    for index, rule in enumerate(policy.rules):
+        prefixes = {"keyPrefix": rule.match.key_prefix, "rawKeyPrefix": rule.match.raw_key_prefix}
+        for name, prefix in prefixes.items():
+            if prefix is not None and names_a_session(prefix, main_key):
+                findings.refuse(
+                    f"session.sendPolicy.rules[{index}].match.{name}",
+                    f"{prefix!r} names one session; end it with ':' for a family, or set that session's sendPolicy",
+                )
+
+
+def check_agents(agents: Agents, findings: Findings) -> None:
+    """Refuse an agent without an id of its own; say that a spawn depth beyond 1 is an extension (SPAWN-3)."""
+    seen: set[str] = set()
+    for index, agent in enumerate(agents.list):
+        path = f"agents.list[{index}]"
+        if not valid_agent_id(agent.id):
+            findings.refuse(f"{path}.id", f"{agent.id!r} is no agent id; use [a-z0-9][a-z0-9_-]{{0,63}}")
+        if agent.id in seen:
+            findings.refuse(f"{path}.id", f"{agent.id!r} is listed twice; give each agent an id of its own")
+        seen.add(agent.id)
+        _check_rules(agent.tools, f"{path}.tools", findings)
+    depth = agents.defaults.subagents.max_spawn_depth
+    if depth > 1:
+        findings.notices.append(
+            f"agents.defaults.subagents.maxSpawnDepth: {depth} lets sub-agents start sub-agents where "
+            "tools.subagents.tools gives them sessions_spawn; 1 is usual"
+        )
+
+
+def check_tools(tools: ToolSettings, findings: Findings) -> None:
+    """Refuse two lists of allowed tools in one place; say that an empty list of agents allows nobody here."""
+    _check_rules(tools, "tools", findings)
+    _check_rules(tools.subagents.tools, "tools.subagents.tools", findings)
+    _check_rules(tools.sandbox.tools, "tools.sandbox.tools", findings)
+    if tools.agent_to_agent.enabled and tools.agent_to_agent.allow == ():
+        findings.notices.append(
+            "tools.agentToAgent.allow: [] allows no agent; leave the key out to allow all"
+        )
+
+
+def _check_rules(rules: ToolRules | ToolSettings | AgentTools, path: str, findings: Findings) -> None:
+    if isinstance(rules, AgentTools):
+        _check_rules(rules.sandbox.tools, f"{path}.sandbox.tools", findings)
+    if rules.allow and rules.also_allow and not isinstance(rules, ToolRules):
+        findings.refuse(f"{path}.alsoAllow", f"can't stand beside {path}.allow; put all of it into allow")
+
+
+def check_denied(tools: ToolSettings, agents: Agents, gateway: Gateway, findings: Findings) -> None:
+    """Refuse to deny a tool by a name that is misspelt: nothing would be denied."""
+    places: list[tuple[str, ToolRules | ToolSettings | AgentTools | GatewayTools]] = [
+        ("tools", tools),
+        ("tools.subagents.tools", tools.subagents.tools),
+        ("tools.sandbox.tools", tools.sandbox.tools),
+        ("gateway.tools", gateway.tools),
+    ]
+    for index, agent in enumerate(agents.list):
+        path = f"agents.list[{index}].tools"
+        places += [(path, agent.tools), (f"{path}.sandbox.tools", agent.tools.sandbox.tools)]
+    for path, rules in places:
+        for index, pattern in enumerate(rules.deny):
+            if meant := _misspelt(pattern):
+                findings.refuse(f"{path}.deny[{index}]", f"{pattern!r} denies nothing; did you mean {meant}?")
+
+
+def _misspelt(pattern: str) -> str | None:
+    """Return the tool, or the tools, that a pattern was to name; None where it names one, or none of ours."""
+    name = tool_pattern(pattern)
+    if name in TOOL_GROUPS or any(fnmatchcase(tool, name) for tool in TOOL_NAMES):
+        return None
+    known = (*TOOL_NAMES, *TOOL_GROUPS, "sessions_*")
+    return next(iter(get_close_matches(name, known, n=1, cutoff=0.85)), None)
+
+
+def check_gateway(gateway: Gateway, findings: Findings) -> None:
+    """Refuse `custom` without an address, proxies that are no addresses, credentials that share a name or a token."""
+    if gateway.bind == "custom" and gateway.custom_bind_host is None:
+        findings.refuse("gateway.customBindHost", 'is missing for gateway.bind "custom"; give an address')
+    for index, proxy in enumerate(gateway.trusted_proxies):
+        try:
+            ipaddress.ip_network(proxy, strict=False)
+        except ValueError:
+            what = f"{proxy!r} is no address; give one, or a network such as 10.0.0.0/8"
+            findings.refuse(f"gateway.trustedProxies[{index}]", what)
+    names: set[str] = set()
+    tokens = {gateway.auth.token, gateway.auth.password} - {None}
+    for index, credential in enumerate(gateway.auth.credentials):
+        path = f"gateway.auth.credentials[{index}]"
+        if credential.name in names:
+            findings.refuse(
+                f"{path}.name", f"{credential.name!r} is listed twice; give each a name of its own"
+            )
+        if not credential.name.isprintable():
+            findings.refuse(f"{path}.name", "has characters that can't be printed; give a plain name")
+        if credential.token in tokens:
+            findings.refuse(
+                f"{path}.token", "is another credential's token too; give each a token of its own"
+            )
+        names.add(credential.name)
+        tokens.add(credential.token)
+
+
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def names_a_session(prefix: str, main_key: str = "main") -> bool:
+    """Whether a prefix is a whole key or a session id: a rule is about a family, never about one session."""
+    if prefix.endswith(":"):
+        return False
+    if prefix in {"global", "unknown"} or _UUID.fullmatch(prefix):
+        return True
+    if _key(prefix, main_key) is not None:
+        return True
+    short = _key(f"agent:main:{prefix}", main_key)
+    # A word alone may begin the names of channels and families: only a few such words are keys of their own.
+    return short is not None and (":" in prefix or short.family in {"main", "node"})
+
+
+def _key(text: str, main_key: str) -> SessionKey | None:
+    try:
+        return SessionKey.parse(text, main_key=main_key)
+    except InvalidKey:
+        return None

@@ -8,15 +8,14 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_actors.rules.config import consistency, host
-from intersession_actors.rules.config.agents import Agents, AgentSettings
+from intersession_actors.rules.config import check, host
 from intersession_actors.rules.config.check import Checked
 from intersession_actors.rules.config.read import check_plain, read_config_file
 from intersession_actors.rules.config.redacted import config_digest, plain_config, redacted_text
 from intersession_actors.rules.config.session import SessionSettings
 from intersession_actors.rules.config.settings import Settings, Text, ThreadBindings, milliseconds, primary_of
 from intersession_actors.rules.config.spellings import Renaming, clamp_turns, fill_in, fold_agent_ids
-from intersession_actors.rules.config.tools import ToolSettings
+from intersession_actors.rules.config.tools import Agents, AgentSettings, ToolSettings
 from intersession_actors.rules.errors import ConfigError, ConfigProblem
 from intersession_events.basics.keys.key import valid_agent_id
 from intersession_events.basics.keys.references import Reference, refer
@@ -182,7 +181,7 @@ def load_config(
         raise ConfigError([ConfigProblem("$include", "is not supported; put all settings into one file")])
     renaming = Renaming(given)
     renamed = renaming.run()
-    findings = consistency.Findings()
+    findings = check.Findings()
     clamp_turns(renamed, findings.notices)
     fold_agent_ids(renamed, findings.notices)
     checked = Checked()
@@ -196,12 +195,12 @@ def load_config(
         raise ConfigError(problems)
     check_plain(filled)  # a variable of the process's environment may be bytes that are no text
     config = _converted(filled)
-    consistency.check_session(config.session, findings)
-    consistency.check_tools(config.tools, findings)
-    consistency.check_agents(config.agents, findings)
-    consistency.check_gateway(config.gateway, findings)
+    check.check_session(config.session, findings)
+    check.check_tools(config.tools, findings)
+    check.check_agents(config.agents, findings)
+    check.check_gateway(config.gateway, findings)
     if not literal:  # what is recorded was in force, and is read as it was
-        consistency.check_denied(config.tools, config.agents, config.gateway, findings)
+        check.check_denied(config.tools, config.agents, config.gateway, findings)
     if findings.problems:
         raise ConfigError(findings.problems)
     if checked.ignored:

@@ -1,4 +1,4 @@
-"""Keeps what a tool call returns of a transcript small (HIST-4). Pure.
+"""Messages as a tool call shows them: small, and without secrets for strangers (HIST-4, HIST-5). Pure.
 
 Long strings are cut and say so, signatures of thinking and bytes of pictures are left out, and the whole is at most
 80 KiB: the oldest messages go first. Secrets are hidden before (`redaction.py`): half a secret is not recognised.
@@ -6,11 +6,11 @@ Long strings are cut and say so, signatures of thinking and bytes of pictures ar
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, overload
 
 import msgspec
 
-from intersession_actors.rules.disclosure.redaction import STRUCTURE
+from intersession_actors.rules.disclosure.redaction import STRUCTURE, redact_raw
 from intersession_events.basics.plain_json import (
     JsonMapping,
     JsonObject,
@@ -149,3 +149,39 @@ def _placeholder(message: JsonMapping, length: int | None) -> JsonObject:
     named = {name: message[name] for name in ("id", "role", "timestamp") if name in message}
     size = "too deep to be shown" if length is None else f"{length} bytes, too large to be shown"
     return {**named, "content": f"[message left out: {size}]"}
+
+
+def shown_messages(messages: Sequence[JsonMapping], *, redact: bool) -> Capped:
+    """Return raw messages, oldest first, as a tool call may show them."""
+    if not redact:
+        return cap(messages)
+    source = _Redacted(messages)
+    capped = cap(source)
+    return msgspec.structs.replace(capped, content_redacted=source.hidden_from(capped.dropped))
+
+
+class _Redacted(Sequence[JsonMapping]):
+    """Messages with their secrets hidden, each when it is asked for: most of a long transcript never is."""
+
+    def __init__(self, messages: Sequence[JsonMapping]) -> None:
+        self._messages = messages
+        self._hidden: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    @overload
+    def __getitem__(self, at: int) -> JsonMapping: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[JsonMapping]: ...
+    def __getitem__(self, at: int | slice) -> JsonMapping | Sequence[JsonMapping]:
+        if isinstance(at, slice):
+            return [self[index] for index in range(*at.indices(len(self)))]
+        shown, hidden = redact_raw(self._messages[at])
+        if hidden:
+            self._hidden.add(at)
+        return shown
+
+    def hidden_from(self, start: int) -> bool:
+        """Whether a secret was hidden in a message from an index on."""
+        return any(at >= start for at in self._hidden)

@@ -7,9 +7,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from intersession_actors.rules.config.agents import SessionToolsVisibility
 from intersession_actors.rules.config.config import Config
-from intersession_actors.rules.config.tools import Visibility
+from intersession_actors.rules.config.tools import SessionToolsVisibility, Visibility
 from intersession_actors.rules.errors import Denial, Known, Question
 from intersession_events.basics.keys.key import SessionKey
 

@@ -1,8 +1,11 @@
-"""What can want a text of an exchange looked at before it goes on: the word of whom, before what, how often. Pure (LIVE-1)."""
+"""Holds of texts of an exchange before they go on: orders, and what a rule of the host's is asked and says. Pure (LIVE-1)."""
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 import msgspec
 
-from intersession_events.facts import HoldBefore, HoldSource
+from intersession_events.facts import HeldText, HoldBefore, HoldSource
 
 
 class HoldOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,3 +19,35 @@ class HoldOrder(msgspec.Struct, frozen=True, kw_only=True):
     by: str
     order: str
     note: str | None = None
+
+
+class GoingOn(msgspec.Struct, frozen=True, kw_only=True):
+    """A text of an exchange that is about to go on, as a host's rule is asked about it.
+
+    `step` is `reply` for a text that goes to the other session (`to`), `announce` for one that goes to a channel (`channel`, None
+    where there is nowhere to go). `turn` is the turn that the text is from: 0 for the reply of the first run. `speaker` said it; all
+    three are session keys. `run_id` is the exchange's first run, by which it is named everywhere.
+    """
+
+    run_id: str
+    exchange_id: str
+    step: HeldText
+    text: str
+    speaker: str
+    to: str | None
+    channel: str | None
+    turn: int
+    requester: str | None
+    target: str
+    request: str
+
+
+class Ruling(NamedTuple):
+    """What a rule said. `note` is why, in its words, or in ours where it said nothing that can be understood."""
+
+    holds: bool
+    note: str | None = None
+
+
+HoldRule = Callable[[GoingOn], bool | str | Awaitable[bool | str | None] | None]
+"""Says whether a text is held: True, or a text that says why; False and None let it go on. Sync or async."""

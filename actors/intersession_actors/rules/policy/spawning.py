@@ -17,7 +17,7 @@ from intersession_actors.rules.errors import (
     status_of,
 )
 from intersession_actors.rules.policy.access import Requester, may_act_for
-from intersession_actors.rules.policy.models import find_model, model_names
+from intersession_actors.rules.policy.windows import find_model, model_names
 from intersession_events.basics.errors import InvalidKey
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.keys.references import parse_agent_id

@@ -1,4 +1,6 @@
-"""Fences around texts that no person typed: a length and an id, so that no text can imitate or close one (PROV-3).
+"""Fences around texts that no person typed, and texts cut that are too long for a model. Pure.
+
+A fence has a length and an id, so that no text can imitate or close one (PROV-3):
 
     [[message 9f86d081884c7d65 {"from":"agent:main:main","characters":5}]]
     hello
@@ -14,14 +16,59 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.rules.prompt.shortening import shortened_text
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
+from intersession_events.facts import Block, ImageBlock, Message, TextBlock, ToolCallBlock
 
 OPENING: Final = "[["
 """How every fence begins. A text that begins so is fenced too, whoever typed it."""
 
 _ENCODER: Final = msgspec.json.Encoder(order="sorted")
 _HEADER: Final = msgspec.json.Decoder(JsonObject)
+
+
+_WITH_PICTURES: Final = 4_000
+"""A message of which fewer characters are shown is shown without its pictures: one takes about as much room."""
+
+
+def shortened_text(text: str, most: int) -> str:
+    """Return a text cut to a limit of characters, and a line that says how many are left out."""
+    if len(text) <= most:
+        return text
+    begin = most * 3 // 4
+    left_out = len(text) - most
+    return (
+        f"{text[:begin]}\n[{left_out} characters are left out here: it is too long to be shown whole]\n"
+        f"{text[len(text) - (most - begin) :]}"
+    )
+
+
+def shortened(message: Message, most: int) -> Message:
+    """Return a message each text of which is at most so long; the message itself where each is."""
+    content = message.content
+    if isinstance(content, str):
+        return (
+            message
+            if len(content) <= most
+            else msgspec.structs.replace(message, content=shortened_text(content, most))
+        )
+    blocks = tuple(_shorter(block, most) for block in content)
+    if all(one is other for one, other in zip(blocks, content, strict=True)):
+        return message
+    return msgspec.structs.replace(message, content=blocks)
+
+
+def _shorter(block: Block, most: int) -> Block:
+    match block:
+        case TextBlock(text=text) if len(text) > most:
+            return msgspec.structs.replace(block, text=shortened_text(text, most))
+        case ToolCallBlock(arguments=source) if len(source) > most:
+            # Cut in the middle it would be no JSON object, which servers insist on.
+            told = {"leftOut": f"{len(source)} characters of arguments: they are too long to be shown"}
+            return msgspec.structs.replace(block, arguments=msgspec.json.encode(told).decode())
+        case ImageBlock() if most < _WITH_PICTURES:
+            return TextBlock(text="[a picture is left out here: there is no room for it]")
+        case _:
+            return block
 
 
 def fence_id(run_id: str, *parts: str | int) -> str:

@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Final
 
-from intersession_actors.rules.prompt.fencing import shorter_quotes
-from intersession_actors.rules.prompt.shortening import shortened
+from intersession_actors.rules.prompt.fencing import shortened, shorter_quotes
 from intersession_events.facts import (
     Fit,
     ImageBlock,

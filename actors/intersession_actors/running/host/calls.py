@@ -16,8 +16,7 @@ from typing import Any, NamedTuple, TypeGuard, TypeVar
 
 import pykka
 
-from intersession_actors.running.host.hosts_loop import HostsLoop, LoopEnded, Watch
-from intersession_actors.running.host.loop import OwnLoop
+from intersession_actors.running.host.hosts_loop import HostsLoop, LoopEnded, OwnLoop, Watch
 from intersession_actors.running.host.steps import Blocking
 from intersession_actors.running.host.threads import Job, Workers
 from intersession_actors.running.runtime.reply import ReplyFuture

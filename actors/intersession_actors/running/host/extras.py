@@ -1,7 +1,10 @@
-"""Imports libraries that only some hosts have; a missing one is an error that names the extra to install."""
+"""Imports by name: libraries that only some hosts have, whose extras errors name, and what an operator names as `module:NAME`."""
 
+import importlib
+import sys
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 
 from intersession_events.basics.errors import MissingExtra
@@ -37,3 +40,27 @@ def needed(module: str, *, what: str, library: str, extra: str) -> None:
     """
     if not is_installed(module):
         raise MissingExtra(what, library, extra)
+
+
+def named_object(spec: str) -> object:
+    """Return what a module has by a name, or by names below each other (`module:host.agent`).
+
+    As for `python -m`, what lies in the current folder can be named.
+
+    Raises:
+        ImportError: the text is of another form, or the module or the name can't be had; the error says why.
+    """
+    module_name, _, name = spec.partition(":")
+    if not module_name or not name:
+        raise ImportError("it is not of the form module:NAME")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found: object = importlib.import_module(module_name)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except Exception as error:
+        # Whatever a module of somebody's raises while it is imported is theirs to mend.
+        raise ImportError(f"it can't be loaded ({type(error).__name__}: {error})") from error
+    return found

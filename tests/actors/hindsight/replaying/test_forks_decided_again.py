@@ -7,7 +7,7 @@ from intersession_actors.hindsight.explaining.explained import Explaining
 from intersession_actors.hindsight.forking.overlay import set_in
 from intersession_actors.hindsight.replaying.redeciding.deciding_again import Redecided, redecided_all
 from intersession_actors.hindsight.replaying.redeciding.sources import Sources
-from intersession_actors.owners.exchange.fixed import fixed_by
+from intersession_actors.owners.exchange.exchange import fixed_by
 from intersession_actors.rules.config.config import load_config
 from intersession_events.facts import ExchangeClosed, ForkEdit, LoopEnded, parts_of
 from intersession_events.log.recorded import parts_in

@@ -18,7 +18,7 @@ from intersession_actors.owners.delivery.rules import (
     decide_retried,
     evolve,
 )
-from intersession_actors.owners.streams.outcomes import Refused
+from intersession_actors.owners.streams.commands import Refused
 from intersession_actors.rules.policy.sending import Verdict
 from intersession_events.facts import (
     DeliveryDecided,

@@ -10,8 +10,7 @@ from intersession_actors.owners.exchange.commands import HoldExchange, ReleaseEx
 from intersession_actors.owners.exchange.exchange import Exchange, Quoted
 from intersession_actors.owners.exchange.holds import decide_hold, decide_release
 from intersession_actors.owners.exchange.rules import Circumstances, evolve, go_on
-from intersession_actors.owners.streams.commands import RunEnded, StepRefused
-from intersession_actors.owners.streams.outcomes import Refused
+from intersession_actors.owners.streams.commands import Refused, RunEnded, StepRefused
 from intersession_actors.rules.policy.chain import Spent
 from intersession_actors.rules.policy.holding import HoldOrder
 from intersession_events.basics.ids import derive

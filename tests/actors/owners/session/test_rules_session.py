@@ -32,7 +32,7 @@ from intersession_actors.owners.session.rules import (
     decide_wake,
 )
 from intersession_actors.owners.session.state import Session, evolve
-from intersession_actors.owners.streams.outcomes import Refused
+from intersession_actors.owners.streams.commands import Refused
 from intersession_actors.rules.policy.chain import Spent
 from intersession_actors.rules.prompt.transcript import RunContext
 from intersession_events.facts import (

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from intersession_actors.owners.session.commands import Archive, Enqueue, Unbind
 from intersession_actors.owners.session.rules import ThreadLeft, decide_archive, decide_enqueue, decide_unbind
 from intersession_actors.owners.session.state import Session, evolve
-from intersession_actors.owners.streams.outcomes import Refused
+from intersession_actors.owners.streams.commands import Refused
 from intersession_events.facts import (
     Budget,
     Event,

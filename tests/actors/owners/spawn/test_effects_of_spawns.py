@@ -17,6 +17,7 @@ from intersession_actors.owners.spawn.effects import (
     prepared,
 )
 from intersession_actors.owners.spawn.rules import Spawn, fold
+from intersession_actors.owners.streams.commands import Accepted, Refused
 from intersession_actors.owners.streams.effects import (
     DropStopwatch,
     Effect,
@@ -27,7 +28,6 @@ from intersession_actors.owners.streams.effects import (
     TellFlow,
     Until,
 )
-from intersession_actors.owners.streams.outcomes import Accepted, Refused
 from intersession_actors.rules.config.config import load_config
 from intersession_events.facts import (
     AnnounceDecided,

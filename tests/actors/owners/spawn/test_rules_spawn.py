@@ -16,8 +16,13 @@ from intersession_actors.owners.spawn.rules import (
     decide_removed,
     evolve,
 )
-from intersession_actors.owners.streams.commands import ChildGone, DeliveryEnded, RunEnded, StepRefused
-from intersession_actors.owners.streams.outcomes import Refused
+from intersession_actors.owners.streams.commands import (
+    ChildGone,
+    DeliveryEnded,
+    Refused,
+    RunEnded,
+    StepRefused,
+)
 from intersession_events.basics import ids
 from intersession_events.basics.ids import announce_delivery
 from intersession_events.facts import (

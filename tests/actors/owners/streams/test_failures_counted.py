@@ -2,7 +2,7 @@
 
 import pytest
 
-from intersession_actors.owners.streams.failures import Failures
+from intersession_actors.owners.streams.shell import Failures
 
 
 @pytest.mark.clause("O9")

@@ -26,11 +26,11 @@ from intersession_actors.owners.streams.effects import (
     Effect,
     Load,
     Loaded,
+    Plan,
     ReadBack,
     TellSession,
 )
 from intersession_actors.owners.streams.owner import Owner
-from intersession_actors.owners.streams.plan import Plan
 from intersession_actors.rules.config.config import Config
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.facts import ExchangeClosed, LoopEnded

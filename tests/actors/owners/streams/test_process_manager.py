@@ -6,11 +6,9 @@ from queue import Queue
 import pytest
 
 from intersession_actors.owners.flows.process_manager import Flow, ProcessManager
-from intersession_actors.owners.streams.commands import BeginsFlow, FlowCommand
-from intersession_actors.owners.streams.effects import Effect
-from intersession_actors.owners.streams.outcomes import Accepted, Refused
+from intersession_actors.owners.streams.commands import Accepted, BeginsFlow, FlowCommand, Refused
+from intersession_actors.owners.streams.effects import Effect, Plan
 from intersession_actors.owners.streams.owner import Owner
-from intersession_actors.owners.streams.plan import Plan
 from intersession_actors.owners.streams.world import World
 from intersession_actors.running.runtime.actor import Ref
 from intersession_actors.running.runtime.runtime import ThreadingRuntime

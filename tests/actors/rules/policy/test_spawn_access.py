@@ -9,7 +9,6 @@ import pytest
 from intersession_actors.rules.config.config import Config, load_config
 from intersession_actors.rules.errors import Judgement
 from intersession_actors.rules.policy.access import Requester
-from intersession_actors.rules.policy.models import find_model, model_names
 from intersession_actors.rules.policy.spawning import (
     THINKING_LEVELS,
     Nursery,
@@ -20,6 +19,7 @@ from intersession_actors.rules.policy.spawning import (
     agents_list,
     judge_spawn,
 )
+from intersession_actors.rules.policy.windows import find_model, model_names
 from intersession_events.basics.keys.key import SessionKey
 
 CHILD = SessionKey.subagent("main", "6a4d280b-fc53-4c01-9c8c-4d77a60bfa97")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession_actors.running.host.door_threads import ABOUT, DoorThreads
-from intersession_actors.running.host.fair_queue import FairQueue
+from intersession_actors.running.host.threads import FairQueue
 from intersession_events.basics.errors import StoreUnavailable
 
 WAIT = 20.0

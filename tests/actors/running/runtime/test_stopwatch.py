@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.running.runtime.stopwatch import Stopwatch
+from intersession_actors.running.runtime.clock import Stopwatch
 from support.fakes import ManualClock
 
 HOUR = 3_600_000

@@ -11,7 +11,7 @@ from intersession_actors.owners.spawn import records as spawn_records
 from intersession_actors.owners.spawn import rules as spawn_rules
 from intersession_actors.owners.spawn.rules import Spawn
 from intersession_actors.owners.streams.texts import RunTexts, Texts
-from intersession_actors.rules.disclosure.messages import shown_messages
+from intersession_actors.rules.disclosure.capping import shown_messages
 from intersession_actors.rules.policy.sending import Speak, Speech, judge_send
 from intersession_events.basics.ids import session_stream
 from intersession_events.basics.plain_json import JsonObject, present

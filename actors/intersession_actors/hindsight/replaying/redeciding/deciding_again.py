@@ -31,10 +31,9 @@ from intersession_actors.owners.session import state as session_state
 from intersession_actors.owners.spawn import records as spawn_records
 from intersession_actors.owners.spawn import rules as spawn_rules
 from intersession_actors.owners.spawn import steps as spawn_steps
-from intersession_actors.owners.streams.commands import DeliveryEnded, Resume, RunEnded
+from intersession_actors.owners.streams.commands import DeliveryEnded, Refused, Resume, RunEnded
 from intersession_actors.owners.streams.drafting import append_of, caused_by
-from intersession_actors.owners.streams.outcomes import Refused
-from intersession_actors.owners.streams.plan import Plan
+from intersession_actors.owners.streams.effects import Plan
 from intersession_actors.owners.streams.records import Record, appends_in, record_in, words_of
 from intersession_actors.rules.prompt.transcript import TranscriptFold
 from intersession_events import facts

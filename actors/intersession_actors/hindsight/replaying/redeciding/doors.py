@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from intersession_actors.hindsight.replaying.redeciding.judging_again import refused_at_door
 from intersession_actors.hindsight.replaying.redeciding.sources import Sources
+from intersession_actors.owners.streams.commands import Refused
 from intersession_actors.owners.streams.judgements import judged_by_door
-from intersession_actors.owners.streams.outcomes import Refused
 from intersession_actors.owners.streams.records import Record
 from intersession_actors.rules.policy.access import SeeSession, Sight, effective_visibility
 from intersession_actors.rules.policy.chain import begun, one_hop_on

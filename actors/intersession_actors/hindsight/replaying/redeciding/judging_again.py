@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from intersession_actors.owners.streams.commands import Refused
 from intersession_actors.owners.streams.judgements import (
     Listed,
     judged_by_door,
@@ -12,7 +13,6 @@ from intersession_actors.owners.streams.judgements import (
     record_within,
     said_by,
 )
-from intersession_actors.owners.streams.outcomes import Refused
 from intersession_actors.owners.streams.records import Record, record_in
 from intersession_actors.rules.errors import Judgement
 from intersession_actors.rules.policy.judgements import denial_of

@@ -10,7 +10,7 @@ from intersession_actors.owners.exchange import steps as exchange_steps
 from intersession_actors.owners.session import commands as session_commands
 from intersession_actors.owners.spawn import records as spawn_records
 from intersession_actors.owners.spawn import steps as spawn_steps
-from intersession_actors.owners.streams.plan import Through
+from intersession_actors.owners.streams.effects import Through
 from intersession_actors.owners.streams.records import record_in
 from intersession_events import facts
 from intersession_events.log.recorded import Recorded, StreamAppend
