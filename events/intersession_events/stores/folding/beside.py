@@ -11,9 +11,7 @@ from intersession_events.log.log import Moment
 from intersession_events.log.recorded import SetAside
 from intersession_events.log.sql import Question, Row, SqlValue
 from intersession_events.log.views import InlineView
-from intersession_events.stores.folding.fold import Fold, Proven, layout_of, page_of, temporary
-
-Progress = Callable[[int, int], None]
+from intersession_events.stores.folding.fold import Fold, Progress, Proven, bring, layout_of, temporary
 
 _PAGE: Final = 1_000
 _WORD: Final = re.compile(r"\w+")
@@ -52,10 +50,6 @@ class ViewsBeside:
         ]
         self._turn = threading.Lock()
 
-    def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
-        """Run a reading statement on the views as the log makes them now."""
-        return self.each([(statement, parameters)])[0]
-
     def each(self, questions: Sequence[Question]) -> list[list[Row]]:
         """Run several."""
         if not questions:
@@ -90,17 +84,11 @@ class ViewsBeside:
 
     def _bring(self, folds: Sequence[Fold], head: int) -> None:
         """Have views take in what they have not, up to a position."""
-        behind: list[Fold] = [fold for fold in folds if fold.position < head]
+        behind = [fold for fold in folds if fold.position < head]
         progress = None if all(fold.position for fold in behind) else self._progress
-        while behind:
-            after = min(fold.position for fold in behind)
-            rows = self._rows(after, head, _PAGE)
-            page = page_of(rows, self._proven)
-            for fold in behind:
-                fold.take(page.between(fold.position, head))
-                fold.reach(head if len(rows) < _PAGE else page.position)
-            if progress is not None:
-                progress(min(fold.position for fold in behind), head)
-            behind = [fold for fold in behind if fold.position < head]
+        to = {fold.name: head for fold in behind}
+        bring(behind, lambda after: self._rows(after, head, _PAGE), self._proven, to=to, progress=progress)
+        for fold in behind:
+            fold.reach(head)
         for fold in folds:
             fold.settle()

@@ -14,6 +14,8 @@ from intersession_events.log.views import AddingView, InlineView, PackingView, t
 Proven = Callable[[Row], Recorded]
 """Returns the event of a row, or raises what it is that keeps it from being read (`CorruptEvent`, `UnknownTopic`)."""
 
+Progress = Callable[[int, int], None]
+
 _CACHE_KIB: Final = 65_536
 """What a temporary database keeps in memory; the rest of it is on disk."""
 
@@ -47,6 +49,16 @@ def page_of(rows: Sequence[Row], proven: Proven) -> Page:
         except (CorruptEvent, UnknownTopic) as error:
             unread.append((row, error))
     return Page(events, unread, rows[-1][0] if rows else 0)
+
+
+def poison(
+    attempt: Callable[[Sequence[Recorded]], Exception | None], events: Sequence[Recorded]
+) -> list[tuple[Recorded, Exception]]:
+    """Have events taken in together, or else each by itself: return those of them that can't be, and why."""
+    if attempt(events) is None:
+        return []
+    tried = ((event, attempt([event])) for event in events)
+    return [(event, error) for event, error in tried if error is not None]
 
 
 def lost(view: str, event: Row | Recorded, error: Exception) -> SetAside:
@@ -219,11 +231,9 @@ class Fold:
     def take(self, page: Page) -> None:
         """Take events in that follow on the position; what can't be read or taken in is set aside."""
         self.set_aside += [lost(self.name, row, error) for row, error in page.unread]
-        if self._attempt(page.events) is not None:
-            # One of them is poison: each under a savepoint of its own.
-            for event in page.events:
-                if (poison := self._attempt([event])) is not None:
-                    self.set_aside.append(lost(self.name, event, poison))
+        self.set_aside += [
+            lost(self.name, event, error) for event, error in poison(self._attempt, page.events)
+        ]
         self.reach(page.position)
 
     def rows_of(self, table: str) -> Iterator[Row]:
@@ -244,6 +254,29 @@ class Fold:
             return error
         self.connection.execute("COMMIT")
         return None
+
+
+def bring(
+    folds: Sequence[Fold],
+    rows: Callable[[int], Sequence[Row]],
+    proven: Proven,
+    *,
+    to: Mapping[str, int],
+    progress: Progress | None = None,
+) -> None:
+    """Have views take in what they have not, each up to a position; `rows` returns those behind one, or none if there are no more.
+
+    `progress` gets the position after each page, and the last one.
+    """
+    after = min((fold.position for fold in folds), default=0)
+    last = max((to[fold.name] for fold in folds), default=0)
+    while after < last and (found := rows(after)):
+        page = page_of(found, proven)
+        for fold in folds:
+            fold.take(page.between(fold.position, to[fold.name]))
+        after = page.position
+        if progress is not None:
+            progress(min(after, last), last)
 
 
 _LAYOUTS: Final[dict[tuple[type, str, int], Layout]] = {}

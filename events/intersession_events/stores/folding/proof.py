@@ -14,17 +14,16 @@ from intersession_events.log.views import InlineView
 from intersession_events.stores.folding.fold import (
     Fold,
     Layout,
+    Progress,
+    bring,
     layout_of,
     made_in,
-    page_of,
     schema_of,
 )
 
 _PAGE: Final = 500
 _COUNTS: Final = 1
 """The row of an index of text that says how much is in it."""
-
-Progress = Callable[[int, int], None]
 
 
 class ProvableLog(Protocol):
@@ -134,15 +133,7 @@ def _advance(
     log: ProvableLog, folds: Sequence[Fold], to: Mapping[str, _Reached], progress: Progress | None
 ) -> None:
     wanted = {fold.name: to[fold.name].position if fold.name in to else 0 for fold in folds}
-    last = max(wanted.values(), default=0)
-    after = min((fold.position for fold in folds), default=0)
-    while after < last and (page := log.rows(after=after, limit=_PAGE)):
-        read = page_of(page, log.proven)
-        for fold in folds:
-            fold.take(read.between(fold.position, wanted[fold.name]))
-        after = page[-1][0]
-        if progress is not None:
-            progress(min(after, last), last)
+    bring(folds, lambda after: log.rows(after=after, limit=_PAGE), log.proven, to=wanted, progress=progress)
 
 
 def _differences(fold: Fold, layout: Layout, seen: sqlite3.Connection) -> Iterator[Finding]:

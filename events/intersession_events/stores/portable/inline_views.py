@@ -12,7 +12,7 @@ from intersession_events.log.recorded import Recorded, SetAside
 from intersession_events.log.sql import Row, Sql, SqlValue, Together
 from intersession_events.log.views import Coming, InlineView, Known, Memory, PickingView, asks, take_in
 from intersession_events.stores.database import Cursor, Failures, attempt
-from intersession_events.stores.folding.fold import Fold, Layout, Page, layout_of, lost
+from intersession_events.stores.folding.fold import Fold, Layout, Page, layout_of, lost, poison
 
 _LOGGER: Final = logging.getLogger("intersession.store")
 
@@ -226,13 +226,12 @@ class InlineViews:
 
     def _take_in(self, cursor: Cursor, name: str, events: Sequence[Recorded]) -> None:
         view, sql, failures = self._views[name], self._tables.sql(cursor), self._tables.failures
-        if attempt(failures, cursor, partial(take_in, view, sql, events)) is None:
-            return
-        # One of them is poison. Find out which, each under a savepoint of its own.
-        for event in events:
-            error = attempt(failures, cursor, partial(take_in, view, sql, [event]))
-            if error is not None:
-                _set_aside(cursor, lost(name, event, error))
+
+        def tried(some: Sequence[Recorded]) -> Exception | None:
+            return attempt(failures, cursor, partial(take_in, view, sql, some))
+
+        for event, error in poison(tried, events):
+            _set_aside(cursor, lost(name, event, error))
 
 
 def _set_aside(cursor: Cursor, one: SetAside) -> None:

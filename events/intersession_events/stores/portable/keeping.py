@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
+from typing import Final
 
-from intersession_events.log.recorded import Recorded
 from intersession_events.stores.database import COLUMNS, Cursor, Row
-from intersession_events.stores.folding.fold import Fold, page_of
+from intersession_events.stores.folding.fold import bring, page_of
 from intersession_events.stores.library.frontier import Frontier
 from intersession_events.stores.portable.inline_views import PAGE, InlineViews
 from intersession_events.stores.portable.reading.events import EventReader
 from intersession_events.stores.portable.writer import PAGE_TIMEOUT_S, Writer
+
+_END: Final = 2**63 - 1
 
 
 class Keeping:
@@ -37,15 +40,15 @@ class Keeping:
             )
         with ExitStack() as stack:
             folds = [stack.enter_context(closing(self._views.fold(name))) for name in names]
-            position = 0
-            while len(rows := self._events.rows(after=position, limit=PAGE)) == PAGE:
-                position = _fold(folds, rows, self._events.proven)
-                if progress is not None:
-                    progress(position, self._frontier.head)
+            proven, head = self._events.proven, self._events.head()
 
-            def swap(cursor: Cursor, position: int = position) -> None:
-                while rows := _page(cursor, position):
-                    position = _fold(folds, rows, self._events.proven)
+            def rows(after: int) -> list[Row]:
+                return self._events.rows(after=after, limit=PAGE)
+
+            bring(folds, rows, proven, to=dict.fromkeys(names, head), progress=progress)
+
+            def swap(cursor: Cursor) -> None:
+                bring(folds, partial(_page, cursor), proven, to=dict.fromkeys(names, _END))
                 for fold in folds:
                     self._views.swap(cursor, fold)
 
@@ -122,14 +125,6 @@ class Keeping:
         page = page_of(rows, self._events.proven)
         self._views.advance(cursor, name, page)
         return page.position
-
-
-def _fold(folds: Sequence[Fold], rows: Sequence[Row], proven: Callable[[Row], Recorded]) -> int:
-    """Take rows into views, and return the position of the last."""
-    page = page_of(rows, proven)
-    for fold in folds:
-        fold.take(page)
-    return page.position
 
 
 def _page(cursor: Cursor, after: int) -> list[Row]:

@@ -4,6 +4,7 @@ import logging
 import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +17,7 @@ from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Row, SqlValue
 from intersession_events.log.views import InlineView, PickingView, take_in
 from intersession_events.stores.database import MEMORY
-from intersession_events.stores.folding.fold import PlainSql, layout_of, made_in, schema_of
+from intersession_events.stores.folding.fold import PlainSql, layout_of, made_in, poison, schema_of
 from intersession_events.stores.portable.application import NAME
 from intersession_events.stores.sqlite.connections import LogDatastore
 from intersession_events.stores.tailing.view import QueryableView, place_of
@@ -178,18 +179,15 @@ class ViewFile(QueryableView, SQLiteTrackingRecorder):
         self._position = 0
 
     def _apply(self, cursor: SQLiteCursor, events: Sequence[Recorded]) -> None:
-        if self._attempt(cursor, events) is None:
-            return
-        for event in events:  # one of them is poison
-            if (poison := self._attempt(cursor, [event])) is not None:
-                _LOGGER.error(
-                    "%s leaves out position %d (%s): %s: %s",
-                    self.said,
-                    event.position,
-                    event.topic,
-                    type(poison).__name__,
-                    poison,
-                )
+        for event, error in poison(partial(self._attempt, cursor), events):
+            _LOGGER.error(
+                "%s leaves out position %d (%s): %s: %s",
+                self.said,
+                event.position,
+                event.topic,
+                type(error).__name__,
+                error,
+            )
 
     def _attempt(self, cursor: SQLiteCursor, events: Sequence[Recorded]) -> Exception | None:
         cursor.execute("SAVEPOINT taken")
