@@ -13,9 +13,9 @@ from intersession_actors.running.simulation.greenlets import BEGINNING_MS
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.sqlite import identity
+from intersession_events.stores.sqlite.application import LogFactory
 from intersession_events.stores.sqlite.connections import (
     LogDatastore,
-    LogFactory,
     PinnedConnection,
     PinnedPool,
 )

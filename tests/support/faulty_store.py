@@ -12,9 +12,9 @@ from eventsourcing.utils import Environment, EnvType
 from intersession_events.stores.postgres.application import LogFactory as PostgresFactory
 from intersession_events.stores.postgres.connections import LogDatastore as PostgresDatastore
 from intersession_events.stores.postgres.cursor import PgCursor
+from intersession_events.stores.sqlite.application import LogFactory
 from intersession_events.stores.sqlite.connections import (
     LogDatastore,
-    LogFactory,
     PinnedConnection,
     PinnedPool,
 )

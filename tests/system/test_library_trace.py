@@ -26,7 +26,7 @@ ROOMS = (
     "stores/library/",
     "stores/portable/snapshots/",
     "stores/sqlite/recorder",
-    "stores/sqlite/snapshots",
+    "stores/sqlite/application",
     "stores/postgres/recorder",
     "stores/postgres/application",
     "stores/portable/",

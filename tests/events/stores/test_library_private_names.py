@@ -14,7 +14,6 @@ import pytest
 from eventsourcing.persistence import ConnectionPool
 from eventsourcing.sqlite import (
     SQLiteAggregateRecorder,
-    SQLiteApplicationRecorder,
     SQLiteConnection,
     SQLiteConnectionPool,
     SQLiteTrackingRecorder,
@@ -25,7 +24,6 @@ import intersession_events.stores
 LIBRARY = "eventsourcing."
 
 METHODS = (
-    (SQLiteApplicationRecorder, "_insert_events", ["self", "c", "stored_events", "_"]),
     (SQLiteAggregateRecorder, "_insert_events", ["self", "c", "stored_events", "_"]),
     (SQLiteAggregateRecorder, "_create_table", ["self", "c"]),
     (SQLiteTrackingRecorder, "_insert_tracking", ["self", "c", "tracking"]),

@@ -16,7 +16,7 @@ from intersession_events.stores.sqlite.connections import LogDatastore, PinnedCo
 from intersession_events.stores.sqlite.recorder import GroupCommitRecorder
 
 ENVIRONMENT = {
-    "PERSISTENCE_MODULE": "intersession_events.stores.sqlite.connections:LogFactory",
+    "PERSISTENCE_MODULE": "intersession_events.stores.sqlite.application:LogFactory",
     "APPLICATION_RECORDER_TOPIC": "intersession_events.stores.sqlite.recorder:GroupCommitRecorder",
     "ORIGINATOR_ID_TYPE": "text",
 }

@@ -8,7 +8,7 @@ import pytest
 from intersession_events.log.recorded import Committed, Outcome, Recorded
 from intersession_events.log.sql import Sql
 from intersession_events.stores.opened import open_log
-from intersession_events.stores.refusals import RefusedBatch
+from intersession_events.stores.portable.committing import RefusedBatch
 from support.log_drafts import anywhere, said, to
 
 SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"

@@ -12,8 +12,7 @@ from intersession_events.log.recorded import Draft, Recorded, StreamAppend
 from intersession_events.log.sql import Sql
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.tailing.file import ViewFile
-from intersession_events.stores.tailing.tail import Tail
-from intersession_events.stores.tailing.tails import Tails
+from intersession_events.stores.tailing.tail import Tail, Tails
 from intersession_events.stores.tailing.view import QueryableView, place_of
 from support.rows import edited
 

@@ -54,7 +54,7 @@ from intersession_events.log.log import HostLog
 from intersession_events.proofs.signatures import PrivateKey
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.portable.log import PortableLog
-from intersession_events.stores.tailing.tails import Tails
+from intersession_events.stores.tailing.tail import Tails
 from intersession_projections.copies.transcripts.mirror import mirror_directory, transcript_mirror
 from intersession_projections.questions.smells.smell import SmellRule
 from intersession_projections.views.flows.rows import DeliverySummary

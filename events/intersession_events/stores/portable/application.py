@@ -7,10 +7,8 @@ from eventsourcing.persistence import ApplicationRecorder, EventStore
 from eventsourcing.utils import Environment, EnvType, get_topic
 
 from intersession_events.basics.errors import NoSuchStore
-from intersession_events.stores.library.erasures import Erasures
-from intersession_events.stores.library.mapper import ChainedMapper
-from intersession_events.stores.portable.snapshots.mapper import SnapshotMapper
-from intersession_events.stores.portable.snapshots.recorder import KeepsSnapshots
+from intersession_events.stores.library.mapper import ChainedMapper, Erasures
+from intersession_events.stores.portable.snapshots.recorder import KeepsSnapshots, SnapshotMapper
 
 NAME: Final = "intersession"
 """Under this name the library's tracking recorders keep how far a view is: it never changes."""

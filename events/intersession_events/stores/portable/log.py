@@ -34,17 +34,16 @@ from intersession_events.stores.later import Loader, tell
 from intersession_events.stores.library.frontier import Frontier
 from intersession_events.stores.portable.appends import NotTaken
 from intersession_events.stores.portable.application import LogApplication
-from intersession_events.stores.portable.committing import Committing
+from intersession_events.stores.portable.committing import Committing, OnRefused
 from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.portable.inline_views import InlineViews, Query, ViewTables
 from intersession_events.stores.portable.keeping import Keeping
 from intersession_events.stores.portable.read_views import ReadViews
 from intersession_events.stores.portable.reading.events import EventReader
-from intersession_events.stores.portable.reading.recorder import Follows, ReadsLog
+from intersession_events.stores.portable.reading.recorder import Following, ReadsLog
 from intersession_events.stores.portable.recent import LogClock
 from intersession_events.stores.portable.snapshots.states import StreamStates
 from intersession_events.stores.portable.writer import PAGE_TIMEOUT_S, Opened, Writer
-from intersession_events.stores.refusals import OnRefused
 
 _Taken = ParamSpec("_Taken")
 _Read = TypeVar("_Read")
@@ -104,7 +103,7 @@ class PortableLog(Gathers):
         self._is_served = False
         """Whether a simulation does our work while somebody waits."""
         self._following = threading.Lock()
-        self._follower: Follows | None = None
+        self._follower: Following | None = None
 
     @property
     def forked(self) -> ForkedFrom | None:

@@ -27,9 +27,8 @@ from intersession_events.stores.library.frontier import Frontier
 from intersession_events.stores.library.mapper import ChainedMapper, Pending
 from intersession_events.stores.portable.appends import Append, Heads, NotTaken, Part, Sealing
 from intersession_events.stores.portable.application import LogApplication
-from intersession_events.stores.portable.blocking import Transact, Waiting
 from intersession_events.stores.portable.committing import PUT_TIMEOUT_S, BatchObserver, Committing
-from intersession_events.stores.portable.group_commit import Work
+from intersession_events.stores.portable.group_commit import Transact, Waiting, Work
 from intersession_events.stores.portable.inline_views import Answers, InlineViews
 from intersession_events.stores.portable.reading.events import EventReader
 from intersession_events.stores.portable.recent import End, KnownIds, LogClock, Recent

@@ -10,7 +10,7 @@ import psycopg
 from psycopg import sql
 
 from intersession_events.basics.errors import LogError
-from intersession_events.stores.portable.reading.following import Following
+from intersession_events.stores.portable.reading.recorder import Following
 from intersession_events.stores.postgres.address import Address
 from intersession_events.stores.postgres.tables import channel_of
 

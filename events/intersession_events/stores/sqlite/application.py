@@ -1,20 +1,75 @@
 """The log in a file as an application of the eventsourcing library."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, cast
 
-from eventsourcing.persistence import ApplicationRecorder
+from eventsourcing.persistence import ApplicationRecorder, StoredEvent
+from eventsourcing.sqlite import SQLiteAggregateRecorder, SQLiteCursor, SQLiteDatastore, SQLiteFactory
 from eventsourcing.utils import Environment, EnvType, get_topic
 
 from intersession_events.basics.errors import NoSuchStore, StoreUnavailable
+from intersession_events.log.sql import Row
+from intersession_events.log.tables import unreadable_tables
+from intersession_events.stores.database import Cursor
 from intersession_events.stores.file.names import check_one_name
 from intersession_events.stores.portable.application import NAME, PREFIX, LogApplication
+from intersession_events.stores.portable.snapshots.recorder import TABLE, KeepsSnapshots
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.ahead import damage_of, told
-from intersession_events.stores.sqlite.connections import LogDatastore, LogFactory, database_uri
+from intersession_events.stores.sqlite.connections import WRITER_BUSY_MS, LogDatastore, database_uri
+from intersession_events.stores.sqlite.failures import FAILURES
 from intersession_events.stores.sqlite.readers import FileReaders
 from intersession_events.stores.sqlite.recorder import GroupCommitRecorder, ReadingRecorder
+
+
+class SnapshotRecorder(KeepsSnapshots, SQLiteAggregateRecorder):
+    """Keeps the snapshots of a log's streams in its file."""
+
+    failures = FAILURES
+
+    def __init__(self, datastore: SQLiteDatastore, events_table_name: str = TABLE) -> None:
+        super().__init__(datastore, events_table_name)
+        self.insert_events_statement = f"INSERT OR REPLACE INTO {TABLE} VALUES (?,?,?,?)"  # noqa: S608 - the name is the library's
+
+    def is_there(self, query: Callable[[str, Sequence[str | int]], list[Row]]) -> bool:
+        """Return whether there is a table of snapshots from which something may be read, as a query says."""
+        there = bool(query("SELECT 1 FROM sqlite_master WHERE type='table' AND name=?", (TABLE,)))
+        return there and not any(unreadable_tables(lambda statement: query(statement, ()), (TABLE,)))
+
+    def insert_rows(self, cursor: Cursor, stored_events: Sequence[StoredEvent]) -> None:
+        """Write rows over those of the same version, inside a transaction; the table is made if there is none."""
+        own = cast("SQLiteCursor", cursor)
+        self._create_table(own)
+        self._insert_events(own, stored_events)
+
+    def drop_table(self, cursor: Cursor) -> None:
+        """Leave no row, inside a transaction."""
+        cursor.execute(f"DROP TABLE {TABLE}")
+
+    def problems(self) -> Iterator[str]:
+        """Say whether the table is another than the library's, or has an index: one can refuse rows, or take others away."""
+        (made,) = self.create_table_statements
+        asked = "SELECT CAST(name AS BLOB), CAST(sql AS BLOB) FROM sqlite_master WHERE tbl_name=? AND type<>'trigger'"
+        for name, sql in self._read(asked, (TABLE,)):
+            called, found = (bytes(told or b"").decode(errors="replace") for told in (name, sql))
+            if called != TABLE and found:
+                yield f"an index {called!r} on {TABLE}: it has none (DROP INDEX takes it away)"
+            elif called == TABLE and " ".join(found.split()) != made.replace(" IF NOT EXISTS", ""):
+                yield f"the table {TABLE} is not as it was made: {found}"
+
+
+class LogFactory(SQLiteFactory):
+    """The library's factory, with pinned connections."""
+
+    aggregate_recorder_class = SnapshotRecorder
+
+    def __init__(self, env: Environment | EnvType | None) -> None:
+        super().__init__(env)
+        loose = self.datastore
+        self.datastore = LogDatastore(
+            loose.pool.db_name, lock_timeout=loose.pool.lock_timeout, busy_ms=WRITER_BUSY_MS
+        )
 
 
 class SqliteApplication(LogApplication):

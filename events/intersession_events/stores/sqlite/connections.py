@@ -16,16 +16,13 @@ from eventsourcing.sqlite import (
     SQLiteConnectionPool,
     SQLiteCursor,
     SQLiteDatastore,
-    SQLiteFactory,
     SQLiteTransaction,
 )
-from eventsourcing.utils import Environment, EnvType
 
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.basics.machine import on_disk
 from intersession_events.stores.database import MEMORY, Cursor
 from intersession_events.stores.folding.fold import PlainSql
-from intersession_events.stores.sqlite.snapshots import SnapshotRecorder
 
 FULL: Final = 2
 BUSY_TIMEOUT_MS: Final = 5000
@@ -377,16 +374,3 @@ class LogDatastore(SQLiteDatastore):
         """Lend SQLite's own connection of a log in memory, between the writer's transactions."""
         with self.get_connection(commit=False) as connection:
             yield cast("PinnedConnection", connection).raw
-
-
-class LogFactory(SQLiteFactory):
-    """The library's factory, with pinned connections."""
-
-    aggregate_recorder_class = SnapshotRecorder
-
-    def __init__(self, env: Environment | EnvType | None) -> None:
-        super().__init__(env)
-        loose = self.datastore
-        self.datastore = LogDatastore(
-            loose.pool.db_name, lock_timeout=loose.pool.lock_timeout, busy_ms=WRITER_BUSY_MS
-        )

@@ -19,7 +19,7 @@ from intersession_events.stores.sqlite.ahead import damage_of
 from intersession_events.stores.sqlite.application import WriterApplication, writer_settings
 from intersession_events.stores.sqlite.connections import database_uri, raw_of
 from intersession_events.stores.sqlite.failures import FAILURES
-from intersession_events.stores.sqlite.readers import text_or_none
+from intersession_events.stores.sqlite.readers import legible
 from intersession_events.stores.sqlite.writer_lock import WriterLock
 
 
@@ -129,13 +129,9 @@ def open_for_writing(
 
 def _recent_in(cursor: Cursor) -> Recent:
     """Return what the last events say. A state that was made invalid text is reported by its reader."""
-    connection = raw_of(cursor)
-    factory, connection.text_factory = connection.text_factory, text_or_none
-    try:
+    with legible(raw_of(cursor)):
         cursor.execute(*LAST_EVENTS)
         return recent_of(cursor.fetchall())
-    finally:
-        connection.text_factory = factory
 
 
 def _check_place(path: str) -> None:

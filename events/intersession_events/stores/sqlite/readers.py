@@ -2,14 +2,13 @@
 
 import sqlite3
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.basics.machine import on_disk
-from intersession_events.log.sql import Row, SqlValue
 from intersession_events.stores.file.held import FileUse
 from intersession_events.stores.file.presence import Presence, inode_of
 from intersession_events.stores.sqlite.connections import ReadConnection, connect_to_read, is_at_rest
@@ -152,26 +151,6 @@ class MemoryReaders:
         self._closed = True
 
 
-def event_rows(readers: Readers, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
-    """Return rows of events. What is no text where text should be comes as bytes: one such row must not hide the others."""
-    try:
-        return rows(readers, statement, parameters)
-    except sqlite3.OperationalError as error:
-        if _NO_TEXT not in str(error):
-            raise
-    with readers.connection() as connection:
-        factory, connection.text_factory = connection.text_factory, text_or_none
-        try:
-            cursor = connection.cursor()
-            cursor.row_factory = None
-            return cursor.execute(statement, parameters).fetchall()
-        finally:
-            connection.text_factory = factory
-
-
-_NO_TEXT: Final = "Could not decode to UTF-8"
-
-
 class NoText(bytes):
     """Bytes in the place of a text. It is told from bytes that were stored as such: those may be genuine."""
 
@@ -184,12 +163,11 @@ def text_or_none(stored: bytes) -> str | NoText:
         return NoText(stored)
 
 
-def rows(readers: Readers, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
-    """Return all rows of a statement as tuples."""
-    with readers.connection() as connection:
-        cursor = connection.cursor()
-        cursor.row_factory = None
-        try:
-            return cursor.execute(statement, parameters).fetchall()
-        finally:
-            cursor.close()
+@contextmanager
+def legible(connection: sqlite3.Connection) -> Generator[None]:
+    """Have what is no text come as bytes, for a block: one such row must not hide the others."""
+    factory, connection.text_factory = connection.text_factory, text_or_none
+    try:
+        yield
+    finally:
+        connection.text_factory = factory

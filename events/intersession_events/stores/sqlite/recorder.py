@@ -1,27 +1,59 @@
 """The eventsourcing library's SQLite recorders of a log: one that reads and can be followed, one that writes as well.
 
 Named in the library's environment as `APPLICATION_RECORDER_TOPIC`; nothing of the library is changed. All rows of events
-go in by `_insert_events`, and come out by `select_events` and `select_notifications`.
+go in by `insert_rows`, and come out by `select_events` and `select_notifications`.
 """
 
+import logging
 import sqlite3
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from typing import cast
+from contextlib import AbstractContextManager, closing, contextmanager
+from typing import Final, cast
 
 from eventsourcing.persistence import StoredEvent
-from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteCursor, SQLiteDatastore
+from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteDatastore
 
+from intersession_events.basics.errors import LogError
 from intersession_events.log.sql import Row, SqlValue
-from intersession_events.stores.database import Cursor
+from intersession_events.stores.database import Cursor, typed
 from intersession_events.stores.file.presence import Presence
 from intersession_events.stores.portable.committing import Committing
-from intersession_events.stores.portable.reading.recorder import ReadsLog
+from intersession_events.stores.portable.reading.recorder import Following, ReadsLog
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.connections import LogDatastore
 from intersession_events.stores.sqlite.failures import FAILURES
-from intersession_events.stores.sqlite.follower import Follower
-from intersession_events.stores.sqlite.readers import MemoryReaders, Readers, event_rows, rows
+from intersession_events.stores.sqlite.readers import MemoryReaders, Readers, legible
+
+POLL_S: Final = 0.02
+"""Looking costs some three microseconds."""
+
+_NO_TEXT: Final = "Could not decode to UTF-8"
+_INSERT: Final = "INSERT INTO stored_events (rowid, originator_id, originator_version, topic, state) VALUES (?, ?, ?, ?, ?)"
+
+_LOGGER: Final = logging.getLogger("intersession.store")
+
+
+class Follower(Following):
+    """A thread that sees when another process has committed, and has somebody catch up."""
+
+    def __init__(self, readers: Readers, catch_up: Callable[[], int]) -> None:
+        """Catch up, then follow."""
+        self._readers = readers
+        super().__init__(catch_up)
+
+    def _run(self) -> None:
+        seen: tuple[int, int] | None = None
+        try:
+            while not self._stopping.wait(POLL_S):
+                # Borrowed each time: that is when it is looked whether the file is still the same, and a log that was at
+                # rest may have got a writer. Versions of two connections can't be compared.
+                with typed(FAILURES), self._readers.connection() as connection:
+                    version: int = connection.execute("PRAGMA data_version").fetchone()[0]
+                if (id(connection), version) != seen:
+                    seen = (id(connection), version)
+                    self._catch_up()
+        except LogError:
+            _LOGGER.exception("following the log has ended")
 
 
 class ReadingRecorder(ReadsLog, SQLiteApplicationRecorder):
@@ -36,11 +68,18 @@ class ReadingRecorder(ReadsLog, SQLiteApplicationRecorder):
 
     def rows(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
         """Return all rows of a reading statement as tuples."""
-        return rows(self.readers, statement, parameters)
+        with self.readers.connection() as connection:
+            return _rows(connection, statement, parameters)
 
     def event_rows(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
         """Return rows of events, what is no text as bytes."""
-        return event_rows(self.readers, statement, parameters)
+        try:
+            return self.rows(statement, parameters)
+        except sqlite3.OperationalError as error:
+            if _NO_TEXT not in str(error):
+                raise
+        with self.readers.connection() as connection, legible(connection):
+            return _rows(connection, statement, parameters)
 
     def positions_given(self) -> int:
         """Return the last position that was ever given to an event."""
@@ -64,7 +103,6 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
 
     def __init__(self, datastore: SQLiteDatastore, events_table_name: str = "stored_events") -> None:
         super().__init__(datastore, events_table_name)
-        self.insert_events_statement = f"INSERT INTO {events_table_name} (rowid, originator_id, originator_version, topic, state) VALUES (?, ?, ?, ?, ?)"  # noqa: S608 - the name is ours
         self.epoch: int | None = None
         """The writer's, set by whoever opens the log; the library has none."""
         self.whole_views = ""
@@ -112,14 +150,9 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         self, cursor: Cursor, stored_events: Sequence[StoredEvent], *, first: int
     ) -> Sequence[int]:
         """Insert rows from a position on, and return their positions."""
-        return self._insert_events(cast("SQLiteCursor", cursor), stored_events, first=first)
-
-    def _insert_events(
-        self, c: SQLiteCursor, stored_events: Sequence[StoredEvent], *, first: int = 0, **_: object
-    ) -> Sequence[int]:
         positions = range(first, first + len(stored_events))
-        c.executemany(
-            self.insert_events_statement,
+        cursor.executemany(
+            _INSERT,
             [
                 (position, event.originator_id, event.originator_version, event.topic, event.state)
                 for position, event in zip(positions, stored_events, strict=True)
@@ -151,3 +184,9 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
                 self.presence.check_written()
             else:
                 self.presence.check_contents()
+
+
+def _rows(connection: sqlite3.Connection, statement: str, parameters: Sequence[SqlValue]) -> list[Row]:
+    with closing(connection.cursor()) as cursor:
+        cursor.row_factory = None
+        return cursor.execute(statement, parameters).fetchall()

@@ -15,7 +15,7 @@ from intersession_events.basics.errors import LogError
 from intersession_events.log.log import Log
 from intersession_events.stores.portable.application import NAME
 from intersession_events.stores.tailing.subscription import CommitSubscription, Page, application_of
-from intersession_events.stores.tailing.view import TailedView
+from intersession_events.stores.tailing.view import QueryableView, TailedView
 
 V = TypeVar("V", bound=TailedView)
 _LOGGER: Final = logging.getLogger("intersession.views")
@@ -118,3 +118,35 @@ class Tail(Generic[V]):
             self.catch_up()
             return
         self._runner.wait(position, timeout)
+
+
+class Tails:
+    """The views that `opened` gives, from `begin` to `stop`."""
+
+    def __init__(self, opened: Callable[[], Iterable[Tail[QueryableView]]]) -> None:
+        self._opened = opened
+        self._turn = threading.Lock()
+        self._tails: list[Tail[QueryableView]] = []
+        self._thread: threading.Thread | None = None
+        self._stopped = False
+
+    def begin(self) -> None:
+        """Open them and let them follow, on a thread of their own; after `stop` nothing begins."""
+        with self._turn:
+            if self._thread is None and not self._stopped:
+                self._thread = threading.Thread(target=self._follow, name="views", daemon=True)
+                self._thread.start()
+
+    def stop(self) -> None:
+        """Let them take in what was committed a moment ago, if it is not much, and close them."""
+        with self._turn:
+            self._stopped = True
+        if self._thread is not None:
+            self._thread.join()
+        for tail in self._tails:
+            tail.stop()
+
+    def _follow(self) -> None:
+        for tail in self._opened():
+            self._tails.append(tail)
+            tail.start()

@@ -4,10 +4,10 @@ They read as the library's own do, without a transaction round a single statemen
 """
 
 import threading
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from itertools import starmap
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, cast
 from uuid import UUID
 
 from eventsourcing.persistence import ApplicationRecorder, Notification, StoredEvent, Subscription
@@ -23,12 +23,26 @@ _ALL: Final = 2**63 - 1
 EVENTS: Final = "stored_events"
 
 
-class Follows(Protocol):
-    """Hears of what another process commits, until it is closed."""
+class Following(ABC):
+    """A thread that notices when another process has committed."""
+
+    def __init__(self, catch_up: Callable[[], int]) -> None:
+        """Catch up, then follow. `catch_up` returns the position that was reached."""
+        self._catch_up = catch_up
+        self._stopping = threading.Event()
+        catch_up()
+        self._thread = threading.Thread(target=self._run, name="intersession-follower", daemon=True)
+        self._thread.start()
 
     def close(self) -> None:
         """Stop following."""
-        ...
+        self._stopping.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+
+    @abstractmethod
+    def _run(self) -> None:
+        """Have somebody catch up after each commit, until it is to stop."""
 
 
 class ReadsLog(ApplicationRecorder):
@@ -42,7 +56,7 @@ class ReadsLog(ApplicationRecorder):
         super().__init__(*args, **kwargs)
         self.frontier: Frontier | None = None
         """How far the log has got, where that is known: the writer's. A reader makes one when it is followed."""
-        self._follower: Follows | None = None
+        self._follower: Following | None = None
         self._following = threading.Lock()
 
     @abstractmethod
@@ -77,7 +91,7 @@ class ReadsLog(ApplicationRecorder):
         """Return the last position that was ever given to an event, also to one that somebody took away since."""
 
     @abstractmethod
-    def follow(self, catch_up: Callable[[], int]) -> Follows:
+    def follow(self, catch_up: Callable[[], int]) -> Following:
         """Catch up, and then whenever another process has committed."""
 
     @abstractmethod

@@ -8,11 +8,14 @@ from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
-from eventsourcing.persistence import AggregateRecorder, StoredEvent
+from eventsourcing.domain import DomainEventProtocol
+from eventsourcing.persistence import AggregateRecorder, Mapper, StoredEvent
 
-from intersession_events.basics.errors import CorruptEvent, LogError, StoreUnavailable
+from intersession_events.basics.errors import CorruptEvent, LogError, NotStorable, StoreUnavailable
 from intersession_events.log.sql import Row
+from intersession_events.log.states import Snapshot, read_snapshot, stored_snapshot
 from intersession_events.stores.database import Cursor, Failures, of_stream, typed
+from intersession_events.stores.library.mapper import ChainedMapper
 from intersession_events.stores.portable.group_commit import Work
 
 TABLE: Final = "stored_snapshots"
@@ -229,3 +232,40 @@ def _found(cursor: Cursor, statement: str, parameters: Sequence[str | int]) -> l
     cursor.execute(statement, parameters)
     rows: list[Row] = cursor.fetchall()
     return rows
+
+
+class SnapshotMapper(Mapper[str]):
+    """Turns snapshots into stored events of the library and back. Nothing is imported: a topic names a shape, no class."""
+
+    def __init__(self, events: ChainedMapper) -> None:
+        super().__init__(events.transcoder)
+        self._events = events
+
+    def to_stored_event(self, domain_event: DomainEventProtocol[str]) -> StoredEvent:
+        """Return the row of a snapshot.
+
+        Raises:
+            NotStorable: it is something else.
+        """
+        if not isinstance(domain_event, Snapshot):
+            raise NotStorable(f"the snapshot store takes snapshots, not {type(domain_event).__name__}")
+        return StoredEvent(
+            originator_id=domain_event.stream,
+            originator_version=domain_event.version,
+            topic=domain_event.topic,
+            state=stored_snapshot(domain_event, log_id=self._events.log_id),
+        )
+
+    def to_domain_event(self, stored_event: StoredEvent) -> Snapshot:
+        """Return the snapshot of a row.
+
+        Raises:
+            CorruptEvent: it was changed.
+        """
+        return read_snapshot(
+            log_id=self._events.log_id,
+            stream=str(stored_event.originator_id),
+            version=stored_event.originator_version,
+            topic=stored_event.topic,
+            state=stored_event.state,
+        )
