@@ -1,1 +1,1 @@
-"""Facts, and the log that keeps them: the package that all others stand on, and that imports none of them."""
+"""The events that can happen, and the log that keeps them: all other packages import this one, and it imports none of them."""

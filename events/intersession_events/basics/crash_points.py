@@ -12,19 +12,19 @@ Hook = Callable[[str], None]
 
 
 def crash_point(name: str) -> None:
-    """Pass a point of the crash matrix. Whoever is armed hears of it, and may not let us go on."""
+    """Pass a point of the crash matrix: the armed hook is called, and may end the process here."""
     hook = _armed.hook
     if hook is not None:
         hook(name)
 
 
 def is_armed() -> bool:
-    """Return whether anybody hears of the points that are passed."""
+    """Return whether a hook is armed."""
     return _armed.hook is not None
 
 
 def arm(hook: Hook) -> Callable[[], None]:
-    """Let a hook hear of every point that is passed, from the thread that passes it. Returns a way to stop."""
+    """Call a hook at every point that is passed, in the thread that passes it. Returns a function that disarms it."""
     before, _armed.hook = _armed.hook, hook
 
     def disarm() -> None:

@@ -48,7 +48,7 @@ class IntersessionError(Picklable):
 
 
 class MissingExtra(IntersessionError, ImportError):
-    """Something was used that belongs to an extra which is not installed. `extra` is its name."""
+    """A feature needs an extra that is not installed. `extra` is its name."""
 
     def __init__(self, what: str, library: str, extra: str) -> None:
         super().__init__(f"{what} needs {library}: pip install 'intersession[{extra}]'")
@@ -64,7 +64,7 @@ class BadKey(IntersessionError, ValueError):
 
 
 class InvalidKey(IntersessionError, ValueError):
-    """A string is no session key. The message says what is wrong and what a key looks like."""
+    """A string is not a session key. The message says what is wrong and what a key looks like."""
 
 
 class LogError(IntersessionError):
@@ -93,7 +93,7 @@ class UnknownWord(UnknownTopic):
 
 
 class CorruptEvent(LogError):
-    """A row can't be read or does not hash to what its neighbours say."""
+    """A row can't be read, or its hash does not match its content and its neighbours."""
 
 
 class ForgedTopic(UnknownTopic, CorruptEvent):
@@ -101,11 +101,11 @@ class ForgedTopic(UnknownTopic, CorruptEvent):
 
 
 class NotStorable(LogError, ValueError):
-    """An event can't be stored so that it could be read again: the caller's fault, and no retry helps."""
+    """An event can't be stored in a form that could be read again: the caller's fault, and no retry helps."""
 
 
 class AppendConflict(LogError):
-    """Somebody else wrote to the stream first; read it again and decide again."""
+    """Another writer appended to the stream first; read it again and decide again."""
 
     def __init__(self, stream: str, expected: int, actual: int) -> None:
         super().__init__(f"{stream}: expected version {expected}, found {actual}")
@@ -119,7 +119,7 @@ class StoreUnavailable(LogError):
 
 
 class StoreLocked(StoreUnavailable):
-    """Another process is the writer of this file, or this one by another system. `holder` says which, as far as it told."""
+    """Another process writes this file, or this process by another system. `holder` names it, as far as it is known."""
 
     def __init__(self, path: str, holder: str, *, is_here: bool = False) -> None:
         super().__init__(
@@ -178,7 +178,7 @@ class NoSuchStore(StoreUnavailable):
 
 
 class NotALog(LogError):
-    """The file is something else, or a copy that lost the log's identity (a dump)."""
+    """The file is not a log, or a copy that lost the log's identity (a dump)."""
 
 
 class AlteredLog(NotALog):
@@ -186,7 +186,7 @@ class AlteredLog(NotALog):
 
 
 class LogTooNew(LogError):
-    """The log was written by a newer version: where that has a newer format it can't be read here, else it can't be written."""
+    """A newer version wrote the log: it can't be read here if the format is newer, else it can't be written."""
 
 
 class BackupFailed(IntersessionError):
@@ -210,7 +210,7 @@ class ImportFailed(IntersessionError):
 
 
 class Sealed(IntersessionError, RuntimeError):
-    """Something asked for the world in a sealed replay, which has only what was recorded; the error names who asked (SEAL-1)."""
+    """Code asked for the outside world in a sealed replay, which has only what was recorded; the error names the code (SEAL-1)."""
 
     def __init__(self, who: str, what: str) -> None:
         super().__init__(f"{who} asked for {what}: a sealed replay has only what was recorded")

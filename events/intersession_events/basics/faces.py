@@ -1,4 +1,4 @@
-"""Names that a module takes from others when they are first asked for: a reader of a log loads nothing of what writes one."""
+"""Imports names of a module when they are first used: a reader of a log loads no code that writes one."""
 
 import ast
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ _CONDITION: Final = "TYPE_CHECKING"
 
 
 def on_demand(face: dict[str, object]) -> None:
-    """Have a module load each name of its imports for type checkers when the name is first asked for.
+    """Make a module import the names that it declares for type checkers when each is first used.
 
     `face` is the module's `globals()`. It stands behind these imports::
 

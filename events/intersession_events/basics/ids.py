@@ -1,4 +1,4 @@
-"""Derives ids of streams and steps: a step that is done again gets the same id, so it has no second effect."""
+"""Derives ids of streams and steps: a repeated step gets the same id, so it has no second effect."""
 
 import hashlib
 import uuid
@@ -9,7 +9,7 @@ import msgspec
 
 
 def derive(log_id: str, *parts: str | int) -> str:
-    """Return the UUIDv5 of a step: the log it is in, and what it is.
+    """Return the UUIDv5 of a step, from the id of its log and the parts that name it.
 
     The parts are joined as a JSON array, so that ("a", "b:c") and ("a:b", "c") differ.
     """
@@ -53,7 +53,7 @@ def delivery_stream(delivery_id: str) -> str:
 
 
 def inbound_stream(run_id: str) -> str:
-    """Name the stream that a channel's message is known by which starts no run."""
+    """Name the stream that records a channel's message which starts no run."""
     return f"inbound:{run_id}"
 
 
@@ -73,10 +73,10 @@ def event_id(log_id: str, stream: str, version: int, topic: str, payload: bytes)
 
 
 def retry_of(log_id: str, run_id: str) -> str:
-    """Return the id of the run that tries a failed one again: one for ever, however often that is asked for."""
+    """Return the id of the run that retries a failed one: always the same, however often it is asked for."""
     return derive(log_id, "run", "retry", run_id)
 
 
 def announce_delivery(log_id: str, flow_id: str) -> str:
-    """Return the id of the delivery of a flow's announce: one for ever, whatever the attempt."""
+    """Return the id of the delivery of a flow's announce: the same for every attempt."""
     return derive(log_id, "delivery", flow_id, "announce")

@@ -1,4 +1,4 @@
-"""What is asked of the machine: the time, random bytes, ids, which version is installed, and to keep what was written.
+"""The machine's own services: time, random bytes, ids, the installed version, durable files.
 
 What the machine refuses becomes an error of the log here (`on_disk`): each call of the operating system on a log's files is made
 inside it.
@@ -41,7 +41,7 @@ _REACHING_OUT: Final = frozenset(
 
 @contextmanager
 def sealed() -> Generator[None]:
-    """Refuse whatever is asked of the machine inside, in this thread or task: the time, chance, sockets, programs.
+    """Refuse the machine's services (time, chance, sockets, programs) in a block, for this thread or task.
 
     What is refused raises `Sealed`, which names the module that asked.
     """
@@ -83,7 +83,7 @@ def wall_clock_ms() -> int:
 
 
 def monotonic_s() -> float:
-    """Return the seconds since some moment: they only go on, whoever sets the wall clock. They may stand still in sleep."""
+    """Return seconds of a clock that only goes forward, whatever happens to the wall clock. It may stand still in sleep."""
     if _is_sealed():
         _refuse("the time")
     return time.monotonic()
@@ -97,7 +97,7 @@ def machine_entropy(size: int) -> bytes:
 
 
 def random_id() -> str:
-    """Return a new random UUID: the identity of a log, a session, a run, a message and so on."""
+    """Return a new random UUID, to identify a log, a session, a run or a message."""
     if _is_sealed():
         _refuse("a new id")
     return str(uuid.uuid4())
@@ -107,7 +107,7 @@ _FULL: Final = {errno.ENOSPC, errno.EDQUOT}
 
 
 def refused(path: str | os.PathLike[str], error: OSError) -> StoreUnavailable:
-    """Return what was refused as an error of the log."""
+    """Return the log's error for an error of the operating system."""
     said = error.strerror or str(error)
     if error.errno in _FULL:
         return StoreFull(
@@ -118,7 +118,7 @@ def refused(path: str | os.PathLike[str], error: OSError) -> StoreUnavailable:
 
 @contextmanager
 def on_disk(path: str | os.PathLike[str]) -> Generator[None]:
-    """Let no error of the operating system out of a block, which does something with a file or a folder.
+    """Raise errors of the operating system as errors of the log, for a block that works on a file or folder.
 
     Raises:
         StoreFull: there is no space left.
@@ -131,7 +131,7 @@ def on_disk(path: str | os.PathLike[str]) -> Generator[None]:
 
 
 def sync(path: Path) -> None:
-    """Have what a file holds, or which names a folder has, outlive a power cut.
+    """Make a file's content, or a folder's names, survive a power cut.
 
     Raises:
         OSError: the file system refuses.
@@ -145,7 +145,7 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def private_file(path: Path, *, new: bool) -> Generator[BinaryIO]:
-    """Open a file to write it that only its owner may read, whatever the umask lets others do: it may hold what was said.
+    """Open a file for writing that only its owner may read, whatever the umask: it may hold messages.
 
     One that is there keeps who may read it. A `new` one that can't be written whole is taken away.
 
@@ -166,7 +166,7 @@ def private_file(path: Path, *, new: bool) -> Generator[BinaryIO]:
 
 
 def read_at_most(path: Path, most: int) -> bytes:
-    """Return what a file holds that somebody handed over: no file says how much a device gives.
+    """Read a file of a user's up to a limit: the size of a file does not tell how much a device yields.
 
     Raises:
         OSError: it can't be read, or has more than so many bytes.

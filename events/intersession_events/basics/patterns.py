@@ -1,11 +1,11 @@
-"""Regular expressions that are compiled when they are first looked for: dozens of them take longer than most commands that need none."""
+"""Regular expressions that are compiled at their first use: compiling dozens takes longer than most commands, which need none."""
 
 import re
 from typing import cast
 
 
 class Later:
-    """What stands for a pattern until it is compiled, and has its methods from then on."""
+    """Stands for a pattern until it is compiled, and then has its methods."""
 
     def __init__(self, text: str, flags: int) -> None:
         self.pattern = text
@@ -20,7 +20,7 @@ class Later:
 
 
 def later(text: str, flags: int = 0) -> re.Pattern[str]:
-    """Return a pattern with all its methods, which is compiled once the first of them is called.
+    """Return a pattern that is compiled when one of its methods is first called.
 
     Raises:
         re.PatternError: then, if it is none.

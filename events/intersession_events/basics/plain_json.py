@@ -1,4 +1,4 @@
-"""What a JSON value is, said and asked in one way by all who read JSON that is not ours; how deep it is; a walk over its strings.
+"""JSON values of others: what one is, how deep it is nested, a walk over its strings.
 
 A value of JSON is `Any` here, and not a union that names itself: the readers of JSON (msgspec, json, json5, tomllib)
 promise no more than that, so each value that comes in would need a cast; and a list of a narrower type is no list of
@@ -46,7 +46,7 @@ def present(fields: JsonMapping) -> JsonObject:
 
 
 def is_too_deep(value: object) -> bool:
-    """Whether more lists and objects are inside each other than may be recorded. There is no recursion."""
+    """Whether lists and objects are nested deeper than may be recorded. Does not recurse."""
     if not isinstance(value, dict | list | tuple):
         return False  # as nearly all are
     level: JsonList = [value]

@@ -1,4 +1,4 @@
-"""Text that steers no terminal; for consoles, channels that print, and the command line. Pure."""
+"""Text that can't steer a terminal; for consoles, channels that print, and the command line. Pure."""
 
 
 def printable(text: str) -> str:

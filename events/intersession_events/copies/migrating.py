@@ -36,7 +36,7 @@ _NONE: Final[Mapping[str, str]] = {}
 
 
 class Taken(NamedTuple):
-    """What became of the forks of a log."""
+    """The outcome of the migration for the forks of a log."""
 
     forks: int = 0
     """So many more lie beside the new one."""
@@ -45,7 +45,7 @@ class Taken(NamedTuple):
 
 
 class Migrated(NamedTuple):
-    """A log that is in another store now."""
+    """A log after its migration to another store."""
 
     source: str
     target: str

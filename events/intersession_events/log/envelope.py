@@ -31,13 +31,13 @@ SALT_BYTES: Final = 16
 
 
 class Erasing(NamedTuple):
-    """What authorises that a payload is erased: where that event stands, and the SHA-256 (hex) of what may stand in its place."""
+    """The authority for an erased payload: where its event stands, and the SHA-256 (hex) of the content that may replace it."""
 
     position: int
     stands: str
 
     def problem(self, envelope: Envelope, topic: str, position: int) -> str | None:
-        """Say in words why what stands in an erased row can't be what is left of it; None if it can.
+        """Say in words why the content of an erased row can't be what is left of it; None if it can.
 
         Raises:
             UnknownTopic: this version does not know the topic.
@@ -265,7 +265,7 @@ def replaced(envelope: Envelope, payload: bytes) -> bytes:
 def damaged(
     envelope: Envelope, *, log_id: str, stream: str, version: int, topic: str, says_digest: bool = True
 ) -> str | None:
-    """Say in words what of a row was changed, or None if it hashes to what it says.
+    """Say in words what of a row was changed; None if its hash is right.
 
     A short state does not say its digest: it was made of salt and payload just now. Of an erased one that
     proves the envelope alone: what stands in the payload's place is proven by who erased it.

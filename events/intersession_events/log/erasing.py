@@ -1,4 +1,4 @@
-"""What an event that erases says, and what it leaves of the rows that it names. Pure: the store writes it, readers ask for it."""
+"""What an erasing event says, and what it leaves of the rows that it names. Pure: the store writes it, readers ask for it."""
 
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
@@ -29,7 +29,7 @@ def erased_stream(stream: str) -> str:
 
 
 def left_of(recorded: Recorded) -> str | None:
-    """Return the SHA-256 (hex) of what is left of an event without its words; None for one that has none."""
+    """Return the SHA-256 (hex) of what is left of an event without its texts; None for an event that has no text."""
     left = unsaid(recorded.event)
     if left == recorded.event or recorded.topic == _NEVER:
         return None
@@ -37,7 +37,7 @@ def left_of(recorded: Recorded) -> str | None:
 
 
 def left_in(state: bytes, topic: str, *, where: str) -> bytes | None:
-    """Return what would be left of the payload in a row's state without its words, or is; None for a kind that has none.
+    """Return the payload of a row's state without its texts; None for a kind that has no text.
 
     Raises:
         CorruptEvent: it is no envelope, or its payload can't be read.
@@ -53,14 +53,14 @@ def left_in(state: bytes, topic: str, *, where: str) -> bytes | None:
 
 
 def rows_erased(event: Event, *, stream: str, position: int) -> dict[int, Erasing]:
-    """Return what an event at a place authorises, by version; nothing, if it is no such event in its stream."""
+    """Return the versions that an event at a place authorises to erase; empty unless it is such an event in its stream."""
     if not isinstance(event, Erased) or stream != erased_stream(event.stream):
         return {}
     return {version: Erasing(position, stands) for version, stands in event.rows}
 
 
 def erasures(recorded: Sequence[Recorded]) -> Iterator[tuple[str, int, str]]:
-    """Yield stream, version and the digest of what is to stand there, for all that events erase.
+    """Yield stream, version and the digest of the replacement, for all rows that events erase.
 
     Raises:
         NotStorable: one is in another stream than the one where readers look for it.
@@ -76,7 +76,7 @@ def erasures(recorded: Sequence[Recorded]) -> Iterator[tuple[str, int, str]]:
 
 
 def erased_state(row: Row | None, stands: str, *, log_id: str) -> bytes | None:
-    """Return the state of a row without its words; None if they are erased already.
+    """Return the state of a row without its texts; None if they are erased already.
 
     Raises:
         NotStorable: there is no such row, or something else is left of it.

@@ -1,4 +1,4 @@
-"""Finds the checkpoints that a log holds, for whoever compares them with its events."""
+"""Finds the checkpoints in a log, to compare them with its events."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress

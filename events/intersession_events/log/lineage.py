@@ -1,4 +1,4 @@
-"""Which log an event was written in: its own, or one that it was forked from, whose id its hash is of (FORK-2)."""
+"""In which log an event was written: this one, or one that it was forked from, whose id is part of the hash (FORK-2)."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
@@ -26,7 +26,7 @@ _ERASED: Final = (
 
 
 class Lineage(NamedTuple):
-    """Whose events those of a log are. `forks` says how it came to be, the last step first: nothing for most logs.
+    """The logs that a log's events come from. `forks` tells how it was forked, the last step first; empty for most logs.
 
     `problem` says what is wrong with an event that told so. What it told is here all the same, so that the others can be read.
     """
@@ -45,7 +45,7 @@ class Lineage(NamedTuple):
         return stream == STREAM and any((stream, version, hashed) in fork.heads for fork in self.forks)
 
     def log_id_at(self, position: int) -> str:
-        """Return the id of the log in which the event at a position was written; that of this one for none (0)."""
+        """Return the id of the log in which the event at a position was written; this log's own for position 0."""
         log_id = self.log_id
         for fork in self.forks:
             if not 0 < position <= fork.position:
@@ -55,7 +55,7 @@ class Lineage(NamedTuple):
 
 
 def lineage_of(log_id: str, query: Query) -> Lineage:
-    """Read how a log came to be."""
+    """Read the lineage of a log."""
     forks: list[ForkedFrom] = []
     erased = _Erased(log_id, query)
     written_in, problem = log_id, None

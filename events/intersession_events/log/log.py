@@ -44,7 +44,7 @@ _HEAD: Final = "SELECT COALESCE(MAX(rowid), 0) FROM stored_events"
 
 
 class Moment:
-    """The log as it is at one moment: what is read by it belongs together."""
+    """The log as it is at one moment: all reads see the same state."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Moment:
 
     @property
     def takes_many(self) -> bool:
-        """Whether several statements cost about what one does: the round trip."""
+        """Whether several statements cost about as much as one, since the round trip dominates."""
         return self._together is not None
 
     def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
@@ -76,7 +76,7 @@ class Moment:
         return self._query(statement, parameters)
 
     def each(self, *questions: Question) -> list[list[Row]]:
-        """Return the rows of several reading statements; the head comes along, if nobody knows it yet."""
+        """Return the rows of several reading statements, and read the head along if it is not known yet."""
         if self._together is None:
             return [self._query(statement, parameters) for statement, parameters in questions]
         if self._head is not None:
@@ -90,11 +90,11 @@ class InFlight(Protocol):
 
     @property
     def has_failed(self) -> bool:
-        """Whether it is known that nothing of it was recorded."""
+        """Whether it is certain that nothing of it was recorded."""
         ...
 
     def hurry(self) -> None:
-        """Let it wait for no other append any more, if it is a patient one."""
+        """Write it now if it is patient: stop waiting for other appends."""
         ...
 
 
@@ -120,10 +120,10 @@ class Appends(Protocol):
 
 
 class Gathers(Protocol):
-    """Reads several things at once: each way of reading them is one use of it."""
+    """Reads several things at once; there is one method for each combination."""
 
     def gather(self, wanted: Reads, /) -> Gathered:
-        """Read several things of no one moment: rows of views, events, parts of streams, in one way to the store where it takes them so."""
+        """Read rows of views, events and parts of streams, not as of one moment, in one round trip where the store allows it."""
         ...
 
     def at(self, positions: Iterable[int]) -> Iterator[Recorded]:
@@ -144,7 +144,7 @@ class Gathers(Protocol):
         return self.gather(Reads(parts=parts)).parts
 
     def each(self, questions: Iterable[Question]) -> list[list[Row]]:
-        """Return the rows of several reading statements, of no one moment."""
+        """Return the rows of several reading statements, not as of one moment."""
         return [*self.gather(Reads(questions=list(questions))).rows]
 
     def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
@@ -165,7 +165,7 @@ class Gathers(Protocol):
         self, ask: Ask[A], other: Ask[B], third: Ask[C], fourth: Ask[D], fifth: Ask[E], /
     ) -> tuple[A, B, C, D, E]: ...
     def answers(self, *asked: Ask[Any]) -> tuple[Any, ...]:  # of each its own
-        """Return what several readers ask for, of no one moment."""
+        """Return what several readers ask for, not as of one moment."""
         rows = iter(self.each(question for ask in asked for question in ask.questions))
         return tuple(ask.told(list(islice(rows, len(ask.questions)))) for ask in asked)
 
@@ -180,7 +180,7 @@ class ReadsEvents(Gathers, Protocol):
 
     @property
     def forked(self) -> ForkedFrom | None:
-        """Of which log it began as a part, and how; None for a log that is no fork (FORK-2)."""
+        """The log and place that this one was forked from; None for a log that is not a fork (FORK-2)."""
         ...
 
     @property
@@ -199,7 +199,7 @@ class ReadsEvents(Gathers, Protocol):
         ...
 
     def head(self) -> int:
-        """Return the position of the last committed event, never one behind what anybody has read; 0 for an empty log."""
+        """Return the position of the last committed event, never less than any reader has seen; 0 for an empty log."""
         ...
 
     def stream(
@@ -215,7 +215,7 @@ class ReadsEvents(Gathers, Protocol):
         ...
 
     def load(self, stream: str, on_loaded: OnLoaded, *, after: int = 0) -> None:
-        """Read a stream behind a version, off a reader's thread; never blocks. `on_loaded` must not block either."""
+        """Read a stream behind a version on a reader's thread; never blocks. `on_loaded` must not block either."""
         ...
 
     def all(
@@ -234,7 +234,7 @@ class ReadsEvents(Gathers, Protocol):
         ...
 
     def with_id(self, beginning: str, *, limit: int) -> Sequence[Recorded]:
-        """Return the first events whose ids begin with a text. It looks at each row: a log keeps no index of ids."""
+        """Return the first events whose ids begin with a text. It looks at each row: the log has no index of ids."""
         ...
 
     def streams(self, prefix: str) -> Sequence[str]:
@@ -247,15 +247,15 @@ class ReadsViews(Gathers, Protocol):
 
     @property
     def takes_many(self) -> bool:
-        """Whether several statements cost about what one does: the round trip."""
+        """Whether several statements cost about as much as one, since the round trip dominates."""
         ...
 
     def moment(self) -> AbstractContextManager[Moment]:
-        """Lend a way to query that sees the log as it is now, for a block of several statements; never keep it for long."""
+        """Lend a way to query the log as it is now, for a block of several statements; keep it only briefly."""
         ...
 
     def set_aside(self, views: Collection[str] = ()) -> Sequence[SetAside]:
-        """Return the events that an inline view, or one of these, could not take in, and why, in log order."""
+        """Return the events that an inline view, or one of some, could not take in, and why, in log order."""
         ...
 
 
@@ -265,7 +265,7 @@ class Follows(Protocol):
     def on_committed(
         self, listener: OnCommitted, of: Kinds = None, *, first: bool = False
     ) -> Callable[[], None]:
-        """Call a listener with every committed batch, in order, from the writer's thread. Returns a way to stop.
+        """Call a listener with every committed batch, in order, on the writer's thread. Returns a function that stops it.
 
         One that asks for kinds of events gets those of each batch, and is not called where a batch has none. One that is to
         be `first` hears of a commit before anybody who waits for it, and must be quick.
@@ -273,7 +273,7 @@ class Follows(Protocol):
         ...
 
     def wait_for(self, position: int, *, timeout: float) -> bool:
-        """Wait until the log has reached a position; False if it has not in time."""
+        """Wait until the log has reached a position; False if it does not in time."""
         ...
 
 
@@ -291,12 +291,12 @@ class Log(ReadsEvents, ReadsViews, Follows, Protocol):
 
     @property
     def place(self) -> str:
-        """Beside which path lies what is kept in files beside the log; `:memory:` for a log that has no such place."""
+        """The path beside which files of the log are kept; `:memory:` for a log that has no such place."""
         ...
 
 
 class HostLog(Appends, Log, Protocol):
-    """A log as a host has it, which also appends to it."""
+    """A log as a host uses it: it also appends."""
 
     @property
     def epoch(self) -> int:
@@ -313,7 +313,7 @@ class HostLog(Appends, Log, Protocol):
         ...
 
     def check(self) -> None:
-        """Make sure that it can be used here, without asking the store.
+        """Check that the log can be used in this process, without asking the store.
 
         Raises:
             ForkedStoreError: another process opened it, of which this one is a fork.
@@ -322,7 +322,7 @@ class HostLog(Appends, Log, Protocol):
         ...
 
     def announce_gateway(self, address: str | None) -> None:
-        """Say where this writer's gateway is (None: nowhere any more), for commands that find the log taken."""
+        """Publish the address of this writer's gateway (None: it has none any more), for commands that find the log taken."""
         ...
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A log whose events are read in other words: as the caller may read them, wherever they are looked at.
+"""A log whose texts are replaced as they are read: each caller reads what it may see.
 
 Rows, hashes and positions stay what they are. What was changed is no proof of anything: who verifies takes the log as it is.
 """
@@ -14,17 +14,17 @@ Reword = Callable[[Recorded], Recorded]
 
 
 def reworded(log: Log, reword: Reword) -> Log:
-    """Return the reading half of a log, each of whose events has gone through `reword`."""
+    """Return a reader of a log that passes each event through `reword`."""
     return cast("Log", RewordedLog(log, reword))
 
 
 def as_it_is(log: Log) -> Log:
-    """Return the log itself, of one that is told in other words: for what asks more of it than reading."""
+    """Return the log itself behind a `RewordedLog`: for uses beyond reading."""
     return as_it_is(log.log) if isinstance(log, RewordedLog) else log
 
 
 class RewordedLog(Gathers):
-    """The reading half of a log, with its events in other words."""
+    """A reader of a log that replaces texts in its events."""
 
     def __init__(self, log: Log, reword: Reword) -> None:
         self.log = log

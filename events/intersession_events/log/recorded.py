@@ -83,7 +83,7 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.topic.rpartition(".")[0]
 
     def parts(self) -> Sequence["Recorded"]:
-        """Return what its event begins with, and what follows in it, as if each had been recorded: in this place, with this id."""
+        """Return the first event and those that follow in it, as if each had been recorded by itself, at this place and with this id."""
         if not isinstance(self.event, Deciding) or self.event.then is None:
             return (self,)
         return [
@@ -102,13 +102,13 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def parts_in(events: Iterable[Recorded]) -> Iterator[Recorded]:
-    """Yield events, each with what follows in it right behind it."""
+    """Yield events, each followed by the events in its `then`."""
     for recorded in events:
         yield from recorded.parts()
 
 
 class StreamEnd(NamedTuple):
-    """Events of a stream up to a limit, with `after < version <= to`: the first of them, or, backwards, the last."""
+    """Events of a stream up to a limit, with `after < version <= to`: the first ones, or backwards the last ones."""
 
     stream: str
     after: int
@@ -118,7 +118,7 @@ class StreamEnd(NamedTuple):
 
 
 class Reads(NamedTuple):
-    """What is read of a log at once, where a way to its store costs."""
+    """What to read of a log in one round trip."""
 
     questions: Sequence[Question] = ()
     positions: Collection[int] = ()
@@ -128,7 +128,7 @@ class Reads(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """What was read: of each question its rows, of the positions the events that stand there, of each of the rest its events."""
+    """What was read: rows for each question, events at the positions, events of each stream or part."""
 
     rows: Sequence[list[Row]] = ()
     events: Sequence[Recorded] = ()
@@ -158,13 +158,13 @@ class Conflict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unavailable(msgspec.Struct, frozen=True, kw_only=True):
-    """The store could not take the append; nothing was recorded, as far as can be known."""
+    """The store could not take the append; nothing was recorded, as far as is known."""
 
     error: Exception
 
 
 class SetAside(msgspec.Struct, frozen=True, kw_only=True):
-    """An event that a view could not take in, and why. The event itself is in the log, untouched."""
+    """An event that a view could not take in, and why. The log has the event unchanged."""
 
     view: str
     position: int

@@ -1,4 +1,4 @@
-"""How an envelope lies in the `state` of a row: as bytes of fixed places before its record and its payload, or as JSON.
+"""How an envelope is stored in the `state` of a row: as bytes of fixed places before its record and its payload, or as JSON.
 
 The short form has fixed places, so that plain SQL can take it apart. Its ids are UUIDs as their 16 bytes:
 
@@ -74,17 +74,17 @@ class Envelope(
 
     @property
     def is_erased(self) -> bool:
-        """Whether what stands in `data` is not what was hashed: the salt goes with the payload."""
+        """Whether `data` was erased, and is not what was hashed: the salt is erased with the payload."""
         return not self.salt
 
     @property
     def stands(self) -> str:
-        """The SHA-256 (hex) of what stands in `data` now."""
+        """The SHA-256 (hex) of the present content of `data`."""
         return sha256(self.data).hexdigest()
 
 
 class Named(msgspec.Struct, frozen=True, gc=False):
-    """What an envelope says of its event without its payload: the event, what caused it, and the chain that it is of."""
+    """An envelope's names without its payload: the event, its cause, and its causal chain."""
 
     id: str
     causation: str | None
@@ -134,7 +134,7 @@ def in_places(
     decision: str,
     data: bytes | msgspec.Raw,
 ) -> bytes | None:
-    """Return the state of a row in the short form; None, if the envelope does not fit. `ids` are its own, its cause's, its chain's.
+    """Return the state of a row in the short form; None if the envelope does not fit. `ids` are those of the event, its cause and its chain.
 
     Raises:
         ValueError: the decision record can't be encoded.
@@ -188,7 +188,7 @@ def is_short(state: object) -> bool:
 
 
 def of_id(beginning: str) -> list[tuple[str, tuple[bytes | int, ...]]]:
-    """Return SQL conditions, with their parameters, of rows whose event may have an id that begins with a text.
+    """Return SQL conditions, with their parameters, for rows whose event may have an id that begins with a text.
 
     They look at each row, for the log keeps no index of ids. The first looks at the places where an id nearly always is, the
     last at the whole of a JSON state, which may have the text in its payload: who finds nothing by one tries the next.
@@ -206,7 +206,7 @@ def of_id(beginning: str) -> list[tuple[str, tuple[bytes | int, ...]]]:
 
 
 def hash_in(state: bytes, *, where: str) -> str:
-    """Return the hash that a state says; only the form of the state is checked.
+    """Return the hash in a state; only the form of the state is checked.
 
     Raises:
         CorruptEvent: it is no envelope, or not written as we write it.
@@ -238,7 +238,7 @@ def opened(state: bytes, *, where: str | tuple[str, int]) -> Envelope:
 
 
 def links_in(state: bytes, *, log_id: str, stream: str, version: int, topic: str) -> tuple[str, str] | None:
-    """Return the hash before it and the hash of a short state that hashes to what it says, for who proves very many.
+    """Return the previous hash and the hash of a short state, after checking it: the fast path for proving many rows.
 
     None says only that it has to be looked at: it was changed, or has another form. What is hashed is what `Hashed` says, put
     together without making an object of it.
@@ -292,7 +292,7 @@ def _text(text: str) -> str:
 
 
 def named_in(state: bytes) -> Named | None:
-    """Return the names in the state of a row, with nothing proven, for who looks through many; None if it is no envelope."""
+    """Return the names in the state of a row, unproven, for scans over many rows; None if it is not an envelope."""
     if is_short(state) and len(state) > _PLACES.size:
         _, _, _, _, own, causation, correlation, _, _, _ = _PLACES.unpack_from(state)
         return Named(
@@ -307,7 +307,7 @@ def named_in(state: bytes) -> Named | None:
 
 
 def packed_names_in(state: bytes) -> tuple[bytes, bytes, bytes] | None:
-    """Return what `named_in` does, without making texts of ids: each as the bytes of its UUID, or its text; empty for none."""
+    """Return the same as `named_in` with ids as bytes of their UUIDs, or as texts; empty for none."""
     if is_short(state) and len(state) > _PLACES.size:
         causation, correlation = state[97:113], state[113:129]
         return (
@@ -331,7 +331,7 @@ def name_of(packed: bytes) -> str:
 
 
 def payload_in(state: bytes) -> bytes | None:
-    """Return the payload in the state of a row, with nothing proven, for who looks through many; None if it is no envelope."""
+    """Return the payload in the state of a row, unproven, for scans over many rows; None if it is not an envelope."""
     if type(state) is bytes and state[:1] == SHORT:  # `is_short`, for each event
         behind = _behind(state)
         return None if behind is None else behind[1]
@@ -342,7 +342,7 @@ def payload_in(state: bytes) -> bytes | None:
 
 
 class Short(NamedTuple):
-    """What the state of a row in the short form says. The digest is made of what it holds."""
+    """The fields of a row's state in the short form. The digest is computed from them."""
 
     causation: str | None
     correlation: str | None
@@ -358,7 +358,7 @@ class Short(NamedTuple):
 
 
 def short_in(state: bytes) -> Short | None:
-    """Return what a state in the short form says, with nothing proven; None for another form, or one that is damaged."""
+    """Return the fields of a state in the short form, unproven; None for another form, or a damaged one."""
     if not is_short(state) or len(state) <= _PLACES.size:
         return None
     _, hashed, prev, salt, own, causation, correlation, epoch, time, _ = _PLACES.unpack_from(state)

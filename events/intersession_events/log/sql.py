@@ -1,4 +1,4 @@
-"""Portable SQL as views and their queries have it: what a statement is given, what it returns, and how several are asked at once."""
+"""Portable SQL for views and their queries: parameters, rows, and several questions at once."""
 
 from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
@@ -12,7 +12,7 @@ SqlValue: TypeAlias = str | int | float | bytes | None
 
 
 class IdText(str):
-    """A text in a column of bytes, where most rows have the 16 bytes of a UUID: an id that somebody else has given.
+    """A text in a column of bytes, where most rows have the 16 bytes of a UUID: an id that another system made.
 
     Where a database keeps no texts among bytes, it stands there as its UTF-8 behind `ID_TEXT`, which is longer than a UUID.
     """
@@ -43,7 +43,7 @@ class Sql(Protocol):
         ...
 
     def later(self, statement: str, parameters: Sequence[SqlValue] = ()) -> Callable[[], list[Row]]:
-        """Run a statement, and return its rows when they are asked for: others may be run meanwhile.
+        """Run a statement, and return its rows when they are needed: other statements may run meanwhile.
 
         Where the database is far away, all whose rows nobody has asked for yet go there together.
         """
@@ -62,7 +62,7 @@ def asked(sql: Sql, questions: Iterable[Question]) -> list[list[Row]]:
 
 
 class Ask(msgspec.Struct, Generic[T], frozen=True):
-    """What a reader asks of the tables of views, and what it makes of the rows: several readers ask together (`Gathers.answers`)."""
+    """A reader's questions to the tables of views, and its answer from the rows: several readers share a round trip (`Gathers.answers`)."""
 
     questions: Sequence[Question]
     told: Callable[[list[list[Row]]], T]
@@ -72,12 +72,12 @@ _AT_ONCE: Final = 256
 
 
 def marks(values: Sized) -> str:
-    """Return the marks of a statement for a number of values."""
+    """Return the placeholders for a number of values."""
     return ", ".join("?" * len(values))
 
 
 def among(statement: str, values: Iterable[SqlValue]) -> list[Question]:
-    """Ask for the rows that have one of some values in a column: they go where the statement has `{}`."""
+    """Select the rows whose column has one of some values: the condition replaces `{}` in the statement."""
     left = list(dict.fromkeys(values))
     questions: list[Question] = []
     for first in range(0, len(left), _AT_ONCE):
@@ -87,5 +87,5 @@ def among(statement: str, values: Iterable[SqlValue]) -> list[Question]:
 
 
 def filled(some: list[T]) -> list[T]:
-    """Return values, the last one repeated until there is a power of two of them: few statements have to be planned so."""
+    """Return the values, padded with the last one to a power of two, so that the database plans few distinct statements."""
     return some + some[-1:] * ((1 << (len(some) - 1).bit_length()) - len(some))

@@ -1,4 +1,4 @@
-"""States that are folded from streams, and snapshots of them: what an actor goes on from without reading its whole stream.
+"""States that are folded from streams, and snapshots of them: an actor continues from one without reading its whole stream.
 
 A snapshot is the state after one event of a stream, kept beside the log. It proves nothing and nobody needs it: it can be
 dropped at any time, and is folded anew. So it is used only where it fits what the log says: it holds the hash of its event, which is
@@ -25,7 +25,7 @@ LARGEST_STATE: Final = 64 * 1024
 
 
 class Folding(Protocol[S]):
-    """How the state of a stream is folded from its events, and kept.
+    """How the state of a stream is folded from its events, and stored.
 
     `topic` names the shape of what `encode` returns, with a version: `session_state.1`. What was kept in another shape is not read.
     """
@@ -40,15 +40,15 @@ class Folding(Protocol[S]):
         ...
 
     def apply(self, state: S, recorded: Sequence[Recorded]) -> S:
-        """Return the state after some more events. The state that was given is not used again."""
+        """Return the state after some more events. The previous state is not used again."""
         ...
 
     def encode(self, state: S) -> bytes | None:
-        """Return a state as canonical JSON; None for one that is not to be kept."""
+        """Return a state as canonical JSON; None for a state that is not stored."""
         ...
 
     def decode(self, data: bytes, version: int) -> S:
-        """Return a state that was kept, and the version of the stream that it is of.
+        """Return a stored state, and the version of the stream that it belongs to.
 
         Raises:
             ValueError: it is of another shape.
@@ -57,7 +57,7 @@ class Folding(Protocol[S]):
 
 
 class Folded(NamedTuple, Generic[S]):
-    """The state of a stream after its event `last` (None: there is none). `kept` is the version of the last snapshot."""
+    """The state of a stream after its event `last` (None: there is no event). `kept` is the version of the last snapshot."""
 
     state: S
     last: Recorded | None
@@ -82,7 +82,7 @@ class States(Protocol):
         ...
 
     def walk(self, stream: str, folding: Folding[S], *, since: int = 0) -> Iterator[Folded[S]]:
-        """Yield the state as of a version that has a snapshot (0: the beginning), then after every few events behind it.
+        """Yield the state at a version that has a snapshot (0: the beginning), then after every few events behind it.
 
         Raises:
             CorruptEvent: as `fold` does.
@@ -93,11 +93,11 @@ class States(Protocol):
     def load(
         self, stream: str, folding: Folding[S], on_folded: "Callable[[Folded[S] | Exception], None]"
     ) -> None:
-        """Fold a stream off a reader's thread; never blocks. `on_folded` must not block either."""
+        """Fold a stream on a reader's thread; never blocks. `on_folded` must not block either."""
         ...
 
     def keep(self, stream: str, folding: Folding[S], folded: Folded[S]) -> bool:
-        """Keep a state as a snapshot, with the next commit; nobody waits for it. False if it is not to be kept.
+        """Store a state as a snapshot with the next commit, without waiting. False if the state is not to be stored.
 
         It may get lost with the process; the events that it is of are durable already.
         """
@@ -117,7 +117,7 @@ class States(Protocol):
         ...
 
     def kept(self, stream: str, *, version: int | None = None) -> "Iterator[Snapshot | CorruptEvent]":
-        """Yield the snapshots of a stream, by version, or those of one version; for each that was changed, an error that says so.
+        """Yield the snapshots of a stream by version, or those of one version; for each changed one, an error.
 
         Raises:
             CorruptEvent: all of a stream are asked for, and can't be read.
@@ -144,7 +144,7 @@ class States(Protocol):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """A state as it is kept. `hash` is that of the event that it is after; `data` is JSON."""
+    """A stored state. `hash` is that of the event that it follows; `data` is JSON."""
 
     stream: str
     version: int
@@ -175,7 +175,7 @@ _DECODE: Final = msgspec.json.Decoder(_Stored).decode
 
 
 def stored_snapshot(snapshot: Snapshot, *, log_id: str) -> bytes:
-    """Return a snapshot's row: JSON, with a digest over all that it says, of which stream and log it is."""
+    """Return a snapshot's row: JSON with a digest over its content, its stream and its log."""
     return _ENCODE(_Stored(msgspec.Raw(snapshot.data), _digest(snapshot, log_id), snapshot.hash))
 
 

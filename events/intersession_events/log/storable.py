@@ -1,4 +1,4 @@
-"""Whether an event can be stored so that it is readable for ever, and by everybody's JSON: topic and payload of one that can."""
+"""Checks that an event can be stored and read for ever, by any JSON reader; gives its topic and payload."""
 
 from intersession_events.basics.errors import CorruptEvent, NotStorable, UnknownTopic
 from intersession_events.facts import LARGEST, decode, encode, topic_of
@@ -6,7 +6,7 @@ from intersession_events.log.recorded import Draft
 
 
 def payload_of(draft: Draft) -> tuple[str, bytes]:
-    """Return topic and payload of an event that will be readable for ever.
+    """Return the topic and payload of an event, checked to be readable for ever.
 
     Raises:
         NotStorable: it holds a lone surrogate, a number that is no integer below 2**53, or a value of a wrong type.

@@ -1,4 +1,4 @@
-"""Says what is wrong with the tables of a log, beside the events: another schema, triggers, impossible values in small tables.
+"""Finds what is wrong with the tables of a log beside the events: another schema, triggers, impossible values in small tables.
 
 Somebody with plain SQL can stop or divert a writer without touching an event. A writer looks before it begins, and
 verification looks again.
@@ -70,7 +70,7 @@ _OF_ALL: Final = dict(
 
 
 def marks_of(view: str, tables: Sequence[str]) -> dict[str, str]:
-    """Return the triggers, by name, that note in `inline_views` that somebody wrote into the tables of a view.
+    """Return the triggers, by name, that note in `inline_views` when another program writes into a view's tables.
 
     They are in the file, so they run for whoever writes. SQLite makes none for an index of text.
     """
@@ -91,7 +91,7 @@ _MARK: Final = re.compile(
 
 
 def view_marked_by(trigger: str) -> str | None:
-    """Return the view that a trigger notes a touch of; None for any other trigger."""
+    """Return the view whose changes a trigger notes; None for any other trigger."""
     found = _MARK.fullmatch(trigger)
     return None if found is None else found[2].replace("''", "'")
 
@@ -103,7 +103,7 @@ def _is_mark(table: str, sql: str) -> bool:
 
 
 def unreadable_tables(query: Query, names: Iterable[str]) -> Iterator[str]:
-    """Name those of some tables from which nothing may be read: a query, or something computed, stands in the place of one.
+    """Name the tables that must not be read: a query, or a computed column, has replaced one.
 
     Such a thing need never end. SQLite is asked only what it has, and nothing that was put there is run.
     """
@@ -119,7 +119,7 @@ _COMPUTED: Final = re.compile(r"\bAS\s*\(|\bGENERATED\b|^CREATE\s+VIRTUAL\b", re
 
 
 def missing_tables(query: Query) -> list[str]:
-    """Return those tables that a writer can make anew and that are not there."""
+    """Return missing tables that a writer can make anew."""
     there = {
         bytes(name or b"").decode(errors="replace")
         for (name,) in query("SELECT CAST(name AS BLOB) FROM sqlite_master")
@@ -149,7 +149,7 @@ def schema_problems(query: Query) -> Iterator[str]:
 
 
 def place_problems(query: Query) -> Iterator[str]:
-    """Say what a writer can't build upon: positions below 1, a sequence behind the rows, an invalid identity."""
+    """Say what a writer can't build on: positions below 1, a sequence behind the rows, an invalid identity."""
     lowest = query("SELECT MIN(rowid) FROM stored_events")[0][0]
     if lowest is not None and lowest < 1:
         yield f"a row at position {lowest}: positions begin at 1"
@@ -171,7 +171,7 @@ def place_problems(query: Query) -> Iterator[str]:
 
 
 def damage(query: Query) -> Iterator[str]:
-    """Say what SQLite's own check of the file finds, such as an index that is not of its table: rows would be read wrong by it."""
+    """Say what SQLite's own check of the file finds, such as an index that does not match its table: rows would be read wrong."""
     try:
         found = query("PRAGMA integrity_check(20)")
     except CorruptEvent as error:  # it can't even be looked through
@@ -183,7 +183,7 @@ def damage(query: Query) -> Iterator[str]:
 
 
 def topic_problems(query: Query, seen: set[str], proven: set[str], *, head: int) -> Iterator[str]:
-    """Compare the table of topics with those that rows name, and with those of rows that were proven, up to `head`.
+    """Compare the table of topics with the topics of all rows, and of the rows that were proven, up to `head`.
 
     What a writer has appended since then may have brought topics with it.
     """

@@ -1,4 +1,4 @@
-"""What a view is, as the log keeps it: rows that follow from the events, in tables of the view's own."""
+"""What a view is: rows that follow from the events, in tables of its own."""
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Sequence
@@ -11,7 +11,7 @@ from intersession_events.log.sql import Question, Row, Sql, asked
 
 
 class View(Protocol):
-    """What every view is: tables of its own, made by one shape."""
+    """The base of every view: tables of its own, of one shape."""
 
     name: str
     shape: int
@@ -27,10 +27,10 @@ class View(Protocol):
 
 
 class PlainView(View, Protocol):
-    """A view that takes events in without a look at its rows, or that looks them up itself."""
+    """A view that takes events in without reading its rows, or that reads them itself."""
 
     def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
-        """Take events in, in their order; as one by one, or many at once, they leave the same rows.
+        """Take events in, in their order; one by one or many at once, the rows come out the same.
 
         An exception undoes all of them, and they come again one by one. That one is set aside for this view, and the
         append goes on.
@@ -39,10 +39,10 @@ class PlainView(View, Protocol):
 
 
 class Memory(OrderedDict[Any, Any]):  # each view has its own names and values in it
-    """What a view remembers of the rows that it wrote: as long as one writer alone keeps it, they are as they were left."""
+    """A view's memory of the rows that it wrote: they stay true as long as a single writer writes the view."""
 
     def bounded(self, most: int) -> "Memory":
-        """Return itself without those that were set first, of more than a limit."""
+        """Return itself without its oldest entries beyond a limit."""
         while len(self) > most:
             self.popitem(last=False)
         return self
@@ -53,7 +53,7 @@ Coming = tuple[str, Event]
 
 
 class Known(NamedTuple):
-    """What a view that asks knows when it takes events in."""
+    """What a view with questions has at hand when it takes events in: the answers and its memory."""
 
     answers: Sequence[Sequence[Row]]
     """The rows that each of its questions has come to."""
@@ -62,17 +62,17 @@ class Known(NamedTuple):
 
 
 class AskingView(View, Protocol):
-    """A view that knows what it will ask its own tables to take events in before these have their positions.
+    """A view that can say what it will ask its own tables, before its events have their positions.
 
     Where the database is far away, all such views are answered at once.
     """
 
     def questions(self, coming: Sequence[Coming], memory: Memory) -> Sequence[Question]:
-        """Return what it will ask: nothing of what it remembers."""
+        """Return its questions about the rows it does not remember."""
         ...
 
     def apply_answered(self, sql: Sql, events: Sequence[Recorded], known: Known) -> None:
-        """Take events in, as a plain view does, with the answers to its questions for them."""
+        """Take events in, as a plain view does, with the answers to its questions about them."""
         ...
 
 
@@ -81,12 +81,12 @@ InlineView: TypeAlias = PlainView | AskingView
 
 
 def asks(view: InlineView) -> TypeGuard[AskingView]:
-    """Whether a view says what it will ask. Each page is asked for it: `isinstance` goes through all that a protocol has."""
+    """Whether a view has questions. Called for each page: `isinstance` would compare all members of a protocol."""
     return hasattr(view, "questions")
 
 
 def take_in(view: InlineView, sql: Sql, events: Sequence[Recorded]) -> None:
-    """Have a view take events in. One that asks is answered here and now, and remembers nothing.
+    """Let a view take events in. Its questions are answered on the spot, and nothing is remembered.
 
     It raises what the view raises; then all of it has to be undone.
     """
@@ -100,7 +100,7 @@ def take_in(view: InlineView, sql: Sql, events: Sequence[Recorded]) -> None:
 
 @runtime_checkable
 class AddingView(View, Protocol):
-    """A view that only adds to some of its tables while it takes events in: it reads and changes none of their rows."""
+    """A view that only adds rows to some of its tables while it takes events in: it neither reads nor changes them."""
 
     @property
     def only_added(self) -> Sequence[str]:
@@ -110,7 +110,7 @@ class AddingView(View, Protocol):
 
 @runtime_checkable
 class PickingView(View, Protocol):
-    """A view that takes in events of some stored names alone: where the log is read for it, others are not."""
+    """A view that takes in events of some stored names alone: the log is read for these only."""
 
     @property
     def topics(self) -> Collection[str]:
@@ -120,10 +120,10 @@ class PickingView(View, Protocol):
 
 @runtime_checkable
 class CarriedView(View, Protocol):
-    """A view of things that come to rest: what it says of one is the same in every log that has all events of that thing."""
+    """A view of things that end: what it says of one is the same in every log that has all events of that thing."""
 
     def carry_over(self, sql: Sql, source: Moment, *, at: int, here: Collection[int]) -> Iterable[int]:
-        """Take over, from its tables in the log that a fork is made of, the rows of what had come to rest at the cut `at`.
+        """Copy the rows of things that had ended at the cut `at`, from its tables in the source log of a fork.
 
         `here` are the positions of the events that the fork has. Returned are those at which begins what had not come to rest:
         the events of their streams from there on are taken in next, once more also those of what was taken over.
@@ -133,10 +133,10 @@ class CarriedView(View, Protocol):
 
 @runtime_checkable
 class PackingView(View, Protocol):
-    """A view that keeps values packed by a library of which each build may pack the same in other bytes."""
+    """A view that stores packed values, of a library whose builds may pack the same value into other bytes."""
 
     def unpacked(self, table: str, column: str, value: bytes) -> object:
-        """Return what is in a value of one of its tables: what is compared where the view is proven.
+        """Return the content of a packed value: a proof of the view compares this.
 
         Raises:
             ValueError: it is not as the view packs.

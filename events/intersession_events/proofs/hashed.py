@@ -1,4 +1,4 @@
-"""What the hash of an event is of: its envelope and its place in its stream, with the digest of its payload for the words.
+"""The input of an event's hash: its envelope and its place in its stream, and the digest of its payload in place of the texts.
 
 The decision record is a text of its own there; an event without one is hashed without the field.
 """

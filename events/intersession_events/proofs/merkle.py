@@ -113,7 +113,7 @@ def consistency_ranges(old: int, new: int) -> list[range]:
 
 
 class RangeRoots:
-    """Collects the roots over ranges of leaves while all leaves of a tree come by, in order, in logarithmic memory."""
+    """Collects the roots over ranges of leaves in one pass over a tree's leaves, in order, in logarithmic memory."""
 
     def __init__(self, ranges: Sequence[range]) -> None:
         self._ranges = ranges
@@ -133,12 +133,12 @@ class RangeRoots:
 
     @property
     def roots(self) -> list[bytes]:
-        """The roots, in the order of the ranges; of what has not come by yet, they are too small."""
+        """The roots, in the order of the ranges; incomplete until all leaves were taken."""
         return [tree.root for tree in self._trees]
 
 
 def root_by_path(index: int, size: int, leaf: bytes, path: Sequence[bytes]) -> bytes | None:
-    """Return the root that a leaf's audit path leads to; None if it is no path of that place (RFC 9162, 2.1.3.2)."""
+    """Return the root that a leaf's audit path leads to; None if the path does not fit that place (RFC 9162, 2.1.3.2)."""
     if not 0 <= index < size:
         return None
     at, last, root = index, size - 1, leaf

@@ -19,7 +19,7 @@ _MOST_BYTES: Final = 1 << 20
 
 
 class ProvenEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """An event without its words: all that its hash is of, and its place. Its hash stands for all before it in its stream."""
+    """An event without its texts: everything that its hash covers, and its place. Its hash covers all events before it in its stream."""
 
     position: int
     stream: str
@@ -41,7 +41,7 @@ class ProvenEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class StreamProof(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag="stream", tag_field="kind"):
-    """That a stream, up to `event`, is part of `checkpoint`; with a `head` also that nothing of it follows up to there.
+    """Proves that a stream, up to `event`, is part of `checkpoint`; with a `head` also that no event of it follows up to there.
 
     `index` is the event's leaf in the tree over all events, `path` the way from it to `eventsRoot`.
     """
@@ -54,7 +54,7 @@ class StreamProof(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag
 
 
 class GrowthProof(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag="growth", tag_field="kind"):
-    """That all events of the checkpoint `since` are the beginning of those of `checkpoint`, by a path between their trees."""
+    """Proves that the events of the checkpoint `since` are the beginning of those of `checkpoint`, by a path between their trees."""
 
     since: Checkpoint
     checkpoint: Checkpoint
@@ -65,7 +65,7 @@ Proof = StreamProof | GrowthProof
 
 
 class ProofReport(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a proof shows, what is wrong with it, and in words what it leaves open. Nothing is shown if anything is wrong."""
+    """What a proof shows, what is wrong with it, and in words what it leaves open. It shows nothing if anything is wrong."""
 
     shows: str
     wrong: tuple[str, ...]
@@ -96,7 +96,7 @@ def read_proof(text: bytes) -> Proof:
 
 
 def check_proof(proof: Proof, *, trusted: Trusted, published: Sequence[Checkpoint] = ()) -> ProofReport:
-    """Say what a proof shows, given keys that are trusted and checkpoints that were published.
+    """Say what a proof shows, given trusted keys and published checkpoints.
 
     Raises:
         MissingExtra: there is a signature to be checked, and the extra `sign` is not installed.

@@ -1,4 +1,4 @@
-"""Reads checkpoints where a host has published them: a line of JSON each, in the order in which they were taken."""
+"""Reads published checkpoints: a line of JSON each, in the order in which they were taken."""
 
 from collections.abc import Sequence
 from typing import Final

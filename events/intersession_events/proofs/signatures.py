@@ -34,14 +34,14 @@ class PublicKey(msgspec.Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """What a checkpoint names it by: the first 16 hex digits of its SHA-256."""
+        """The name of the key in a checkpoint: the first 16 hex digits of its SHA-256."""
         return sha256(self.raw).hexdigest()[:_ID_LENGTH]
 
     def __str__(self) -> str:
         return PREFIX + base64.b64encode(self.raw).decode()
 
     def has_signed(self, text: bytes, signature: str) -> bool:
-        """Whether a signature (base64) over a text is this key's.
+        """Whether this key made a signature (base64) over a text.
 
         Raises:
             MissingExtra: the extra `sign` is not installed.
@@ -70,7 +70,7 @@ class PrivateKey:
         return base64.b64encode(self._secret.sign(text)).decode()
 
     def pem(self) -> bytes:
-        """Return the file that `read_private` reads: whoever has it signs as this log's host."""
+        """Return the file that `read_private` reads. It must be kept secret: it signs as this log's host."""
         serialization = _imported(_SERIALIZATION)
         text: bytes = self._secret.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -82,7 +82,7 @@ class PrivateKey:
 
 
 class Trusted:
-    """The public keys that somebody trusts, by their ids: several, so that keys can be changed."""
+    """Trusted public keys by their ids: several, so that a host can change its key."""
 
     def __init__(self, keys: Iterable[PublicKey] = ()) -> None:
         self._keys: Mapping[str, PublicKey] = {key.id: key for key in keys}
@@ -101,7 +101,7 @@ class Trusted:
 
 
 def new_private(entropy: Callable[[int], bytes]) -> PrivateKey:
-    """Make a key out of 32 random bytes.
+    """Make a key from 32 random bytes.
 
     Raises:
         MissingExtra: the extra `sign` is not installed.
@@ -110,7 +110,7 @@ def new_private(entropy: Callable[[int], bytes]) -> PrivateKey:
 
 
 def write_private(key: PrivateKey, path: Path) -> None:
-    """Write a key to a file that must not exist and that only this user may read.
+    """Write a key to a new file that only this user may read.
 
     Raises:
         FileExistsError: there is something already.
@@ -153,7 +153,7 @@ def read_private(path: Path) -> PrivateKey:
 
 
 def public_keys(given: str) -> list[PublicKey]:
-    """Return the public keys that a text says or names: `ed25519:…`, or a file of such lines or of one key in PEM.
+    """Return the public keys in a text, or in the file it names: `ed25519:…`, a file of such lines, or one key in PEM.
 
     In a file, empty lines and those that begin with # are passed over, and so is what follows a key on its line.
 

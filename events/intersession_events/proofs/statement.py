@@ -1,4 +1,4 @@
-"""What a checkpoint says, as it is hashed, signed and published: one line of canonical JSON.
+"""The content of a checkpoint as it is hashed, signed and published: one line of canonical JSON.
 
 The statement is `{"count":…,"eventsRoot":…,"headsRoot":…,"logId":…,"position":…,"previous":…,"rolling":…,"streams":…,
 "unsaid":…}`; what a checkpoint leaves out is null. Its hash is the SHA-256 of `intersession checkpoint 1`, a line feed, and that line, and
@@ -38,7 +38,7 @@ _ENCODE: Final = msgspec.json.Encoder().encode
 
 @ready
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What a log was up to a position, apart from the log: a line of a published file, or a part of a proof."""
+    """The state of a log at a position, apart from the log: a line of a published file, or a part of a proof."""
 
     log_id: str
     position: int
@@ -70,7 +70,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
 
     @property
     def hash(self) -> str:
-        """The SHA-256 of what it says, in lower-case hex: the next checkpoint's `previous`."""
+        """The SHA-256 of its text, in lower-case hex: the next checkpoint's `previous`."""
         return sha256(self.text).hexdigest()
 
     @property
@@ -80,7 +80,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
 
 
 def checkpoint_of(log_id: str, event: CheckpointTaken) -> Checkpoint:
-    """Return what a checkpoint of a log says."""
+    """Return the checkpoint that an event records."""
     return Checkpoint(
         log_id=log_id,
         position=event.position,
@@ -97,10 +97,10 @@ def checkpoint_of(log_id: str, event: CheckpointTaken) -> Checkpoint:
 
 
 def unsaid_line(position: int, left: bytes) -> bytes:
-    """Return the line of what would be left of an event without its words."""
+    """Return the line for what would be left of an event without its texts."""
     return f"{position} {sha256(left).hexdigest()}\n".encode()
 
 
 def line_of(position: int, hashed: str | None) -> bytes:
-    """Return the line of an event, over which all is hashed; of one that can't be read, only its position is left."""
+    """Return the line of an event, the input of the events root; for an unreadable event, only its position."""
     return f"{position} {hashed or ''}\n".encode()

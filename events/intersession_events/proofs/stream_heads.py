@@ -1,4 +1,4 @@
-"""The tree over the heads of all streams: what each stream's last event was, under one root that is kept up cheaply.
+"""The tree over the heads of all streams: each stream's last event, under one root that is cheap to keep current.
 
 A head is the line `{"hash":…,"stream":…,"version":…}` (canonical JSON). Heads are sorted by the SHA-256 of their streams'
 names and cut into 65,536 parts by its first two bytes. Each part is a tree as RFC 6962 has it, and the roots of the parts,
@@ -57,7 +57,7 @@ class HeadPath(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class StreamHeads:
-    """The heads of all streams. What is told of a stream counts from the next `root` on.
+    """The heads of all streams. Changes count from the next `root` on.
 
     They take 64 bytes a stream, some 160 for each part that is not empty, and at most 4 MiB for the nodes above.
     """
@@ -70,7 +70,7 @@ class StreamHeads:
         self._streams = 0
 
     def tell(self, stream: str, version: int, hashed: str) -> None:
-        """Say what the last event of a stream is now."""
+        """Set the last event of a stream."""
         self._told[stream] = (version, hashed)
         if len(self._told) >= _MOST_TOLD:
             self._take_in()
@@ -149,7 +149,7 @@ def head_hash(stream: str, version: int, hashed: str) -> bytes:
 
 
 def root_over_heads(stream: str, version: int, hashed: str, path: HeadPath) -> bytes | None:
-    """Return the root that a head's path leads to; None if it is no path of that stream."""
+    """Return the root that a head's path leads to; None if the path does not fit that stream."""
     try:
         part = root_by_path(
             path.index,

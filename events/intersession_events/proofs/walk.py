@@ -1,4 +1,4 @@
-"""Compares checkpoints with the events that they were taken of, while all events come by once. Used by verification."""
+"""Compares checkpoints with the events that they cover, in one pass over all events. Used by verification."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -57,7 +57,7 @@ class CheckpointsSeen(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 
 
 class CheckpointWalk:
-    """Takes every event of a log in order, and says which checkpoints are not true of them.
+    """Takes every event of a log in order, and reports the checkpoints that do not match them.
 
     `taken` are the log's own, in their order; `published` are kept elsewhere. Without either it does nothing.
     """
@@ -110,22 +110,22 @@ class CheckpointWalk:
 
     @property
     def wants_left(self) -> bool:
-        """Whether it is to be told what is left of events without their words."""
+        """Whether `leave` must be called with what is left of events without their texts."""
         return self._wants_left and bool(self._due)
 
     def leave(self, position: int, left: bytes | None, *, is_known: bool = True) -> None:
-        """Hear what is left of the event that was taken last without its words; None of one that has none."""
+        """Take what is left, without its texts, of the event that was taken last; None if it has no text."""
         if left is not None:
             self._unsaid.update(unsaid_line(position, left))
         self._is_known = self._is_known and is_known
 
     def over(self, position: int) -> tuple[int, bool] | None:
-        """Return the position of the first true checkpoint over an event, and whether it says what is left without words."""
+        """Return the position of the first true checkpoint that covers an event, and whether it also covers what is left without texts."""
         at = bisect_left(self._true, position)
         return None if at == len(self._true) else (self._true[at], self._true[at] in self._says_left)
 
     def end(self) -> Sequence[Problem]:
-        """Compare what is left, and return all that is wrong."""
+        """Compare what remains, and return all problems."""
         while self._due and _place_of(self._due[-1]) <= self._position:
             self._compare(self._due.pop())
         for one in self._due:
@@ -163,7 +163,7 @@ class CheckpointWalk:
         )
 
     def unproven(self) -> Iterator[str]:
-        """Say what the checkpoints leave open of themselves: signatures that were not checked."""
+        """Say what the checkpoints leave unproven themselves: signatures that were not checked."""
         if unknown := sorted(self._keys.keys() - {*self._trusted.ids}):
             yield (
                 f"That checkpoints are genuine which the key {', '.join(unknown)} has signed: those signatures were not "

@@ -1,4 +1,4 @@
-"""Copies a log to a file while it is in use: as it stood at one moment, verified, and under its name only when it is whole.
+"""Copies a log to a file while it is in use: as of one moment, verified, and renamed to its name only when it is complete.
 
 A log in a file is copied by SQLite's own backup, one on PostgreSQL by `pg_dump`.
 """
@@ -40,7 +40,7 @@ def back_up(
     copying: Progress | None = None,
     verifying: Progress | None = None,
 ) -> VerifyReport:
-    """Copy a log to a new file, and return what the verification of the copy found: nothing.
+    """Copy a log to a new file, and return the verification of the copy, which has no findings.
 
     The copy holds all events up to a moment, with their positions and hashes, and goes on from there when it is opened. It
     does not matter whether somebody writes to the log meanwhile. It is made under another name in the target's directory,

@@ -1,4 +1,4 @@
-"""What is asked of a database that a log lies in: a cursor, readers, and what its errors mean. Used by all of this room."""
+"""What stores ask of a database: a cursor, readers, and the meaning of its errors. Used by all of this room."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ COLUMNS: Final = "SELECT rowid, originator_id, originator_version, topic, state 
 
 
 class StoredRow(msgspec.Struct, frozen=True, gc=False):
-    """A row with the fields of the library's `Notification`: made in a sixth of the time that its dataclass takes."""
+    """A row with the fields of the library's `Notification`, which a dataclass takes six times as long to make."""
 
     id: int
     originator_id: str
@@ -59,10 +59,10 @@ class Cursor(Protocol):
 
 
 class Failures(Protocol):
-    """Knows what the errors of one database mean."""
+    """Classifies the errors of one database."""
 
     def log_error(self, error: BaseException) -> LogError:
-        """Return a typed error for whatever was raised, a new one for each caller that is told."""
+        """Return a typed error for any error, a new one for each caller."""
         ...
 
     def is_known(self, error: BaseException) -> bool:
@@ -74,15 +74,15 @@ class Failures(Protocol):
         ...
 
     def is_forbidden(self, error: BaseException) -> bool:
-        """Return whether who asked lacks a right."""
+        """Return whether the caller lacks a right."""
         ...
 
     def without_data(self, error: BaseException) -> str:
-        """Return what an error that is known says, without anything of what was to be written or asked for."""
+        """Return the message of a known error, without any data that was written or queried."""
         ...
 
     def is_final(self, error: BaseException) -> bool:
-        """Return whether nothing may be written any more until the log is opened again."""
+        """Return whether the log can't be written any more until it is opened again."""
         ...
 
 
@@ -103,7 +103,7 @@ def beneath(error: BaseException, kind: type[E]) -> E | None:
 
 @contextmanager
 def typed(failures: Failures) -> Generator[None]:
-    """Let no error of the database or of the library out of a block, only typed ones."""
+    """Turn errors of the database or of the library in a block into typed ones."""
     try:
         yield
     except Exception as error:
@@ -113,7 +113,7 @@ def typed(failures: Failures) -> Generator[None]:
 
 
 def attempt(failures: Failures, cursor: Cursor, work: Callable[[], None]) -> Exception | None:
-    """Do work under a savepoint; return its error, with nothing of it kept, or None.
+    """Run a function under a savepoint; on an error undo it and return the error, else None.
 
     An error of the store itself is raised: the whole transaction is lost then, not this work alone.
     """
@@ -133,7 +133,7 @@ def attempt(failures: Failures, cursor: Cursor, work: Callable[[], None]) -> Exc
 def of_stream(
     stream: UUID | str, *, gt: int | None, lte: int | None, desc: bool, limit: int | None
 ) -> tuple[str, tuple[str | int, ...]]:
-    """Return the rest of a statement for the rows of a stream with `gt < version <= lte`, and its parameters.
+    """Return the end of a statement that selects the rows of a stream with `gt < version <= lte`, and its parameters.
 
     Without a bound there is no condition: a row whose version somebody made no number is read with the others, and seen.
     """

@@ -1,4 +1,4 @@
-"""Reads for those who must not block: on threads of its own, or by hand, for a simulation that decides itself what happens when.
+"""Reads for callers that must not block: on threads of its own, or by hand, for a simulation that orders everything itself.
 
 The threads are no pool of the standard library's: those take no more work from when the main thread has returned, and a host may
 go on in other threads for as long as it likes.
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Loader:
-    """Has what is asked for read, in turn. `check` says whether that may be, by an error."""
+    """Reads on request, one after the other. `check` raises if reading is not allowed."""
 
     def __init__(self, *, threads: bool, check: Callable[[], None]) -> None:
         self._check = check
@@ -34,16 +34,16 @@ class Loader:
 
     @property
     def by_hand(self) -> bool:
-        """Whether nothing is read but by `step`."""
+        """Whether reading happens only in `step`."""
         return self._jobs is None
 
     @property
     def has_work(self) -> bool:
-        """Whether something waits to be read by `step`."""
+        """Whether a request waits for `step`."""
         return bool(self._waiting)
 
     def later(self, read: Callable[[], T], told: Callable[[T | Exception], None]) -> None:
-        """Have something read, and tell what came of it, an error too; never blocks, never raises."""
+        """Queue a read and call back with its result or error; never blocks, never raises."""
 
         def job() -> None:
             found: T | Exception
@@ -65,18 +65,18 @@ class Loader:
             tell(told, StoreUnavailable(f"no thread can be started to read the log: {error}"))
 
     def step(self) -> bool:
-        """Read what was asked for first, in the calling thread; False if nothing waited."""
+        """Run the oldest request in the calling thread; False if none waits."""
         if not self._waiting:
             return False
         self._waiting.popleft()()
         return True
 
     def forget(self) -> None:
-        """Drop what waits to be read."""
+        """Drop the waiting requests."""
         self._waiting.clear()
 
     def close(self) -> None:
-        """Finish what was begun, and begin nothing more."""
+        """Finish the running request, and start no other."""
         with self._lock:
             self._closed = True
             threads, self._threads = self._threads, []
@@ -107,7 +107,7 @@ def _work(jobs: "SimpleQueue[Callable[[], None] | None]") -> None:
 
 
 def tell(callback: Callable[[T], None], value: T) -> None:
-    """Call back, and log what the callback raises: what comes next belongs to another caller."""
+    """Call back, and log an error of the callback: the next request belongs to another caller."""
     try:
         callback(value)
     except (Exception, SystemExit):

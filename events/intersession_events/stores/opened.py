@@ -1,4 +1,4 @@
-"""Opens the log that a URL names, and says of one that is not open where it is, and who writes it."""
+"""Opens the log that a URL names; of a closed one, says where it is and who writes it."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ _SHOWN: Final = 128
 
 
 class Located(NamedTuple):
-    """Where a log is."""
+    """The place of a log."""
 
     url: str
     """By which it is opened; it may hold a password."""
@@ -44,7 +44,7 @@ class Located(NamedTuple):
 
 
 def located(url: str | None = None) -> Located:
-    """Return where the log is that a URL names, else `$INTERSESSION_STORE`, else `./intersession.db`; it need not be there.
+    """Return the place of the log that a URL names, else `$INTERSESSION_STORE`, else `./intersession.db`; it need not exist.
 
     Raises:
         NoSuchStore: the URL names no store.
@@ -96,7 +96,7 @@ def open_log(
 
 
 def filling_at(url: str) -> Filling:
-    """Return where a log can be copied to that a URL names.
+    """Return the place that a URL names as the target of a copy.
 
     Raises:
         NoSuchStore: the URL names no store, or memory.
@@ -110,7 +110,7 @@ def filling_at(url: str) -> Filling:
 
 
 def gateway_of(url: str | None = None) -> str | None:
-    """Return where the gateway is of the process that writes a log now; None if nobody writes it, or has a gateway.
+    """Return the address of the gateway of the process that writes a log now; None if there is no writer, or no gateway.
 
     Raises:
         StoreUnavailable: somebody else than this user could have said where it is, or it is not on this machine's loopback.
@@ -130,7 +130,7 @@ def gateway_of(url: str | None = None) -> str | None:
 
 
 def writer_of(where: Located) -> Holder | None:
-    """Return who writes a log now; None if nobody does.
+    """Return the process that writes a log now; None if there is no writer.
 
     Raises:
         StoreUnavailable: that can't be looked up.
@@ -142,7 +142,7 @@ def writer_of(where: Located) -> Holder | None:
 
 
 def has_writer(log: Log) -> bool:
-    """Whether a process writes a log now: only then is anybody at work on what is open in it."""
+    """Whether a process writes a log now: only then does open work in it go on."""
     log = as_it_is(log)
     return isinstance(log, PortableLog) and (log.epoch > 0 or log.written_by() is not None)
 

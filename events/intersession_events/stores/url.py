@@ -1,4 +1,4 @@
-"""Reads where a log is: `sqlite:///file.db`, `sqlite:////absolute`, `:memory:`, `postgresql://…`, or what the environment says."""
+"""Reads the address of a log: `sqlite:///file.db`, `sqlite:////absolute`, `:memory:`, `postgresql://…`, or that in the environment."""
 
 import re
 from collections.abc import Mapping

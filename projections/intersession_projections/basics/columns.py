@@ -1,4 +1,4 @@
-"""How views store values small: ids as their bytes, texts to be looked up by as numbers, rows of rare columns as MessagePack."""
+"""How views store values in little space: ids as bytes, search keys as numbers, rows of rare columns as MessagePack."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -67,7 +67,7 @@ def unpacked(value: str | bytes) -> str:
 
 
 def ranges(beginning: str) -> list[tuple[str | bytes, str | bytes]]:
-    """Return between which values, both ends included, packed texts lie that begin with a text."""
+    """Return the bounds, both included, of the packed texts that begin with a text."""
     found: list[tuple[str | bytes, str | bytes]] = [(IdText(beginning), IdText(f"{beginning}\U0010ffff"))]
     if len(beginning) <= _UUID_LENGTH and _UUID.fullmatch(beginning + _FORM[len(beginning) :]):
         digits = beginning.replace("-", "")
@@ -84,7 +84,7 @@ def beginning_with(
     limit: int,
     *more: str,
 ) -> list[str]:
-    """Return packed texts that begin with a text, sorted: no more than a limit.
+    """Return packed texts that begin with a text, sorted, up to a limit.
 
     The statement takes both ends of a range, then `more`, then the limit.
     """
@@ -97,12 +97,12 @@ def beginning_with(
 
 
 def hashed(text: str) -> int:
-    """Return a number that stands for a text in an index. Others may have the same: whoever looks up compares the text."""
+    """Return a number that stands for a text in an index. Texts can share one: compare the text after a lookup."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big", signed=True)
 
 
 class Packing(Generic[S]):
-    """How structs of one kind are stored: whole, or as what changed since the one before; by the numbers of their fields.
+    """How structs of one kind are stored, by the numbers of their fields: whole, or as the changes since the previous one.
 
     What equals its default is left out, and what has a column of its own (`apart`). Ids are stored as their bytes. A field that
     is a struct itself is named in `nested`.
@@ -131,7 +131,7 @@ class Packing(Generic[S]):
         self._made_small.update(dict.fromkeys(nested.values(), _small_struct))
 
     def small(self, value: S, since: S | None = None) -> Small:
-        """Return what is to be stored of a struct: all of it, or what has to be known to make it of another one."""
+        """Return the stored form of a struct: all of it, or its changes from another one."""
         values, made_small, apart = _values(value), self._made_small, self._apart
         others = self._defaults if since is None else _values(since)
         small: Small = {}
@@ -143,11 +143,11 @@ class Packing(Generic[S]):
         return small
 
     def restored(self, stored: bytes, **apart: Any) -> S:  # each is a value of the column of its name
-        """Return the struct that was stored."""
+        """Return the struct of a stored form."""
         return self.made_of(unpack(stored), **apart)
 
     def made_of(self, small: Small, **apart: Any) -> S:  # as of `restored`
-        """Return the struct of which this was to be stored."""
+        """Return the struct that a stored form was made from."""
         fields = self._fields
         for number, value in small.items():
             kind: type[object] = value.__class__

@@ -1,4 +1,4 @@
-"""Looks through rows as they lie in the log for those that may be what is asked for: to read all as events would take long.
+"""Scans stored rows for possible matches, before any row is decoded as an event: decoding them all would take long.
 
 Nothing is proven or left out here that could be meant. What is found is read as events then, and looked at again.
 """
@@ -32,7 +32,7 @@ def prefiltered(
     *,
     ahead: Callable[[Iterable[Row]], None] | None = None,
 ) -> Iterator[Recorded]:
-    """Yield the events of a part of a log whose rows pass, the newest first, as far as somebody asks for more.
+    """Yield the events of a part of a log whose rows pass, newest first, read as they are consumed.
 
     `ahead` gets rows that are looked at next, together.
     """
@@ -51,7 +51,7 @@ def prefiltered(
 
 
 def may_be_a_persons(row: Row) -> bool:
-    """Whether a row may be a message of a person."""
+    """Whether a row may hold a message of a person."""
     return row[3] in SAYING and b"external_user" in row[4]
 
 
@@ -60,7 +60,7 @@ def _every(_: Row) -> bool:
 
 
 class Holding:
-    """Where rows may hold some texts, all of them at once and in any case. Asked about the end of the log first.
+    """A scan for rows that may hold all of some texts, in any case. The end of the log is scanned first.
 
     `among` says which rows are looked at, `and_also` which of those that hold the texts are meant.
     """
@@ -89,29 +89,29 @@ class Holding:
         among: Callable[[Row], bool] = _every,
         and_also: Callable[[Row], bool] = _every,
     ) -> "Holding":
-        """Return where all of some words may stand, in whatever they are parts of."""
+        """Return a scan for rows that may hold all of some words, alone or inside other words."""
         return cls(log, _plain_parts(words), among, and_also)
 
     @classmethod
     def of_person(cls, log: Log, name: str) -> "Holding":
-        """Return where a person may speak who is called that, by their id or their name."""
+        """Return a scan for rows in which a person of this id or name may speak."""
         parts = [f'"{name.casefold()}"'] if _PLAIN.fullmatch(name) else _plain_parts([name])
         return cls(log, parts, among=may_be_a_persons)
 
     def may_be_in(self, first: int, last: int, root: str | None) -> bool:
-        """Whether there may be one between two positions, both of them in it, or behind them in a causal chain."""
+        """Whether there may be a match between two positions (both included), or behind them in a causal chain."""
         self._look_down_to(first)
         at = bisect_left(self._falling, -last, key=lambda position: -position)
         return root in self._chains or (at < len(self._falling) and self._falling[at] >= first)
 
     def is_anywhere(self) -> bool:
-        """Whether there may be one at all: looks on from the end of the log until there is."""
+        """Whether there may be any match: scans from the end of the log until it finds one."""
         while not self._falling and self._low > 1:
             self._look_down_to(self._low - 1)
         return bool(self._falling)
 
     def is_in(self, row: Row) -> bool:
-        """Whether there may be one in a row."""
+        """Whether a row may be a match."""
         return self._among(row) and self._holds(row) and self._and_also(row)
 
     def _holds(self, row: Row) -> bool:
@@ -140,7 +140,7 @@ def _plain_parts(words: Iterable[str]) -> Iterator[str]:
 
 
 def chain_of(row: Row) -> str | None:
-    """Return the root of the causal chain that a row is of; None where it is of none."""
+    """Return the root of a row's causal chain; None if it has no chain."""
     named = named_in(row[4])
     return None if named is None else named.correlation
 

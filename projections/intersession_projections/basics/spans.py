@@ -1,4 +1,4 @@
-"""Parts of a log, between two positions, and their events backwards: what lists over the whole log read."""
+"""Parts of a log between two positions, and their events backwards: what lists over the whole log read."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -11,14 +11,14 @@ _WINDOW: Final = 512
 
 
 class Span(NamedTuple):
-    """A part of a log: `after < position <= to`, and before `before`, where a page of a list goes on."""
+    """A part of a log: `after < position <= to`, and before `before`, where the next page of a list begins."""
 
     after: int = 0
     to: int | None = None
     before: int | None = None
 
     def last(self, head: int) -> int:
-        """Return the last position of it in a log that ends at `head`."""
+        """Return its last position in a log that ends at `head`."""
         ends = (head, self.to, None if self.before is None else self.before - 1)
         return min(end for end in ends if end is not None)
 
@@ -26,7 +26,7 @@ class Span(NamedTuple):
 def backwards(
     log: Log, span: Span, stream: str | None = None, *, to_version: int | None = None
 ) -> Iterator[Recorded]:
-    """Yield the events of a part of a log, or of one stream of it, the newest first, as far as somebody asks for more.
+    """Yield the events of a part of a log, or of one stream of it, newest first, read as they are consumed.
 
     `to_version` is where to begin in the stream, if it is known that nothing behind it is wanted.
     """
@@ -45,7 +45,7 @@ def backwards(
 
 
 def stream_backwards(log: Log, stream: str, to: int | None) -> Iterator[Recorded]:
-    """Yield the events of a stream, the newest first, from a version on (None: the last), as far as somebody asks for more."""
+    """Yield the events of a stream, newest first, from a version on (None: the last), read as they are consumed."""
     while True:
         page = log.stream(stream, to=to, backwards=True, limit=_WINDOW)
         yield from page

@@ -1,1 +1,1 @@
-"""What leaves a log, or is found to be taken out of it: transcripts, exports, forks, copies of a text."""
+"""Data that leaves a log, or is found in it to be removed: transcripts, exports, forks, copies of a text."""

@@ -1,4 +1,4 @@
-"""Finds texts again, wherever in a log they stand: whole, cut short, within others, or within JSON. For `sessions.erase`."""
+"""Finds copies of texts anywhere in a log: whole, cut short, within others, or within JSON. For `sessions.erase`."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -63,7 +63,7 @@ _SAID: Final[dict[type[Event], tuple[str, ...]]] = {
 
 
 def said_in(event: Event) -> Iterator[str]:
-    """Yield what somebody said in an event, and what an agent gave to tools or was given by them as plain text."""
+    """Yield the texts of an event's messages, and plain texts in the arguments and results of tools."""
     if (message := message_in(event)) is not None:
         for block in _blocks(message):
             yield from _said_in_block(block, message.role)
@@ -98,12 +98,12 @@ def _is_said(text: str) -> bool:
 
 
 def strings_in(payload: bytes) -> Iterator[str]:
-    """Yield all texts in a piece of JSON, those as well that are JSON themselves, and what they have in them."""
+    """Yield all texts in a piece of JSON, also within texts that are JSON themselves."""
     return (value for value in _values_in(payload) if isinstance(value, str))
 
 
 def shows(message: Message, names: Collection[str]) -> bool:
-    """Return whether a tool's result shows messages of a session, by one of its names: as a history, in a list, or as a hit.
+    """Return whether a tool's result shows messages of a session, by one of its names: in a history, a list or a hit.
 
     So a copy is known by whose it says that it is, however short it may be, and where it is the data of another tool.
     """
@@ -158,7 +158,7 @@ def _normal(text: str) -> str:
 
 
 class Copies:
-    """Texts that are looked for. White space and case make no difference."""
+    """Texts to look for. White space and case make no difference."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
@@ -174,7 +174,7 @@ class Copies:
         return bool(self._texts)
 
     def note(self, texts: Iterable[str]) -> None:
-        """Look for these, too."""
+        """Look for these texts as well."""
         for text in texts:
             said = _BEFORE.sub("", _normal(text), count=1).strip()
             if not said or said in self._known:
@@ -202,7 +202,7 @@ class Copies:
             self._pairs.setdefault(pair, []).append(number)
 
     def found_in(self, event: Event) -> Literal["whole", "part"] | None:
-        """Return whether one of the texts stands in an event, in whatever field, or only a part of one."""
+        """Return whether one of the texts, or only a part of one, stands in any field of an event."""
         found: Literal["part"] | None = None
         for text in strings_in(encode(event)):
             match self._found(_normal(text)):

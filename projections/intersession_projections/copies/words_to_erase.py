@@ -1,4 +1,4 @@
-"""Where the words of a session stand: in its own stream, and wherever others have a copy. For `sessions.erase` (ERASE-1)."""
+"""Finds the texts of a session: in its own stream, and copies everywhere else. For `sessions.erase` (ERASE-1)."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, Literal, NamedTuple, TypeVar
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 class Words(NamedTuple):
-    """An event with words, by its stream and version, and the digest of what is left of it without them."""
+    """An event with texts, by its stream and version, and the digest of what is left of it without them."""
 
     stream: str
     version: int
@@ -50,7 +50,7 @@ class Words(NamedTuple):
 
 
 class Erasable:
-    """Finds what a session has said and was told: its own, what belongs to it elsewhere, and copies wherever they stand.
+    """Finds what a session said and was told: its own events, those that belong to it elsewhere, and all copies.
 
     What is somebody else's is a copy if it has a whole text of at least 20 characters in it, as it was said or cut short, or if
     it says that it came from the session. What another session repeats in words of its own is not found.
@@ -66,7 +66,7 @@ class Erasable:
         self._runs = Runs(log)
 
     def open_work(self, key: str) -> list[str]:
-        """Return the streams and ids of what is still under way in a session: words that are still to be acted on."""
+        """Return the streams and ids of unfinished work in a session: its texts are still needed."""
         everything = Position(0, self._log.head(), key, is_open=True)
         return [
             *(run.run_id for run in self._runs.open_runs() if run.session_key == key),
@@ -80,7 +80,7 @@ class Erasable:
         ]
 
     def of_session(self, key: str, messages: Collection[str] = ()) -> list[Words]:
-        """Return all events with words of a session; with ids of `messages` those alone, and wherever their text stands.
+        """Return all events with texts of a session; with ids of `messages` those alone, and all copies of their texts.
 
         Copies come first: they are found by the session's own words, as long as those are there.
 

@@ -1,1 +1,1 @@
-"""What is asked of views and of the log."""
+"""Questions about views and about the log."""

@@ -1,4 +1,4 @@
-"""How far an exchange, a spawn or a run has got: plain JSON for programs, a few words for people; for the doors that list them."""
+"""The progress of an exchange, a spawn or a run: plain JSON for programs, a few words for people; used by lists."""
 
 from intersession_events.basics.plain_json import JsonObject, present
 from intersession_events.facts import FailureCode
@@ -16,7 +16,7 @@ from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 
 def flow_value(flow: Flow, *, at_work: bool | None = True) -> JsonObject:
-    """Return where it stands, as `--json` prints it. Times in ms; what is not known is left out.
+    """Return its state as `--json` prints it. Times in ms; unknown fields are left out.
 
     `atWork` says whether a process is there that goes on with it, `at_work`, where it is not over and that is known.
     """
@@ -76,7 +76,7 @@ def flow_value(flow: Flow, *, at_work: bool | None = True) -> JsonObject:
 
 
 def in_words(flow: Flow, *, at_work: bool = True, waits: str | None = None) -> str:
-    """Return where it stands and why it ended, in a few words.
+    """Return its state and why it ended, in a few words.
 
     `at_work` is whether a process writes the log: without one nobody works on what is not over. `waits` says what that waits for,
     where somebody has looked.

@@ -1,4 +1,4 @@
-"""Which agents, channels, labels, people and sessions a log knows: for a caller whose filter names none of them."""
+"""The agents, channels, labels, people and sessions of a log: for a caller whose filter matches none of them."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -23,7 +23,7 @@ _OPERATOR: Final = "operator"
 
 
 class KnownNames:
-    """Queries on names. They look at as much of the log as it takes: nobody asks who has found something."""
+    """Queries on names. They may read the whole log: they are asked only when nothing was found."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -41,7 +41,7 @@ class KnownNames:
         }
 
     def channels(self) -> set[str]:
-        """Return the channels that texts went to, or should have, and that sessions were spoken to on."""
+        """Return the channels that texts went to, or should have, and those that messages came from."""
         rows = self._log.query("SELECT DISTINCT channel FROM flows WHERE kind = 'delivery'", ())
         found = {_OPERATOR, *(channel for (channel,) in rows if channel is not None)}
         order = self._sessions.order()
@@ -50,7 +50,7 @@ class KnownNames:
         return found
 
     def people(self) -> set[str]:
-        """Return all that those are called who spoke in the last of their messages: ids and names, alone and with their channels."""
+        """Return the ids and names of people in the latest of their messages, alone and with their channels."""
         found: set[str] = set()
         for recorded in islice(prefiltered(self._log, Span(), may_be_a_persons), _MESSAGES):
             message = message_in(recorded.event)
@@ -59,17 +59,17 @@ class KnownNames:
         return found
 
     def has_imports(self) -> bool:
-        """Whether something was imported: of that, what went outside is known as far as a transcript says so."""
+        """Whether the log has imported events: their deliveries are known only as far as the transcripts tell."""
         found = prefiltered(self._log, Span(), lambda row: str(row[3]).startswith("import_reported."))
         return next(found, None) is not None
 
     def sessions(self, most: int) -> list[str]:
-        """Return the keys of the sessions that were updated last, up to a limit."""
+        """Return the keys of the latest updated sessions, up to a limit."""
         return [place.key for place in islice(self._sessions.order().places(), most)]
 
 
 def near(name: str, known: Iterable[str]) -> tuple[str, ...]:
-    """Return the names that look like one that is not among them, the likeliest first."""
+    """Return the names that resemble an unknown one, the likeliest first."""
     folded = {each.casefold(): each for each in sorted(known)}
     wanted = name.casefold()
     alike = get_close_matches(wanted, folded, n=_MOST, cutoff=_ALIKE)

@@ -1,4 +1,4 @@
-"""Who said what to which session, over the whole log and newest first, and what each person's words have cost (FIND-2)."""
+"""Messages by sender and session over the whole log, newest first, and the cost of each person's messages (FIND-2)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -26,7 +26,7 @@ _MOST: Final = 512
 
 
 class MessageFilter(NamedTuple):
-    """Which messages are asked for: all that are set hold.
+    """A filter for messages: all set fields must match.
 
     `sender` and `target` are keys of sessions. `person` is whoever it was said for, by the id or the name that the channel
     gave.
@@ -57,7 +57,7 @@ class IncomingMessage(NamedTuple):
 
     @property
     def person(self) -> Provenance | None:
-        """Where the person speaks that it was said for; None where none did."""
+        """The place at which the person speaks for whom it was sent; None if there is no person."""
         if self.began is None:
             return None
         found = self.began[2].provenance
@@ -65,7 +65,7 @@ class IncomingMessage(NamedTuple):
 
 
 class Messages:
-    """Queries on what was said to sessions. Those of one session are read from its own stream, else from the whole log."""
+    """Queries on messages to sessions. Those of one session are read from its own stream, else from the whole log."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -73,7 +73,7 @@ class Messages:
         self._flows = Flows(log)
 
     def said(self, wanted: MessageFilter) -> Iterator[IncomingMessage]:
-        """Yield the messages that are wanted, newest first, reading as far as somebody asks for more."""
+        """Yield the matches, newest first, read as they are consumed."""
         began_by: BegunBy | None = None
         if wanted.person is not None:
             began_by = BegunBy(
@@ -92,7 +92,7 @@ class Messages:
             size = min(2 * size, _MOST)
 
     def deliveries_of(self, found: Sequence[IncomingMessage]) -> list[list[DeliverySummary]]:
-        """Return the texts that went outside for messages: of the run of each, and of the exchange or spawn that this is of."""
+        """Return the deliveries that messages led to: those of each one's run, and of its exchange or spawn."""
         runs = [said.run.run_id for said in found if said.run is not None]
         flows = self._flows.flows_of_runs(runs)
         of_run: dict[str | None, list[DeliverySummary]] = {}
@@ -130,7 +130,7 @@ class Messages:
         return told
 
     def began_by(self, roots: Iterable[str]) -> dict[str, str]:
-        """Return whose words each of some causal chains began with, by its root, as people are shown; nothing for what none began."""
+        """Return the person whose message began each causal chain, by its root, as people are shown; chains that began otherwise are left out."""
         found = self._began(roots)
         return {root: recorded_speaker(said[2]) for root, said in found.items() if said is not None}
 
@@ -174,7 +174,7 @@ class Messages:
 
 
 class BegunBy:
-    """Tells the causal chains that began with words of a person, by the id or the name that the channel gave.
+    """The causal chains that a person's message began; the person is given by the id or the name that the channel reported.
 
     For one question: it remembers what it has found. Asked about the end of the log first. `everywhere` says that all of the log is
     asked about: then it looks first whether the person ever spoke.
@@ -189,7 +189,7 @@ class BegunBy:
         self._known: dict[str, bool] = {}
 
     def has_any(self) -> bool:
-        """Whether there may be one; always where not all of the log is asked about."""
+        """Whether there may be one; always True for a part of a log."""
         return not self._everywhere or self._holding.is_anywhere()
 
     def is_of(self, root: str | None) -> bool:
@@ -198,7 +198,7 @@ class BegunBy:
         return self._known.get(root or "", False)
 
     def learn(self, roots: Iterable[str | None]) -> None:
-        """Look of some chains at once whether they are: one by one, each would wait for the database."""
+        """Find out for several chains at once: one by one, each would wait for the database."""
         new = [root for root in dict.fromkeys(roots) if root is not None and root not in self._known]
         if not new or not self.has_any():
             return
@@ -208,7 +208,7 @@ class BegunBy:
         self._known |= dict.fromkeys(new, False) | {run.run_id: self._is(asked) for run, asked in began}
 
     def those_said(self, found: Sequence[tuple[Recorded, Message]]) -> list[tuple[Recorded, Message]]:
-        """Return those of some messages that are the person's, or were said for them."""
+        """Return those messages that are the person's, or were sent on the person's behalf."""
         self.learn(recorded.correlation for recorded, message in found if _is_led_to(message))
         return [one for one in found if self._said(*one)]
 
@@ -218,11 +218,11 @@ class BegunBy:
         )
 
     def look_at(self, rows: Iterable[Row]) -> None:
-        """Learn at once of the chains that the messages among some rows are of."""
+        """Find out at once for the chains of the messages among some rows."""
         self.learn(chain_of(row) for row in rows if _is_message(row) and not self._holding.is_in(row))
 
     def may_be(self, row: Row) -> bool:
-        """Whether a row may be a message that is one of the person's, or was said for them."""
+        """Whether a row may be a message of the person's, or one on the person's behalf."""
         return self._holding.is_in(row) or self.is_of(chain_of(row))
 
     def _may_be(self, run: RunOutcome) -> bool:
@@ -259,7 +259,7 @@ def _is(person: Provenance | None, name: str) -> bool:
 
 
 def used_by_person(log: Log, *, since_ms: int | None = None, until_ms: int | None = None) -> list[Used]:
-    """Return what was used on behalf of each person, the most tokens first: by whose words each causal chain began.
+    """Return the usage on behalf of each person, the most tokens first: each causal chain counts for the person who began it.
 
     `of` is empty for what no message is known to have begun. The log is read for it.
     """

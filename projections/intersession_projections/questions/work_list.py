@@ -1,4 +1,4 @@
-"""All that was asked for over the whole log, newest first: exchanges, spawns, and runs of neither, for `intersession runs` (FIND-2)."""
+"""The work of a whole log, newest first: exchanges, spawns, and runs outside of both, for `intersession runs` (FIND-2)."""
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -68,7 +68,7 @@ _BESIDE: Final = 3
 
 
 class WorkFilter(NamedTuple):
-    """What is asked for: all that is set holds. No kinds are all kinds, no ends are all ends and none. `held` waits for a release.
+    """A filter for work: all set fields must match. No kinds mean all kinds; no ends mean any end or none. `held` waits for a release.
 
     `session_key` and `other_key` took part: asked, was asked, or is the child. `agent_id` is of a session that took part.
     `channel` is where a text of it went, or where it was asked for. `person` is on whose behalf, by the id or the name that
@@ -90,7 +90,7 @@ class WorkFilter(NamedTuple):
 
 
 class WorkList:
-    """Queries on exchanges, spawns and runs together, as they are or `stood`. Rows are read as far as somebody asks for more."""
+    """Queries on exchanges, spawns and runs together, as they are or `stood`. Rows are read as they are consumed."""
 
     def __init__(
         self, log: Log, stood: Then | None = None, *, sees: Callable[[str], bool] | None = None
@@ -314,7 +314,7 @@ def _ends(work: Flow, code: str | None) -> set[str | None]:
 
 
 def has_failed(work: Flow, sent: Iterable[DeliverySummary]) -> bool:
-    """Whether a work, or one of its texts, failed."""
+    """Whether a work, or the delivery of one of its texts, failed."""
     return work.failed or any(row.failed for row in sent)
 
 
@@ -343,7 +343,7 @@ def _holding(log: Log, words: str) -> Holding:
 
 
 def ask_deliveries_of_each(flows: Flows, found: Sequence[Flow]) -> Ask[list[list[DeliverySummary]]]:
-    """Ask for the deliveries of the texts of exchanges and spawns, and of the replies of runs by themselves: of each, oldest first."""
+    """Ask for the deliveries of exchanges, spawns and runs outside of both: of each, oldest first."""
     runs = [work.run_id for work in found if isinstance(work, RunOutcome)]
     streams = [work.stream for work in found if not isinstance(work, RunOutcome)]
     ask = flows.ask_deliveries_of_all(streams, runs)

@@ -1,1 +1,1 @@
-"""Tables that are kept with the log."""
+"""Tables that are stored with the log."""

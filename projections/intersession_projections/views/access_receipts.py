@@ -1,4 +1,4 @@
-"""Reads access receipts for `intersession audit`: newest first, filtered by who, what and verdict (VIS-4)."""
+"""Reads access receipts for `intersession audit`: newest first, filtered by requester, target and verdict (VIS-4)."""
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ _FIRST: Final = 64
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Which receipts are asked for.
+    """A filter for receipts.
 
     `who` is a canonical key, `operator` or `credential:<name>`; `tool` a tool or a method; `denied`: only those that
     denied something; `target`: only those that denied it, as it was typed.
@@ -33,7 +33,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
-    """One receipt. `correlation` is the id of the event that its chain began with, where it has one."""
+    """A receipt. `correlation` is the id of the event that its chain began with, if there is one."""
 
     position: int
     time_ms: int
@@ -52,7 +52,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def targets(self) -> tuple[tuple[str, str], ...]:
-        """Single targets that were denied, as typed, and the code of each refusal."""
+        """The single targets that were denied, as typed, and the code of each refusal."""
         match self.event:
             case AccessRecorded():
                 return self.event.denied
@@ -61,7 +61,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def receipts(log: Log, wanted: Wanted) -> Iterator[Receipt]:
-    """Yield the receipts that are wanted, newest first, reading as far as somebody asks for more."""
+    """Yield the matching receipts, newest first, read as they are consumed."""
     streams = log.streams(_STREAMS) if wanted.who is None else (f"{_STREAMS}{wanted.who}",)
     last = wanted.span.last(log.head())
     ends: Sequence[Sequence[Recorded]] = [()] * len(streams)

@@ -1,4 +1,4 @@
-"""The view of sessions whose exchanges are held: which ones, and by which event (LIVE-1)."""
+"""The view of held sessions: the sessions, and the event that holds each (LIVE-1)."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -13,7 +13,7 @@ _HOLD: Final = "hold"
 
 
 class HeldSessionsView:
-    """Keeps a row for each session that is held."""
+    """Stores a row for each held session."""
 
     name = "held_sessions"
     shape = 1
@@ -45,24 +45,24 @@ class HeldSessionsView:
 
 
 class HeldSessions:
-    """Queries on sessions that are held."""
+    """Queries on held sessions."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
 
     def all(self) -> Iterator[Recorded]:
-        """Yield the event by which each of them is held, in order of their keys."""
+        """Yield the event that holds each session, in order of their keys."""
         (positions,) = self._log.answers(self.ask_positions())
         return self.at(positions)
 
     def ask_positions(self) -> Ask[list[int]]:
-        """Ask where these events stand."""
+        """Ask for the positions of these events."""
         return Ask(
             [("SELECT position FROM held_sessions ORDER BY session", ())],
             lambda rows: [position for (position,) in rows[0]],
         )
 
     def at(self, positions: Sequence[int]) -> Iterator[Recorded]:
-        """Yield the events by which sessions are held, of their positions, in that order."""
+        """Yield the events at these positions, which hold sessions, in that order."""
         found = {recorded.position: recorded for recorded in self._log.at(positions)}
         yield from (found[position] for position in positions if position in found)

@@ -1,4 +1,4 @@
-"""The list of views that are written in the transaction of each append, because every call needs them at once."""
+"""The list of inline views, which every append writes in its transaction because every call needs them at once."""
 
 from intersession_events.log.views import InlineView
 from intersession_projections.views.flows.view import OpenFlowsView
@@ -10,7 +10,7 @@ from intersession_projections.views.sessions.view import SessionListView
 
 
 def inline_views() -> tuple[InlineView, ...]:
-    """Return them all, new, for the log to keep."""
+    """Return new instances of them all, for the log to keep."""
     return (
         SessionListView(),
         RunOutcomesView(),

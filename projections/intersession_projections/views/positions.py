@@ -1,4 +1,4 @@
-"""The view of times: which position the log had reached at a time."""
+"""The view of times: the position that the log had reached at a time."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -14,7 +14,7 @@ _TELLING: Final = ("session:", "exchange:", "spawn:", "delivery:")
 
 
 class PositionsView:
-    """Keeps the position at which the log's time first reached each new latest time.
+    """Stores the position of each event that carries a new latest time.
 
     The log's time falls only by an event that says so (L8): what had a later time before it then counts as if it had the time that
     it fell to, so times and positions still rise together. What is imported keeps its own time (IMP-3). If nothing later had happened here,
@@ -25,7 +25,7 @@ class PositionsView:
     shape = 4
 
     def create(self, sql: Sql) -> None:
-        """Create the tables. `noted` is 1 where no more than a note has that time.
+        """Create the tables. `noted` is 1 where only a note has that time.
 
         From `first` on until before `back`, times up to `time_ms` were recorded that do not count any more.
         """
@@ -43,11 +43,11 @@ class PositionsView:
         sql.execute("DROP TABLE IF EXISTS clock_ahead")
 
     def questions(self, coming: Sequence[Coming], memory: Memory) -> Sequence[Question]:
-        """Ask for the latest time so far, and whether no more than a note has it."""
+        """Ask for the latest time so far, and whether only a note has it."""
         return [_LATEST] if coming and not memory else []
 
     def apply_answered(self, sql: Sql, events: Sequence[Recorded], known: Known) -> None:
-        """Take events in: a row for each that is later than all before."""
+        """Take events in: a row for each that is later than all before it."""
         latest: int | None
         memory = known.memory
         latest, noted = memory[""] if memory else next(iter(known.answers[0]), (None, 0))
@@ -163,7 +163,7 @@ def time_at(moment: Moment, position: int) -> int | None:
 
 
 def time_of(position: int) -> Question:
-    """Ask for the time that a log had reached at a position; `time_in` reads what comes.
+    """Ask for the time that a log had reached at a position; `time_in` reads the answer.
 
     Times and positions rise together, so it is found without an index; by one statement, for each may be a way to another
     machine and back.
@@ -172,10 +172,10 @@ def time_of(position: int) -> Question:
 
 
 def ahead_at(position: int) -> Question:
-    """Ask for the latest time (ms) that events up to a position have and that does not count any more; None for none."""
+    """Ask for the latest time (ms) of events up to a position that no longer counts; None if there is none."""
     return "SELECT MAX(time_ms) FROM clock_ahead WHERE first <= ? AND back > ?", (position, position)
 
 
 def time_in(rows: Sequence[Row], position: int) -> int | None:
-    """Return the time (ms) in what `time_of` asks for; None before the log's first timed event."""
+    """Return the time (ms) in the answer to `time_of`; None before the log's first timed event."""
     return next((time_ms for time_ms, reached in rows if reached <= position), None)

@@ -200,7 +200,7 @@ def _parsed(text: str, main_key: str, is_id: IsId) -> SessionKey:
 
 
 def read_key(text: str, agent_id: str, segments: Sequence[str], main_key: str, is_id: IsId) -> SessionKey:
-    """Return the key of the segments behind the agent id; `text` is what was given, for a refusal.
+    """Return the key of the segments behind the agent id; `text` is the whole input, for a refusal.
 
     `is_id` says what the ids of chats may be.
 

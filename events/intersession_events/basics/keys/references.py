@@ -23,19 +23,19 @@ Scope = Literal["per-sender", "global"]
 
 
 class KeyReference(msgspec.Struct, frozen=True):
-    """What was typed is a key."""
+    """The input is a session key."""
 
     key: SessionKey
 
 
 class IdReference(msgspec.Struct, frozen=True):
-    """What was typed may be a `sessionId`: look it up; a missing one is not visible (KEY-5)."""
+    """The input may be a `sessionId`: look it up; a missing one is not visible (KEY-5)."""
 
     text: str
 
 
 class LookupMiss(msgspec.Struct, frozen=True):
-    """What was typed is well formed and can name nothing (KEY-4, KEY-6)."""
+    """The input is well formed but can't name any session (KEY-4, KEY-6)."""
 
     text: str
 
@@ -46,7 +46,7 @@ Reference = KeyReference | IdReference | LookupMiss
 def refer(
     text: str, *, requester_agent: str | None, default_agent: str, main_key: str, scope: Scope
 ) -> Reference:
-    """Return what a caller means by what it typed where a session is asked for (KEY-2 to KEY-6).
+    """Return what a caller's reference to a session means: a key, an id, or nothing (KEY-2 to KEY-6).
 
     `requester_agent` is the agent of the calling session; without one (None) short forms belong to `default_agent`.
 

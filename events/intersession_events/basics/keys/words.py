@@ -39,37 +39,37 @@ def fold(text: str) -> str:
 
 
 def is_slug(folded: str) -> bool:
-    """Whether it can be an agent's id or an account."""
+    """Whether a text can be an agent's id or an account."""
     return _SLUG.fullmatch(folded) is not None
 
 
 def is_name(folded: str) -> bool:
-    """Whether it can name a session or a channel: a slug that means nothing else."""
+    """Whether a text can name a session or a channel: a slug without another meaning."""
     return is_slug(folded) and folded not in _GRAMMAR_WORDS and not folded.startswith("node-")
 
 
 def is_node(folded: str) -> bool:
-    """Whether it is `node-<nodeId>`."""
+    """Whether a text is `node-<nodeId>`."""
     return folded.startswith("node-") and is_segment(folded.removeprefix("node-"))
 
 
 def is_segment(folded: str) -> bool:
-    """Whether it can be the id of a cron job, a run of it, or a part of a hook's name."""
+    """Whether a text can be the id of a cron job or of a run of it, or a part of a hook's name."""
     return _SEGMENT.fullmatch(folded) is not None
 
 
 def is_uuid(folded: str) -> bool:
-    """Whether it is a UUID as we write it; `uuid.UUID` also reads braces and `urn:`."""
+    """Whether a text is a UUID as we write it; `uuid.UUID` also reads braces and `urn:`."""
     return _UUID.fullmatch(folded) is not None
 
 
 def is_number(text: str) -> bool:
-    """Whether it can be the number of a topic."""
+    """Whether a text can be the number of a topic."""
     return _NUMBER.fullmatch(text) is not None
 
 
 def is_opaque_id(text: str) -> bool:
-    """Whether it can be the id of a peer, a group or a thread: characters that are assigned and seen, in composed form (NFC).
+    """Whether a text can be the id of a peer, a group or a thread: assigned, visible characters, in composed form (NFC).
 
     What looks the same is the same then: no second name for a session is made of what nobody sees, or sees twice alike.
     """
@@ -80,24 +80,24 @@ def is_opaque_id(text: str) -> bool:
 
 
 def was_opaque_id(text: str) -> bool:
-    """Whether it can be such an id in what was imported."""
+    """Whether a text can be such an id in imported data."""
     if text.isascii():
         return text != "" and text.isprintable() and " " not in text
     return not any(unicodedata.category(character) in _UNFIT for character in text)
 
 
 def is_session_id(text: str) -> bool:
-    """Whether it can be a `sessionId`, ours or an imported one (KEY-5)."""
+    """Whether a text can be a `sessionId`, ours or an imported one (KEY-5)."""
     return _SESSION_ID.fullmatch(text) is not None
 
 
 def is_token(text: str) -> bool:
-    """Whether it is a bare word, well formed whether or not it names anything (KEY-6)."""
+    """Whether a text is a bare word, well formed whether or not it names anything (KEY-6)."""
     return _TOKEN.fullmatch(text) is not None
 
 
 def check_length(text: str) -> None:
-    """Refuse what is too long before anything else looks at it.
+    """Refuse a text that is too long, before other checks read it.
 
     Raises:
         InvalidKey: more than 512 characters.
@@ -107,10 +107,10 @@ def check_length(text: str) -> None:
 
 
 def invalid_key(text: str, reason: str) -> InvalidKey:
-    """Return the refusal of a text, which is quoted as typed unless it could act on what shows it."""
+    """Return the refusal of a text. It quotes the text unless that could steer the terminal or page that shows it."""
     return InvalidKey(f"{shown(text)} is no session key: {reason}; a key looks like agent:<agentId>:main")
 
 
 def shown(text: str) -> str:
-    """Quote a text for a message as it was typed, or not at all if it could act on what shows it."""
+    """Quote a text for a message; leave it out if it could steer the terminal or page that shows it."""
     return f"'{text}'" if text.isprintable() else "what was given"

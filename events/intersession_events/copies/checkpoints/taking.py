@@ -1,4 +1,4 @@
-"""Takes checkpoints: reads what the log has behind the last one, page by page, beside its writer, and says what it was up to there.
+"""Takes checkpoints: reads the events behind the last one, page by page, beside the log's writer, and states the log's hashes there.
 
 Nothing here is in the writer's way. A checkpoint is of a position that the reader has come to; the log may be further by
 then, and what lies between belongs to the next one.
@@ -56,7 +56,7 @@ class CheckpointTaker:
         self.begin_again()
 
     def begin_again(self) -> None:
-        """Read from the last checkpoint on once more: it is not known what became of an append."""
+        """Read from the last checkpoint on once more, since the outcome of an append is unknown."""
         self._begun = False
         self.last: Checkpoint | None = None
         """The checkpoint before, once something was folded."""
@@ -79,11 +79,11 @@ class CheckpointTaker:
 
     @property
     def has_heads(self) -> bool:
-        """Whether the heads of all streams are known, so that they cost only what has moved."""
+        """Whether the heads of all streams are known, so that only moved ones are read."""
         return self._heads is not None
 
     def fold(self) -> bool:
-        """Take the next page of events in; whether there may be more.
+        """Take the next page of events in; return whether there may be more.
 
         Raises:
             CorruptEvent: a row can't be read. What lies behind it can't be checkpointed.
@@ -113,7 +113,7 @@ class CheckpointTaker:
         return len(rows) == PAGE
 
     def know_heads(self, may_go_on: Callable[[], bool] = lambda: True) -> bool:
-        """Read the heads of all streams as of the position, once; from then on they are kept up.
+        """Read the heads of all streams as of the position, once; later events keep them current.
 
         False if it may not go on: it is asked between pages.
 
@@ -134,7 +134,7 @@ class CheckpointTaker:
         return True
 
     def take(self, key: PrivateKey | None = None) -> CheckpointTaken:
-        """Return a checkpoint of what was folded, signed if there is a key."""
+        """Return a checkpoint of the events so far, signed if there is a key."""
         heads = self._heads
         event = CheckpointTaken(
             position=self.position,
@@ -185,7 +185,7 @@ class CheckpointTaker:
 
 
 def append_of(log_id: str, event: CheckpointTaken, *, time: int) -> StreamAppend:
-    """Return the append of a checkpoint; its id is derived from its position, so that there is one of each."""
+    """Return the append of a checkpoint; its id is derived from its position, so that each position has one."""
     draft = Draft(event=event, id=ids.derive(log_id, "checkpoint", event.position), time=time)
     return StreamAppend(stream=STREAM, expected=ANY_VERSION, drafts=(draft,))
 

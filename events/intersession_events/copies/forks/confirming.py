@@ -1,4 +1,4 @@
-"""Confirms that what a fork begins with is as it was written: a prefix that can't be proven is refused (FORK-2)."""
+"""Checks that the events a fork begins with are unchanged: a prefix that can't be proven is refused (FORK-2)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -24,7 +24,7 @@ def directory_of(path: str) -> Path:
 
 
 def lies_with_forks(path: str) -> bool:
-    """Whether a log lies where the forks of one do, and is called as they are."""
+    """Whether a path is one of a fork beside its log: in the folder, and with the name, of a fork."""
     store = Path(path)
     return store.parent.name.endswith(_SUFFIX) and _NAME.fullmatch(store.name) is not None
 
@@ -44,7 +44,7 @@ def forks_beside(path: str) -> list[Path]:
 
 
 def databases_beside(path: str) -> list[Path]:
-    """Return the databases that lie where the forks of a log do: forks, and what has no name of one.
+    """Return the databases in the folder of a log's forks: forks, and files that are not named like one.
 
     Raises:
         StoreUnavailable: their folder can't be read.
@@ -57,7 +57,7 @@ def databases_beside(path: str) -> list[Path]:
 
 
 def is_itself(log: Log, file: Path) -> bool:
-    """Whether a fork lies under its own id; a copy under another's is the same fork once more."""
+    """Whether a fork's file is named after its own id; a file named after another id is a copy of the same fork."""
     return log.log_id == file.stem
 
 

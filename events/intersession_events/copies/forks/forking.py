@@ -32,7 +32,7 @@ Fill = Callable[[sqlite3.Connection], None]
 
 
 class ForkWanted(NamedTuple):
-    """What a fork is to have.
+    """The parts that a fork will have.
 
     `streams` are taken whole, up to the position `at`: it is for the caller that nothing in them refers to anything outside.
     `flow` is the run, exchange or spawn that goes on, `edits` what was changed, `by` who wants it.
@@ -63,7 +63,7 @@ def fork_log(
     entropy: Callable[[int], bytes] = machine_entropy,
     fill: Fill = lambda _: None,
 ) -> Fork:
-    """Make a part of a log a log of its own: a file in a directory, which is made if it is not there, else with all forks of the log.
+    """Copy a part of a log into a log of its own, a file in a directory: one that is made if missing, or the folder of the log's forks.
 
     It is there under its name only when it is whole. `fill` can put views there; who opens it folds those that it does not have.
 

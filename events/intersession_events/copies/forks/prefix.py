@@ -1,4 +1,4 @@
-"""Reads the part of a log that a fork begins as: whole streams up to a position, and of stream `log` what they rest on."""
+"""Reads the part of a log that a fork begins with: whole streams up to a position, and the events of stream `log` that they rest on."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
@@ -25,7 +25,7 @@ Query = Callable[[str, Sequence[SqlValue]], list[Row]]
 
 
 class Prefix(NamedTuple):
-    """The rows that a fork takes over, and the last one of each stream; of stream `log` every one of its rows."""
+    """The rows that a fork takes over, and the last row of each stream; every row of stream `log`."""
 
     rows: list[Row]
     heads: list[Row]
@@ -44,7 +44,7 @@ class Prefix(NamedTuple):
 
 
 def prefix_of(seen: Query, streams: Collection[str], at: int) -> Prefix:
-    """Return the rows of some streams up to a position, with what authorises erased ones, and what was in force then."""
+    """Return the rows of some streams up to a position, with the events that authorise erased rows, and the rules in force then."""
     names = sorted({*streams, *map(erased_stream, streams)} - {STREAM})
     rows: list[Row] = []
     for first in range(0, len(names), _AT_ONCE):

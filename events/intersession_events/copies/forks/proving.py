@@ -37,7 +37,7 @@ class Proven(NamedTuple):
 
 
 def heads_proven(seen: Query, heads: Sequence[Row]) -> Proven:
-    """Return the proofs of some rows of a log that its checkpoints cover; none where the log is not what they say."""
+    """Return the proofs of those rows that the log's checkpoints cover; none if a checkpoint does not match the log."""
     taken, most = _Taken(seen), MOST_LEAVES
     within: dict[int, list[int]] = {}
     for number, row in enumerate(heads):

@@ -1,4 +1,4 @@
-"""Holds payloads that were erased against the events that authorise it, in both directions, and says what covers those."""
+"""Compares erased payloads with the events that authorise them, in both directions, and says which checkpoints cover those events."""
 
 from collections.abc import Callable, Iterator
 from typing import Final, Literal, NamedTuple
@@ -22,7 +22,7 @@ _ROW: Final = (
 
 
 class ErasureSeen(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """An event that erased words: who wanted it and why, and what proves that this event is one of the log."""
+    """An event that erased texts: by whom and why, and the proof that it is an event of the log."""
 
     position: int
     time: int
@@ -43,7 +43,7 @@ class ErasureSeen(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Sure(NamedTuple):
-    """Up to where a log is proven against whoever can hash: by signatures, and by what was kept elsewhere.
+    """Up to where a log is proven even against an attacker who can hash: by signatures, and by published checkpoints.
 
     `of_fork` says of an event of a fork, by its stream and position, whether checkpoints of the log that it was made of do.
     """
@@ -70,7 +70,7 @@ class _RecordedErasure(NamedTuple):
 
 
 class ErasedRows:
-    """What came by of either in one pass over a log."""
+    """The erased rows and the erasing events of one pass over a log."""
 
     def __init__(self) -> None:
         self._erased: dict[tuple[str, int], _Gone] = {}
@@ -82,7 +82,7 @@ class ErasedRows:
         return len(self._erased)
 
     def found(self, row: Row, envelope: Envelope) -> Event | None:
-        """Take note of a row without its payload; return the event that stands there, if one may."""
+        """Note a row without its payload; return the event that stands there, if one may."""
         problem = event = None
         try:
             event = standing(row[3], bytes(envelope.data))
@@ -92,7 +92,7 @@ class ErasedRows:
         return event
 
     def authorise(self, row: Row, event: Erased, time: int) -> str | None:
-        """Take note of what an event authorises; return what is wrong with it if it can't."""
+        """Note what an event authorises; return the problem if it can't."""
         if row[1] != erased_stream(event.stream):
             return f"authorises nothing: it belongs into {erased_stream(event.stream)!r}"
         self._authorised.update(
@@ -102,7 +102,7 @@ class ErasedRows:
         return None
 
     def problems(self, log: Log) -> Iterator[tuple[Literal["erased", "not_erased"], str, Row]]:
-        """Yield what does not fit, once all rows have come by: a code, the problem, and where it is."""
+        """Yield what does not match, after the last row: a code, the problem, and its place."""
         for (stream, version), gone in self._erased.items():
             erasing = self._authorised.get((stream, version))
             if erasing is None or erasing.stands != gone.stands or erasing.position <= gone.position:
@@ -118,7 +118,7 @@ class ErasedRows:
                 yield "not_erased", problem, (found[0][0] if found else None, stream, version)
 
     def seen(self, sure: Sure, checkpoints: CheckpointWalk) -> Iterator[ErasureSeen]:
-        """Yield the events that erased something, with what covers each."""
+        """Yield the events that erased something, with the checkpoints that cover each."""
         for position, time, event in self._told:
             over = checkpoints.over(position)
             gone = [place for version, _ in event.rows if (place := self._place_of(event.stream, version))]
@@ -137,7 +137,7 @@ class ErasedRows:
             )
 
     def unproven(self, sure: Sure) -> Iterator[tuple[str, Row]]:
-        """Yield events that erased what is proven, and that are not proven themselves: a problem, and where it is."""
+        """Yield unproven events that erased proven ones: a problem, and its place."""
         for position, _, event in self._told:
             if sure.covers(erased_stream(event.stream), position):
                 continue

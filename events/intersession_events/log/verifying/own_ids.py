@@ -1,4 +1,4 @@
-"""Makes the ids of events anew from what they stand for: who changes an event and hashes it again has to give it another id, too."""
+"""Derives the ids of events again from their contents: changing an event and its hash is not enough, its id must change as well."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -23,7 +23,7 @@ _DERIVED: Final = "5"
 
 
 class OwnIds:
-    """Looks at one event after the other, those of a stream in their order."""
+    """Checks one event after the other, those of a stream in their order."""
 
     def __init__(self) -> None:
         self._imported: set[str] = set()
@@ -32,7 +32,7 @@ class OwnIds:
         self._of_others = 0
 
     def problem(self, row: Row, envelope: Envelope, event: Event, *, log_id: str) -> str | None:
-        """Say in words why an event, whose hash is true, can't have its id; None if it can."""
+        """Say in words why an event, whose hash is right, can't have its id; None if it can."""
         _, stream, version, topic, _ = row
         if not stream.startswith(_DECIDED):
             wanted = _of_log(event, log_id)
@@ -49,7 +49,7 @@ class OwnIds:
         return None
 
     def note(self, stream: str, event: Event | None) -> None:
-        """Take note of whether a stream goes on with what was imported. An event whose words are erased says so as well."""
+        """Note whether a stream continues with imported events. An erased event tells that as well."""
         match event:
             case SessionOpened():
                 is_imported = event.opened_by == "import"
@@ -63,7 +63,7 @@ class OwnIds:
             self._imported.discard(stream)
 
     def unproven(self) -> Iterator[str]:
-        """Yield what is left open, a sentence each."""
+        """Yield what can't be checked, a sentence each."""
         if self._of_imports:
             yield (
                 f"That {self._of_imports} events of imported sessions and flows have the ids that they were given: what these stand "

@@ -1,4 +1,4 @@
-"""Proves what a fork began as: the part of another log that its `ForkedFrom` names, while all events come by once (FORK-2)."""
+"""Proves the beginning of a fork, the part of another log that its `ForkedFrom` names, in one pass over all events (FORK-2)."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from intersession_events.proofs.statement import Checkpoint, line_of
 
 
 class PrefixSeen(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a verification saw of the part that a fork began as."""
+    """What a verification found out about the beginning of a fork."""
 
     log_id: str
     """The log that it was made of."""
@@ -108,7 +108,7 @@ class _Part:
 
 
 class PrefixWalk:
-    """Takes every event of a log in order, and says what is wrong with the part that it began as. Most logs have none."""
+    """Takes every event of a log in order, and says what is wrong with the part that it began with. Most logs have no such part."""
 
     def __init__(self, lineage: Lineage, *, trusted: Trusted, published: Sequence[Checkpoint]) -> None:
         self._parts = [_Part(fork, own=number == 0) for number, fork in enumerate(lineage.forks)]
@@ -129,17 +129,17 @@ class PrefixWalk:
                 yield f"what was taken of the log {part.fork.log_id} up to position {part.fork.position}: {problem}"
 
     def is_sure(self, stream: str, position: int) -> bool:
-        """Whether an event is part of another log, as its checkpoints prove that are signed with a trusted key, or published."""
+        """Whether an event is part of another log by that log's checkpoints, signed with a trusted key or published."""
         return any(part.is_sure(stream, position) for part in self._parts)
 
     @property
     def seen(self) -> tuple[PrefixSeen, ...]:
-        """What was looked at, the fork's own beginning first."""
+        """What was checked, the fork's own beginning first."""
         return tuple(part.seen for part in self._parts)
 
 
 def prefix_unproven(seen: Sequence[PrefixSeen]) -> Iterator[str]:
-    """Say what is left open of where the beginning of a fork comes from."""
+    """Say what is unproven about the origin of a fork's beginning."""
     for one in seen:
         what = f"That what lies before position {one.position} is of the log {one.log_id}"
         given = "`verify --source` with that log proves it."

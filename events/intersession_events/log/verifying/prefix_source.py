@@ -1,4 +1,4 @@
-"""Compares what a fork began as with the log that it was made of, where that is at hand (FORK-2)."""
+"""Compares the beginning of a fork with the log that it was made of, if that is available (FORK-2)."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What a verification reports: findings, the head to be kept elsewhere, and in words what could not be proven."""
+"""What a verification reports: findings, the head to keep elsewhere, and in words what could not be proven."""
 
 import hmac
 from collections import Counter
@@ -55,7 +55,7 @@ Code = Literal[
 
 @ready
 class LogHead(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What a log was up to a position. `signature` is the HMAC-SHA256 of the others under a key, if it was signed."""
+    """The hashes of a log up to a position. `signature` is the HMAC-SHA256 of the other fields under a key, if it was signed."""
 
     log_id: str
     position: int
@@ -69,7 +69,7 @@ class LogHead(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is not as it was written. The position is None where no row is left to have one."""
+    """A difference from what was written. The position is None where no row is left to have one."""
 
     code: Code
     problem: str
@@ -83,7 +83,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a verification saw. `unproven` says in words what it could not have seen."""
+    """The result of a verification. `unproven` says in words what it could not check."""
 
     log_id: str
     events: int
@@ -111,21 +111,21 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def found(self) -> str:
-        """The codes of what was found, and how often each was."""
+        """The codes of the findings, and how often each was found."""
         return ", ".join(f"{code} ({number})" for code, number in sorted(self.counts.items()))
 
     def with_views(self, findings: Sequence[Finding], unproven: Sequence[str]) -> "VerifyReport":
-        """Return the report with what a comparison of the views has found and left open."""
+        """Return the report with the findings and open questions of a comparison of the views."""
         return self._with(VIEWS_UNPROVEN, findings, unproven)
 
     def with_snapshots(self, findings: Sequence[Finding], unproven: Sequence[str]) -> "VerifyReport":
-        """Return the report with what a comparison of the snapshots has found and left open."""
+        """Return the report with the findings and open questions of a comparison of the snapshots."""
         return self._with(SNAPSHOTS_UNPROVEN, findings, unproven)
 
     def with_source(
         self, findings: Sequence[Finding], source: "VerifyReport | None" = None
     ) -> "VerifyReport":
-        """Return the report of a fork with what a comparison with the log that it was made of has found.
+        """Return the report of a fork with the findings of a comparison with its source log.
 
         `source` is that log's own report, needed where the fork `has_erased_prefix`: what was erased of it there is proven there,
         or nowhere.
@@ -146,7 +146,7 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_erased_prefix(self) -> bool:
-        """Whether words are erased in what a fork began as."""
+        """Whether texts are erased in the beginning of a fork."""
         return any(map(self._is_of_prefix, self.erasures))
 
     def _is_of_prefix(self, one: ErasureSeen) -> bool:

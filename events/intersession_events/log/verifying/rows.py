@@ -1,4 +1,4 @@
-"""Reads the rows of a log as they lie in its table, unproven, past pages that are damaged and columns that hold anything."""
+"""Reads the rows of a log as they are stored, unproven, past damaged pages and columns of any content."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol, TypeVar
@@ -16,23 +16,23 @@ _Read = TypeVar("_Read")
 
 
 class RawLog(Log, Protocol):
-    """A log that also tells how far its positions were given."""
+    """A log that also tells the last position it ever assigned."""
 
     def positions_given(self) -> int:
-        """Return the last position that was ever given."""
+        """Return the last position that was ever assigned."""
         ...
 
     def table_problems(self) -> Iterator[str]:
-        """Say what is wrong with the tables beside the events, and with their places."""
+        """Say what is wrong with the tables beside the events, and with their positions."""
         ...
 
     def unread(self) -> Sequence[str]:
-        """Say in sentences what is kept with the events that no verification reads."""
+        """Say in sentences which data beside the events no verification reads."""
         ...
 
 
 def rows_of(log: RawLog, lose: Callable[[int, CorruptEvent], None] | None = None) -> Iterator[Row]:
-    """Yield all rows. Where a page of the file is damaged, `lose` hears behind which position, and what can be read follows.
+    """Yield all rows. At a damaged page of the file, call `lose` with the position before it, and go on with the readable rest.
 
     Raises:
         CorruptEvent: a page is damaged, and nobody wants to hear of it.
@@ -62,11 +62,11 @@ def rows_of(log: RawLog, lose: Callable[[int, CorruptEvent], None] | None = None
 
 
 def heard_before(_after: int, _error: CorruptEvent) -> None:
-    """Say nothing of a damaged page: the first pass has told of it."""
+    """Ignore a damaged page: the first pass has reported it."""
 
 
 def read_or(read: Callable[[], _Read], otherwise: _Read) -> _Read:
-    """Read something; where a page of the file is damaged, that is told with the rows."""
+    """Read something; a damaged page of the file is reported with the rows."""
     try:
         return read()
     except CorruptEvent:
@@ -74,7 +74,7 @@ def read_or(read: Callable[[], _Read], otherwise: _Read) -> _Read:
 
 
 def envelope_in(row: Row) -> Envelope | str:
-    """Return the envelope of a row, or what is wrong with its form. Columns of a damaged file can hold anything."""
+    """Return the envelope of a row, or the problem with its form. Columns of a damaged file can hold anything."""
     _, stream, version, topic, state = row
     if not (isinstance(stream, str) and isinstance(version, int) and isinstance(topic, str)):
         return "a column holds a value of a wrong type"

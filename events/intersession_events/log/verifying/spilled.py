@@ -34,7 +34,7 @@ class StreamEnds:
         return self._count
 
     def get(self, stream: str) -> End | None:
-        """Return where a stream ends; None if nothing was said of it."""
+        """Return where a stream ends; None for an unknown stream."""
         found = self._young.get(stream) or self._old.get(stream)
         if found is None and self._file is not None:
             row = self._file.execute("SELECT version, hash FROM ends WHERE stream=?", (stream,)).fetchone()
@@ -42,7 +42,7 @@ class StreamEnds:
         return found
 
     def put(self, stream: str, end: End) -> None:
-        """Say where a stream ends now."""
+        """Set where a stream ends now."""
         if stream not in self._young:
             self._count += self.get(stream) is None
             if len(self._young) >= self._most:
@@ -50,7 +50,7 @@ class StreamEnds:
         self._young[stream] = end
 
     def close(self) -> None:
-        """Let the temporary file go."""
+        """Delete the temporary file."""
         if self._file is not None:
             self._file.close()
 
@@ -67,7 +67,7 @@ class StreamEnds:
 
 
 class Repeats:
-    """Finds which numbers are told more than once."""
+    """Finds numbers that were added more than once."""
 
     def __init__(self, at_hand: int = _MARKS) -> None:
         self._most = at_hand
@@ -76,7 +76,7 @@ class Repeats:
         self._file: sqlite3.Connection | None = None
 
     def tell(self, number: int) -> None:
-        """Tell a number of 64 bits."""
+        """Add a number of 64 bits."""
         if number in self._seen:
             self._twice.add(number)
         self._seen.add(number)
@@ -84,7 +84,7 @@ class Repeats:
             self._spill()
 
     def twice(self) -> set[int]:
-        """Return those that were told more than once."""
+        """Return the numbers that were added more than once."""
         if self._file is not None:
             self._spill()
             found = self._file.execute("SELECT number FROM told GROUP BY number HAVING COUNT(*) > 1")
@@ -92,7 +92,7 @@ class Repeats:
         return self._twice
 
     def close(self) -> None:
-        """Let the temporary file go."""
+        """Delete the temporary file."""
         if self._file is not None:
             self._file.close()
 

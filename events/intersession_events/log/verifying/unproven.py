@@ -1,4 +1,4 @@
-"""Says in words what a verification could not prove of a log that has nothing wrong, and what it would take. Pure."""
+"""Says in words what a verification could not prove of a log without findings, and what would prove it. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -19,7 +19,7 @@ def unproven(
     erased: int,
     erasures: Sequence[ErasureSeen],
 ) -> Iterator[str]:
-    """Yield what is left open, a sentence each.
+    """Yield what is unproven, a sentence each.
 
     `known` is the head that was given, `signature_checked` whether its signature was; `position` is the last one of the log,
     `unread` what its store says that nobody has read, `erased` how many payloads are, by which `erasures`.

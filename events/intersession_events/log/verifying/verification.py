@@ -38,7 +38,7 @@ from intersession_events.proofs.walk import CheckpointWalk
 
 
 def head(log: RawLog, *, key: bytes | None = None) -> LogHead:
-    """Return the head of a log as it is, to be kept elsewhere. It is not verified; `verify` returns one that is."""
+    """Return the head of a log as it is, to keep elsewhere. It is not verified; `verify` returns one that is."""
     lines, position = sha256(), 0
     for row in rows_of(log):
         position = row[0]
@@ -58,7 +58,7 @@ def verify_log(
     trusted: Trusted | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> VerifyReport:
-    """Walk all rows and say what is wrong with them; the first damaged one does not end it, nor does a damaged page.
+    """Check all rows and report what is wrong with them, past damaged rows and damaged pages.
 
     `published` are checkpoints that were kept elsewhere, `trusted` the keys whose signatures prove checkpoints.
     `head` is one that was exported earlier, `key` the one it was signed with. With `final` the log is to end at the

@@ -1,4 +1,4 @@
-"""Holds a log's file itself, whatever it is called: the lock beside it is found only by its name.
+"""Locks a log's file itself, under whatever name: the lock file beside it is found only by its name.
 
 A log that is moved while it is open, or whose lock's file was deleted, could get a second writer by the lock beside
 it alone. This is an flock on the file itself, which SQLite's own locks (fcntl) do not meet. But the system drops all
@@ -34,7 +34,7 @@ _kept: Final[dict[tuple[Inode, Inode], int]] = {}
 
 
 def keep_open(inode: Inode, beside: str) -> int:
-    """Return a descriptor of a file that lies beside a log in use and that SQLite locks, open as long as the log is in use.
+    """Return a descriptor of a file beside the log that SQLite locks; it stays open as long as the log is in use.
 
     Raises:
         StoreUnavailable: it can't be opened.
@@ -49,7 +49,7 @@ def keep_open(inode: Inode, beside: str) -> int:
 
 
 class FileUse:
-    """Says that SQLite has a file open in this process, until `end`."""
+    """Notes that SQLite has a file open in this process, until `end`."""
 
     def __init__(self, inode: Inode) -> None:
         self._inode: Inode | None = inode
@@ -57,7 +57,7 @@ class FileUse:
             _users[inode] += 1
 
     def end(self) -> None:
-        """Say that all connections of this use are closed; once is enough."""
+        """Note that all connections of this use are closed; may be called again."""
         inode, self._inode = self._inode, None
         if inode is None:
             return
@@ -72,7 +72,7 @@ class FileUse:
 
 
 class HeldFile:
-    """The lock on a file itself. A file that is not there is made, for its owner alone: it holds what agents say."""
+    """The lock on a file itself. A missing file is made, readable by its owner alone: it holds what agents say."""
 
     def __init__(self, path: str) -> None:
         """Take the lock.
@@ -98,7 +98,7 @@ class HeldFile:
             raise
 
     def keep_names(self) -> None:
-        """Let SQLite not delete files by their names when it closes: other files may have the names now.
+        """Keep SQLite from deleting files by their names when it closes: other files may have the names now.
 
         SQLite takes its write-ahead log away if nobody else reads the file. So this reads it, as another process does.
         """

@@ -1,4 +1,4 @@
-"""Refuses a file that has a second name. SQLite looks for the write-ahead log beside the name it was given.
+"""Refuses a file that has a second name: SQLite looks for the write-ahead log beside the name that it opened.
 
 What one process acknowledged lies in the write-ahead log beside its own name; another, which came by the other
 name, would not find it there, begin a new one, and overwrite the first one's pages.
@@ -18,7 +18,7 @@ _MOUNT_POINT: Final = 4  # its column
 
 
 def check_one_name(path: str, *, mounts: Path = MOUNTS) -> None:
-    """Make sure that a real path is the only name of its file. A file that is not there yet has no other.
+    """Check that a real path is the only name of its file. A missing file has no other name.
 
     Raises:
         StoreUnavailable: it has hard links, or was mounted by itself; the message says what to do instead.

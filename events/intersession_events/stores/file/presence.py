@@ -1,4 +1,4 @@
-"""Sees whether a log's files are still the ones that were opened: SQLite goes on writing into a file that was deleted."""
+"""Detects that a log's files were replaced or deleted: SQLite would go on writing into a deleted file."""
 
 import errno
 import os
@@ -19,7 +19,7 @@ _WAL: Final = 1
 
 
 def inode_of(path: str) -> Inode:
-    """Return which file a path leads to.
+    """Return the file that a path leads to.
 
     Raises:
         StoreUnavailable: none.
@@ -29,7 +29,7 @@ def inode_of(path: str) -> Inode:
 
 
 def check_same(path: str, known: Inode) -> None:
-    """Make sure that a path still leads to a file.
+    """Check that a path still leads to a file.
 
     Raises:
         StoreUnavailable: it leads to none, or to another.
@@ -52,23 +52,23 @@ def _another(path: str) -> StoreUnavailable:
 
 
 class Content(Protocol):
-    """Looks into a log's files, where their looks alone don't say whether all is well."""
+    """Checks the content of a log's files, where size and inode don't show whether all is well."""
 
     def check(self) -> None:
-        """Look into the database, into which somebody has written: a fold, or anybody. StoreUnavailable says what is wrong."""
+        """Check the database after a write by another process, a checkpoint of SQLite's or anything else; raises StoreUnavailable."""
         ...
 
     def check_ahead(self) -> None:
-        """Look into the write-ahead log, into which somebody else has written. StoreUnavailable says what is wrong."""
+        """Check the write-ahead log after a write by another process; raises StoreUnavailable."""
         ...
 
     def is_all_folded(self) -> bool:
-        """Return whether the database has all that was ever committed, so that nothing was lost with its write-ahead log."""
+        """Return whether the database file has all that was ever committed, so that its write-ahead log could be lost."""
         ...
 
 
 class Presence:
-    """The files as they were found when this was made: a database, its write-ahead log, and what else belongs to them.
+    """The files as they were found when this was made: a database, its write-ahead log, and the others that belong to them.
 
     The database never becomes shorter, and nobody but SQLite writes into it. The write-ahead log becomes shorter only
     while it is `emptied`, or when somebody has folded all of it. Whoever has written says so (`check_written`): what
@@ -88,7 +88,7 @@ class Presence:
         self._emptying = 0
 
     def check(self) -> None:
-        """Make sure that they are still there, and the same.
+        """Check that the files are still there, and the same.
 
         Raises:
             StoreUnavailable: one was deleted, moved, replaced, cut or overwritten.
@@ -96,11 +96,11 @@ class Presence:
         self._check(0, len(self._known))
 
     def check_written(self) -> None:
-        """As `check`, where the write-ahead log was just written by us."""
+        """Check the same after a write of our own to the write-ahead log."""
         self._check(0, len(self._known), ours=True)
 
     def check_contents(self) -> None:
-        """As `check`, of those that hold what was written: the database and its write-ahead log."""
+        """Check only the files that hold data: the database and its write-ahead log."""
         self._check(0, _WAL + 1)
 
     def _check(self, first: int, end: int, *, ours: bool = False) -> None:
@@ -129,7 +129,7 @@ class Presence:
 
     @contextmanager
     def emptied(self) -> Generator[None]:
-        """Let the write-ahead log become shorter inside, by our own doing."""
+        """Expect the write-ahead log to become shorter in this block, by our own doing."""
         self._emptying += 1
         try:
             yield
@@ -147,7 +147,7 @@ class Presence:
         return True
 
     def look(self) -> None:
-        """Make sure that each name still leads to its file, and that the database was not cut. May be asked from any thread.
+        """Check that each name still leads to its file, and that the database was not cut. May be called from any thread.
 
         Raises:
             StoreUnavailable: one does not, or it was.
@@ -160,7 +160,7 @@ class Presence:
                 raise StoreUnavailable(f"{path} is shorter than it was: {found.st_size} bytes")
 
     def are_there(self) -> bool:
-        """Return whether each name still leads to its file, whatever became of what is in it."""
+        """Return whether each name still leads to its file, whatever its content."""
         try:
             return all(inode_of(path) == known for path, known in self._known)
         except StoreUnavailable:

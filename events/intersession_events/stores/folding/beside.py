@@ -1,4 +1,4 @@
-"""Views for somebody who only reads a log whose own are not as this version has them: folded beside it, for as long as it is read."""
+"""Views folded beside a log for a reader, where the log's own are not as this version has them; they last as long as the reader."""
 
 import re
 import threading
@@ -18,12 +18,12 @@ _WORD: Final = re.compile(r"\w+")
 
 
 def words_of(statement: str) -> set[str]:
-    """Return the words of a statement: the names of the tables that it asks are among them."""
+    """Return the words of a statement; the names of its tables are among them."""
     return set(_WORD.findall(statement))
 
 
 class ViewsBeside:
-    """The views of one log, in one temporary database. A writer keeps its own meanwhile: each query takes in what came since.
+    """The views of one log in a temporary database. The writer keeps its own meanwhile: each query first takes in what is new.
 
     A view is folded once a query names a table of it: who reads events alone waits for none, and who asks for runs does
     not wait for the list of sessions. Each tells `progress` how far it is, a position and the head as it was.
@@ -73,7 +73,7 @@ class ViewsBeside:
         return sorted(found, key=lambda one: (one.position, one.view))
 
     def close(self) -> None:
-        """Let the temporary database go."""
+        """Delete the temporary database."""
         with self._turn:
             self._connection.close()
 

@@ -1,4 +1,4 @@
-"""Views of a fork, taken over from those of the log that it is made of: of what had come to rest at the cut nothing is folded anew."""
+"""Views of a fork, copied from those of its source log: whatever had ended at the cut is not folded again."""
 
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
@@ -21,7 +21,7 @@ _OF_TOPICS: Final = f"{_ROW} WHERE topic IN ({{}}) AND rowid<=? ORDER BY rowid"
 
 
 class Carrying(NamedTuple):
-    """Views that go along into a fork which begins as `source` was at the position `at`.
+    """The views that go along into a fork which begins as `source` was at the position `at`.
 
     `proven` returns the event of a row.
     """
@@ -32,7 +32,7 @@ class Carrying(NamedTuple):
     at: int
 
     def fill(self, made: sqlite3.Connection) -> None:
-        """Put into the fork's file, in its transaction, what its views hold as of the cut; each says that it has come so far.
+        """Write the rows of these views as of the cut into the fork's file, in its transaction; each view notes that position.
 
         A view that knows no way, or can't go it, is not there: who opens the fork builds it of the events.
         """
@@ -77,5 +77,5 @@ class Carrying(NamedTuple):
 
 
 def is_carried(view: InlineView) -> bool:
-    """Whether a fork begins with a view. Others take long to be folded, and few ask them: there they wait for the first question."""
+    """Whether a fork begins with a view. Other views are slow to fold and seldom asked: they wait for their first question."""
     return isinstance(view, CarriedView | PickingView)

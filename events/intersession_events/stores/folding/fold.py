@@ -1,4 +1,4 @@
-"""One view folded in a temporary database of its own, by the rules by which a log keeps it."""
+"""One view, folded in a temporary database by the same rules as the log's own."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,14 +24,14 @@ Schema = Mapping[str, str | None]
 
 
 class Page(NamedTuple):
-    """Events in a row, the rows among them that can't be read, and the position of the last of both."""
+    """Consecutive events, the unreadable rows among them, and the position of the last of both."""
 
     events: Sequence[Recorded]
     unread: Sequence[tuple[Row, Exception]]
     position: int
 
     def between(self, after: int, to: int) -> "Page":
-        """Return the part of it behind one position and up to another."""
+        """Return the part of it after one position and up to another."""
         return Page(
             [event for event in self.events if after < event.position <= to],
             [(row, error) for row, error in self.unread if after < row[0] <= to],
@@ -40,7 +40,7 @@ class Page(NamedTuple):
 
 
 def page_of(rows: Sequence[Row], proven: Proven) -> Page:
-    """Return the events of rows as they lie in the table: decoded once for all views."""
+    """Return the events of stored rows, decoded once for all views."""
     events: list[Recorded] = []
     unread: list[tuple[Row, Exception]] = []
     for row in rows:
@@ -62,7 +62,7 @@ def poison(
 
 
 def lost(view: str, event: Row | Recorded, error: Exception) -> SetAside:
-    """Return that a view could not take in an event, or a row that can't be read."""
+    """Return a record that a view could not take in an event, or an unreadable row."""
     if isinstance(event, Recorded):
         event = (event.position, event.stream, event.version, event.topic)
     position, stream, version, topic, *_ = event
@@ -77,7 +77,7 @@ def lost(view: str, event: Row | Recorded, error: Exception) -> SetAside:
 
 
 class Made(NamedTuple):
-    """Something that was made in a database."""
+    """An object that a statement made in a database: a table, an index or a trigger."""
 
     kind: str
     name: str
@@ -97,7 +97,7 @@ class Column(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """What a view makes in a database, before any event."""
+    """The tables, indexes and triggers that a view makes in a database, before any event."""
 
     view: str
     """Its name."""
@@ -118,7 +118,7 @@ class Layout(NamedTuple):
 
     @classmethod
     def of(cls, view: str, connection: sqlite3.Connection) -> Self:
-        """Return what a view has made in a database in which there is nothing else."""
+        """Return the layout of a view from a database that holds nothing else."""
         made = connection.execute(
             "SELECT name, sql LIKE 'CREATE VIRTUAL TABLE%' FROM sqlite_master WHERE type='table' ORDER BY name"
         ).fetchall()
@@ -139,12 +139,12 @@ class Layout(NamedTuple):
 
     @property
     def columns(self) -> Mapping[str, Sequence[str]]:
-        """The names of the columns of each table."""
+        """The names of the columns of each table, in order."""
         return {table: [one.name for one in columns] for table, columns in self.described.items()}
 
     @property
     def indexes(self) -> Mapping[str, str]:
-        """The statements of indexes that can be made once the rows are there."""
+        """The statements of indexes that can wait until the rows are there."""
         return {
             name: statement
             for name, statement in self.schema.items()
@@ -152,7 +152,7 @@ class Layout(NamedTuple):
         }
 
     def marks_in(self, made: Sequence[Made]) -> Schema:
-        """Return the triggers of a log on its tables, on what is kept for all views, and whatever else says that it was touched."""
+        """Return a log's triggers on the view's tables and on the table of all views, and other marks of a foreign write."""
         kept = {*self.tables, "inline_views", "set_aside"}
         return {
             one.name: one.sql
@@ -166,7 +166,7 @@ class Layout(NamedTuple):
 
 
 class Fold:
-    """A view as the events up to `position` make it.
+    """A view folded from the events up to `position`.
 
     The database is SQLite's own temporary one: it leaves memory when it grows, and goes when it is closed. Views that are
     queried together share one.
@@ -184,7 +184,7 @@ class Fold:
 
     @classmethod
     def of_whole_log(cls, view: InlineView, connection: sqlite3.Connection | None = None) -> Self:
-        """Return a view that will take in a whole log before anybody looks up a row of it.
+        """Return a view that takes in a whole log before any row of it is read.
 
         Tables that it only adds to have their rows as they come, without a key, until they are asked for: a tree that is far
         larger than what is kept of it in memory would be read and written at another place for each row.
@@ -198,18 +198,18 @@ class Fold:
         return fold
 
     def meant(self, table: str, column: str, value: object) -> object:
-        """Return what a value of a table means: two that were packed in other bytes may mean the same."""
+        """Return the meaning of a stored value: two values packed into other bytes may mean the same."""
         if isinstance(self._view, PackingView) and type(value) is bytes:
             with suppress(ValueError):
                 return self._view.unpacked(table, column, value)
         return value
 
     def reach(self, position: int) -> None:
-        """Take note that there is nothing more to be taken in up to a position."""
+        """Note that there is nothing more to take in up to a position."""
         self.position = max(self.position, position)
 
     def settle(self) -> None:
-        """Put all rows into their order, once: from now on they can be looked up."""
+        """Sort all rows, once: from now on they can be read."""
         if not self._heaps:
             return
         layout, sql = layout_of(self._view), self.connection
@@ -229,7 +229,7 @@ class Fold:
         self._heaps = ()
 
     def take(self, page: Page) -> None:
-        """Take events in that follow on the position; what can't be read or taken in is set aside."""
+        """Take in the events after the position; those that can't be read or taken in are set aside."""
         self.set_aside += [lost(self.name, row, error) for row, error in page.unread]
         self.set_aside += [
             lost(self.name, event, error) for event, error in poison(self._attempt, page.events)
@@ -242,7 +242,7 @@ class Fold:
         return iter(self.connection.execute(f"SELECT * FROM {table} ORDER BY {keys}"))  # noqa: S608 - a view's own table
 
     def close(self) -> None:
-        """Let the temporary database go."""
+        """Delete the temporary database."""
         self.connection.close()
 
     def _attempt(self, events: Sequence[Recorded]) -> Exception | None:
@@ -283,7 +283,7 @@ _LAYOUTS: Final[dict[tuple[type, str, int], Layout]] = {}
 
 
 def layout_of(view: InlineView) -> Layout:
-    """Return what a view makes. It is made once a process: a view whose tables are others has another shape."""
+    """Return the layout of a view, made once a process: a view with other tables has another shape."""
     made = _LAYOUTS.get(which := (type(view), view.name, view.shape))
     if made is None:
         with closing(Fold(view)) as fold:
@@ -306,12 +306,12 @@ MADE: Final = "SELECT type, CAST(name AS BLOB), CAST(tbl_name AS BLOB), CAST(sql
 
 
 def made_of(rows: Iterable[Row]) -> Sequence[Made]:
-    """Return what was made in a database, of the rows that `MADE` gives. A value that is not text matches nothing."""
+    """Return the objects in a database, from the rows of `MADE`. A value that is not text matches nothing."""
     return [Made(kind, *(part and part.decode(errors="replace") for part in parts)) for kind, *parts in rows]
 
 
 def made_in(connection: sqlite3.Connection) -> Sequence[Made]:
-    """Return all that was made in a database."""
+    """Return all objects in a database."""
     cursor = connection.cursor()
     cursor.row_factory = None
     return made_of(cursor.execute(MADE))
@@ -327,7 +327,7 @@ def _is_of(table: str, text_indexes: Sequence[str]) -> bool:
 
 
 class PlainSql(sqlite3.Cursor):
-    """A cursor as views see it: rows are plain tuples, whatever the connection makes of them."""
+    """A cursor as views see it: rows are plain tuples, whatever type the connection gives them."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         super().__init__(connection)

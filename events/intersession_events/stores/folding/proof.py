@@ -27,7 +27,7 @@ _COUNTS: Final = 1
 
 
 class ProvableLog(Protocol):
-    """A log whose rows can be read as they lie, and whose tables can be looked at as of one moment."""
+    """A log whose stored rows and tables can be read as of one moment."""
 
     def proven(self, row: Row) -> Recorded:
         """Return the event of a row."""
@@ -38,14 +38,14 @@ class ProvableLog(Protocol):
         ...
 
     def snapshot(self, views: Sequence[InlineView] = ()) -> AbstractContextManager[sqlite3.Connection]:
-        """Lend a connection that sees the log as it is now, the tables of these views at least."""
+        """Lend a connection that sees the log as it is now, including at least the tables of these views."""
         ...
 
 
 def views_proven(
     log: ProvableLog, views: Sequence[InlineView], progress: Progress | None = None
 ) -> tuple[list[Finding], list[str]]:
-    """Return how the views of a log differ from what its events make of them, and in words what is not proven.
+    """Return how the views of a log differ from a fold of its events, and in words what is unproven.
 
     A view is compared as of the position that it says it has reached. `progress` gets the position and the last one.
     """

@@ -1,1 +1,1 @@
-"""What the eventsourcing library is given of ours, for any database: mapper, subscription, how far the log has got."""
+"""What we plug into the eventsourcing library, for any database: mapper, subscription, the frontier of the log."""

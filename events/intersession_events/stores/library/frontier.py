@@ -1,4 +1,4 @@
-"""Keeps how far the log has got, and tells those who wait for a position or listen for commits."""
+"""Knows the last position of the log, and tells those that wait for a position or listen for commits."""
 
 import logging
 import threading
@@ -62,7 +62,7 @@ class Frontier:
         self._first = self._others = _Listeners(())
 
     def waits_on(self, condition: threading.Condition) -> None:
-        """Have those who wait do it on another condition: a simulation's."""
+        """Make waiting threads wait on another condition: a simulation's."""
         self._moved = condition
 
     @property
@@ -71,14 +71,14 @@ class Frontier:
         return self._head
 
     def advance(self, position: int) -> int:
-        """Take note of a commit, wake who waits for it, and return the position of the last one."""
+        """Note a commit, wake those that wait for it, and return the position of its last event."""
         with self._moved:
             self._head = max(self._head, position)
             self._moved.notify_all()
             return self._head
 
     def tell_first(self, recorded: Sequence[Recorded]) -> None:
-        """Give committed events to the listeners that hear of them before those do who wait for the commit."""
+        """Give committed events to the listeners that come before those that wait for the commit."""
         _tell(self._first, recorded)
 
     def tell_others(self, recorded: Sequence[Recorded]) -> None:
@@ -86,12 +86,12 @@ class Frontier:
         _tell(self._others, recorded)
 
     def tell(self, recorded: Sequence[Recorded]) -> None:
-        """Give events to all listeners for whose commit nobody waits here."""
+        """Give events to all listeners, for commits that no caller here waits for."""
         self.tell_first(recorded)
         self.tell_others(recorded)
 
     def listen(self, hear: OnCommitted, of: Kinds = None, *, first: bool = False) -> Callable[[], None]:
-        """Call a listener with everything that is committed from now on, or with events of some kinds. Returns a way to stop."""
+        """Call a listener with everything that is committed from now on, or with events of some kinds. Returns a function that stops it."""
         kinds = None if of is None else (of,) if isinstance(of, type) else get_args(of)
         listener = _Listener(hear, kinds, first)
         self._listening(lambda known: (*known, listener))
@@ -105,26 +105,26 @@ class Frontier:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the log goes no further."""
+        """Whether the log is closed, and gets no further."""
         return self._closed
 
     def wait_for(self, position: int, timeout: float) -> bool:
-        """Wait until the log has reached a position; False if it has not in time, or is closed."""
+        """Wait until the log has reached a position; False if it does not in time, or is closed."""
         self.wait_until(lambda: self._head >= position, timeout)
         return self._head >= position
 
     def wait_until(self, happened: Callable[[], bool], timeout: float) -> None:
-        """Wait until something has happened that comes with a commit or a `wake`, at most until the log is closed."""
+        """Wait for a condition that a commit or a `wake` can make true, at most until the log is closed."""
         with self._moved:
             self._moved.wait_for(lambda: happened() or self._closed, timeout)
 
     def wake(self) -> None:
-        """Let everybody who waits look whether it has happened."""
+        """Let all waiting threads check their condition again."""
         with self._moved:
             self._moved.notify_all()
 
     def close(self) -> None:
-        """Wake all who wait."""
+        """Wake all waiting threads."""
         with self._moved:
             self._closed = True
             self._moved.notify_all()

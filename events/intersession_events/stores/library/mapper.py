@@ -30,7 +30,7 @@ class Fresh(msgspec.Struct, frozen=True):
 
 
 class Pending(StoredEvent):
-    """A stored event on its way: topic and payload are final; version, state and what it is read as come with `seal`."""
+    """A stored event on its way: topic and payload are final; version, state and the event as read are set by `seal`."""
 
     draft: Draft
     payload: bytes
@@ -81,7 +81,7 @@ class ChainedMapper(Mapper[str]):
         return self.lineage.log_id
 
     def to_stored_event(self, domain_event: DomainEventProtocol[str]) -> Pending:
-        """Return an event to be sealed.
+        """Return an event that `seal` completes.
 
         Raises:
             NotStorable: it could not be read again as it is.
@@ -146,7 +146,7 @@ _REMEMBERED: Final = 256
 
 
 class Erasures:
-    """An `Authorised`: reads the events that erased something in a stream, and remembers them. They are never withdrawn."""
+    """An `Authorised`: reads the erasing events of a stream, and remembers them. They are never withdrawn."""
 
     def __init__(self, read: Callable[[str], Iterable[Recorded]]) -> None:
         self._read = read

@@ -1,4 +1,4 @@
-"""A subscription to a log, for the library's projections: it has no thread, and waits for the log to get further."""
+"""A subscription to a log, for the library's projections: it has no thread, and waits until the log has more events."""
 
 import logging
 from collections import deque

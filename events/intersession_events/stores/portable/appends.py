@@ -1,4 +1,4 @@
-"""One append as the writer writes it: checks versions, computes hashes, reads back what conflicts."""
+"""One append as the writer writes it: checks versions, computes hashes, reads back conflicts."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
@@ -48,7 +48,7 @@ EMPTY: Final[Head] = (0, FIRST)
 
 
 class Heads:
-    """A bounded memory of stream heads. Only the writer has one: its word is the log's as long as it alone writes."""
+    """A bounded cache of stream heads. Only the writer has one, and it is right as long as no other process writes."""
 
     def __init__(self, mapper: ChainedMapper, recorder: Committing) -> None:
         self._mapper = mapper
@@ -56,7 +56,7 @@ class Heads:
         self._known: OrderedDict[str, Head] = OrderedDict()
 
     def of(self, cursor: Cursor, stream: str) -> Head:
-        """Return the head of a stream, from the log if need be.
+        """Return the head of a stream, read from the log if it is not cached.
 
         Raises:
             CorruptEvent: the stream's last row is damaged, so nothing can follow it.
@@ -70,7 +70,7 @@ class Heads:
         return head
 
     def foresee(self, cursor: Cursor, streams: Collection[str]) -> None:
-        """Read the heads of all streams that are not remembered, by one statement, where the database is far away.
+        """Read the heads of all streams that are not cached in one statement, where the database is remote.
 
         One that is damaged is left to `of`, which fails its own append alone.
         """
@@ -90,7 +90,7 @@ class Heads:
         return last.version, last.hash
 
     def learn(self, heads: dict[str, Head]) -> None:
-        """Take in what was just written."""
+        """Take in the rows that were just written."""
         for stream, head in heads.items():
             self._known[stream] = head
             self._known.move_to_end(stream)
@@ -98,7 +98,7 @@ class Heads:
             self._known.popitem(last=False)
 
     def forget(self) -> None:
-        """Trust nothing that was learnt: a transaction was rolled back."""
+        """Drop everything learnt in a transaction that was rolled back."""
         self._known.clear()
 
 
@@ -107,7 +107,7 @@ _AT_POSITION: Final = COLUMNS + "WHERE rowid=?"
 
 
 class Part(msgspec.Struct, frozen=True, gc=False):
-    """A `StreamAppend` whose drafts are stored events to be, made in the thread of whoever appends."""
+    """A `StreamAppend` whose drafts were made into stored events, in the thread of the caller."""
 
     stream: str
     expected: int
@@ -137,11 +137,11 @@ class NotTaken:
         self.stream = stream
 
     def hurry(self) -> None:
-        """Do nothing: it is over."""
+        """Do nothing: it has ended."""
 
 
 class Append(Work):
-    """The events of one caller, for one or several streams: all of them or none; with `behind`, none without those."""
+    """The events of one caller, for one or several streams: all of them or none; with `behind`, only together with those."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class Append(Work):
         self._verdict: Outcome | None = None
 
     def write(self, cursor: Cursor) -> None:
-        """Check the versions, then seal and insert; or keep the verdict that it can't be done."""
+        """Check the versions, then seal and insert; or keep the verdict that this can't be done."""
         self.recorded = self.written = ()
         self._verdict, self.stands, self._step, self.erases = None, False, None, False
         before = self._behind
@@ -223,7 +223,7 @@ class Append(Work):
         self.stands = True
 
     def undo(self) -> None:
-        """Forget what was rolled back."""
+        """Forget the effects that were rolled back."""
         self.stands = False
         if self._step is not None:
             self._step = None
@@ -247,7 +247,7 @@ class Append(Work):
         crash_point("E1")
 
     def is_stored(self, cursor: Cursor) -> bool:
-        """Say whether the rows are in the log, byte for byte: no other append has the same salts and hashes."""
+        """Return whether the rows are in the log, byte for byte: no other append has the same salts and hashes."""
         if not self.recorded:
             return False
         for recorded, row in zip(self.recorded, self._in_order, strict=True):
@@ -262,7 +262,7 @@ class Append(Work):
         return True
 
     def done(self, error: Exception | None) -> None:
-        """Tell the caller."""
+        """Tell the caller the outcome."""
         if error is not None or self._verdict is None:
             self.recorded, self.written, self._step = (), (), None
             self._verdict = Unavailable(

@@ -33,11 +33,11 @@ class LogApplication(Application[str]):
     """A database's own has also `PERSISTENCE_MODULE` and `APPLICATION_RECORDER_TOPIC`."""
 
     def construct_env(self, name: str, env: EnvType | None = None) -> Environment:
-        """Return the settings. The process's own environment is not among them: a host may use the library itself."""
+        """Return the settings. They leave out the process's environment: a host may use the library itself."""
         return Environment(name, {**type(self).env, **(env or {})})
 
     def construct_recorder(self) -> ApplicationRecorder:
-        """Make the recorder, by which the mapper finds out what was erased; called by the library."""
+        """Make the recorder, which the mapper asks for erasures; called by the library."""
         recorder = super().construct_recorder()
         chained = self.chained
         chained.authorised = Erasures(
@@ -51,7 +51,7 @@ class LogApplication(Application[str]):
         return EventStore(SnapshotMapper(self.chained), recorder)
 
     def construct_repository(self) -> Repository[str]:
-        """Return a repository without snapshots: those here are of our states, whatever somebody else folds."""
+        """Return a repository without snapshots: those here belong to our own states, not to the library's aggregates."""
         return Repository(event_store=self.events)
 
     @property

@@ -41,18 +41,18 @@ OnRefused = Callable[[RefusedBatch], None]
 
 
 class Refusals:
-    """Tells of refused batches: a listener of each, else the log of the process, once of each error."""
+    """Reports refused batches to a listener, or to the process's log, once for each error."""
 
     def __init__(self) -> None:
         self._listener: OnRefused = self._log
         self._said: set[str] = set()
 
     def listen(self, listener: OnRefused) -> None:
-        """Tell a listener from now on, instead of the log of the process."""
+        """Report to a listener from now on, in place of the process's log."""
         self._listener = listener
 
     def note(self, error: BaseException | None, failures: Failures, pieces: int) -> None:
-        """Note why a batch was refused. What a caller itself is told by a typed error is no refusal of ours."""
+        """Note why a batch was refused. Errors that callers get as typed errors are not reported."""
         if error is None or isinstance(error, LogError):
             return
         said = failures.without_data(error) if failures.is_known(error) else _where(error)
@@ -93,25 +93,25 @@ class BatchObserver:
             raise
 
     def begin(self) -> None:
-        """Hear that another transaction begins."""
+        """Hear that a transaction begins; it may be a repeated one."""
 
     def foresee(self, cursor: Cursor, batch: Sequence[Work]) -> None:
-        """Look, before anything is written, whether it may be, and read at once what the work of a batch would each ask for.
+        """Check before any write that writing is allowed, and read in one round trip what the work of a batch needs.
 
         An error fails the batch.
         """
 
     def finish(self, cursor: Cursor, written: Sequence[Work], *, carefully: bool) -> None:
-        """Add to the transaction, last of all. An error has it tried again, `carefully`; then it fails the batch."""
+        """Add to the transaction as the last step. An error has it tried again, `carefully`; a second error fails the batch."""
 
     def committed(self, written: Sequence[Work]) -> None:
-        """Hear that the transaction is durable, before those who wait do."""
+        """Hear that the transaction is durable, before the waiting callers do."""
 
     def acknowledged(self) -> None:
-        """Hear that all who waited were told."""
+        """Hear that all waiting callers were told."""
 
     def undone(self) -> None:
-        """Hear that a transaction was rolled back, or may have been: what was seen in it is void."""
+        """Hear that a transaction was rolled back, or may have been: everything read in it is void."""
 
 
 class Committing(ReadsLog):
@@ -136,20 +136,20 @@ class Committing(ReadsLog):
 
     @property
     def over(self) -> Exception | None:
-        """Why nothing is written any more until the log is opened again; None while it may be."""
+        """Why nothing may be written until the log is opened again; None while writing is possible."""
         return self._broken or self._superseded
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[Cursor]:
-        """Run a writing transaction round a block: what it reads stays true until it ends."""
+        """Run a writing transaction round a block: its reads stay true until it ends."""
 
     @abstractmethod
     def looking_back(self) -> AbstractContextManager[Cursor]:
-        """Look, round a block, at what is in the log once no earlier transaction of this writer goes on any more."""
+        """Look, round a block, at the log once no earlier transaction of this writer is still running."""
 
     @abstractmethod
     def last_given(self, cursor: Cursor) -> int:
-        """Return the last position that was ever given, as a transaction begins.
+        """Return the last position that was ever assigned, as a transaction begins.
 
         Raises:
             WriterSuperseded: another writer has taken over.
@@ -159,57 +159,57 @@ class Committing(ReadsLog):
     def insert_rows(
         self, cursor: Cursor, stored_events: Sequence[StoredEvent], *, first: int
     ) -> Sequence[int]:
-        """Insert rows from a position on, and return their positions: the only place where that happens."""
+        """Insert rows from a position on, and return their positions: the only place that does so."""
 
     @abstractmethod
     def is_taken(self, error: Exception) -> bool:
         """Return whether an error says that a stream has an event of that version already."""
 
     def is_in_doubt(self) -> bool:
-        """Return whether the transaction that failed may have been committed all the same."""
+        """Return whether a transaction that failed may have been committed all the same."""
         return True
 
     def may_begin_again(self, error: Exception) -> bool:  # noqa: ARG002 - for others
-        """Return whether nothing of a transaction can be there, and the next one has a better chance."""
+        """Return whether nothing of a transaction was stored, and repeating it may succeed."""
         return False
 
     def is_elsewhere(self) -> bool:
-        """Return whether the transaction that goes on may be one of another server than the one before."""
+        """Return whether the present transaction may run on another server than the last one."""
         return False
 
     def ends_of(self, cursor: Cursor, streams: Sequence[str]) -> Sequence[Row] | None:  # noqa: ARG002 - for others
-        """Return the last rows of streams; None where each is read as fast when it is asked for."""
+        """Return the last rows of streams; None if reading each when needed is as fast."""
         return None
 
     def without_answers(self, cursor: Cursor) -> AbstractContextManager[object]:  # noqa: ARG002 - for others
-        """Let statements of a block go out without waiting for what they come to, where the database is far away.
+        """Send the statements of a block without waiting for their results, where the database is remote.
 
         An error of any of them is raised at the next row that is asked for, or as the block ends.
         """
         return nullcontext()
 
     def send_ahead(self, cursor: Cursor) -> None:
-        """Let all statements of a transaction go out so.
+        """Send all statements of a transaction that way.
 
         An error of any of them is raised at the next row that is asked for, or by the commit, which has not happened then.
         """
 
     def check_nul(self, stream: str) -> None:
-        """Make sure that the database takes a name of a stream that holds a NUL.
+        """Check that the database accepts a stream name that holds a NUL.
 
         Raises:
             NotStorable: it does not.
         """
 
     def check_present(self, *, written: bool) -> None:
-        """Make sure, before a commit and after it (`written`), that it goes to where the next start will find it.
+        """Check, before a commit and after it (`written`), that it goes to where the next start will find it.
 
         Raises:
             StoreUnavailable: it did not; nothing may be written any more.
         """
 
     def submit(self, work: Work, *, patient: bool = False) -> None:
-        """Queue any work for the next transaction, `patient` work for that of other work; never blocks.
+        """Queue work for the next transaction; `patient` work joins that of other work. Never blocks.
 
         Raises:
             StoreBusy: too many wait already.
@@ -229,7 +229,7 @@ class Committing(ReadsLog):
         return list(self.observer.put(stored_events))
 
     def queue(self, stored_events: Sequence[StoredEvent]) -> Sequence[int]:
-        """Give events the next positions, inside a transaction; they are inserted with those of others by `flush`."""
+        """Assign the next positions to events, inside a transaction; `flush` inserts them with those of others."""
         first = self._given + 1
         self._given += len(stored_events)
         self._queued += stored_events
@@ -242,13 +242,13 @@ class Committing(ReadsLog):
         return positions
 
     def flush(self, cursor: Cursor) -> None:
-        """Insert what was queued: whoever reads events inside the transaction asks for it first."""
+        """Insert the queued rows: must be called before reading events inside the transaction."""
         if self._queued:
             queued, self._queued = self._queued, []
             self.insert_rows(cursor, queued, first=self._given - len(queued) + 1)
 
     def close(self) -> None:
-        """Finish what waits, and take nothing more."""
+        """Finish the waiting work, and take no more."""
         self.commits.close()
         super().close()
 

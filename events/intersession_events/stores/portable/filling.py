@@ -1,4 +1,4 @@
-"""What a store does for a log that is copied there: takes its rows, and makes them a log only when they are whole."""
+"""The target of a copied log: takes its rows, and becomes a log only when it is complete."""
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
@@ -8,7 +8,7 @@ from intersession_events.stores.portable.log import PortableLog
 
 
 class Moved(NamedTuple):
-    """A log that is copied: what is known of it beside its events."""
+    """The facts about a copied log beside its events."""
 
     log_id: str
     epoch: int
@@ -19,15 +19,15 @@ class Moved(NamedTuple):
 
 
 class Filling(Protocol):
-    """A place that is filled with a log. Nobody can open that log before `finish`."""
+    """A place that is being filled with a log. Nothing can open that log before `finish`."""
 
     @property
     def shown(self) -> str:
-        """Where it is, without a password."""
+        """The place, without a password."""
         ...
 
     def whole(self) -> PortableLog | None:
-        """Open the log that is there already, to read it; None if there is none, or one that is not whole.
+        """Open a log that is already complete there, for reading; None if there is none.
 
         Raises:
             MigrationFailed: there is something else.
@@ -35,7 +35,7 @@ class Filling(Protocol):
         ...
 
     def begin(self, log: Moved) -> int:
-        """Make room for a log, or take up what was begun; return the last position that is there.
+        """Make room for a log, or continue an earlier attempt; return the last position that is there.
 
         Raises:
             MigrationFailed: another log was begun there, or it can't be written.
@@ -43,21 +43,21 @@ class Filling(Protocol):
         ...
 
     def put(self, rows: Sequence[Row], *, after: int) -> None:
-        """Take rows behind a position, durably: all of them or none."""
+        """Add rows behind a position, durably: all of them or none."""
         ...
 
     def cut(self, after: int) -> None:
-        """Take away the rows behind a position."""
+        """Remove the rows behind a position."""
         ...
 
     def reading(self) -> PortableLog:
-        """Open what is there by now, to read it."""
+        """Open what has arrived so far, for reading."""
         ...
 
     def finish(self) -> None:
-        """Make what is there a log that can be opened."""
+        """Turn it into a log that can be opened."""
         ...
 
     def close(self) -> None:
-        """Let go of it; what is there stays."""
+        """Let go of the place; its content stays."""
         ...

@@ -1,4 +1,4 @@
-"""Group commit, for the recorder: writes all work that waits in one transaction with one sync, then tells each."""
+"""Group commit, for the recorder: writes all waiting work in one transaction with one sync, then tells each caller."""
 
 import os
 import threading
@@ -24,7 +24,7 @@ PATIENCE_S: Final = 0.01
 
 
 class Work:
-    """Something to be written together with others, that is told once when it is durable or has failed."""
+    """Work that is written together with other work, and told once when it is durable or has failed."""
 
     alone = False
     """Whether it needs a transaction of its own."""
@@ -34,14 +34,14 @@ class Work:
         raise NotImplementedError
 
     def is_stored(self, cursor: Cursor) -> bool:  # noqa: ARG002 - for others
-        """Say whether what was written is in the log: asked when nobody knows how the commit ended."""
+        """Return whether the written rows are in the log: asked when the outcome of the commit is unknown."""
         return False
 
     def undo(self) -> None:
-        """Hear that what was written was rolled back, while the others of the transaction go on."""
+        """Hear that its rows were rolled back, while the rest of the transaction goes on."""
 
     def done(self, error: Exception | None) -> None:
-        """Hear how it ended: None means durable. Must not raise and must not block."""
+        """Hear the outcome: None means durable. Must not raise and must not block."""
         raise NotImplementedError
 
 
@@ -53,7 +53,7 @@ class _Asleep(Enum):
 
 
 class GroupCommit:
-    """A bounded queue, and one thread (or, by hand, whoever calls `step`) that empties it in batches."""
+    """A bounded queue, and one thread (or, by hand, the caller of `step`) that empties it in batches."""
 
     def __init__(self, write: Callable[[Sequence[Work]], None]) -> None:
         self.by_hand = False
@@ -73,7 +73,7 @@ class GroupCommit:
         self._process = os.getpid()
 
     def submit(self, work: Work, *, patient: bool = False) -> None:
-        """Queue a piece of work; never blocks. `patient` lets it wait a moment for other work to be written with.
+        """Queue a piece of work; never blocks. `patient` work waits a moment for other work to share its transaction.
 
         Raises:
             StoreBusy: too many wait already.
@@ -96,7 +96,7 @@ class GroupCommit:
             self._called.put(None)
 
     def hurry(self) -> None:
-        """Let what waits with patience be written now."""
+        """Write patient work now."""
         with self._lock:
             self._hurried = bool(self._waiting)
             called = self._wakes()
@@ -104,7 +104,7 @@ class GroupCommit:
             self._called.put(None)
 
     def step(self) -> bool:
-        """Write one batch of what waits, in the calling thread. False if nothing did."""
+        """Write one batch in the calling thread. False if no work waits."""
         with self._lock:
             batch = self._take()
         if batch:
@@ -117,17 +117,17 @@ class GroupCommit:
         return bool(self._waiting)
 
     def forget(self) -> None:
-        """Refuse new work, and drop what waits without a word."""
+        """Refuse new work, and drop the waiting work silently."""
         with self._lock:
             self._closed = True
             self._waiting.clear()
 
     def may_wait(self) -> bool:
-        """Say whether the calling thread may wait for work: the writer's own would wait for itself."""
+        """Return whether the calling thread may wait for work: the writer's own would wait for itself."""
         return self._thread is not threading.current_thread()
 
     def close(self) -> None:
-        """Refuse new work, and finish what waits."""
+        """Refuse new work, and finish the waiting work."""
         if os.getpid() != self._process:
             return  # the thread and its work are the parent's
         with self._lock:
@@ -143,7 +143,7 @@ class GroupCommit:
             thread.join()
 
     def check_process(self) -> None:
-        """Make sure that this is still the process that opened the store.
+        """Check that this is still the process that opened the store.
 
         Raises:
             ForkedStoreError: it is a child of that one: the connections and the lock are the parent's.
@@ -212,7 +212,7 @@ class GroupCommit:
 
 
 class Transact(Work, Generic[T]):
-    """Runs a function inside a transaction and keeps what it returned or raised.
+    """Runs a function inside a transaction and keeps its result or error.
 
     Where nobody knows how the commit ended it is told that it failed: only the caller could tell, and looks.
     """
@@ -229,7 +229,7 @@ class Transact(Work, Generic[T]):
         self._abandoned = False
 
     def write(self, cursor: Cursor) -> None:
-        """Run the function, unless nobody waits for it any more."""
+        """Run the function, unless its caller stopped waiting."""
         if self._abandoned:
             raise StoreUnavailable("given up before its turn came")
         self._returned = [self._work(cursor)]
@@ -247,7 +247,7 @@ class Transact(Work, Generic[T]):
         return self._told.is_set()
 
     def result(self, timeout: float) -> T:
-        """Wait for the end and return what the function returned, or raise what it raised.
+        """Wait for the end, and return the function's result or raise its error.
 
         Raises:
             StoreUnavailable: the store failed, the role lacks a right, or its turn did not come in time.
@@ -263,7 +263,7 @@ class Transact(Work, Generic[T]):
 
 
 class Waiting:
-    """Takes the outcome of one append, and hands it to the thread that waits."""
+    """Takes the outcome of one append, and hands it to the waiting thread."""
 
     def __init__(self) -> None:
         # Released once, for the one thread that waits. An event makes three locks for that: a twelfth of the time that each of

@@ -1,4 +1,4 @@
-"""Whose log it is, whether this version may write to it, and who writes it now."""
+"""The identity of a log, its format and its writer."""
 
 from collections.abc import Collection, Sequence
 from typing import Protocol
@@ -22,7 +22,7 @@ class Query(Protocol):
 
 @ready
 class Holder(msgspec.Struct, frozen=True):
-    """The writer of a log, as it has left word for other processes: the epoch that it writes in, the address of its gateway."""
+    """The writer of a log as it announces itself to other processes: its epoch, the address of its gateway."""
 
     pid: int
     epoch: int = 0
@@ -32,7 +32,7 @@ class Holder(msgspec.Struct, frozen=True):
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """Whose log it is, and who wrote last."""
+    """The identity of a log, and its last writer."""
 
     log_id: str
     epoch: int
@@ -43,7 +43,7 @@ class Identity(msgspec.Struct, frozen=True):
     """How the tables differ from those that a log of this format is made with: somebody else has changed them."""
 
     def check_writable(self, path: str) -> None:
-        """Make sure that this version may write to it.
+        """Check that this version may write to it.
 
         Raises:
             LogTooNew: a newer version wrote events of it.
@@ -61,7 +61,7 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 def check_format(form: SqlValue, path: str) -> None:
-    """Make sure that this version knows how the rows of a log are laid out. What is no format is a problem of its tables.
+    """Check that this version knows how the log's rows are laid out. An invalid format is a problem of its tables.
 
     Raises:
         LogTooNew: the log has a later format, so that whatever would be read of it here would be wrong.
@@ -76,7 +76,7 @@ def check_format(form: SqlValue, path: str) -> None:
 def identity_of(
     found: tuple[str, int], topics: Collection[str], query: Query, problems: Sequence[str] = ()
 ) -> Identity:
-    """Return the identity of a log with these id, epoch and topics, among them what a newer version wrote."""
+    """Return the identity of a log with this id, epoch and topics, including topics of a newer version."""
     log_id, epoch = found
     problems = [*problems]
     unknown = sorted(topics - TOPICS.keys())

@@ -1,4 +1,4 @@
-"""Keeps the views that are written with the events: each event once, in order; none can hold up the log."""
+"""Writes the inline views in the transaction of the events: each event once, in order; no view can hold up the log."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ _LAST: Final = "SELECT COALESCE(MAX(rowid), 0) FROM stored_events"
 
 
 class ViewTables(Protocol):
-    """What a database does in its own way for the tables of views."""
+    """What each database does in its own way for the tables of views."""
 
     failures: Failures
     """What its errors mean."""
@@ -38,31 +38,31 @@ class ViewTables(Protocol):
         ...
 
     def make_room(self, sql: Sql, layout: Layout) -> None:
-        """Take away what somebody has put in the place of a view's tables and is no table."""
+        """Remove an object that another program put in the place of a view's table."""
         ...
 
     def mark(self, sql: Sql, layout: Layout) -> None:
-        """Have everybody who writes into the tables of a view leave a mark, inside the transaction that makes them."""
+        """Make every foreign write into the tables of a view leave a mark, inside the transaction that makes them."""
         ...
 
     def remember(self, cursor: Cursor, shapes: Mapping[str, int], position: int) -> None:
-        """Note how far views are, of these shapes. It keeps the mark of somebody else's change, if that can be told there."""
+        """Store how far views of these shapes have got. The mark of a foreign write stays, if the database can tell it apart."""
         ...
 
     def together(self, cursor: Cursor) -> Together:
-        """Return a way to ask several questions at once, inside a transaction."""
+        """Return a function that asks several questions in one round trip, inside a transaction."""
         ...
 
     def whole(self, together: Together, layouts: Sequence[Layout]) -> set[str]:
-        """Return the views whose tables are there as they make them, and who writes into them leaves a mark."""
+        """Return the views whose tables are as the view makes them, with the triggers that mark foreign writes."""
         ...
 
     def are_kept(self, together: Together) -> bool:
-        """Return whether the tables are there that say of all views how far they are, and are what they should be."""
+        """Return whether the table that says how far each view has got is there and intact."""
         ...
 
     def fill(self, cursor: Cursor, fold: Fold, layout: Layout) -> None:
-        """Put the rows that were folded into the empty tables of a view."""
+        """Write folded rows into the empty tables of a view."""
         ...
 
 
@@ -90,7 +90,7 @@ class InlineViews:
         return tuple(self._views)
 
     def ask(self, cursor: Cursor, coming: Sequence[Coming]) -> Answers:
-        """Ask ahead, in the transaction of events, what views will want to know to take them in."""
+        """Ask, in the transaction of events and before they are written, what views need to take them in."""
         if not coming:
             return {}
         sql = self._tables.sql(cursor)
@@ -104,7 +104,7 @@ class InlineViews:
     def apply(
         self, cursor: Cursor, recorded: Sequence[Recorded], answers: Answers, *, carefully: bool
     ) -> None:
-        """Take committed-to-be events into every view that is up to date, inside their transaction.
+        """Take events that are about to be committed into every current view, inside their transaction.
 
         `answers` are to what was asked ahead for these events, or for more.
 
@@ -135,12 +135,12 @@ class InlineViews:
             self._tables.remember(cursor, live, recorded[-1].position)
 
     def forget(self) -> None:
-        """Have views remember nothing of their rows: some may have been undone, or are another's."""
+        """Make views forget their rows: some may have been undone, or changed by another writer."""
         for memory in self._memories.values():
             memory.clear()
 
     def look(self, cursor: Cursor) -> None:
-        """Look, at the beginning of a transaction, which views somebody else has written into."""
+        """Look, at the beginning of a transaction, into which views another program has written."""
         cursor.execute("SELECT name FROM inline_views WHERE position>=0")
         whole = {name for (name,) in cursor.fetchall()}
         for (
@@ -157,7 +157,7 @@ class InlineViews:
                 )
 
     def positions(self, cursor: Cursor) -> tuple[int, Mapping[str, int]]:
-        """Return the last position of the log, and how far each view has got.
+        """Return the last position of the log, and the position of each view.
 
         One that has to be built anew is left out: its shape or the log is another, or its tables are not as it makes them.
         """
@@ -189,22 +189,22 @@ class InlineViews:
         cursor.execute("INSERT INTO inline_views VALUES (?, ?, 0)", (name, self._views[name].shape))
 
     def mark(self, cursor: Cursor, name: str) -> None:
-        """Have everybody who writes into the tables of a view leave a mark, inside the transaction that makes them."""
+        """Make every foreign write into the tables of a view leave a mark, inside the transaction that makes them."""
         self._tables.mark(self._tables.sql(cursor), layout_of(self._views[name]))
 
     def advance(self, cursor: Cursor, name: str, page: Page) -> None:
-        """Take a page of old events into a view, and put aside what can't even be read."""
+        """Take a page of old events into a view, and set aside those that can't be read."""
         self._take_in(cursor, name, page.events)
         for row, error in page.unread:
             _set_aside(cursor, lost(name, row, error))
         self._tables.remember(cursor, {name: self._views[name].shape}, page.position)
 
     def fold(self, name: str) -> Fold:
-        """Return a view to be folded anew beside the one that is there."""
+        """Return a view to be folded anew beside the stored one."""
         return Fold.of_whole_log(self._views[name])
 
     def swap(self, cursor: Cursor, fold: Fold) -> None:
-        """Put what was folded in the place of a view, inside a transaction: nobody sees half of it."""
+        """Replace a stored view by a folded one, inside a transaction: no reader sees half of it."""
         self.begin(cursor, fold.name)
         self._tables.fill(cursor, fold, layout_of(self._views[fold.name]))
         for one in fold.set_aside:
@@ -213,7 +213,7 @@ class InlineViews:
         self._tables.remember(cursor, {fold.name: self._views[fold.name].shape}, fold.position)
 
     def join(self, name: str) -> None:
-        """Say that a view has all events so far and gets every further one with its append."""
+        """Mark a view as current: from now on it gets each event with its append."""
         self.forget()
         self._live = {
             one: view.shape for one, view in self._views.items() if one == name or one in self._live

@@ -1,4 +1,4 @@
-"""Takes up the views of a log that is opened to write, and builds them anew beside the old ones while the log goes on."""
+"""Brings the views of a log to its end when it is opened for writing, and rebuilds views beside the old ones."""
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, closing
@@ -16,7 +16,7 @@ _END: Final = 2**63 - 1
 
 
 class Keeping:
-    """Brings the views of one log to where the log is."""
+    """Brings the views of one log to its last event."""
 
     def __init__(
         self, writer: Writer, views: InlineViews, *, events: EventReader, frontier: Frontier
@@ -29,7 +29,7 @@ class Keeping:
         """Which views were built anew when the log was opened."""
 
     def rebuild(self, names: Sequence[str], progress: Callable[[int, int], None] | None) -> None:
-        """Build views anew from the log, beside the old ones and while the log goes on, and swap them.
+        """Rebuild views from the log, beside the old ones and while the log is in use, and swap them.
 
         Raises:
             KeyError: there is no such view.
@@ -63,7 +63,7 @@ class Keeping:
     def take_up(
         self, on_folding: Callable[[int, int], None] | None, *, left: Collection[str] = ()
     ) -> list[str]:
-        """Let each view go on where it ended; one of another shape, not whole, or ahead of the log is built anew.
+        """Continue each view from its position; a view of another shape, not whole, or ahead of the log is rebuilt.
 
         Those that `left` names are left as they are instead, and returned.
         """

@@ -1,4 +1,4 @@
-"""What every log does, whatever database it lies in: the parts are put together by whoever opens one."""
+"""The parts of a log that are the same in any database; each store's opening puts them together."""
 
 import os
 import sqlite3
@@ -107,7 +107,7 @@ class PortableLog(Gathers):
 
     @property
     def forked(self) -> ForkedFrom | None:
-        """Of which log it began as a part, and how; None for a log that is no fork (FORK-2)."""
+        """The log and place that this one was forked from; None for a log that is not a fork (FORK-2)."""
         return self.lineage.forked
 
     @property
@@ -126,7 +126,7 @@ class PortableLog(Gathers):
         return self._states
 
     def check(self) -> None:
-        """Make sure that it can be used here. It asks nobody: a store that is away is noticed by whoever reads.
+        """Check that the log can be used here. It does not ask the store: a reader notices if that is away.
 
         Raises:
             ForkedStoreError: another process opened it, of which this one is a fork.
@@ -138,7 +138,7 @@ class PortableLog(Gathers):
 
     @property
     def events(self) -> EventReader:
-        """The reader of its events, of which it has the methods below.
+        """The reader of events behind the methods below.
 
         Raises:
             ForkedStoreError: another process opened it, of which this one is a fork.
@@ -155,11 +155,11 @@ class PortableLog(Gathers):
     positions_given = _reads(EventReader.positions_given)
 
     def load(self, stream: str, on_loaded: OnLoaded, *, after: int = 0) -> None:
-        """Read a stream behind a version, off a reader's thread; never blocks."""
+        """Read a stream behind a version on a reader's thread; never blocks."""
         self._loader.later(partial(self._events.stream, stream, after=after), on_loaded)
 
     def look(self) -> None:
-        """Make sure that the store is still what was opened. Who only reads, or waits, would not notice: the next commit does.
+        """Check that the store is still the one that was opened. A caller that only reads or waits would notice only at the next commit.
 
         Raises:
             StoreUnavailable: it was deleted, moved, replaced or cut.
@@ -235,7 +235,7 @@ class PortableLog(Gathers):
 
     @contextmanager
     def moment(self) -> Generator[Moment]:
-        """Lend a way to query that sees the log as it is now, for a block.
+        """Lend a way to query the log as it is now, for a block.
 
         Raises:
             StoreUnavailable: the database refused it.
@@ -246,7 +246,7 @@ class PortableLog(Gathers):
 
     @abstractmethod
     def stored(self) -> AbstractContextManager[Query]:
-        """Lend a way to query the database itself as it is now, for a block: views, too, as they are stored."""
+        """Lend a way to query the database itself as it is now, including the views as stored, for a block."""
 
     @contextmanager
     def _at_one_moment(self) -> Generator[Moment]:
@@ -257,14 +257,14 @@ class PortableLog(Gathers):
     def on_committed(
         self, listener: OnCommitted, of: Kinds = None, *, first: bool = False
     ) -> Callable[[], None]:
-        """Call a listener with every committed batch, or its events of some kinds, in order. Returns a way to stop."""
+        """Call a listener with every committed batch, or its events of some kinds, in order. Returns a function that stops it."""
         self._check_process()
         stop = self._frontier.listen(listener, of, first=first)
         self._follow()
         return stop
 
     def wait_for(self, position: int, *, timeout: float) -> bool:
-        """Wait until the log has reached a position; False if it has not in time."""
+        """Wait until the log has reached a position; False if it does not in time."""
         self._check_process()
         self._follow()
         if self._loader.by_hand and not self._is_served:
@@ -273,22 +273,22 @@ class PortableLog(Gathers):
         return self._frontier.wait_for(position, timeout)
 
     def set_aside(self, views: Collection[str] = ()) -> Sequence[SetAside]:
-        """Return the events that an inline view, or one of these, could not take in, and why, in log order."""
+        """Return the events that an inline view, or one of some, could not take in, and why, in log order."""
         self._check_process()
         return self._views.set_aside(views)
 
     @property
     def over(self) -> Exception | None:
-        """Why nothing is written any more until the log is opened again: a device failed, or another writer came; else None."""
+        """Why nothing may be written until the log is opened again: a device failed, or another writer took over; else None."""
         return self._recorder.over if isinstance(self._recorder, Committing) else None
 
     @property
     def built(self) -> Sequence[str]:
-        """The names of the inline views that were built anew when it was opened."""
+        """The names of the inline views that were rebuilt when the log was opened."""
         return () if self._keeping is None else self._keeping.built
 
     def rebuild(self, *views: str, progress: Callable[[int, int], None] | None = None) -> None:
-        """Build inline views anew from the log, beside the old ones; what was set aside for them is tried again.
+        """Rebuild inline views from the log, beside the old ones; events that were set aside for them are tried again.
 
         The log is read once for all of them. Appends go on meanwhile. A query sees an old view until the new one takes
         its place, in one transaction.
@@ -304,7 +304,7 @@ class PortableLog(Gathers):
 
     @abstractmethod
     def snapshot(self, views: Sequence[InlineView] = ()) -> AbstractContextManager[sqlite3.Connection]:
-        """Lend a connection that sees the log as it is now, for a block; nothing can be written by it.
+        """Lend a read-only connection that sees the log as it is now, for a block.
 
         Where the log is on a server, it is to a copy of what is kept for all views, and of the tables of those that are named.
 
@@ -314,22 +314,22 @@ class PortableLog(Gathers):
 
     @abstractmethod
     def again(self, inline: Sequence[InlineView] = ()) -> "PortableLog":
-        """Open the same log once more, to read it."""
+        """Open the same log a second time, for reading."""
 
     @abstractmethod
     def written_by(self) -> Holder | None:
-        """Return who writes it now; None if nobody does."""
+        """Return the process that writes it now; None if there is none."""
 
     @abstractmethod
     def table_problems(self) -> Iterator[str]:
-        """Say what is wrong with the tables beside the events, and with their places, for verification."""
+        """Say what is wrong with the tables beside the events, and with their positions, for verification."""
 
     def unread(self) -> Sequence[str]:
-        """Say in sentences what is kept with the events that no verification reads."""
+        """Say in sentences which data beside the events no verification reads."""
         return self._unread
 
     def on_refused(self, listener: OnRefused) -> None:
-        """Tell a listener of each batch that had to be written piece by piece, instead of the log of the process.
+        """Report each batch that had to be written piece by piece to a listener, in place of the process's log.
 
         It is called from the writer's thread. A log that is only read never calls it.
         """
@@ -337,11 +337,11 @@ class PortableLog(Gathers):
             self._recorder.refusals.listen(listener)
 
     def announce_gateway(self, address: str | None) -> None:
-        """Say where this writer's gateway is, for commands in other processes."""
+        """Publish the address of this writer's gateway, for commands in other processes."""
         self._the_writer().opened.announce(address)
 
     def step(self) -> bool:
-        """Write or load one batch in the calling thread; False if nothing waited. Only without `threads`."""
+        """Write or load one batch in the calling thread; False if nothing waits. Only without `threads`."""
         return self._loader.step() or self._the_writer().commits.step()
 
     @property
@@ -350,18 +350,18 @@ class PortableLog(Gathers):
         return self._loader.has_work or (self._writer is not None and self._writer.commits.has_work)
 
     def waits_on(self, condition: threading.Condition) -> None:
-        """Have those who wait for the log do it on this condition: a simulation's, which does other work meanwhile."""
+        """Make threads that wait for the log wait on this condition: a simulation's, which does other work meanwhile."""
         self._frontier.waits_on(condition)
         self._is_served = True
 
     def crash(self) -> None:
-        """Let go of the file as a process does that ends without a word: what was queued is not written. Only without `threads`."""
+        """Let go of the file like a process that is killed: queued work is not written. Only without `threads`."""
         self._loader.forget()
         self._the_writer().commits.forget()
         self.close()
 
     def close(self) -> None:
-        """Finish what was queued, close, and give up the log. Nothing happens in a forked child."""
+        """Finish the queued work, close, and give up the log. Does nothing in a forked child."""
         if self._closed or os.getpid() != self._process:
             return
         self._closed = True

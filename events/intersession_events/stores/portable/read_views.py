@@ -1,4 +1,4 @@
-"""How the views of a log are read: as they are stored with it, or, where they can't be believed, folded anew beside it."""
+"""Where queries of views are answered: from the stored views, or, if these can't be trusted, from views folded beside the log."""
 
 import logging
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
@@ -26,7 +26,7 @@ _SET_ASIDE: Final = (
 
 
 class ReadViews:
-    """What queries of one log are answered from."""
+    """Answers queries of one log's views."""
 
     def __init__(
         self, recorder: ReadsLog, at_one_moment: Callable[[], AbstractContextManager[Moment]]
@@ -45,7 +45,7 @@ class ReadViews:
         events: EventReader,
         on_folding: Callable[[int, int], None] | None,
     ) -> None:
-        """Look which of the stored views can be believed; others are folded beside the log, once they are asked."""
+        """Find out which stored views can be trusted; others are folded beside the log when they are first asked."""
         with typed(self._recorder.failures):
             stale = self._stale_of(tables, views)
         if stale:
@@ -58,7 +58,7 @@ class ReadViews:
         events: EventReader,
         on_folding: Callable[[int, int], None] | None,
     ) -> None:
-        """Fold the stale ones of some views beside the log, once they are asked; at one moment with others, those, too."""
+        """Fold the stale ones of some views beside the log when they are first asked; as of one moment with others, those as well."""
         self._stale = frozenset(table for view in stale for table in layout_of(view).all_tables)
         self._beside = ViewsBeside(
             views,
@@ -69,7 +69,7 @@ class ReadViews:
         )
 
     def each(self, questions: Iterable[Question]) -> list[list[Row]]:
-        """Run several, in one way to the database and back where it takes them so."""
+        """Run several statements, in one round trip where the store allows it."""
         asked = list(questions)
         with typed(self._recorder.failures):
             if self._beside is None:
@@ -83,7 +83,7 @@ class ReadViews:
 
     @contextmanager
     def moment(self) -> Generator[Moment]:
-        """Lend a way to query that sees the log as it is now, for a block."""
+        """Lend a way to query the log as it is now, for a block."""
         with typed(self._recorder.failures):
             if self._beside is not None:
                 with self._beside.moment() as moment:
@@ -103,7 +103,7 @@ class ReadViews:
         ]
 
     def close(self) -> None:
-        """Let go of what was folded."""
+        """Delete the folded views."""
         if self._beside is not None:
             self._beside.close()
 

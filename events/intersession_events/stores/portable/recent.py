@@ -1,4 +1,4 @@
-"""What the log has taken in of late: its latest time, and the ids by which an event is known that is told again."""
+"""The latest entries of a log: its last time, and the ids by which a repeated event is recognised."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -48,7 +48,7 @@ LAST_EVENTS: Final[Question] = (
 
 
 def recent_of(rows: Sequence[Row]) -> Recent:
-    """Return what a log has taken in of late, by its last events, the last one first."""
+    """Return the latest entries of a log from its last events, the last one first."""
     latest, ids, end = 0, dict[str, int](), EMPTY
     for position, state, topic in reversed(rows):
         with suppress(CorruptEvent):  # whoever reads the event says so
@@ -83,7 +83,7 @@ class _Mark(NamedTuple):
 
 
 class LogClock:
-    """The time to record, in ms: the latest one that the log has recorded, unless what is recorded is later (L8).
+    """The time to record, in ms: the latest time in the log, unless the clock is later (L8).
 
     The machine's clock may be set back, and what two threads read of it may be written the other way round. Only when the wall
     clock itself stands minutes before the log's time does that go back, by an event that says so. The same event says where the
@@ -100,7 +100,7 @@ class LogClock:
         """What it knew before each step of the transaction that goes on."""
 
     def step(self, draft: Draft) -> ClockStepped | None:
-        """Return the event that has to be recorded before a draft, and let the log's time step; None if the clock has not."""
+        """Return the event to record before a draft when the clock has stepped, and move the log's time; else None."""
         latest = self.latest
         if draft.is_dated or -STEP_MS <= draft.time - latest <= STEP_MS:
             return None
@@ -121,7 +121,7 @@ class LogClock:
         return ClockStepped(from_ms=expected, to_ms=draft.time)
 
     def begin(self) -> None:
-        """Begin a transaction, and forget the steps of one that has failed."""
+        """Begin a transaction, and forget the steps of a failed one."""
         if self._before:
             self.latest, self._mark = self._before[0]
             self._before.clear()
@@ -136,7 +136,7 @@ class LogClock:
 
 
 class KnownIds:
-    """Where the last events are that no version was expected for: only by their ids is it seen that one is told again.
+    """The positions of recent events that were appended without an expected version: a repeated one is recognised by its id alone.
 
     The others are known again by the version that was expected. Only the writer's thread may call it.
     """
@@ -146,11 +146,11 @@ class KnownIds:
         self._now: dict[str, int] = {}
 
     def begin(self) -> None:
-        """Begin a transaction, and forget what was written in one that has failed."""
+        """Begin a transaction, and forget the events of a failed one."""
         self._now = {}
 
     def read(self, cursor: Cursor, *, end: End) -> None:
-        """Learn, inside a transaction, which events are in the log behind the last one that was acknowledged.
+        """Read, inside a transaction, the events behind the last acknowledged one.
 
         Raises:
             LogRewound: that one is not there.
@@ -164,12 +164,12 @@ class KnownIds:
                 self._durable[opened(state, where="a row").id] = position
 
     def position_of(self, event_id: str) -> int | None:
-        """Return where an event is; None for one that is not known."""
+        """Return the position of an event; None if it is unknown."""
         found = self._now.get(event_id)
         return self._durable.get(event_id) if found is None else found
 
     def note(self, event_id: str, position: int) -> None:
-        """Take note of an event that was written in the transaction that goes on."""
+        """Note an event that was written in the present transaction."""
         self._now[event_id] = position
 
     def undo(self, ids: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""The one writer of a log: puts events and their views into one transaction, which fails once another writer took over."""
+"""The one writer of a log: writes events and their views in one transaction, which fails once another writer took over."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +41,7 @@ PAGE_TIMEOUT_S: Final = 3600.0
 
 @dataclass(frozen=True, kw_only=True)
 class Opened(ABC):
-    """What a writer has once it may write a log, in its database."""
+    """The resources of a writer that has opened a log, in its database."""
 
     epoch: int
     head: int
@@ -61,23 +61,23 @@ class Opened(ABC):
 
     @abstractmethod
     def check(self, cursor: Cursor, whole: str) -> bool:
-        """Return, as a transaction begins, whether somebody else may have written into a view: others than these are whole."""
+        """Return, as a transaction begins, whether another program may have written into a view that is not in `whole`."""
 
     @abstractmethod
     def erased(self) -> None:
-        """Leave nothing of what was just erased where the database keeps what was replaced."""
+        """Remove erased texts from wherever the database keeps replaced rows."""
 
     @abstractmethod
     def announce(self, gateway: str | None) -> None:
-        """Tell other processes where the writer's gateway is."""
+        """Publish the address of the writer's gateway to other processes."""
 
     @abstractmethod
     def close(self) -> None:
-        """Finish what waits to be written, and give up the log last."""
+        """Finish the waiting work, and give up the log last."""
 
 
 class Writer(BatchObserver):
-    """Appends, transactions and inline views of one log, each transaction checked against the epoch."""
+    """Appends, transactions and inline views of one log; each transaction is checked against the epoch."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class Writer(BatchObserver):
         """What the transaction put in the log that was finished last, if it was not undone."""
 
     def head(self) -> int:
-        """Return the position of the last event that anybody can have read.
+        """Return the position of the last event that any reader can have read.
 
         While a commit is on its way the database alone knows. If that is away, nobody reads what it has: then it is what was heard last.
         """
@@ -162,7 +162,7 @@ class Writer(BatchObserver):
     def transact(
         self, work: Callable[[Cursor], T], timeout: float, then: Callable[[], None] = lambda: None
     ) -> T:
-        """Run work in a transaction of its own, between appends; `then` follows a success, before the next."""
+        """Run work in a transaction of its own, between appends; `then` follows a success, before the next transaction."""
         self._check_may_wait()
         transact = Transact(work, then, self.recorder.failures)
         self.recorder.submit(transact)
@@ -173,7 +173,7 @@ class Writer(BatchObserver):
     # What a transaction consists of beside the work itself, and what the library's event store puts:
 
     def put(self, stored_events: Sequence[StoredEvent]) -> Sequence[int]:
-        """Append pending events, those of a stream in a row at the version that the first of them expects.
+        """Append pending events; consecutive events of a stream follow the version that the first of them expects.
 
         Raises:
             NotStorable: an event comes from another mapper than the log's own.
@@ -201,13 +201,13 @@ class Writer(BatchObserver):
         return [cast("Pending", event).recorded.position for event in stored_events]
 
     def begin(self) -> None:
-        """Forget what was only foreseen for the transaction before."""
+        """Drop what was read ahead for the previous transaction."""
         self._known.begin()
         self._sealing.clock.begin()
         self._answers = {}
 
     def foresee(self, cursor: Cursor, batch: Sequence[Work]) -> None:
-        """Read at once what the appends of a batch would each ask for, and what is in the log that nobody was told of.
+        """Read in one round trip what the appends of a batch need, and the events of the log that were not yet told.
 
         Refuses the transaction if what was acknowledged is not there (`LogRewound`), and sees what was touched.
         """
@@ -238,7 +238,7 @@ class Writer(BatchObserver):
         _pass(_STORING, recorded)
 
     def committed(self, written: Sequence[Work]) -> None:
-        """Move on, before those who wait are told."""
+        """Move on, before the waiting callers are told."""
         if self._finished is None:  # it was read back
             self._finished = _recorded(written)
         recorded = self._finished
@@ -259,7 +259,7 @@ class Writer(BatchObserver):
         self._under_way = self._unsure
 
     def acknowledged(self) -> None:
-        """Tell the listeners who are not told first."""
+        """Tell the listeners that come after the waiting callers."""
         recorded, self._finished = self._finished, None
         if recorded:
             self._frontier.tell_others(recorded)

@@ -1,4 +1,4 @@
-"""Reads the URL of a log on PostgreSQL: what libpq is given, which schema the log is in, and what may be shown of it."""
+"""Reads the URL of a log on PostgreSQL: the settings of libpq, the schema of the log, and what of it may be shown."""
 
 import os
 import re
@@ -39,7 +39,7 @@ _PATIENCE: Final[Mapping[str, str]] = {
 
 
 class Address(NamedTuple):
-    """Where a log is."""
+    """The place of a log."""
 
     conninfo: str
     """The URL for libpq, with its password."""
@@ -54,7 +54,7 @@ class Address(NamedTuple):
     """Whether a commit is told by NOTIFY; else who follows looks now and then (`wake=poll`)."""
 
     def said(self, error: BaseException) -> str:
-        """Return the words of an error in one line, without what is secret, and without the statements of ours round it."""
+        """Return the message of an error in one line, without secrets and without our own statements."""
         words = " ".join(str(error).partition("\nCONTEXT:")[0].split())
         for secret in self.secrets:
             words = words.replace(secret, "***")

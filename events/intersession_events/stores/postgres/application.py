@@ -1,4 +1,4 @@
-"""The log in a schema as an application of the eventsourcing library, one that reads and one for the writer, and what they are made of."""
+"""The log in a schema as an application of the eventsourcing library, for reading and for the writer, and its parts."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -25,14 +25,14 @@ class SnapshotRecorder(KeepsSnapshots, PostgresAggregateRecorder):
         super().__init__(datastore, events_table_name=events_table_name)
 
     def create_table(self) -> None:
-        """Do nothing: who makes the log makes it."""
+        """Do nothing: opening the log makes the table."""
 
     def is_there(self, query: Callable[[str, Sequence[str | int]], list[Row]]) -> bool:  # noqa: ARG002 - as others have it
         """Return True."""
         return True
 
     def insert_rows(self, cursor: Cursor, stored_events: Sequence[StoredEvent]) -> None:
-        """Write rows over those of the same version, inside a transaction."""
+        """Write rows, replacing those of the same version, inside a transaction."""
         cursor.executemany(
             f"INSERT INTO {TABLE} VALUES (?, ?, ?, ?) ON CONFLICT (originator_id, originator_version) "  # noqa: S608 - ours
             "DO UPDATE SET topic = EXCLUDED.topic, state = EXCLUDED.state",
@@ -43,16 +43,16 @@ class SnapshotRecorder(KeepsSnapshots, PostgresAggregateRecorder):
         )
 
     def drop_table(self, cursor: Cursor) -> None:
-        """Leave no row, inside a transaction."""
+        """Delete all rows, inside a transaction."""
         cursor.execute(f"DELETE FROM {TABLE}")  # noqa: S608 - the same
 
     def problems(self) -> Iterator[str]:
-        """Say nothing: the server keeps the table."""
+        """Report nothing: the server guards the table."""
         return iter(())
 
 
 class LogFactory(PostgresFactory):
-    """The library's factory, with connections of ours."""
+    """The library's factory, with our connections."""
 
     aggregate_recorder_class = SnapshotRecorder
 
@@ -96,7 +96,7 @@ class PostgresApplication(LogApplication):
 
 
 class WriterApplication(PostgresApplication):
-    """Composes a log for its one writer, who opens it (`opening.py`)."""
+    """Composes a log for its one writer, which `opening.py` opens."""
 
     name = NAME
     env: ClassVar[dict[str, str]] = {
@@ -111,5 +111,5 @@ class WriterApplication(PostgresApplication):
 
 
 def settings_of(url: str, environment: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
-    """Return the settings that name a log, under what else is set."""
+    """Return the settings that name a log, below other settings."""
     return {f"{PREFIX}{key}": value for key, value in {URL: url, **environment}.items()}

@@ -1,4 +1,4 @@
-"""The library's datastore with connections of ours: those of the writer, of which one is at hand, and some that only read."""
+"""The library's datastore with our connections: those of the writer, of which one is ready, and some that only read."""
 
 import threading
 import time
@@ -48,7 +48,7 @@ class _IdleConnection(NamedTuple):
 
 
 class LogDatastore(PostgresDatastore):
-    """Connections to the schema of one log: for its writer, and others that can only read."""
+    """Connections to the schema of one log: for its writer, and read-only ones."""
 
     def __init__(self, address: Address) -> None:
         super().__init__("", "", "", "", "", originator_id_type="text", schema=address.schema)
@@ -83,12 +83,12 @@ class LogDatastore(PostgresDatastore):
             self._give_back(taken)
 
     def check(self) -> None:
-        """Have connections that were lost while nobody used them replaced."""
+        """Replace connections that were lost while idle."""
         self._let_go()
         self.pool.check()
 
     def close(self) -> None:
-        """Close every connection, at once or when it comes back."""
+        """Close every connection, at once or when it is returned."""
         with suppress(AttributeError):  # the library closes also what could not be made
             self.readers.close()
             self._is_closed = True
@@ -161,7 +161,7 @@ class LogDatastore(PostgresDatastore):
 
 
 def settle(connection: Connection[Any], schema: str, *, writes: bool) -> None:  # whatever its rows are
-    """Set what an acknowledgement rests on, and where tables are looked for."""
+    """Set which replicas a commit waits for, and the search path of tables."""
     connection.execute(settling(connection, schema, writes=writes))
 
 
@@ -172,7 +172,7 @@ def settling(
     writes: bool,
     appends: bool = False,
 ) -> bytes:
-    """Return the statement by which the server is told what a connection is for; the connection itself knows it then."""
+    """Return the statement that tells the server what a connection is for; the connection then knows it."""
     if not connection.autocommit:
         connection.autocommit = True
     settings = {

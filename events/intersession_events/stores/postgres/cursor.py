@@ -1,4 +1,4 @@
-"""A cursor of the writer's: portable statements, in a transaction that is one call if it can be, and few ways to the server if not."""
+"""The writer's cursor: portable statements in a transaction, which is one call if possible, else few round trips."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -45,7 +45,7 @@ _PLAN: Final = f"SELECT {_PLAN_EACH}".encode()
 
 
 class PgCursor:
-    """A cursor of a transaction that begins with the first statement which needs one.
+    """A cursor of a transaction that begins with the first statement that needs one.
 
     An append on its own is one call and one statement: PostgreSQL makes that a transaction itself, in one round trip.
     """
@@ -76,7 +76,7 @@ class PgCursor:
 
     @property
     def connection(self) -> object:
-        """The connection of the transaction, to be told from another."""
+        """The connection of the transaction, to tell it from another."""
         return self._connection
 
     @cached_property
@@ -109,7 +109,7 @@ class PgCursor:
             return [answer() for answer in answers]
 
     def later(self, statement: str, parameters: Sequence[SqlValue] = (), /) -> Callable[[], list[Row]]:
-        """Run a portable statement, and return its rows when they are asked for: other statements may be run before."""
+        """Run a portable statement, and return its rows when they are needed: other statements may run before."""
         self.execute(statement, parameters)
         if self._pipeline is None:
             rows = self.fetchall()
@@ -156,7 +156,7 @@ class PgCursor:
         return self
 
     def append(self, parameters: Sequence[bytes]) -> None:
-        """Call the function that appends; alone in its transaction, at the end of it."""
+        """Call the function that appends; if it is the whole transaction, commit with it."""
         if self._begun or self._put_off is not None:
             self.begin()
             self._append(parameters)
@@ -185,7 +185,7 @@ class PgCursor:
 
     @contextmanager
     def without_answers(self) -> Generator[None]:
-        """Send the statements of a block without waiting for the answer to each; an error is raised later, or at its end."""
+        """Send the statements of a block without waiting for each answer; an error is raised later, at the latest at the end of the block."""
         if self._pipeline is not None:
             yield
             return
@@ -201,7 +201,7 @@ class PgCursor:
             self._pipeline = None
 
     def send_ahead(self) -> None:
-        """Wait for no further answer but where rows are asked for: an error is raised with these, or by the commit.
+        """Wait for answers only where rows are needed: an error is raised there, or by the commit.
 
         Only for a writer's transaction that has not begun, and whose statements find what they want by an index.
         """
@@ -241,7 +241,7 @@ class PgCursor:
         self._gave_up_waiting |= said.source_function == _WAITS_FOR_STANDBY
 
     def rollback(self) -> None:
-        """Leave nothing of it."""
+        """Undo all of it."""
         with suppress(psycopg.Error):  # a lost connection has rolled back
             if self._pipeline is not None:
                 self._pipeline.leave()
@@ -260,7 +260,7 @@ class PgCursor:
             raise
 
     def wait(self) -> None:
-        """Wait for the answers to all that was sent.
+        """Wait for the answers to all sent statements.
 
         Raises:
             psycopg.Error: something of it was refused, or the connection is lost.

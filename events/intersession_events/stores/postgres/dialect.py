@@ -89,7 +89,7 @@ FUNCTIONS: Final = (
 
 
 class Translated(NamedTuple):
-    """A statement as psycopg takes it: as bytes, since it wants only literal texts."""
+    """A statement as psycopg takes it: as bytes, since its typing wants literal strings."""
 
     statement: bytes
     places: tuple[int, ...]

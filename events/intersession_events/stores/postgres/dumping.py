@@ -64,7 +64,7 @@ def programs_for(address: Address) -> Programs:
 
 
 def dump(address: Address, programs: Programs, file: Path) -> None:
-    """Have `pg_dump` copy the schema of a log, as it stands at one moment, to a file of its custom format.
+    """Have `pg_dump` copy the schema of a log, as of one moment, to a file of its custom format.
 
     Raises:
         BackupFailed: it failed.
@@ -94,7 +94,7 @@ def dump(address: Address, programs: Programs, file: Path) -> None:
 def rows_in(
     address: Address, programs: Programs, file: Path, tables: Sequence[str]
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the rows that a dump has of some tables: the table, and each column as text; no null is among them.
+    """Yield the rows of some tables in a dump: the table, and each column as text; no column is null.
 
     Raises:
         BackupFailed: it can't be read.

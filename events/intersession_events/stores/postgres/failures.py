@@ -32,13 +32,13 @@ _OF_STATEMENTS: Final = (
 
 
 class PostgresFailures:
-    """What the errors of one database mean, told without its password."""
+    """Classifies the errors of PostgreSQL; messages leave out the password."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
 
     def log_error(self, error: BaseException) -> LogError:
-        """Return a typed error for whatever was raised, a new one for each caller that is told."""
+        """Return a typed error for any error, a new one for each caller."""
         if isinstance(error, LogError):
             return another(error)
         found = beneath(error, psycopg.Error)
@@ -92,7 +92,7 @@ class PostgresFailures:
         return found is not None and found.sqlstate == _NO_RIGHT
 
     def without_data(self, error: BaseException) -> str:
-        """Return the error's code and name, the table or constraint that it is about, and the statement with its parameters unsaid."""
+        """Return the error's code and name, its table or constraint, and the statement without its parameters."""
         found = beneath(error, psycopg.Error)
         if found is None:
             return type(error).__name__

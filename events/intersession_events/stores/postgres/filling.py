@@ -1,4 +1,4 @@
-"""Fills a schema with a log that is moved from another store, by COPY: nobody can open it before it is whole."""
+"""Fills a schema with a log that is moved from another store, by COPY: it can't be opened before it is complete."""
 
 from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
@@ -29,7 +29,7 @@ class _Unfinished(PostgresLog):
 
 
 class SchemaFilling:
-    """A schema that becomes a log. What is in it before that is taken up by the next attempt."""
+    """A schema that becomes a log. An interrupted attempt is continued by the next one."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -57,7 +57,7 @@ class SchemaFilling:
         return PostgresLog(self._url, read_only=True)
 
     def begin(self, log: Moved) -> int:
-        """Make the schema and its tables, or take up what was begun; return the last position that is there.
+        """Make the schema and its tables, or continue an earlier attempt; return the last position that is there.
 
         Raises:
             MigrationFailed: another log was begun there, or it can't be written.
@@ -115,11 +115,11 @@ class SchemaFilling:
             cursor.execute("DELETE FROM stored_events WHERE notification_id > ?", (after,))
 
     def reading(self) -> PostgresLog:
-        """Open what is there by now, to read it."""
+        """Open what has arrived so far, for reading."""
         return _Unfinished(self._url, read_only=True)
 
     def finish(self) -> None:
-        """Let everybody open it.
+        """Let all programs open it.
 
         Raises:
             MigrationFailed: it can't be written.

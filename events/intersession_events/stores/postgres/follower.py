@@ -1,4 +1,4 @@
-"""Follows a log that another process writes: by LISTEN, with a look now and then, or by looking alone (`wake=poll`, and on a standby)."""
+"""Follows a log that another process writes: by LISTEN and an occasional look, or by looking alone (`wake=poll`, and on a standby)."""
 
 import logging
 import time
@@ -24,7 +24,7 @@ _LOGGER: Final = logging.getLogger("intersession.store")
 
 
 class Follower(Following):
-    """A thread that hears when another process has committed, and has somebody catch up."""
+    """A thread that notices when another process has committed, and calls back to catch up."""
 
     def __init__(self, address: Address, catch_up: Callable[[], int], given: Callable[[], int]) -> None:
         """Catch up, then follow. `given` returns the last position that the log has given."""

@@ -1,4 +1,4 @@
-"""Says who the writer of a log is: a row with a time until which it may be taken to be alive, renewed while it is.
+"""Names the writer of a log: a row that is valid until a time, and renewed while the writer lives.
 
 That keeps a second writer out politely. What keeps out one that was given up too early is the epoch, in each transaction.
 """
@@ -71,12 +71,12 @@ class _Process(NamedTuple):
 
 
 def here() -> str:
-    """Return what stands in a log that this process writes."""
+    """Return the row that this process writes into a log."""
     return str(_Process.here())
 
 
 def holder_in(rows: Callable[[str], list[Row]]) -> Holder | None:
-    """Return who has the log now; None if nobody does."""
+    """Return the writer of a log; None if there is none."""
     found = rows("SELECT holder, epoch, gateway FROM log_writer WHERE alive_until > clock_timestamp()")
     holder = _Process.of(found[0][0]) if found else None
     if holder is None or holder.is_dead():
@@ -91,7 +91,7 @@ _TAKE: Final = (
 
 
 def take(cursor: PgCursor, shown: str) -> int:
-    """Begin a new epoch, inside a transaction: every earlier writer is over.
+    """Begin a new epoch, inside a transaction: every earlier writer is fenced off.
 
     Raises:
         StoreLocked: there is a writer that is alive.
@@ -130,7 +130,7 @@ _RENEW: Final = "UPDATE log_writer SET alive_until = clock_timestamp() + make_in
 
 
 class Lease:
-    """The writer's own row until it is given back; renewed by a thread, where there are threads."""
+    """The writer's own row until it is released; renewed by a thread, where there are threads."""
 
     def __init__(self, datastore: LogDatastore, epoch: int, *, threads: bool) -> None:
         self._datastore = datastore
@@ -141,11 +141,11 @@ class Lease:
             self._thread.start()
 
     def tell(self, gateway: str | None) -> None:
-        """Say where the writer's gateway is."""
+        """Publish the address of the writer's gateway."""
         self._update(gateway, ends=False)
 
     def release(self) -> None:
-        """Give it back: the next writer need not wait."""
+        """Release the lease: the next writer need not wait."""
         self._stopping.set()
         if self._thread.ident is not None:
             self._thread.join()

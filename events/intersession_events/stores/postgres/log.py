@@ -109,29 +109,29 @@ class PostgresLog(PortableLog):
 
     @contextmanager
     def snapshot(self, views: Sequence[InlineView] = ()) -> Generator[sqlite3.Connection]:
-        """Lend a copy of what is kept for all views, and of the tables of those that are named, as they are now."""
+        """Lend a copy of the table of all views, and of the tables of the named views, as they are now."""
         with self.stored() as reading, closing(temporary()) as copy:
             copy_views(reading, copy, [layout_of(view) for view in views])
             yield copy
 
     def again(self, inline: Sequence[InlineView] = ()) -> "PostgresLog":
-        """Open the same log once more, to read it."""
+        """Open the same log a second time, for reading."""
         return PostgresLog(self._url, read_only=True, inline=inline)
 
     def written_by(self) -> Holder | None:
-        """Return who writes it now; None if nobody does."""
+        """Return the process that writes it now; None if there is none."""
         self._check_process()
         with typed(self._recorder.failures):
             return holder_in(self._recorder.rows)
 
     def table_problems(self) -> Iterator[str]:
-        """Say what is wrong with the tables beside the events, and with their places, for verification."""
+        """Say what is wrong with the tables beside the events, and with their positions, for verification."""
         with self.stored() as reading:
             yield from problems_of_log(reading.together)
 
     @contextmanager
     def keeping(self, view: str) -> Generator[Cursor]:
-        """Run a transaction round a block on the tables of a view that follows the log: nobody else keeps it meanwhile."""
+        """Run a transaction round a block on the tables of a tailed view: no other process keeps it meanwhile."""
         self._check_process()
         with typed(self._recorder.failures), self.application.datastore.writing(None) as cursor:
             lock = f"intersession {address_of(self._url).schema} {view}"
@@ -139,16 +139,16 @@ class PostgresLog(PortableLog):
             yield cursor
 
     def may_keep(self) -> bool:
-        """Return whether views that follow the log can be written here: not on a standby, nor as who may only read."""
+        """Return whether tailed views can be written here: not on a standby, nor with a read-only role."""
         return self.kept_rows(_MAY_KEEP) == [(True,)]
 
     def kept_rows(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
-        """Return the rows of a reading statement on the tables of views that follow the log."""
+        """Return the rows of a reading statement on the tables of tailed views."""
         self._check_process()
         with typed(self._recorder.failures):
             return self._recorder.rows(statement, parameters)
 
     def kept_together(self, questions: Sequence[Question]) -> list[list[Row]]:
-        """Return the rows of several, asked at once."""
+        """Return the rows of several statements in one round trip."""
         with self.stored() as reading:
             return reading.together(questions)

@@ -1,4 +1,4 @@
-"""Opens a schema for the one writer of a log, or looks whether there is one to be read."""
+"""Opens a schema for the one writer of a log, or checks whether it holds a log to read."""
 
 import logging
 import os
@@ -48,14 +48,14 @@ _WARNED_OF: Final[set[tuple[str, str]]] = set()
 
 @dataclass(frozen=True, kw_only=True)
 class OpenedSchema(Opened):
-    """What the writer of a schema has once it may write."""
+    """The resources of a writer that has opened a schema."""
 
     app: WriterApplication
     lease: Lease
     keeps_views: bool
 
     def check(self, cursor: Cursor, whole: str) -> bool:  # noqa: ARG002 - a row that is gone is not written again
-        """Return whether somebody else has written into a view. The epoch is looked at by each transaction itself.
+        """Return whether another program has written into a view. Each transaction checks the epoch itself.
 
         A transaction whose statements go out ahead does not wait for that: it tells what the one before has seen.
         """
@@ -68,10 +68,10 @@ class OpenedSchema(Opened):
         return own.touched or self.app.commits.saw_touch
 
     def erased(self) -> None:
-        """Do nothing: what the server replaced is there until its next VACUUM."""
+        """Do nothing: the server keeps replaced rows until its next VACUUM."""
 
     def announce(self, gateway: str | None) -> None:
-        """Say where this writer's gateway is, for commands in other processes.
+        """Publish the address of this writer's gateway, for commands in other processes.
 
         Raises:
             StoreUnavailable: the server is gone.
@@ -80,7 +80,7 @@ class OpenedSchema(Opened):
             self.lease.tell(gateway)
 
     def close(self) -> None:
-        """Finish what waits to be written, and give up the lease last."""
+        """Finish the waiting work, and give up the lease last."""
         self.recorder.close()
         self.lease.release()
         self.app.close()
@@ -151,7 +151,7 @@ def inspect(
     unfinished: bool = False,
     keep: Callable[[Connection[TupleRow]], object] = Connection.close,
 ) -> Identity | None:
-    """Return whose log a schema is, without writing to it; None if there is nothing yet.
+    """Return the identity of the log in a schema, without writing to it; None if there is no log yet.
 
     With `unfinished` a log is taken as well that is still moved here from another store. `keep` gets the connection that has
     looked: it can only read.
@@ -166,7 +166,7 @@ def inspect(
 
 
 def writer_at(url: str) -> Holder | None:
-    """Return who writes a log now; None if nobody does, or there is no log.
+    """Return the process that writes a log now; None if there is no writer, or no log.
 
     Raises:
         NoSuchStore: the server is none that a log can lie on, or the URL is none.

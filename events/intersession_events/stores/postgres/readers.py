@@ -1,4 +1,4 @@
-"""Connections that only read, in as few round trips as can be: each costs what the network takes.
+"""Read-only connections, with as few round trips as possible, since each costs a network delay.
 
 A transaction begins with the first statement that it is for, and nobody waits for the answer to its end.
 """
@@ -39,7 +39,7 @@ class _Free(NamedTuple):
 
 
 class Readers:
-    """Lends connections that only read: the one that came back last first, up to a limit at once, in the order they are asked for."""
+    """Lends read-only connections up to a limit, in the order of the requests: the one that was returned last comes first."""
 
     def __init__(self, connect: Callable[[], Connection[TupleRow]], *, size: int, timeout: float) -> None:
         """Have connections made by `connect`. A wait of more than `timeout` seconds ends with the refusal that all are lent."""
@@ -54,12 +54,12 @@ class Readers:
 
     @property
     def waiting(self) -> int:
-        """How many wait for one that is free."""
+        """How many callers wait for a free connection."""
         return len(self._waiting)
 
     @contextmanager
     def connection(self) -> Generator[Connection[TupleRow]]:
-        """Lend a connection for a block, out of any transaction.
+        """Lend a connection for a block, outside of any transaction.
 
         Raises:
             StoreUnavailable: the log is closed.
@@ -79,7 +79,7 @@ class Readers:
         return self.each([(statement, parameters)])[0]
 
     def each(self, questions: Sequence[Question]) -> list[list[Row]]:
-        """Return the rows of several, which are sent at once; of each as things are when it is its turn."""
+        """Return the rows of several statements, sent at once; each sees the log as it is when it runs."""
         for last_try in (False, True):
             with self.connection() as connection:
                 try:
@@ -93,25 +93,25 @@ class Readers:
 
     @contextmanager
     def moment(self) -> Generator["Reading"]:
-        """Lend a way to query that sees the log as it is at the first statement, for a block."""
+        """Lend a way to query the log as of the first statement, for a block."""
         with self.connection() as connection:
             yield Reading(connection)
 
     def keep(self, connection: Connection[TupleRow]) -> None:
-        """Lend from now on a connection, too, that somebody else has made as these are."""
+        """Lend from now on one more connection, which the caller has made like these."""
         with self._changing:
             self._lent += 1
         self._take_back(connection)
 
     def forget(self) -> None:
-        """Close all that nobody has."""
+        """Close the idle connections."""
         with self._changing:
             dead, self._free = self._free, []
         for one in dead:
             one.connection.close()
 
     def close(self) -> None:
-        """Close all, at once or when they come back."""
+        """Close all connections, at once or when they are returned."""
         with self._changing:
             self._closed = True
             self._lent += len(self._waiting)  # each gives back the place that it is woken with
@@ -210,7 +210,7 @@ class Reading:
         return self.together([(statement, parameters)])[0]
 
     def together(self, questions: Sequence[Question]) -> list[list[Row]]:
-        """Return the rows of several statements, which are sent at once."""
+        """Return the rows of several statements, sent at once."""
         if not self._begun:
             self._pipeline.send_once(_BEGIN)
             if self._settle is not None:
@@ -219,7 +219,7 @@ class Reading:
         return self._asked(questions)
 
     def apart(self, questions: Sequence[Question]) -> list[list[Row]]:
-        """Return the rows of statements of which none needs another to see the same."""
+        """Return the rows of statements that need not see the same state."""
         return self._asked(questions)
 
     def _asked(self, questions: Sequence[Question]) -> list[list[Row]]:

@@ -86,11 +86,11 @@ class ReadingRecorder(ReadsLog, PostgresApplicationRecorder):
         return Follower(self.store.address, catch_up, self.positions_given)
 
     def close_readers(self) -> None:
-        """Close what reads, at once or when it comes back."""
+        """Close the reading connections, at once or when they are returned."""
         self.store.readers.close()
 
     def create_table(self) -> None:
-        """Make the tables, if the schema has none: for the library, which has no log beside them."""
+        """Make the tables, if the schema has none: for the library, which makes them without a log."""
         with self.store.writing(None) as cursor:
             found = cursor.execute("SELECT to_regclass('log_identity')").fetchone()
             if found is None or found[0] is None:
@@ -140,16 +140,16 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         self._last = self._given
 
     def is_in_doubt(self) -> bool:
-        """Return whether the transaction that failed was to be committed: before that, a lost connection has undone it."""
+        """Return whether a failed transaction had reached its commit: before that, a lost connection undoes it."""
         return self._in_doubt
 
     def is_elsewhere(self) -> bool:
-        """Return whether the transaction that goes on is on another connection than the one before."""
+        """Return whether the present transaction is on another connection than the last one."""
         return self._is_elsewhere
 
     @contextmanager
     def looking_back(self) -> Generator[Cursor]:
-        """Look at what is in the log once the transaction before is over, or can't begin any more.
+        """Look at the log once the previous transaction is over, or can no longer begin.
 
         It has the order of positions locked; and the server may not even have taken it up yet, so it is another's turn first.
         """
@@ -186,7 +186,7 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         return position
 
     def may_begin_again(self, error: Exception) -> bool:
-        """Return whether a connection was lost before the commit, or was refused for who is to be told of it."""
+        """Return whether a connection was lost before the commit, or the server refused the transaction because of its replicas."""
         if isinstance(error, psycopg.Error) and error.diag.source_function == _TELLS:
             self._tell_nobody(error)
             return True
@@ -234,7 +234,7 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
     def insert_rows(
         self, cursor: Cursor, stored_events: Sequence[StoredEvent], *, first: int
     ) -> Sequence[int]:
-        """Have rows appended from a position on, and return their positions."""
+        """Append rows from a position on, and return their positions."""
         own = cast("PgCursor", cursor)
         own.append(
             (

@@ -1,4 +1,4 @@
-"""The tables of a log in its schema, and the function by which events get into them; made by the first writer, and looked at."""
+"""The tables of a log in its schema, and the function that appends events; the first writer makes them, later ones check them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
@@ -100,7 +100,7 @@ FUNCTIONS_OF: Final[Question] = ("SELECT obj_description(to_regproc('append_even
 
 
 def make_functions(cursor: PgCursor, schema: str, made_of: str | None = None) -> None:
-    """Make the functions as this version has them, inside a transaction, unless they are so: only their owner can."""
+    """Make the functions as this version has them, inside a transaction, unless they are current: only their owner can."""
     statements = (*FUNCTIONS, *MARKS, _APPEND)
     digest = sha256("".join(statements).encode()).hexdigest()
     if made_of == digest:
@@ -117,7 +117,7 @@ def make_functions(cursor: PgCursor, schema: str, made_of: str | None = None) ->
 
 
 def channel_of(schema: str) -> str:
-    """Return the channel on which commits are told: channels are the database's, and schemas share it."""
+    """Return the channel that announces commits: channels belong to the database, and schemas share it."""
     return f"{schema}.stored_events"
 
 
@@ -156,7 +156,7 @@ _DIVERTED: Final = (
 
 
 def asking_of_log() -> list[Question]:
-    """Return what is asked of the server about a log's own tables, whether they are there or not."""
+    """Return the questions to the server about a log's own tables, whether these exist or not."""
     names = list(_OF_LOG)
     return [*asking(names), (_DIVERTED.format(", ".join("?" * len(names))), names)]
 
@@ -170,7 +170,7 @@ PLACES: Final[Sequence[Question]] = (
 
 
 def problems_of_log(together: Together) -> Iterator[str]:
-    """Name what is wrong with a log's own tables, and with what stands in them beside the events."""
+    """Name what is wrong with a log's own tables, and with their content beside the events."""
     answers = together(asking_of_log())
     yield from table_problems(answers)
     if are_all_there(answers):
@@ -183,7 +183,7 @@ def are_all_there(answers: Sequence[list[Row]]) -> bool:
 
 
 def table_problems(answers: Sequence[list[Row]]) -> Iterator[str]:
-    """Name what is wrong with a log's own tables, by the answers to `asking_of_log`."""
+    """Name what is wrong with a log's own tables, from the answers to `asking_of_log`."""
     found, diverted = there(answers[:-1]), answers[-1]
     for table, wanted in _OF_LOG.items():
         if table not in found.columns:
@@ -206,7 +206,7 @@ def table_problems(answers: Sequence[list[Row]]) -> Iterator[str]:
 
 
 def place_problems(answers: Sequence[list[Row]]) -> Iterator[str]:
-    """Name what is wrong with positions and identity, by the answers to `PLACES`."""
+    """Name what is wrong with positions and identity, from the answers to `PLACES`."""
     ((lowest, last),), heads, ((identities,),) = answers
     given = [position for (position,) in heads]
     if lowest is not None and lowest < 1:

@@ -1,4 +1,4 @@
-"""The tables of views in a schema: how they are marked, filled, and looked at."""
+"""The tables of views in a schema: how they are marked, filled, and checked."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -83,7 +83,7 @@ class PostgresViews:
         self.failures = failures
 
     def remember(self, cursor: Cursor, shapes: Mapping[str, int], position: int) -> None:
-        """Note how far views are, but for those that somebody else has written into meanwhile."""
+        """Store how far views have got, except those that another program has written into meanwhile."""
         which = f"WHERE name IN ({', '.join('?' * len(shapes))}) AND position >= 0"
         cursor.execute(f"UPDATE inline_views SET position=? {which}", (position, *shapes))  # noqa: S608 - question marks
 
@@ -92,7 +92,7 @@ class PostgresViews:
         return cast("Sql", cursor)
 
     def make_room(self, sql: Sql, layout: Layout) -> None:
-        """Take away queries that somebody has put in the place of a view's tables."""
+        """Remove queries that another program put in the place of a view's tables."""
         names = _names(layout)
         for (name,) in sql.execute(
             f"SELECT viewname::text FROM pg_views WHERE schemaname = current_schema() AND viewname IN ({', '.join('?' * len(names))})",  # noqa: S608 - question marks
@@ -101,7 +101,7 @@ class PostgresViews:
             sql.execute(f"DROP VIEW {name}")
 
     def mark(self, sql: Sql, layout: Layout) -> None:
-        """Have everybody else who writes into the tables of a view leave a mark, inside the transaction that makes them."""
+        """Make every foreign write into the tables of a view leave a mark, inside the transaction that makes them."""
         for table in _names(layout):
             sql.execute(
                 f"CREATE OR REPLACE TRIGGER {MARK} AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON {table} "
@@ -109,20 +109,20 @@ class PostgresViews:
             )
 
     def together(self, cursor: Cursor) -> Together:
-        """Return a way to ask several questions at once, inside a transaction."""
+        """Return a function that asks several questions in one round trip, inside a transaction."""
         return cast("PgCursor", cursor).together
 
     def whole(self, together: Together, layouts: Sequence[Layout]) -> set[str]:
-        """Return the views whose tables are there as they make them, and who writes into them leaves a mark."""
+        """Return the views whose tables are as the view makes them, with the triggers that mark foreign writes."""
         there = _there(together, layouts)
         return {layout.view for layout in layouts if not any(problems(there, layout))}
 
     def are_kept(self, together: Together) -> bool:  # noqa: ARG002 - its lease is taken over a schema that was looked at
-        """Return whether the tables are there that say of all views how far they are."""
+        """Return whether the tables that say how far each view has got are there."""
         return True
 
     def fill(self, cursor: Cursor, fold: Fold, layout: Layout) -> None:
-        """Put the rows that were folded into the empty tables of a view."""
+        """Write folded rows into the empty tables of a view."""
         own = cast("PgCursor", cursor)
         for index in layout.indexes:
             own.execute(f"DROP INDEX {index}")
@@ -135,7 +135,7 @@ class PostgresViews:
 
 
 class Problem(NamedTuple):
-    """What is not as a view makes it: the name of a table, an index, or of a trigger's table, and what is wrong with it."""
+    """A difference from what a view makes: the name of a table, an index, or a trigger's table, and what is wrong with it."""
 
     kind: str
     name: str
@@ -143,7 +143,7 @@ class Problem(NamedTuple):
 
 
 class There(NamedTuple):
-    """What the server says of tables."""
+    """The server's answers about tables."""
 
     columns: Mapping[str, Sequence[tuple[str, str, bool]]]
     """Of each table that is there: their names, their types, and whether they take no NULL."""
@@ -152,13 +152,13 @@ class There(NamedTuple):
 
 
 def asking(names: Sequence[str]) -> list[Question]:
-    """Return what is asked of the server about tables of these names; `there` reads the answers."""
+    """Return the questions to the server about tables of these names; `there` reads the answers."""
     marks = ", ".join("?" * len(names))
     return [(statement.format(marks), names) for statement in (_MADE, _INDEXES, _TRIGGERS)]
 
 
 def there(answers: Sequence[list[Row]]) -> There:
-    """Return what the server has answered."""
+    """Return the server's answers."""
     made, indexes, triggers = answers
     columns: dict[str, list[tuple[str, str, bool]]] = {}
     for table, name, kind, not_null in made:
@@ -173,7 +173,7 @@ def _there(together: Together, layouts: Sequence[Layout]) -> There:
 
 
 def problems(found: There, layout: Layout) -> Iterator[Problem]:
-    """Yield what is not as a view makes it."""
+    """Yield the differences from what a view makes."""
     names = _names(layout)
     columns = {name: found.columns[name] for name in names if name in found.columns}
     yield from _other_tables(layout, columns)
@@ -211,7 +211,7 @@ def _other_indexes(layout: Layout, tables: Iterable[str], rows: Sequence[Row]) -
 
 
 def rows_of(fold: Fold, layout: Layout, table: str) -> Iterator[Row]:
-    """Yield what was folded into a table as this database keeps it: no text stands among bytes."""
+    """Yield the rows of a folded table as this database stores them: texts in columns of bytes become bytes."""
     mixed = [at for at, column in enumerate(layout.described[table]) if column.kind == "BLOB"]
     for row in fold.rows_of(table):
         if any(type(row[at]) is str for at in mixed):
@@ -227,7 +227,7 @@ _AT_ONCE: Final = 5_000
 
 
 def copy_views(reading: Reading, copy: sqlite3.Connection, layouts: Sequence[Layout]) -> None:
-    """Make tables of views in an SQLite database as they are here, at one moment, with what is kept for all views.
+    """Copy tables of views, and the table of all views, into an SQLite database, as of one moment.
 
     What is not as a view makes it is left out: a whole table, an index, or the triggers of a table.
     """

@@ -1,4 +1,4 @@
-"""The frames of SQLite's write-ahead log: how far they are what was written, and what stands behind one that is not.
+"""The frames of SQLite's write-ahead log: which of them are intact, and which events stand behind a damaged one.
 
 SQLite proves them only when it begins to read a write-ahead log that nobody has open, and leaves out, without a word, all that
 stands behind the first one that is wrong (https://sqlite.org/fileformat2.html#walformat). While somebody has it open, it trusts
@@ -29,7 +29,7 @@ Sum = tuple[int, int]
 
 
 class Index(NamedTuple):
-    """What the index beside a write-ahead log says of it."""
+    """The content of the index beside a write-ahead log."""
 
     frames: int
     """So many of its frames are committed."""
@@ -40,13 +40,13 @@ class Index(NamedTuple):
 
     @classmethod
     def read(cls, descriptor: int) -> "Index":
-        """Read it from the file that all connections share (`-shm`), which must not be closed while one is open."""
+        """Read it from the file that all connections share (`-shm`), which must not be closed while a connection is open."""
         beginning = os.pread(descriptor, 132, 0).ljust(132, b"\0")
         return cls(*(struct.unpack_from("=I", beginning, at)[0] for at in (16, 96, 128)))
 
 
 class Damage(NamedTuple):
-    """Frames that were committed, and that SQLite leaves out since one before them is not what was written."""
+    """Committed frames that SQLite ignores because an earlier frame is damaged."""
 
     frame: int
     """The first one that is wrong, counted from 1."""
@@ -55,7 +55,7 @@ class Damage(NamedTuple):
 
 
 class Frames:
-    """A write-ahead log that is open to be read."""
+    """A write-ahead log that is open for reading."""
 
     def __init__(self, file: BinaryIO, *, page: int | None = None) -> None:
         """`page` is the size of a page, where the beginning can't be trusted."""
@@ -81,11 +81,11 @@ class Frames:
 
     @property
     def number(self) -> int:
-        """How many frames there is room for."""
+        """The number of frames that the file has room for."""
         return max(self.size - _HEADER, 0) // (_FRAME + self._page) if self._page else 0
 
     def whole(self, most: int) -> int:
-        """Return how many of the first frames, up to a limit, are what was written."""
+        """Return how many of the first frames, up to a limit, are intact."""
         before = self._begins
         for number in range(1, (most if self.is_known else 0) + 1):
             frame = self._read(number)
@@ -95,7 +95,7 @@ class Frames:
         return most if self.is_known else 0
 
     def folded(self, index: Index) -> Iterator[tuple[int, bytes]]:
-        """Yield the number and content of each page that the database must have from here, those folded last first.
+        """Yield the number and content of each page that the database must have from here, the ones checkpointed last first.
 
         A page that stands again behind what is folded is left out by a fold altogether, and so here.
         """
@@ -108,7 +108,7 @@ class Frames:
                     yield page, (self._read(number) or b"")[_FRAME:]
 
     def behind(self, read: int) -> Damage | None:
-        """Return what is left out behind the frames that SQLite has read; None if nothing that was acknowledged is.
+        """Return the acknowledged frames behind those that SQLite has read; None if there are none.
 
         A crash may leave one commit there that was never acknowledged, whole or in parts. No second one is begun before the first
         is on the disk: two say that something was lost.
@@ -129,7 +129,7 @@ class Frames:
         return Damage(read + 1, commits) if commits > 1 else None
 
     def mended(self) -> Iterator[bytes]:
-        """Yield it without the frames that are wrong, its sums made anew, so that SQLite reads what is left."""
+        """Yield the file without its damaged frames, with new checksums, so that SQLite reads the rest."""
         salts = self._salts or b"\0" * 8
         magic = _MAGIC[self._order == ">"]
         beginning = struct.pack(">4I", magic, 3007000, self._page, 0) + salts
@@ -183,7 +183,7 @@ def _unpacked(stored: bytes) -> Sum:
 
 
 def damage_of(path: str) -> Damage | None:
-    """Return what SQLite leaves out of the write-ahead log beside a log that this process uses, though it was acknowledged.
+    """Return the acknowledged frames that SQLite ignores in the write-ahead log of a log that this process uses.
 
     Raises:
         StoreUnavailable: it can't be read.
@@ -216,7 +216,7 @@ def _page(connection: sqlite3.Connection) -> int:
 
 
 def legible(path: str, after: int) -> list[int]:
-    """Return positions behind one whose events can still be read of those that SQLite leaves out: in a copy, which is taken away.
+    """Return the positions of ignored events that can still be read, from a temporary copy.
 
     Raises:
         StoreUnavailable: the copy can't be made.
@@ -239,7 +239,7 @@ def legible(path: str, after: int) -> list[int]:
 
 
 def told(path: str, damage: Damage, *, head: int) -> str:
-    """Say in a sentence what a damage has cost, behind the last position that SQLite still reads."""
+    """Say in a sentence which events a damage has cost, behind the last position that SQLite still reads."""
     found = legible(path, head)
     positions = (
         f"positions {found[0]} to {found[-1]}" if found else "events whose positions can't be read any more"

@@ -24,7 +24,7 @@ from intersession_events.stores.sqlite.recorder import GroupCommitRecorder, Read
 
 
 class SnapshotRecorder(KeepsSnapshots, SQLiteAggregateRecorder):
-    """Keeps the snapshots of a log's streams in its file."""
+    """Stores the snapshots of a log's streams in its file."""
 
     failures = FAILURES
 
@@ -33,7 +33,7 @@ class SnapshotRecorder(KeepsSnapshots, SQLiteAggregateRecorder):
         self.insert_events_statement = f"INSERT OR REPLACE INTO {TABLE} VALUES (?,?,?,?)"  # noqa: S608 - the name is the library's
 
     def is_there(self, query: Callable[[str, Sequence[str | int]], list[Row]]) -> bool:
-        """Return whether there is a table of snapshots from which something may be read, as a query says."""
+        """Return whether there is a readable table of snapshots, by a query."""
         there = bool(query("SELECT 1 FROM sqlite_master WHERE type='table' AND name=?", (TABLE,)))
         return there and not any(unreadable_tables(lambda statement: query(statement, ()), (TABLE,)))
 
@@ -48,7 +48,7 @@ class SnapshotRecorder(KeepsSnapshots, SQLiteAggregateRecorder):
         cursor.execute(f"DROP TABLE {TABLE}")
 
     def problems(self) -> Iterator[str]:
-        """Say whether the table is another than the library's, or has an index: one can refuse rows, or take others away."""
+        """Report a table that is not as the library makes it, or that has an index: one can refuse rows, or remove others."""
         (made,) = self.create_table_statements
         asked = "SELECT CAST(name AS BLOB), CAST(sql AS BLOB) FROM sqlite_master WHERE tbl_name=? AND type<>'trigger'"
         for name, sql in self._read(asked, (TABLE,)):
@@ -94,7 +94,7 @@ class SqliteApplication(LogApplication):
 
 
 class WriterApplication(SqliteApplication):
-    """Composes a log for its one writer, who opens it (`opening.py`)."""
+    """Composes a log for its one writer, which `opening.py` opens."""
 
     name = NAME
     env: ClassVar[dict[str, str]] = {
@@ -109,7 +109,7 @@ class WriterApplication(SqliteApplication):
 
 
 class SessionLog(SqliteApplication):
-    """A log that is open for reading, beside its writer or without: for the library's own projections and tools.
+    """A log that is open for reading, with or without a writer: for the library's own projections and tools.
 
     `env` names the file: `SQLITE_DBNAME`, or `INTERSESSION_SQLITE_DBNAME` where a view's database is named as well.
 
@@ -122,7 +122,7 @@ class SessionLog(SqliteApplication):
     name = NAME
 
     def construct_env(self, name: str, env: EnvType | None = None) -> Environment:
-        """Return the settings, in which nothing opens the file to write."""
+        """Return settings that never open the file for writing."""
         settings = super().construct_env(name, env)
         place = settings.get("SQLITE_DBNAME")
         if place is None:
@@ -152,7 +152,7 @@ class SessionLog(SqliteApplication):
         return self.chained.log_id
 
     def close(self) -> None:
-        """Let subscriptions end, and close what is open; once is enough."""
+        """Let subscriptions end, and close everything; may be called again."""
         recorder = cast("ReadingRecorder | None", getattr(self, "recorder", None))
         if recorder is not None:  # the library closes also what could not be opened
             recorder.close()
@@ -161,5 +161,5 @@ class SessionLog(SqliteApplication):
 
 
 def writer_settings(path: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings for the writer of a database, with the host's own over them."""
+    """Return the settings for the writer of a database, overridden by the host's own."""
     return {f"{PREFIX}{key}": value for key, value in {"SQLITE_DBNAME": path, **environment}.items()}

@@ -1,4 +1,4 @@
-"""The library's SQLite connections, with the settings that durability needs, checked on each of them."""
+"""The library's SQLite connections, with the settings that durability needs, checked on each connection."""
 
 import os
 import sqlite3
@@ -51,13 +51,13 @@ _STEPS_A_BYTE: Final = 20
 
 
 class ReadConnection(sqlite3.Connection):
-    """A connection that gives up what takes more steps than a file of its size can need: a table may be none, but a query."""
+    """A connection that aborts statements with more steps than a file of its size can need: a table may have been replaced by a query."""
 
     _left = 0
     _most = 0
 
     def bound(self, path: str) -> None:
-        """Bound what is asked from now on, by what a file takes on the disk."""
+        """Bound the statements from now on by the size of the file."""
         with on_disk(path):
             try:
                 found = Path(path).stat()
@@ -69,7 +69,7 @@ class ReadConnection(sqlite3.Connection):
         self.set_progress_handler(self._look, _LOOKS)
 
     def begin(self) -> None:
-        """Count anew: somebody else asks."""
+        """Reset the count of steps, for the next caller."""
         self._left = self._most
 
     def _look(self) -> int:
@@ -78,7 +78,7 @@ class ReadConnection(sqlite3.Connection):
 
 
 def connect_to_read(path: str) -> ReadConnection:
-    """Open a connection for reading, its settings pinned as those of every other.
+    """Open a connection for reading, with the same pinned settings as all others.
 
     Readers of a write-ahead log share memory in a file beside it. Where none can be made (on media that can't be
     written, in somebody else's directory) a log at rest is read as the immutable file that it is.
@@ -135,7 +135,7 @@ def _legible() -> Generator[None]:
 
 
 def is_at_rest(path: str) -> bool:
-    """Return whether a log can be read as an immutable file, and only so: nothing waits beside it, nothing can be made there."""
+    """Return whether a log must be read as an immutable file: it has no write-ahead log, and no file can be made beside it."""
     return _write_ahead_log(path) == 0 and not os.access(
         Path(path).parent, os.W_OK, effective_ids=os.access in os.supports_effective_ids
     )
@@ -156,7 +156,7 @@ def pin(
     journal: Literal["wal", "memory"] | None,
     busy_ms: int = BUSY_TIMEOUT_MS,
 ) -> None:
-    """Set what an acknowledgement rests on, and make sure that it was set.
+    """Set the pragmas that acknowledgements rest on, and check that they took effect.
 
     What is erased or replaced is overwritten (`secure_delete`), so that no page keeps it.
 
@@ -184,7 +184,7 @@ def pin(
 
 
 class ImmediateTransaction(SQLiteTransaction):
-    """A transaction that takes the write lock at once if it is going to commit: what it reads stays true."""
+    """A transaction that takes the write lock at once if it will commit: its reads stay true."""
 
     def __enter__(self) -> SQLiteCursor:
         cursor = self.connection.cursor()
@@ -222,7 +222,7 @@ class PinnedConnection(SQLiteConnection):
 
 
 class WritingTransaction(ImmediateTransaction):
-    """A transaction of the log's writer: its cursor is SQLite's own, with nothing between."""
+    """A transaction of the log's writer, directly on SQLite's own cursor."""
 
     def __enter__(self) -> PlainSql:  # type: ignore[override]  # the library's cursor only hands on
         cursor = PlainSql(cast("PinnedConnection", self.connection).raw)
@@ -237,7 +237,7 @@ def raw_of(cursor: Cursor) -> sqlite3.Connection:
 
 
 class PinnedPool(SQLiteConnectionPool):
-    """A pool that pins and proves the settings of every connection it makes. In memory it has only one."""
+    """A pool that pins and checks the settings of every connection. In memory it has only one."""
 
     busy_ms: int = BUSY_TIMEOUT_MS
 
@@ -273,11 +273,11 @@ class PinnedPool(SQLiteConnectionPool):
         return PinnedConnection(sqlite_conn=raw, max_age=self.max_age)
 
     def connect(self) -> SQLiteConnection:
-        """Return a connection that is not lent: whoever has it closes it."""
+        """Return a connection of the caller's own, which the caller closes."""
         return self._create_connection()
 
     def put_connection(self, conn: SQLiteConnection) -> None:
-        """Take a connection back; one that was in use when the pool closed is closed now."""
+        """Take a connection back, and close it if the pool was closed meanwhile."""
         with self._put_condition:
             if not self._closed:
                 super().put_connection(conn)
@@ -285,7 +285,7 @@ class PinnedPool(SQLiteConnectionPool):
                 conn.close()
 
     def close(self) -> None:
-        """Close. The library closes even what another thread is using, which can crash the process."""
+        """Close idle connections only. The library closes those in use as well, which can crash the process."""
         with self._put_condition:
             in_use, self._in_use = self._in_use, {}
             super().close()
@@ -293,7 +293,7 @@ class PinnedPool(SQLiteConnectionPool):
 
 
 class LogDatastore(SQLiteDatastore):
-    """Pinned connections to one file; in memory one connection for all, which a thread may take again."""
+    """Pinned connections to one file; in memory one connection for all, which a thread may take recursively."""
 
     pool: PinnedPool
 
@@ -314,7 +314,7 @@ class LogDatastore(SQLiteDatastore):
         self.pool.busy_ms = busy_ms
 
     def writing(self) -> AbstractContextManager[Cursor]:
-        """Run a transaction of the log's writer round a block, on a connection that it alone has."""
+        """Run a transaction of the log's writer round a block, on the writer's own connection."""
         if self.pool.is_sqlite_memory_mode:
             return self._writing_in_memory()
         if self._writers is None:
@@ -339,20 +339,20 @@ class LogDatastore(SQLiteDatastore):
             yield self._only
 
     def close(self) -> None:
-        """Close every connection that nobody is using; the others close when they come back."""
+        """Close idle connections; the others close when they are returned."""
         with self._turn:
             if self._only is not None and not self.pool.closed:
                 self.pool.put_connection(self._only)
             self.pool.close()
 
     def close_writing(self) -> None:
-        """Close the connection of the log's writer, which writes no more."""
+        """Close the connection of the log's writer, which has stopped writing."""
         writers, self._writers = self._writers, None
         if writers is not None:
             writers.close()
 
     def fold(self) -> None:
-        """Fold the write-ahead log back into the file that was opened, wherever that is now, and empty it.
+        """Checkpoint the write-ahead log into the file that was opened, under whatever name, and empty it.
 
         SQLite leaves it as it is when the file was moved. Beside another file it would be taken for that one's.
         """
@@ -360,7 +360,7 @@ class LogDatastore(SQLiteDatastore):
             cast("PinnedConnection", connection).raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def write_anew(self) -> None:
-        """Write the whole file anew, and fold the write-ahead log back into it.
+        """Rewrite the whole file (VACUUM), and checkpoint the write-ahead log into it.
 
         What is deleted is overwritten (`secure_delete`), but not what is left of a row in the unused part of a page when SQLite
         moves it to another one.

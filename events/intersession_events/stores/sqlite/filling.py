@@ -1,4 +1,4 @@
-"""Fills a new SQLite file with a log: under another name until it is whole."""
+"""Fills a new SQLite file with a log, under another name until it is complete."""
 
 import os
 import sqlite3
@@ -17,7 +17,7 @@ from intersession_events.stores.sqlite.log import SqliteLog
 
 
 class FileFilling:
-    """A file that becomes a log. It is `.NAME.migrating` before, and what is in it then is taken up by the next attempt.
+    """A file that becomes a log. Its name is `.NAME.migrating` until then, and an interrupted attempt is continued by the next one.
 
     One that is made `anew` is `.NAME.part` before, is taken away by `close`, and lets errors of the file and of SQLite out as they
     are. Nothing of it is durable before the end, so it takes less time.
@@ -53,7 +53,7 @@ class FileFilling:
             ) from error
 
     def begin(self, log: Moved) -> int:
-        """Make the file, or take up what was begun; return the last position that is there.
+        """Make the file, or continue an earlier attempt; return the last position that is there.
 
         Raises:
             MigrationFailed: another log was begun there, or it can't be written.
@@ -85,7 +85,7 @@ class FileFilling:
             return self._last(made)
 
     def put(self, rows: Sequence[Row], *, after: int) -> None:
-        """Take rows behind a position. Into a file that is made `anew` they may come in any order.
+        """Add rows behind a position. A file that is made `anew` takes them in any order.
 
         Raises:
             MigrationFailed: it can't be written, or somebody else does.
@@ -105,11 +105,11 @@ class FileFilling:
             made.execute("DELETE FROM stored_events WHERE rowid > ?", (after,))
 
     def reading(self) -> SqliteLog:
-        """Open what is there by now, to read it."""
+        """Open what has arrived so far, for reading."""
         return SqliteLog(self._part, read_only=True)
 
     def finish(self) -> None:
-        """Give the file its name, once all of it is on the disk.
+        """Give the file its name, once all of it is on disk.
 
         Raises:
             MigrationFailed: it can't be, or something has the name meanwhile.
@@ -125,7 +125,7 @@ class FileFilling:
             sync(self._whole.parent)
 
     def close(self) -> None:
-        """Close the file; what is in it stays for the next attempt."""
+        """Close the file; its content stays for the next attempt."""
         if self._connection is not None:
             self._connection.close()
             if self._anew:
@@ -133,7 +133,7 @@ class FileFilling:
 
     @contextmanager
     def writing(self) -> Generator[sqlite3.Connection]:
-        """Lend the file in a transaction, to put more into it, such as views.
+        """Lend the file in a transaction, to add more to it, such as views.
 
         Raises:
             MigrationFailed: it can't be written.
@@ -165,6 +165,6 @@ class FileFilling:
 
 
 def files_there(path: Path) -> list[Path]:
-    """Return what is there of a database file and of what SQLite keeps beside it."""
+    """Return the files that exist of a database and SQLite's companions."""
     beside = (path.with_name(f"{path.name}{suffix}") for suffix in ("-wal", "-shm", "-journal"))
     return [one for one in (path, *beside) if os.path.lexists(one)]

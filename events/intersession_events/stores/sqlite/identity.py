@@ -1,4 +1,4 @@
-"""What makes an SQLite file a log: its id, format and epoch, and a mark that a dump of the file does not carry."""
+"""What makes an SQLite file a log: its id, format and epoch, and a mark that is missing in a dump of the file."""
 
 import logging
 import os
@@ -37,7 +37,7 @@ _LOGGER: Final = logging.getLogger("intersession.store")
 
 
 def inspect(path: str) -> Identity | None:
-    """Return whose log a file is, without writing to it; None if there is nothing yet.
+    """Return the identity of the log in a file, without writing to it; None if there is no log yet.
 
     Raises:
         NotALog: it is something else, or a copy that lost its identity.
@@ -73,7 +73,7 @@ def create(cursor: Cursor, *, log_id: str, now_ms: int) -> None:
 
 
 def take_epoch(cursor: Cursor) -> int:
-    """Begin a new epoch, inside a transaction: every earlier writer is over."""
+    """Begin a new epoch, inside a transaction: every earlier writer is fenced off."""
     cursor.execute("UPDATE log_identity SET epoch=epoch+1 RETURNING epoch")
     epoch: int = cursor.fetchone()[0]
     return epoch
@@ -103,7 +103,7 @@ _COMPARED: Final = 64
 
 
 class Folded:
-    """What the database file says by itself, without its write-ahead log. Folding moves it on, and nothing moves it back.
+    """The state of the database file without its write-ahead log. A checkpoint moves it forward, and nothing moves it back.
 
     A backup that is copied over a log while that is open leaves the same file, with something else in it.
     """
@@ -117,7 +117,7 @@ class Folded:
         self._overwritten = False
 
     def check(self) -> None:
-        """Make sure that it is still this log, as far as it had come.
+        """Check that it is still the same log, and as far as it was.
 
         Raises:
             StoreUnavailable: somebody has written something else over it.
@@ -161,12 +161,12 @@ class Folded:
             )
 
     def is_all_folded(self) -> bool:
-        """Return whether the file by itself has all that was committed: somebody folded the write-ahead log into it."""
+        """Return whether the file by itself has all that was committed: another process checkpointed the write-ahead log."""
         self.check()
         return self._position >= self._head()
 
     def check_ahead(self) -> None:
-        """Make sure that the write-ahead log, which somebody else has written to, still has what was committed.
+        """Check that the write-ahead log, which another process has written to, still has all that was committed.
 
         SQLite proves its frames only when nobody had it open before, and lets a writer go on behind whatever became of them. So
         they are proven here: a second for 12 MB, and only when a stranger has written.
@@ -194,7 +194,7 @@ class Folded:
             raise self._refused_ahead(wal, f"position {head} is not in it any more")
 
     def leave(self) -> None:
-        """Put the write-ahead log, once SQLite has closed it, where it is not taken for one of what was written over its database."""
+        """Move a closed write-ahead log aside, so that SQLite can't apply it to a database that was replaced."""
         if self._overwritten:
             with suppress(OSError):
                 Path(f"{self._path}-wal").replace(f"{self._path}-wal.of-{self._log_id}")
@@ -214,7 +214,7 @@ _MENDED: Final = frozenset(f"the table {name} is missing" for name in MADE_ANEW)
 
 
 def make_anew(cursor: Cursor, path: str) -> None:
-    """Make tables again that hold no more than the events say and are gone, inside a transaction."""
+    """Make missing tables again that hold only what the events say, inside a transaction."""
     sql = PlainSql(raw_of(cursor))
 
     def query(statement: str) -> list[Row]:

@@ -1,4 +1,4 @@
-"""The log in an SQLite file: one writer, one sync for all that wait, readers on connections of their own."""
+"""The log in an SQLite file: one writer, one sync for all waiting work, and readers on connections of their own."""
 
 import os
 import sqlite3
@@ -88,7 +88,7 @@ class SqliteLog(PortableLog):
 
     @contextmanager
     def snapshot(self, views: Sequence[InlineView] = ()) -> Generator[sqlite3.Connection]:  # noqa: ARG002 - it has all
-        """Lend a connection that sees the log as it is now, for a block; nothing can be written by it.
+        """Lend a read-only connection that sees the log as it is now, for a block.
 
         Raises:
             StoreUnavailable: SQLite refused it.
@@ -103,18 +103,18 @@ class SqliteLog(PortableLog):
 
     @contextmanager
     def stored(self) -> Generator[Query]:
-        """Lend a way to query the database itself as it is now, for a block."""
+        """Lend a way to query the database itself as it is now, including the views as stored, for a block."""
         with self.snapshot() as connection:
             cursor = connection.cursor()
             cursor.row_factory = None
             yield lambda statement, parameters: cursor.execute(statement, parameters).fetchall()
 
     def again(self, inline: Sequence[InlineView] = ()) -> "SqliteLog":
-        """Open the same log once more, to read it."""
+        """Open the same log a second time, for reading."""
         return SqliteLog(self.path, read_only=True, inline=inline)
 
     def table_problems(self) -> Iterator[str]:
-        """Say what is wrong with the tables beside the events, and with their places, for verification."""
+        """Say what is wrong with the tables beside the events, and with their positions, for verification."""
         if (cost := self.left_out()) is not None:
             yield cost
         problems = [*schema_problems(self.query), *damage(self.query)]
@@ -125,7 +125,7 @@ class SqliteLog(PortableLog):
                 yield from place_problems(self.query)
 
     def left_out(self) -> str | None:
-        """Say which events SQLite leaves out though they were acknowledged, since its write-ahead log was damaged; None if none.
+        """Say which acknowledged events SQLite ignores because its write-ahead log was damaged; None if there are none.
 
         Raises:
             StoreUnavailable: it can't be read.
@@ -137,5 +137,5 @@ class SqliteLog(PortableLog):
             return None if found is None else told(self.path, found, head=self._events.head())
 
     def written_by(self) -> Holder | None:
-        """Return who writes it now; None if nobody does."""
+        """Return the process that writes it now; None if there is none."""
         return None if self.path == MEMORY else writer_of(self.path)

@@ -1,4 +1,4 @@
-"""Opens a file for its one writer: makes a log of a new file, and checks that an old one is a log."""
+"""Opens a file for its one writer: makes a new file a log, and checks that an old one is a log."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ from intersession_events.stores.sqlite.writer_lock import WriterLock
 
 @dataclass(frozen=True, kw_only=True)
 class OpenedFile(Opened):
-    """What the writer of a file has once it may write."""
+    """The resources of a writer that has opened a file."""
 
     app: WriterApplication
     lock: WriterLock | None
@@ -33,22 +33,22 @@ class OpenedFile(Opened):
     folded: identity.Folded
 
     def check(self, cursor: Cursor, whole: str) -> bool:  # noqa: ARG002 - for others
-        """Return whether other views are whole than the writer knows. The epoch is looked at as each transaction begins."""
+        """Return whether other views are intact than the writer knows. Each transaction checks the epoch as it begins."""
         return self.app.commits.whole_views != whole
 
     def erased(self) -> None:
-        """Leave nothing of what was just erased in the write-ahead log."""
+        """Remove erased texts from the write-ahead log."""
         presence = self.app.commits.presence
         with nullcontext() if presence is None else presence.emptied():
             self.app.datastore.fold()
 
     def announce(self, gateway: str | None) -> None:
-        """Write into the lock where this writer's gateway is, for commands in other processes."""
+        """Write the address of this writer's gateway into the lock file, for commands in other processes."""
         if self.lock is not None:
             self.lock.tell(Holder(pid=os.getpid(), epoch=self.epoch, gateway=gateway))
 
     def close(self) -> None:
-        """Finish what waits to be written, and give up the locks last."""
+        """Finish the waiting work, and give up the locks last."""
         self.recorder.close()
         presence = self.app.commits.presence
         if self.held is not None and presence is not None and not presence.is_whole():

@@ -1,4 +1,4 @@
-"""Connections that only read, so that no reader waits for the writer."""
+"""Read-only connections, so that readers never wait for the writer."""
 
 import sqlite3
 import threading
@@ -18,19 +18,19 @@ KEPT: Final = 16
 
 
 class Readers(Protocol):
-    """Lends connections that can only read."""
+    """Lends read-only connections."""
 
     def connection(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Lend a connection for a block; nobody else has it meanwhile."""
+        """Lend a connection to one caller, for a block."""
         ...
 
     def close(self) -> None:
-        """Close all, at once or when they come back."""
+        """Close all, at once or when they are returned."""
         ...
 
 
 class FileReaders:
-    """Read-only connections to a file: as many as threads read at the same time, and `KEPT` of them for later.
+    """Read-only connections to a file: one for each thread that reads at the time, and up to `KEPT` idle ones.
 
     With `alone`, for a log that is open for reading only, each loan looks whether the file is still there; else its
     writer does.
@@ -84,7 +84,7 @@ class FileReaders:
                 reader.connection.close()
 
     def close(self) -> None:
-        """Close all, at once or when they come back."""
+        """Close all, at once or when they are returned."""
         with self._lock:
             self._closed = True
             self._let_go()
@@ -152,11 +152,11 @@ class MemoryReaders:
 
 
 class NoText(bytes):
-    """Bytes in the place of a text. It is told from bytes that were stored as such: those may be genuine."""
+    """Bytes in the place of a text, to tell them from bytes that were stored as such: those may be genuine."""
 
 
 def text_or_none(stored: bytes) -> str | NoText:
-    """Return text as it is stored, for `text_factory`; `NoText`, if it is invalid."""
+    """Return text as it is stored, for `text_factory`; `NoText` if it is invalid."""
     try:
         return stored.decode()
     except UnicodeDecodeError:

@@ -34,7 +34,7 @@ _LOGGER: Final = logging.getLogger("intersession.store")
 
 
 class Follower(Following):
-    """A thread that sees when another process has committed, and has somebody catch up."""
+    """A thread that notices when another process has committed, and calls back to catch up."""
 
     def __init__(self, readers: Readers, catch_up: Callable[[], int]) -> None:
         """Catch up, then follow."""
@@ -72,7 +72,7 @@ class ReadingRecorder(ReadsLog, SQLiteApplicationRecorder):
             return _rows(connection, statement, parameters)
 
     def event_rows(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
-        """Return rows of events, what is no text as bytes."""
+        """Return rows of events; values that are not text come as bytes."""
         try:
             return self.rows(statement, parameters)
         except sqlite3.OperationalError as error:
@@ -92,7 +92,7 @@ class ReadingRecorder(ReadsLog, SQLiteApplicationRecorder):
         return Follower(self.readers, catch_up)
 
     def close_readers(self) -> None:
-        """Close what reads, at once or when it comes back."""
+        """Close the reading connections, at once or when they are returned."""
         self.readers.close()
 
 
@@ -111,7 +111,7 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         """The files that must still be there when a commit is acknowledged; None for a log in memory."""
 
     def construct_create_table_statements(self) -> list[str]:
-        """Return the table: positions that are never given twice, in a column of the name the library reads."""
+        """Return the table: positions that are never assigned twice, in a column of the name that the library reads."""
         columns = (
             "rowid INTEGER PRIMARY KEY AUTOINCREMENT CHECK (rowid > 0)",
             "originator_id TEXT NOT NULL",
@@ -127,7 +127,7 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         return self.datastore.writing()
 
     def close(self) -> None:
-        """Finish what waits, and take nothing more."""
+        """Finish the waiting work, and take no more."""
         super().close()
         self.datastore.close_writing()
 
@@ -138,7 +138,7 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
             yield cursor
 
     def last_given(self, cursor: Cursor) -> int:
-        """Return the last position that was ever given; it fails if another writer has taken over."""
+        """Return the last position that was ever assigned; fails if another writer has taken over."""
         if self.epoch is not None:
             given, self.whole_views = identity.begun(cursor, self.epoch)
             return given
@@ -165,7 +165,7 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         return isinstance(error, sqlite3.IntegrityError)
 
     def look(self) -> None:
-        """Make sure, from any thread, that the files are where they were.
+        """Check, from any thread, that the files are where they were.
 
         Raises:
             StoreUnavailable: they are not.
@@ -174,7 +174,7 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
             self.presence.look()
 
     def check_present(self, *, written: bool) -> None:
-        """Make sure that the files which the next start will find are those that are, or were, written.
+        """Check that the files which the next start will find are the ones that are, or were, written.
 
         Raises:
             StoreUnavailable: they are not.

@@ -1,4 +1,4 @@
-"""The tables of views in an SQLite file: how they are marked, filled, and looked at."""
+"""The tables of views in an SQLite file: how they are marked, filled, and checked."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -22,7 +22,7 @@ class SqliteViews:
         return cursor if isinstance(cursor, PlainSql) else PlainSql(raw_of(cursor))
 
     def make_room(self, sql: Sql, layout: Layout) -> None:
-        """Take away what a stranger has put in the place of a view's tables, and what SQLite can't drop by itself.
+        """Remove objects that another program put in the place of a view's tables, and those that SQLite can't drop by itself.
 
         It drops no index of text of which a part is gone.
         """
@@ -36,7 +36,7 @@ class SqliteViews:
                     _forget(sql, one.name)
 
     def mark(self, sql: Sql, layout: Layout) -> None:
-        """Have everybody who writes into the tables of a view leave a mark, inside the transaction that makes them."""
+        """Make every foreign write into the tables of a view leave a mark, inside the transaction that makes them."""
         # Of all tables: a mark goes with its table when somebody gives that another name.
         there: dict[str, str] = dict(
             sql.execute("SELECT name, sql FROM sqlite_master WHERE type='trigger'").fetchall()
@@ -56,25 +56,25 @@ class SqliteViews:
             sql.execute(str(statement))
 
     def remember(self, cursor: Cursor, shapes: Mapping[str, int], position: int) -> None:
-        """Note how far views are, over the mark that the writer's own rows have left, too.
+        """Store how far views have got, over the mark that the writer's own rows have left as well.
 
         An update would look for each row, and run the trigger that marks a position which is set back: half as fast.
         """
         cursor.execute(_reached(len(shapes)), (position, *chain.from_iterable(shapes.items())))
 
     def together(self, cursor: Cursor) -> Together:
-        """Return a way to ask several questions, inside a transaction: one after the other."""
+        """Return a function that asks several questions, one after the other, inside a transaction."""
         sql = self.sql(cursor)
         return lambda questions: [sql.execute(*question).fetchall() for question in questions]
 
     def whole(self, together: Together, layouts: Sequence[Layout]) -> set[str]:
-        """Return the views whose tables are there as they make them, and who writes into them leaves a mark."""
+        """Return the views whose tables are as the view makes them, with the triggers that mark foreign writes."""
         (rows,) = together([(MADE, ())])
         made = made_of(rows)
         return {layout.view for layout in layouts if layout.is_whole_in(made)}
 
     def are_kept(self, together: Together) -> bool:
-        """Return whether the tables are there that say of all views how far they are, and are what they should be."""
+        """Return whether the table that says how far each view has got is there and intact."""
 
         def query(statement: str) -> list[Row]:
             (rows,) = together([(statement, ())])
@@ -85,7 +85,7 @@ class SqliteViews:
         return not missing and not any(unreadable_tables(query, kept))
 
     def fill(self, cursor: Cursor, fold: Fold, layout: Layout) -> None:
-        """Put the rows that were folded into the empty tables of a view."""
+        """Write folded rows into the empty tables of a view."""
         sql = raw_of(cursor).cursor()
         for index in layout.indexes:
             sql.execute(f"DROP INDEX {index}")

@@ -1,4 +1,4 @@
-"""Locks a file beside the log, so that it has one writer; the file says who that is and where its gateway is."""
+"""Locks a file beside the log, so that it has one writer; the file names the writer and its gateway."""
 
 import fcntl
 import ipaddress
@@ -22,7 +22,7 @@ _SHOWN: Final = 128
 
 
 class WriterLock:
-    """An flock that is held until `release`, or until the process is gone, however it went."""
+    """A lock (flock) that is held until `release`, or until the process ends in whatever way."""
 
     def __init__(self, database: str) -> None:
         """Take the lock.
@@ -43,7 +43,7 @@ class WriterLock:
         _held.add(self)
 
     def tell(self, holder: Holder) -> None:
-        """Write down for others who holds the lock."""
+        """Write down the holder of the lock, for other processes."""
         if self._file is not None:
             text = msgspec.json.encode(holder)
             with on_disk(self._path):
@@ -83,7 +83,7 @@ def lock_path(database: str) -> str:
 
 
 def holder_of(database: str) -> Holder | None:
-    """Return the last process that wrote that it holds the lock, which may have ended since; None if there was none."""
+    """Return the last process that held the lock, by its own note, which may have ended since; None if there was none."""
     try:
         with open(lock_path(database), "rb") as file:  # noqa: PTH123 - paths are strings here, as SQLite has them
             return _read(file.read(_LONGEST))
@@ -92,7 +92,7 @@ def holder_of(database: str) -> Holder | None:
 
 
 def writer_of(database: str) -> Holder | None:
-    """Return who writes a log now; None if nobody does. The process id is alive; its other claims are not checked."""
+    """Return the process that writes a log now; None if there is none. The process id is alive; its other claims are not checked."""
     try:
         path = lock_path(os.path.realpath(database))
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -108,7 +108,7 @@ def writer_of(database: str) -> Holder | None:
 
 
 def gateway_of(database: str) -> str | None:
-    """Return where the gateway is of the process that writes a log now; None if nobody writes it, or has a gateway.
+    """Return the address of the gateway of the process that writes a log now; None if there is no writer, or no gateway.
 
     What the lock's file says counts only while the lock is held: after a `kill -9` the address may be anybody's.
 

@@ -1,1 +1,1 @@
-"""Views that follow the log in their own time, as projections of the eventsourcing library: an append never waits for them."""
+"""Tailed views: projections of the eventsourcing library that follow the log in their own time, so that no append waits for them."""

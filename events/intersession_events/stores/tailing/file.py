@@ -1,4 +1,4 @@
-"""A view of tables in a database of its own: with the library's tracking table, which says how far it has come."""
+"""A tailed view in a database of its own, with the library's tracking table for its position."""
 
 import logging
 import sqlite3
@@ -32,7 +32,7 @@ _LOGGER: Final = logging.getLogger("intersession.views")
 
 
 class ViewFile(QueryableView, SQLiteTrackingRecorder):
-    """The tables of one view, in `<store>.views`: rows and position in one transaction.
+    """The tables of one view in `<store>.views`: rows and position in one transaction.
 
     A file that is damaged, of another log or shape, or ahead of the log is made anew. So may anybody delete it.
     """
@@ -64,20 +64,20 @@ class ViewFile(QueryableView, SQLiteTrackingRecorder):
 
     @property
     def position(self) -> int:
-        """How far it has come in the log."""
+        """Its position in the log."""
         return self._position
 
     def reached(self) -> int:
-        """Look how far it has come: another process may keep the same file up to date."""
+        """Read its position: another process may keep the same file current."""
         with self.datastore.transaction(commit=False) as cursor:
             return self._max_tracking_id(NAME, cursor) or 0
 
     def max_tracking_id(self, application_name: str) -> int | None:
-        """Return what the library's table of positions says; its own migrations have a row in it, too."""
+        """Return the position in the library's tracking table; the library's own migrations have a row in it as well."""
         return SQLiteTrackingRecorder.max_tracking_id(self, application_name)
 
     def take(self, events: Sequence[Recorded], position: int) -> None:
-        """Take events in, and note the position, in one transaction; an event that it chokes on is left out, and logged."""
+        """Take events in and store the position, in one transaction; an event that fails is left out and logged."""
         with self.datastore.transaction(commit=True) as cursor:
             if self._is_touched(cursor):
                 _LOGGER.warning("somebody else has written into %s; it is built anew", self._place)
@@ -102,7 +102,7 @@ class ViewFile(QueryableView, SQLiteTrackingRecorder):
             self._empty(cursor)
 
     def forget(self) -> None:
-        """Write the file anew, and empty its write-ahead log: nothing is left there of what was taken out."""
+        """Rewrite the file, and empty its write-ahead log: no removed text is left there."""
         if isinstance(self.datastore, LogDatastore):
             self.datastore.write_anew()
 

@@ -1,4 +1,4 @@
-"""A view of tables in the log's own database, where several processes share that: rows and position in one transaction."""
+"""A tailed view in the log's own database, where several processes share that: rows and position in one transaction."""
 
 import threading
 from collections.abc import Sequence
@@ -27,12 +27,12 @@ _STANDS: Final = (
 
 @runtime_checkable
 class KeepsViews(Protocol):
-    """A log in a database that several processes share: views that follow it are kept there, too."""
+    """A log in a database that several processes share: tailed views are stored there as well."""
 
     view_tables: ViewTables
 
     def keeping(self, view: str) -> AbstractContextManager[Cursor]:
-        """Run a transaction round a block on the tables of a view: nobody else keeps it meanwhile."""
+        """Run a transaction round a block on the tables of a view: no other process keeps it meanwhile."""
         ...
 
     def may_keep(self) -> bool:
@@ -44,16 +44,16 @@ class KeepsViews(Protocol):
         ...
 
     def kept_together(self, questions: Sequence[Question]) -> list[list[Row]]:
-        """Return the rows of several, asked at once."""
+        """Return the rows of several statements in one round trip."""
         ...
 
     def written_by(self) -> Holder | None:
-        """Return who writes the log now; None if nobody does."""
+        """Return the process that writes the log now; None if there is none."""
         ...
 
 
 class ViewInside(QueryableView):
-    """The tables of one view beside the events. Its shape and position stand where those of inline views do.
+    """The tables of one view beside the events. Its shape and position are stored with those of inline views.
 
     So it is proven as they are, and made anew if it is of another shape, or somebody else has written into it.
     """
@@ -83,16 +83,16 @@ class ViewInside(QueryableView):
 
     @property
     def position(self) -> int:
-        """How far it has come in the log."""
+        """Its position in the log."""
         return self._position
 
     def reached(self) -> int:
-        """Look how far it has come: another process may keep it up to date."""
+        """Read its position: another process may keep it current."""
         self._position = self._stands_at() or 0
         return self._position
 
     def take(self, events: Sequence[Recorded], position: int) -> None:
-        """Take events in, and note the position, in one transaction; what it chokes on is set aside."""
+        """Take events in and store the position, in one transaction; an event that fails is set aside."""
         with self._log.keeping(self._name) as cursor:
             reached = self._written(cursor)
             if (
@@ -114,7 +114,7 @@ class ViewInside(QueryableView):
         self._position = 0
 
     def forget(self) -> None:
-        """Do nothing: what the server replaced is there until its next VACUUM."""
+        """Do nothing: the server keeps replaced rows until its next VACUUM."""
 
     def _stands_at(self) -> int | None:
         """Return how far it has come; None if it has to be made anew."""

@@ -1,4 +1,4 @@
-"""Says where a view lies that follows a log: in the log's own database where several processes share that, else in a file beside it."""
+"""Decides where a tailed view is stored: in the log's own database if several processes share that, else in a file beside it."""
 
 import logging
 from contextlib import closing
@@ -17,7 +17,7 @@ _LOGGER: Final = logging.getLogger("intersession.views")
 
 
 def kept(view: InlineView, log: Log) -> QueryableView:
-    """Open the tables of a view that follows a log: in the log's database where that keeps such views, else in a file beside it.
+    """Open the tables of a tailed view: in the log's database if that stores such views, else in a file beside it.
 
     Raises:
         StoreUnavailable: it can be kept nowhere.
@@ -31,7 +31,7 @@ def kept(view: InlineView, log: Log) -> QueryableView:
 
 
 def kept_to(view: InlineView, log: Log) -> int:
-    """Return how far a view of a log has come that somebody keeps; 0 where nobody does. None is begun."""
+    """Return the position of a tailed view that a process keeps; 0 if none does. It begins no view."""
     if isinstance(log, KeepsViews):
         found = log.kept_rows("SELECT shape, position FROM inline_views WHERE name = ?", (view.name,))
         return found[0][1] if found and found[0][0] == view.shape else 0
@@ -46,7 +46,7 @@ def kept_to(view: InlineView, log: Log) -> int:
 
 
 def kept_inside(log: Log) -> frozenset[str]:
-    """Return the names of all views that a log's own database has, where views that follow it are kept there, too."""
+    """Return the names of all tailed views in a log's own database, if they are stored there."""
     if not isinstance(log, KeepsViews):
         return frozenset()
     return frozenset(name for (name,) in log.kept_rows("SELECT name FROM inline_views"))

@@ -1,4 +1,4 @@
-"""A log as the library's projections see it: an application with a subscription that is fed from memory."""
+"""A log as the library's projections see it: an application whose subscription is fed from memory."""
 
 import logging
 import threading
@@ -30,7 +30,7 @@ _LOGGER: Final = logging.getLogger("intersession.views")
 
 
 class Page(NamedTuple):
-    """Events that follow on each other, in the place of the library's notification of one, and of its event."""
+    """Consecutive events, in the place of the library's single notification and its event."""
 
     id: int
     """The position up to which they were looked for."""
@@ -38,7 +38,7 @@ class Page(NamedTuple):
 
 
 class CommitSubscription(Subscription[ApplicationRecorder]):
-    """Gives all events behind a position, in order, page by page: the next one once a view has taken the last.
+    """Gives all events behind a position, in order, page by page: the next page once a view has taken the last.
 
     What was just committed is at hand. It is taken if it follows on the position without a gap, else the log is read.
     """
@@ -83,7 +83,7 @@ class CommitSubscription(Subscription[ApplicationRecorder]):
         return cast("Notification", page)
 
     def stop(self) -> None:
-        """Let it end."""
+        """End the subscription."""
         super().stop()
         with self._changed:
             again, self._stopping = self._stopping, True
@@ -187,7 +187,7 @@ class _Ready:
 
 
 def application_of(subscribed: Callable[[int], CommitSubscription]) -> type[Application[str]]:
-    """Return the class of which the library's runner makes its application: a log that is open, and stays so.
+    """Return the application class for the library's runner: it uses the open log, and does not close it.
 
     `subscribed` returns the subscription to what stands behind a position.
     """

@@ -1,4 +1,4 @@
-"""Keeps a view up to date behind the log, by the library's projection and runner."""
+"""Keeps a tailed view current, by the library's projection and runner."""
 
 import logging
 import sqlite3
@@ -37,7 +37,7 @@ class _Pages(Projection[V]):
 
 
 class Tail(Generic[V]):
-    """A view and what keeps it up to date: a thread from `start` to `stop`, or whoever calls `catch_up`.
+    """Keeps a view current: on a thread from `start` to `stop`, or in `catch_up`.
 
     With `patient` that thread leaves most of the time to others: nobody waits for the view.
     """
@@ -69,7 +69,7 @@ class Tail(Generic[V]):
         beginning.join()
 
     def stop(self) -> None:
-        """Take in what was committed a moment ago, and stop; one that is far behind goes on with the next start."""
+        """Take in the last few events, and stop; a view that is far behind continues after the next start."""
         runner, self._runner = self._runner, None
         if runner is not None:
             with suppress(Exception):  # it was logged when it happened
@@ -77,7 +77,7 @@ class Tail(Generic[V]):
         self.view.close()
 
     def catch_up(self, progress: Callable[[int, int], None] | None = None) -> int:
-        """Take in all that the log has, in the calling thread; return the position reached.
+        """Take in all events of the log, in the calling thread; return the position reached.
 
         `progress` gets the position and the last one.
 
@@ -109,7 +109,7 @@ class Tail(Generic[V]):
         )
 
     def wait(self, position: int, timeout: float) -> None:
-        """Wait until the view has come to a position of the log.
+        """Wait until the view has reached a position of the log.
 
         Raises:
             TimeoutError: it has not in time.
@@ -121,7 +121,7 @@ class Tail(Generic[V]):
 
 
 class Tails:
-    """The views that `opened` gives, from `begin` to `stop`."""
+    """The views that `opened` returns, from `begin` to `stop`."""
 
     def __init__(self, opened: Callable[[], Iterable[Tail[QueryableView]]]) -> None:
         self._opened = opened
@@ -131,14 +131,14 @@ class Tails:
         self._stopped = False
 
     def begin(self) -> None:
-        """Open them and let them follow, on a thread of their own; after `stop` nothing begins."""
+        """Open them and let them follow, on a thread of their own; after `stop` it does nothing."""
         with self._turn:
             if self._thread is None and not self._stopped:
                 self._thread = threading.Thread(target=self._follow, name="views", daemon=True)
                 self._thread.start()
 
     def stop(self) -> None:
-        """Let them take in what was committed a moment ago, if it is not much, and close them."""
+        """Let them take in the last few events, if they are not far behind, and close them."""
         with self._turn:
             self._stopped = True
         if self._thread is not None:

@@ -1,4 +1,4 @@
-"""What a view is that follows the log: a tracking recorder of the library, which takes events in pages."""
+"""The base of tailed views: a tracking recorder of the library that takes events in pages."""
 
 import threading
 from abc import abstractmethod
@@ -17,7 +17,7 @@ _LOOK_S: Final = 0.1
 
 
 class TailedView(TrackingRecorder):
-    """Keeps rows, or files, and how far it has come, both together. Only one thread writes it."""
+    """Stores rows, or files, together with its position. Only one thread writes it."""
 
     said: str
     """What it is called where it is told that it is behind."""
@@ -30,15 +30,15 @@ class TailedView(TrackingRecorder):
     @property
     @abstractmethod
     def position(self) -> int:
-        """How far it has come in the log, as far as is known here; 0 for one that is to be built anew."""
+        """Its position in the log, as far as this process knows; 0 for a view that will be rebuilt."""
 
     @abstractmethod
     def reached(self) -> int:
-        """Look how far it has come."""
+        """Read its position from the store."""
 
     @abstractmethod
     def take(self, events: Sequence[Recorded], position: int) -> None:
-        """Take events in that follow on its position, and note how far that is: all of it, or nothing.
+        """Take in the events behind its position, and store the new position: all or nothing.
 
         Raises:
             OSError: it can't be written; the same events come again.
@@ -50,19 +50,19 @@ class TailedView(TrackingRecorder):
         """Let go of what is open."""
 
     def max_tracking_id(self, application_name: str) -> int | None:  # noqa: ARG002 - it follows one log
-        """Return how far it has come; None if it has not begun."""
+        """Return its position; None if it has not begun."""
         return self.reached() or None
 
     def insert_tracking(self, tracking: Tracking) -> None:
-        """Note how far it has come."""
+        """Store its position."""
         self.take((), tracking.notification_id)
 
     def has_tracking_id(self, application_name: str, notification_id: int | None) -> bool:  # noqa: ARG002 - as above
-        """Say whether it has come to a position, as far as is known here: who waits must not touch what another thread writes."""
+        """Return whether it has reached a position, as far as this process knows: a waiting caller must not touch the writing thread's data."""
         return notification_id is None or self.position >= notification_id
 
     def advanced(self) -> None:
-        """Wake who waits for it."""
+        """Wake those that wait for its position."""
         with self._advanced:
             self._advanced.notify_all()
 
@@ -73,7 +73,7 @@ class TailedView(TrackingRecorder):
         timeout: float = 1.0,
         interrupt: threading.Event | None = None,
     ) -> None:
-        """Wait until it has come to a position. The library's own looks only now and then.
+        """Wait until it has reached a position. The library's own method polls.
 
         Raises:
             TimeoutError: it has not in time.
@@ -91,7 +91,7 @@ class TailedView(TrackingRecorder):
 
 
 class QueryableView(TailedView):
-    """A view of tables that can be asked."""
+    """A tailed view whose tables can be queried."""
 
     @abstractmethod
     def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
@@ -99,13 +99,13 @@ class QueryableView(TailedView):
 
     @abstractmethod
     def begin_anew(self) -> None:
-        """Empty it; whoever brings it up to date makes it of the whole log."""
+        """Empty it; the next update rebuilds it from the whole log."""
 
     @abstractmethod
     def forget(self) -> None:
-        """Leave nothing of what was taken out of it where the database keeps what was replaced."""
+        """Remove deleted texts from wherever the database keeps replaced rows."""
 
 
 def place_of(log_path: str, name: str) -> str:
-    """Return where the database of a view lies: in `<store>.views`, or in memory for a log that is there."""
+    """Return the place of a view's database: `<store>.views`, or memory for a log in memory."""
     return MEMORY if log_path == MEMORY else str(Path(f"{log_path}.views") / f"{name}.db")

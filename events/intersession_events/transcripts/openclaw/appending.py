@@ -22,7 +22,7 @@ Appended = Callable[[Collection[str]], None]
 
 
 class Fresh(NamedTuple):
-    """What of a plan the log does not have: drafts in the order of time, and the versions their streams are at.
+    """The part of a plan that the log does not have: drafts in the order of time, and the versions of their streams.
 
     `left` are flows that go on in the state but were closed, as they then stood, by an earlier import.
     """
@@ -33,7 +33,7 @@ class Fresh(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What a log has of a stream: the ids of its events, its version, the session ids it has had.
+    """What a log has of a stream: the ids of its events, its version, and its session ids.
 
     `goes_on` is True for a session that is more than an import made of it: it was opened, spoken to, reset or deleted here.
     `closed` is True for an exchange or a spawn that is over.
@@ -47,7 +47,7 @@ class Known(NamedTuple):
 
 
 class KnownStreams:
-    """Reads each stream of a log once, and remembers what matters for an import."""
+    """Reads each stream of a log once, and remembers what an import needs."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -61,7 +61,7 @@ class KnownStreams:
 
 
 def fresh(plan: ImportPlan, known: KnownStreams) -> Fresh:
-    """Return what of a plan is new to the log."""
+    """Return the part of a plan that is new to the log."""
     planned: list[Planned] = []
     versions: dict[str, int] = {}
     left: list[str] = []
@@ -88,7 +88,7 @@ def fresh(plan: ImportPlan, known: KnownStreams) -> Fresh:
 
 
 def begun(plan: ImportPlan, instead: ImportPlan, known: KnownStreams) -> Fresh:
-    """Return what is missing of the flows that a plan had begun in the log, and the plan that is kept to knows nothing of."""
+    """Return the missing events of flows that an earlier plan began in the log and that the plan in use does not have."""
     kept = {item.stream for item in instead.planned}
     rest: list[Planned] = []
     versions: dict[str, int] = {}
@@ -105,7 +105,7 @@ def begun(plan: ImportPlan, instead: ImportPlan, known: KnownStreams) -> Fresh:
 def append_fresh(
     log: HostLog, found: Fresh, progress: Progress | None = None, told: Appended | None = None
 ) -> int:
-    """Append in batches, each of them one transaction; return how many events that were.
+    """Append in batches, each in one transaction; return the number of events.
 
     Raises:
         AppendConflict: somebody else wrote to one of the streams meanwhile; import again.

@@ -73,7 +73,7 @@ def _complete(body: JsonObject) -> None:
 
 
 def kept_line(event: Event) -> tuple[str | None, bytes] | None:
-    """Return the entry id and the verbatim line of something that was imported; None for what was recorded here.
+    """Return the entry id and the verbatim line of an imported message; None for one that was recorded here.
 
     Version 1 of the format has no ids: a message gets the one that it has in the log.
     """
@@ -93,7 +93,7 @@ def kept_line(event: Event) -> tuple[str | None, bytes] | None:
 
 
 def iso(time_ms: int) -> str:
-    """Return a time as the original writes it: UTC, milliseconds, `Z`; the earliest or latest there is beyond those."""
+    """Return a time as the original writes it: UTC, milliseconds, `Z`; times outside of the calendar become its first or last."""
     bounded = min(max(time_ms, -62_135_596_800_000), 253_402_300_799_999)
     moment = datetime.fromtimestamp(bounded // 1000, UTC).replace(microsecond=bounded % 1000 * 1000)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -52,7 +52,7 @@ def import_openclaw(
     on_taken: OnTaken = "beside",
     appended: appending.Appended | None = None,
 ) -> ImportReport:
-    """Import a state directory, as far as the log does not have it yet.
+    """Import the parts of a state directory that the log does not have yet.
 
     `clock` gives the time of the import in milliseconds, for the report alone. `progress` is told (events appended,
     events to append) after each batch, `appended` the streams of the batch. What was appended before an error stays;

@@ -51,7 +51,7 @@ class ImportPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan_survey(found: Survey, *, log_id: str, taken: Collection[str] = ()) -> ImportPlan:
-    """Return the plan for a state that has been sorted by session already."""
+    """Return the plan for a state that is already sorted by session."""
     return _Planner(found, log_id, taken).plan()
 
 

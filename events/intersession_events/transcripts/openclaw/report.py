@@ -1,4 +1,4 @@
-"""What an import of an OpenClaw state found, made of it, and left out, and why (IMP-1)."""
+"""The report of an OpenClaw import: what was found, made and left out, and why (IMP-1)."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from intersession_events.facts import ready
 
 
 class Skipped(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Lines of a file that could not be read as what they should be.
+    """Lines of a file that could not be read in the expected form.
 
     `line` to `last_line` are consecutive lines with one reason. `kept` says whether their text is in the log all
     the same (`LineImported`, kind `unreadable` or `duplicate`); bytes that are no text can't be.
@@ -27,14 +27,14 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Something about a file, a key or a record that somebody who audits the import has to know."""
+    """A remark on a file, a key or a record for an auditor of the import."""
 
     subject: str
     what: str
 
 
 class Renamed(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A session that has another key here than in the source, and why."""
+    """A session whose key here differs from that in the source, and why."""
 
     original: str
     key: str
@@ -42,7 +42,7 @@ class Renamed(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Unattributed(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A trace of an exchange or a spawn that could not be given to one (IMP-4). `where` is `file:line`."""
+    """A trace of an exchange or a spawn that fits none (IMP-4). `where` is `file:line`."""
 
     what: str
     where: str
@@ -50,7 +50,7 @@ class Unattributed(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A call that the other system refused, so that nothing followed from it. `where` is `file:line`, `reason` what it answered."""
+    """A call that the other system refused, and that had no effect. `where` is `file:line`, `reason` is its answer."""
 
     what: str
     where: str
@@ -100,7 +100,7 @@ class ImportReport(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def folded(skipped: Iterable[Skipped]) -> tuple[Skipped, ...]:
-    """Join neighbouring lines of one file that were skipped for one reason, so that a rotten file is one line."""
+    """Join neighbouring lines of one file that were skipped for one reason, so that a rotten file gives one line."""
     joined: list[Skipped] = []
     for item in sorted(skipped, key=lambda item: (item.file, item.line)):
         last = joined[-1] if joined else None

@@ -1,1 +1,1 @@
-"""Forks: which streams have to go along, which time counts for nothing, and what there is to be said of those that were made."""
+"""Forks: the streams that belong into one, the time that does not count in it, and the summary of each."""

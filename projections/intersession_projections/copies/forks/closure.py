@@ -1,4 +1,4 @@
-"""Finds what has to go along in a fork: all streams that a run touches, and whatever their events refer to (FORK-1).
+"""Finds the streams that a fork needs: all that a run touches, and all that their events refer to (FORK-1).
 
 Rows are read as they lie, and of their payloads only what refers to something: a run may have very many. Nothing is proven
 here; whoever opens the fork proves what it reads.
@@ -35,7 +35,7 @@ _NEAR: Final = 64
 
 
 def roots_of(log: Log, flow: Flow) -> list[str]:
-    """Return the streams that a run, an exchange or a spawn begins with: its own, and those of the sessions that take part.
+    """Return the first streams of a run, an exchange or a spawn: its own, and those of its sessions.
 
     So do the sessions that it has come to later: where it is forked before that, it finds them as they stood.
     """
@@ -46,7 +46,7 @@ def roots_of(log: Log, flow: Flow) -> list[str]:
 
 
 def closed_streams(log: Log, roots: Iterable[str], at: int) -> frozenset[str]:
-    """Return streams, with all that their events up to a position refer to, up to there.
+    """Return streams together with all streams that their events up to a position refer to.
 
     Those are the streams of sessions that they name, with their flows, deliveries and receipts; of exchanges, spawns and
     deliveries; and those of the events that they were caused by. What is in stream `log` is left out.

@@ -1,4 +1,4 @@
-"""How a causal chain went on behind a cut, run by run: a what-if lets what raced come in the order that it came in then (FORK-7)."""
+"""The order in which a causal chain went on after a cut: a what-if keeps concurrent steps in that order (FORK-7)."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,19 +22,19 @@ _BEHIND: Final = (
 
 
 class Passed(NamedTuple):
-    """How many runs of a chain were asked for, begun and ended behind a cut."""
+    """How many runs of a chain were queued, started and ended after a cut."""
 
     asked: int
     begun: int
     ended: int
 
     def has_come_to(self, other: "Passed") -> bool:
-        """Whether as much of each has passed."""
+        """Whether at least as many of each have passed."""
         return all(now >= then for now, then in zip(self, other, strict=True))
 
 
 class CourseTurn(NamedTuple):
-    """When something came in a chain: how many runs had been asked for as far as its decision knew, and where that stands.
+    """A step of a chain: the number of runs that its decision knew of, and its position.
 
     What is decided side by side can be recorded in another order.
     """
@@ -44,7 +44,7 @@ class CourseTurn(NamedTuple):
 
 
 class Course:
-    """The runs of a chain behind a position of a log, but for what does not go on in a fork that is cut there.
+    """The runs of a chain after a position of the log, except those that do not go on in a fork cut there.
 
     The end of a run has its turn where its flow decided on it: that decision knew of whatever came before.
     """
@@ -81,18 +81,18 @@ class Course:
         """The runs that had not ended at the cut, and whether they had begun."""
 
     def of_end(self, run_id: str) -> CourseTurn | None:
-        """Return when a run has its end; None for one that has not ended there, or does not go on."""
+        """Return the end of a run; None for a run that has not ended there, or does not go on."""
         return self._ends.get(run_id)
 
     def of_call(self, run_id: str | None, told_at: int) -> CourseTurn | None:
-        """Return when a run was sent or spawned; without one, what was refused, and told at a position.
+        """Return the step at which a run was sent or spawned; without a run, the step of the refusal told at a position.
 
         None for a run that is not of the chain, or does not go on.
         """
         return self._turn(told_at, None) if run_id is None else self._calls.get(run_id)
 
     def before(self, turn: CourseTurn) -> Passed:
-        """Return what had passed before a turn."""
+        """Return the counts before a step."""
         begun = sum(1 for at, busy in self._begun if at < turn.position and (busy is None or busy < turn))
         return Passed(
             turn.knew - bisect_left(self._apart, turn.position),
@@ -101,7 +101,7 @@ class Course:
         )
 
     def now(self, fork: Log) -> Passed:
-        """Return what has passed in a fork."""
+        """Return the counts in a fork, now."""
         runs = Runs(fork)
         there = runs.statuses_of_chain(self._root, self._cut)
         waiting = there.get("queued", 0)

@@ -1,4 +1,4 @@
-"""What does not go on in a fork: what was open at its cut, and is not of the run that was forked (FORK-6)."""
+"""What stays frozen in a fork: what was open at its cut and is not part of the forked run (FORK-6)."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ _MOST_HOPS: Final = 1000
 
 
 class Frozen(msgspec.Struct, frozen=True, kw_only=True):
-    """Streams of exchanges, spawns and deliveries, and ids of runs. Nothing is frozen in a log that is no fork.
+    """The frozen work: streams of exchanges, spawns and deliveries, and ids of runs. Empty for a log that is not a fork.
 
     `cut` are the runs that were under way at the cut, and go on.
     """
@@ -38,7 +38,7 @@ class Frozen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def frozen_in(log: Log, at: int | None = None) -> Frozen:
-    """Return what was open when a log was forked, and stays so: nothing at a position up to the cut.
+    """Return what was open when a log was forked, and stays frozen; empty at a position up to the cut.
 
     What goes on is the flow that was forked, whatever it led to, and the runs that led to it: those wait for it.
     """

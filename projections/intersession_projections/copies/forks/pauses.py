@@ -1,4 +1,4 @@
-"""The time between the cut of a fork and its birth, in which nothing happened: limits of what had begun before don't count it."""
+"""The time between the cut of a fork and its creation, in which nothing happened: limits of earlier work don't count it."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -16,7 +16,7 @@ class Pause(NamedTuple):
 
 
 def pauses_in(log: Log) -> tuple[Pause, ...]:
-    """Return the pauses of a log: one for each fork that it comes of; none for a log that is no fork.
+    """Return the pauses of a log: one for each fork in its lineage; none for a log that is not a fork.
 
     Raises:
         CorruptEvent: an event that is needed was changed.
@@ -33,7 +33,7 @@ def pauses_in(log: Log) -> tuple[Pause, ...]:
 
 
 def without_pauses(pauses: tuple[Pause, ...]) -> Callable[[int], int]:
-    """Return what says, of a time (ms) at which something began, when it would have begun without the pauses since then."""
+    """Return a function that moves a start time (ms) forward by the pauses since then."""
 
     def begun(time_ms: int) -> int:
         return time_ms + sum(pause.born_ms - pause.cut_ms for pause in pauses if time_ms < pause.born_ms)

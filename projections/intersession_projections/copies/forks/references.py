@@ -1,4 +1,4 @@
-"""What an event refers to: sessions, exchanges, spawns, deliveries and runs, read out of its payload and nothing else of it."""
+"""The sessions, exchanges, spawns, deliveries and runs that an event refers to, read from its payload alone."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from intersession_events.log.row_state import payload_in
 
 
 class References:
-    """What events name: sessions by key, flows, deliveries and runs by id, streams by name. `queued` runs begin with one."""
+    """The names in events: sessions by key, flows, deliveries and runs by id, streams by name. `queued` runs begin with one."""
 
     def __init__(self) -> None:
         self.sessions: set[str] = set()
@@ -22,7 +22,7 @@ class References:
         self.queued: set[str] = set()
 
     def take(self, topic: str, state: bytes) -> None:
-        """Take in what the event of a row names. One that can't be read names nothing."""
+        """Add the names in a row's event. An unreadable one adds none."""
         if topic in REFER_TO_NOTHING:
             return
         payload = payload_in(state)

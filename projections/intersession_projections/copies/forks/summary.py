@@ -27,7 +27,7 @@ from intersession_projections.views.flows.rows import (
 
 
 class ForkPart(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A part that differs, with an excerpt of it then and now; None where there was, or is, no such part."""
+    """A part that differs, with an excerpt of it then and now; None where the part is missing."""
 
     part: str
     then: str | None
@@ -51,7 +51,7 @@ class ForkLeft(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ForkOutcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """How the flow of a fork stands. `end` is why its loop ended, `close` why all of it is over; `turns` were answered.
+    """The state of a fork's flow. `end` is why its loop ended, `close` why all of it is over; `turns` were answered.
 
     The state is `open`, `closed`, `ok`, `failed`; or `diverged`: it stands still where it left its recording. `left` is that place;
     of a fork that went on all the same, the first such place.
@@ -69,7 +69,7 @@ class ForkOutcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ForkSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A fork. `id` is its log id, `parent` that of the log it was made of, where `place` is, `run` the flow that it was made for."""
+    """A fork. `id` is its log id, `parent` that of its source log, `place` is the cut there, `run` the flow it was made for."""
 
     id: str
     parent: str
@@ -82,7 +82,7 @@ class ForkSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def fork_summary(log: Log) -> ForkSummary | None:
-    """Return what there is to be said of a fork; None for a log that is no fork.
+    """Return the summary of a fork; None for a log that is not a fork.
 
     Raises:
         CorruptEvent: an event that is needed was changed; `verify` says more.
@@ -202,7 +202,7 @@ def parts_of(left: facts.RecordingLeft) -> tuple[ForkPart, ...]:
 
 
 def left_in_words(left: facts.RecordingLeft) -> str:
-    """Return where a fork left its recording and what differs there, without a word that was said."""
+    """Return where a fork left its recording and what differs there, without texts of messages."""
     where = f"turn {left.turn}" if left.turn is not None else _STEPS[left.step]
     how = "went on past a difference" if left.goes_on else "left the recording"
     differs = f": {', '.join(left.differs)}" if left.differs else f" ({_KINDS[left.kind]})"

@@ -1,4 +1,4 @@
-"""A directory that is being made, for its owner alone: everything is new, and nothing is opened through a link."""
+"""A directory that is being written, readable by its owner alone: everything in it is new, and no link is followed."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXE
 
 
 class NewDirectory:
-    """A directory that was empty or not there, and the files and folders that are made in it."""
+    """An empty or new directory, and the files and folders that are made in it."""
 
     def __init__(self, path: Path, root: int) -> None:
         self.path = path
@@ -51,7 +51,7 @@ class NewDirectory:
 
 @contextmanager
 def new_directory(path: Path) -> Generator[NewDirectory]:
-    """Make a directory, or take an empty one, to write into; it is left as it was where there is no more to be read.
+    """Make a directory, or take an empty one, to write into; its final mode is restored at the end of the block.
 
     Raises:
         ExportFailed: it is not empty, no directory, a link, or can't be made or written.

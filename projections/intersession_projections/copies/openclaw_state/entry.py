@@ -30,7 +30,7 @@ _OF_A_GENERATION: Final = frozenset(
 
 
 def kept_entry(life: Life) -> JsonObject:
-    """Return the entry that another system had for the session's current generation, `{}` if there is none."""
+    """Return another system's entry for the session's current generation, `{}` if there is none."""
     kept = life.kept
     if kept is None or kept.row.session_id != life.row.session_id:
         return {}
@@ -38,7 +38,7 @@ def kept_entry(life: Life) -> JsonObject:
 
 
 def entry_of(life: Life, *, session_id: str | None, session_file: str | None) -> JsonObject:
-    """Return the entry of a session. What was imported keeps all its fields but those that have changed since.
+    """Return the entry of a session. An imported entry keeps all fields that have not changed since.
 
     `session_id` is the id to write, None for that of the entry that is kept; `session_file` is None without a file.
     """

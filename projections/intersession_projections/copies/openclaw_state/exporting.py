@@ -1,4 +1,4 @@
-"""Writes an OpenClaw state directory of a log, beside whoever writes to the log (EXP-1 to EXP-3).
+"""Writes an OpenClaw state directory of a log, also while the log is written (EXP-1 to EXP-3).
 
 What the format has no place for (the key of an archived transcript, who spawned an archived session) stands in
 `intersession.json` at the top of the directory: the original passes it by, an import of ours reads it.
@@ -39,7 +39,7 @@ Progress = Callable[[int, int], None]
 
 
 class StateSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the original has to know to find the sessions: it is written into `openclaw.json`, and nothing else is."""
+    """What the original must know to find the sessions: the whole content of `openclaw.json`."""
 
     default_agent: str = "main"
     main_key: str = "main"

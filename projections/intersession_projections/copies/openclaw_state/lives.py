@@ -30,7 +30,7 @@ class Generation(msgspec.Struct, kw_only=True):
 
 
 class SourceEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """The entry of another system that a session has, and the session as it then was."""
+    """Another system's entry for a session, and the session as it was then."""
 
     source: str
     row: SessionRow
@@ -45,12 +45,12 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def current(self) -> Generation | None:
-        """The generation that the key means; None for a session that is archived."""
+        """The present generation; None for an archived session."""
         return next((each for each in self.generations if each.closing is None), None)
 
 
 def life_of(key: str, recorded: Sequence[Recorded]) -> Life | None:
-    """Return what the events of a session's stream tell, None where it was not opened yet."""
+    """Return the life of a session from the events of its stream; None if it was not opened yet."""
     return _Folding(key).all(recorded)
 
 

@@ -13,7 +13,7 @@ _OUTCOMES: Final[dict[RunStatus, str]] = {"ok": "ok", "error": "error", "timeout
 
 
 def record_of(recorded: Sequence[Recorded]) -> tuple[SpawnAccepted, JsonObject] | None:
-    """Return a spawn and its record, None for one that no session asked for: the original has no record without.
+    """Return a spawn and its record; None for one that no session asked for: the original records no such spawn.
 
     Every record is over. What it has of a child that still works is an unknown outcome: the original must not take up
     what goes on here, and would delete a child whose time to be archived has come.

@@ -1,1 +1,1 @@
-"""Transcripts as files beside the log: one JSONL file a session id, for whoever reads files (LIST-5)."""
+"""Transcripts as files beside the log: one JSONL file for each session id (LIST-5)."""

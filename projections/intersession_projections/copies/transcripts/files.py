@@ -1,4 +1,4 @@
-"""The files of mirrored transcripts: what they are called, how far each is, and how lines are added to them.
+"""The files of mirrored transcripts: their names, how far each is, and how lines are added.
 
 Everything is opened below the directory and never through a link: somebody else may be able to write there.
 """
@@ -41,24 +41,24 @@ class _LinePosition(msgspec.Struct):
 
 @ready
 class LastLine(msgspec.Struct):
-    """What is read back of the last line of a file: the entry's id, and which position of the log it shows."""
+    """The last line of a file as it is read back: the entry's id, and its position in the log."""
 
     id: str | None = None
     intersession: _LinePosition = msgspec.field(default_factory=_LinePosition)
 
     @classmethod
     def at(cls, entry_id: str, position: int) -> "LastLine":
-        """Return what would be read of a line."""
+        """Return what would be read back from a line."""
         return cls(entry_id, _LinePosition(position))
 
     @property
     def position(self) -> int:
-        """The position of the log that it shows; 0 for a file without a line that shows one."""
+        """Its position in the log; 0 for a file without such a line."""
         return self.intersession.position
 
 
 def file_name(session_id: str) -> str:
-    """Return the name of a session id's file: the id itself where it can be a name, else with what can't be written as %2F."""
+    """Return the file name of a session id: the id itself if it is a valid name, else with %2F-like escapes."""
     name = quote(session_id, safe=" !#$&'()+,;=@[]{}~")
     name = name.replace(".", "%2E", 1) if name.startswith(".") else name
     if len(name) > _LONGEST:
@@ -73,7 +73,7 @@ class TranscriptFiles:
         self.directory = directory
 
     def resume(self, log_id: str) -> tuple[int, Path | None]:
-        """Return how far the files are, and where another log's were put away, if there were any.
+        """Return how far the files are, and where another log's files were moved to, if there were any.
 
         Raises:
             OSError: the directory can't be made or read.
@@ -93,7 +93,7 @@ class TranscriptFiles:
         return 0, aside
 
     def remember(self, mirrored: Mirrored) -> None:
-        """Write down how far the files are.
+        """Store how far the files are.
 
         Raises:
             OSError: it can't be written.
@@ -108,7 +108,7 @@ class TranscriptFiles:
             os.replace(partial, _STATE, src_dir_fd=folder, dst_dir_fd=folder)
 
     def last_line(self, session_id: str) -> LastLine | None:
-        """Return the last line that can be read, None if there is no file yet; a line that a crash cut short is cut off.
+        """Return the last readable line, None if there is no file yet; a line that a crash cut short is removed.
 
         Raises:
             OSError: it can't be read, or is no file.
@@ -120,7 +120,7 @@ class TranscriptFiles:
             return None
 
     def remove(self, session_id: str) -> None:
-        """Take a file away, if it is there.
+        """Delete a file, if it exists.
 
         Raises:
             OSError: it can't be taken away.
@@ -153,7 +153,7 @@ class TranscriptFiles:
             return None
 
     def concerns_one_file(self, error: OSError) -> bool:
-        """Return whether an error is about one file, and not about the directory or the disk that all are on."""
+        """Return whether an error concerns one file, and not the directory or the disk of all."""
         return error.errno not in _OF_THE_DISK and error.filename != str(self.directory)
 
     @contextmanager

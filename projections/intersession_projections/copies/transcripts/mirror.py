@@ -1,4 +1,4 @@
-"""Mirrors transcripts to files beside the log, one JSONL file a session id, for whoever reads files (LIST-5).
+"""Mirrors transcripts to files beside the log, one JSONL file for each session id (LIST-5).
 
 Best effort: the log never waits for it, and what can't be shown or written is a warning. Each line says which position
 it shows, so that after a crash nothing is written twice; another log's files are never mixed in.
@@ -28,7 +28,7 @@ logger = logging.getLogger("intersession.transcripts")
 
 
 class Transcripts(TailedView):
-    """The files of one log in one directory, and how far they are: a view of the library's kind that has no database."""
+    """The files of one log in one directory, and how far they are: a view for the library's runner, without a database."""
 
     def __init__(self, log: Log, directory: Path) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class Transcripts(TailedView):
         return self._position
 
     def take(self, events: Sequence[Recorded], position: int) -> None:
-        """Write the lines of events. Each line says which position it shows, so that what comes again is not doubled.
+        """Write the lines of events. Each line has its position, so that repeated events are not doubled.
 
         Raises:
             OSError: the directory can't be written.
@@ -79,7 +79,7 @@ class Transcripts(TailedView):
             self._remember()
 
     def close(self) -> None:
-        """Note how far the files are. It is only a shortcut: the lines themselves say it, too."""
+        """Store how far the files are. That is only a shortcut: the lines tell it as well."""
         if self._position > self._remembered:
             with suppress(OSError):
                 self._remember()
@@ -161,7 +161,7 @@ def _entry(recorded: Recorded, parent: str | None) -> tuple[str, bytes] | None:
 
 
 def transcript_mirror(log: Log, directory: Path) -> Tail[Transcripts]:
-    """Return what writes the files of a log into a directory."""
+    """Return the view that writes the files of a log into a directory."""
     return Tail(log, Transcripts(log, directory))
 
 

@@ -1,1 +1,1 @@
-"""Where words came from, and by which hops they reached others, across sessions (ORIGIN-1)."""
+"""Where a text came from, and by which hops it reached others, across sessions (ORIGIN-1)."""

@@ -1,4 +1,4 @@
-"""Hops of words: each place where they were said or arrived, and which place they came from. Pure."""
+"""Hops of a text: each place where it was sent or arrived, and the place it came from. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -34,7 +34,7 @@ _LIST: Final = "sessions_list"
 
 
 class Hop(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Words at one of the places where they were said or came to.
+    """A text at one of the places where it was sent or arrived.
 
     `session_key` is the session they are in, of a delivery the one that sent it; `who` said it and `to` got it: session keys,
     people, tools, routes. `cause` is the position of the hop that they came from; None where they are nobody's that is known:
@@ -58,7 +58,7 @@ class Hop(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaul
 
 
 def said_in(row: Row) -> str:
-    """Return what is said in a row as it lies in the log, unproven; nothing for one that can't be read."""
+    """Return the text in a stored row, unproven; nothing for an unreadable one."""
     _, _, _, topic, state = row
     payload = payload_in(state)
     try:
@@ -77,7 +77,7 @@ def key_of(recorded: Recorded) -> str:
 
 
 def hop_of(recorded: Recorded, says: Says, reads: Reads) -> Hop | None:
-    """Return what an event says as a hop; None for one in which nobody says anything.
+    """Return an event as a hop; None for an event without a text.
 
     `source` is as the event names it: an answer of a tool shows a session to who asked, so it may be `main`.
     """
@@ -96,7 +96,7 @@ def hop_of(recorded: Recorded, says: Says, reads: Reads) -> Hop | None:
 
 
 def linked(hops: Iterable[Hop]) -> Iterator[Hop]:
-    """Yield hops, which come in log order, each with the one that its words came from: the last one there before it."""
+    """Yield hops in log order, each with the one that its text came from: the last earlier one there."""
     last: dict[str, int] = {}
     for hop in hops:
         cause = None
@@ -108,7 +108,7 @@ def linked(hops: Iterable[Hop]) -> Iterator[Hop]:
 
 
 def leading_to(hops: Iterable[Hop], positions: frozenset[int]) -> list[Hop]:
-    """Return the hops that stand at positions, and those that their words came from."""
+    """Return the hops at some positions, and those that their texts came from."""
     every = {hop.position: hop for hop in hops}
     kept: set[int] = set()
     for position in positions & every.keys():

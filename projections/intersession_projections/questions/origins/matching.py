@@ -1,4 +1,4 @@
-"""Whether a text holds words: exactly, else in any case and with any white space, else the longest run of them. Pure."""
+"""Whether a text holds a phrase: exactly, else in any case and with any white space, else the longest run of its words. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _FEWEST: Final = 3
 
 
 class Phrase(NamedTuple):
-    """Words that are looked for, as they were given and as they are compared."""
+    """A phrase to look for, as it was given and as it is compared."""
 
     given: str
     folded: str
@@ -34,25 +34,25 @@ class Phrase(NamedTuple):
 
     @classmethod
     def of(cls, given: str) -> "Phrase":
-        """Return a phrase as it is looked for; white space around it does not count."""
+        """Return a normalised phrase; white space around it does not count."""
         return cls(given.strip(), folded(given), tuple(_WORD.findall(given.casefold())))
 
     @property
     def fewest(self) -> int:
-        """How many words in a row have to be shared at least: three, of a shorter phrase all but one."""
+        """The least number of consecutive words that must be shared: three, or all but one of a shorter phrase."""
         return min(_FEWEST, max(len(self.words) - 1, 2))
 
     def plainest(self) -> bytes:
-        """Return the longest part that our JSON writes as it is."""
+        """Return the longest part that our JSON writes unescaped."""
         part = max(_ESCAPED.split(self.given), key=len)
         return part.encode("utf-8", "surrogatepass")
 
     def may_hold(self, stored: bytes, plainest: bytes) -> bool:
-        """Whether stored JSON may hold the phrase exactly, by a look at it as it lies there."""
+        """Whether stored JSON may hold the phrase exactly, by a look at its bytes."""
         return plainest in stored or _AS_NUMBERS in stored or (b"/" in plainest and _SLASH in stored)
 
     def may_share(self, stored: bytes, more_than: int) -> bool:
-        """Whether stored JSON may hold more than a minimum of the words in a row, by a look at it as it lies there."""
+        """Whether stored JSON may hold more than a minimum of the words in a row, by a look at its bytes."""
         low, run = stored.lower(), 0
         for word in self.words:
             # What is not ASCII may stand there in the other case.
@@ -63,7 +63,7 @@ class Phrase(NamedTuple):
 
 
 def folded(text: str) -> str:
-    """Return a text as it is compared: without case, with one space where there is white space."""
+    """Return a text in the form used for comparison: without case, with single spaces for white space."""
     return " ".join(text.casefold().split())
 
 
@@ -75,7 +75,7 @@ def holds(text: str, phrase: Phrase) -> Match | None:
 
 
 def longest_shared(text: str, words: Sequence[str], *, more_than: int) -> tuple[int, int] | None:
-    """Return where the longest run of words begins and ends that a text holds in a row, if it has more than a minimum."""
+    """Return the bounds of the longest run of words that a text shares, if it is longer than a minimum."""
     said = f" {' '.join(_WORD.findall(text.casefold()))} "
     best: tuple[int, int] | None = None
     most = more_than

@@ -1,4 +1,4 @@
-"""Where words came from: the first message that holds them, and each hop by which they reached others (ORIGIN-1).
+"""Finds where a text came from: the first message that holds it, and each hop by which it reached others (ORIGIN-1).
 
 The log is looked through from its beginning, row by row, and only what may hold the words is read as events. How far that
 goes is bounded, and the answer says where it stopped; of a run it is what lies nearest before it that is looked through.
@@ -48,7 +48,7 @@ _TOPICS: Final = facts.SAYING | facts.topics_of(facts.DeliveryDecided)
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Where words came from. `first` is None where nobody said them.
+    """The origin of a text. `first` is None if no message holds it.
 
     `match` says how they were found, `words` which of them: all that was asked for, of a shared run only that. `hops` are all
     others that hold the same words, in log order. `cut` is the position up to which the log was looked through, where that
@@ -75,7 +75,7 @@ class _Looked(NamedTuple):
 
 
 class Origins:
-    """Queries on where words came from."""
+    """Queries on origins of texts."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Origins:
         self._most_rows = most_rows
 
     def of(self, given: str, *, to: int | None = None, within: frozenset[int] | None = None) -> Origin:
-        """Return where words came from, as the log stood at `to`.
+        """Return the origin of a text, as the log stood at `to`.
 
         With `within` it is where those words came from that stand at these positions, in any session.
         """

@@ -1,1 +1,1 @@
-"""Places in a log: how they are typed, which position each one means, and what it is in words (PLACE)."""
+"""Places in a log: how they are typed, the position of each, and its description (PLACE)."""

@@ -1,4 +1,4 @@
-"""The run in which an agent called for an exchange or a spawn: what had been asked of it, and what it answered."""
+"""The run in which an agent called for an exchange or a spawn: the message it had, and its answer."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,7 +14,7 @@ from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 
 class CallingRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that called. It was at work between two positions (`last` None: it still is), and waited for tools in `waits`.
+    """A calling run. It was at work between two positions (`last` None: it still is), and waited for tools in `waits`.
 
     `shown` are the positions of what was asked of it, what it said without calling a tool, how it failed, and what came of
     its words outside: as far as the exchange or spawn goes.
@@ -28,7 +28,7 @@ class CallingRun(msgspec.Struct, frozen=True, kw_only=True):
     shown: frozenset[int]
 
     def value(self) -> JsonObject:
-        """Return it as pages are given it."""
+        """Return it in the form that pages use."""
         waits = [[*pair] for pair in self.waits]
         return present(
             {
@@ -42,7 +42,7 @@ class CallingRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def calling_runs(log: Log, flows: Sequence[tuple[Flow, Iterable[Recorded]]]) -> list[CallingRun | None]:
-    """Return the runs that called for exchanges and spawns, each with its events; None where it was no agent's, or is not known."""
+    """Return the runs that called for exchanges and spawns, each with its events; None if no agent called, or the run is unknown."""
     called = [_called_in(flow, events) for flow, events in flows]
     run_ids = list(dict.fromkeys(filter(None, called)))
     found = dict(zip(run_ids, Timeline(log).events_of_runs(run_ids), strict=True)) if run_ids else {}

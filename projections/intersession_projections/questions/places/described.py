@@ -1,4 +1,4 @@
-"""Says a place in words: after which event it is, how its run stood there, and what comes next (PLACE-5).
+"""Describes a place: the event before it, the state of its run, and the next event (PLACE-5).
 
 No word of what anybody said is in it, so that a place can be shown to whoever may know of its event.
 """
@@ -32,7 +32,7 @@ from intersession_projections.views.sessions.names import SessionNames
 
 
 class Described(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A place in words. `event_id` and `time_ms` are those of the event that it is after.
+    """A place in words. `event_id` and `time_ms` are those of the event before it.
 
     They are None before the first event, and where the caller may not know of that one.
     """
@@ -44,7 +44,7 @@ class Described(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class PlaceWords:
-    """Says places of a log, to who sees certain sessions (`sees`; None: everything)."""
+    """Describes places of a log to a caller that sees certain sessions (`sees`; None: everything)."""
 
     def __init__(self, log: Log, sees: Sees | None = None) -> None:
         self._log = log
@@ -53,7 +53,7 @@ class PlaceWords:
         self._sees = sees
 
     def say(self, place: Located, of: ReadFlow | None = None) -> Described:
-        """Return a place in words: where it is looked at for one run, `of`, as that run stood there."""
+        """Return a description of a place; with `of`, as that run stood there."""
         if of is None:
             return self._said(place)
         own = self.last_of(of, place.position)
@@ -73,7 +73,7 @@ class PlaceWords:
         return "" if recorded is None else self._words([recorded])[0].step
 
     def last_of(self, run: ReadFlow, position: int) -> Recorded | None:
-        """Return the last event of a run, up to a position, that the caller may know of."""
+        """Return the last event of a run, up to a position, that the caller may see."""
         own = (recorded for recorded in reversed(run.events) if recorded.position <= position)
         return next(filter(self._is_seen, own), None)
 
@@ -87,14 +87,14 @@ class PlaceWords:
         return self.behind([recorded])[0]
 
     def behind(self, events: Sequence[Recorded]) -> list[Described]:
-        """Return the places after some events that the caller may know of."""
+        """Return the places after some events that the caller may see."""
         return [
             _described(recorded, words.after_it(recorded))
             for recorded, words in zip(events, self._words(events), strict=True)
         ]
 
     def next(self, place: Located, of: ReadFlow | None = None) -> Described | None:
-        """Return what comes next: among a run's own events for a place of a run, or looked at for one; in the whole log else.
+        """Return the next event: among a run's own events for a place in a run, else in the whole log.
 
         None where nothing has come yet, or nothing that the caller may know of.
         """

@@ -1,4 +1,4 @@
-"""Places as they are typed: the one grammar of every door, from a text or a number to a typed place (PLACE-1, PLACE-2). Pure."""
+"""The grammar of places for every door: from a text or a number to a typed place (PLACE-1, PLACE-2). Pure."""
 
 import math
 import re
@@ -32,7 +32,7 @@ class UnknownPlace(IntersessionError, ValueError):
 
 
 def no_place(error: str, candidates: tuple[str, ...] = ()) -> UnknownPlace:
-    """Return the refusal of a place, with the forms that are taken (PLACE-2)."""
+    """Return the refusal of a place, with the valid forms (PLACE-2)."""
     return UnknownPlace(f"{error}. A place is {FORMS}", candidates)
 
 
@@ -43,13 +43,13 @@ class AtPosition(msgspec.Struct, frozen=True):
 
 
 class AtEvent(msgspec.Struct, frozen=True):
-    """After the event of this id, of which the beginning is enough."""
+    """After the event with this id, or an id that begins so."""
 
     event_id: str
 
 
 class AtTime(msgspec.Struct, frozen=True):
-    """After all that had happened by then (ms)."""
+    """After everything up to this time (ms)."""
 
     time_ms: int
 
@@ -94,7 +94,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def parse_place(value: float | str, *, field: str = "at") -> Place:
-    """Return the place that a number or a text names. A number is a position, a fraction of it is floored.
+    """Parse a place from a number or a text. A number is a position; a fraction is floored.
 
     `field` is what an error names.
 
@@ -122,7 +122,7 @@ def parse_place(value: float | str, *, field: str = "at") -> Place:
 
 
 def parse_time(value: str, *, field: str) -> int:
-    """Return an ISO time in ms; without an offset it is UTC. For what is a time and no place.
+    """Return an ISO time in ms; without an offset it is UTC. For fields that take a time and not a place.
 
     Raises:
         UnknownPlace: the text is no ISO date or time.
@@ -134,7 +134,7 @@ def parse_time(value: str, *, field: str) -> int:
 
 
 def shown(value: str) -> str:
-    """Return what was typed as an error says it again."""
+    """Return typed input as an error quotes it."""
     return f"{value[:_MOST_SHOWN]!a}"
 
 

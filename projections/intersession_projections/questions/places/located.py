@@ -1,4 +1,4 @@
-"""From a place to a position: what a typed place means in a log, now (PLACE-1)."""
+"""Resolves a typed place to a position in a log (PLACE-1)."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
@@ -54,14 +54,14 @@ class Located(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReadFlow(NamedTuple):
-    """An exchange, a spawn or a run, and its own events, over all sessions: in log order. Of streams that are no session's they are whole."""
+    """An exchange, a spawn or a run and its own events over all sessions, in log order. Streams other than sessions' are whole."""
 
     flow: Flow
     events: Sequence[Recorded]
 
 
 class Places:
-    """Finds places in a log, among what the caller sees (`sees`; None: everything). `now_ms` is the caller's clock."""
+    """Resolves places in a log, among what the caller sees (`sees`; None: everything). `now_ms` is the caller's clock."""
 
     def __init__(self, log: Log, *, now_ms: int, sees: Sees | None = None) -> None:
         self._log = log
@@ -71,7 +71,7 @@ class Places:
         self._names = RunNames(log, sees)
 
     def find(self, place: Place, *, field: str = "at", is_end: bool = False) -> Located:
-        """Return where a place is. `field` is what an error names.
+        """Return the resolved place. `field` is the argument that an error names.
 
         `is_end`: up to there a part of the log is asked for, so that a time that has not come yet is the head.
 
@@ -201,7 +201,7 @@ def read_flow(log: Log, flow: Flow) -> ReadFlow:
 
 
 def read_flows(log: Log, flows: Sequence[Flow]) -> list[ReadFlow]:
-    """Read some of them together."""
+    """Read several of them together."""
     each = [{one.position: one for one in found} for found in Timeline(log).events_of_each(flows)]
     return [
         ReadFlow(flow, [once[position] for position in sorted(once)])
@@ -210,18 +210,18 @@ def read_flows(log: Log, flows: Sequence[Flow]) -> list[ReadFlow]:
 
 
 def sessions_of(log: Log, recorded: Recorded) -> tuple[str, ...]:
-    """Return the sessions whose event this is: of an exchange both sides; none for what is the operator's alone."""
+    """Return the sessions of an event: both sides of an exchange; none for what only the operator sees."""
     return sessions_of_each(log, [recorded])[0]
 
 
 def sessions_of_each(log: Log, events: Sequence[Recorded]) -> list[tuple[str, ...]]:
-    """Return the same of some events."""
+    """Return the same for several events."""
     flows = flows_of(log, events)
     return [sessions_in(recorded.stream, flows.get(recorded.stream)) for recorded in events]
 
 
 def flows_of(log: Log, events: Iterable[Recorded]) -> dict[str, Summary]:
-    """Return by their streams the exchanges, spawns and deliveries that some events are of."""
+    """Return the exchanges, spawns and deliveries of some events, by their streams."""
     ids: dict[str, list[str]] = {}
     for stream in dict.fromkeys(recorded.stream for recorded in events):
         kind, _, name = stream.partition(":")
@@ -231,7 +231,7 @@ def flows_of(log: Log, events: Iterable[Recorded]) -> dict[str, Summary]:
 
 
 def sessions_in(stream: str, flow: Summary | None) -> tuple[str, ...]:
-    """Return the sessions that the events of a stream are of; `flow` is the exchange, spawn or delivery whose it is."""
+    """Return the sessions of a stream's events; `flow` is its exchange, spawn or delivery."""
     if flow is not None:
         return flow_sessions(flow)
     kind, _, name = stream.partition(":")

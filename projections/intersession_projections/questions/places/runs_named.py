@@ -1,4 +1,4 @@
-"""Finds exchanges, spawns and runs by whatever names them: an id or its beginning, a stream, an idempotency key."""
+"""Finds exchanges, spawns and runs by any name: an id or its beginning, a stream, an idempotency key."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -24,7 +24,7 @@ Sees = Callable[[str], bool]
 
 
 def flow_sessions(flow: Flow | DeliverySummary) -> tuple[str, ...]:
-    """Return the sessions that take part, by their keys: who asked first, if a session did. Of a delivery, whose text it is."""
+    """Return the sessions that take part, by key, a requesting session first; of a delivery, the session whose text it is."""
     match flow:
         case ExchangeSummary():
             return tuple(dict.fromkeys(filter(None, (flow.requester, flow.target))))
@@ -51,7 +51,7 @@ def flow_stream(flow: Flow) -> str | None:
 
 
 class RunNames:
-    """Finds what a name of a run means, among what the caller sees (`sees`; None: everything)."""
+    """Resolves names of runs, among what the caller sees (`sees`; None: everything)."""
 
     def __init__(self, log: Log, sees: Sees | None = None) -> None:
         self._log = log
@@ -60,7 +60,7 @@ class RunNames:
         self._sees = sees
 
     def named(self, name: str, *, field: str) -> str:
-        """Return the id of the exchange, spawn or run that a name means, of itself.
+        """Return the id of the exchange, spawn or run with that name.
 
         Raises:
             UnknownPlace: nothing is called that, or nothing that is seen; or several ids begin so (`candidates`).
@@ -68,7 +68,7 @@ class RunNames:
         return flow_id(self._found(name, field))
 
     def flow(self, name: str, *, field: str) -> Flow:
-        """Return the exchange or the spawn that a name means, of itself or of a run of it; else the run.
+        """Return the exchange or spawn with that name, or with a run of that name; else the run.
 
         Raises:
             UnknownPlace: nothing is called that, or nothing that is seen; or several ids begin so (`candidates`).
@@ -76,7 +76,7 @@ class RunNames:
         return self._whole(self._found(name, field))
 
     def run(self, name: str, *, field: str) -> RunOutcome:
-        """Return the run that a name means, of itself; the first one of an exchange or a spawn.
+        """Return the run with that name, or the first run of an exchange or spawn.
 
         Raises:
             UnknownPlace: nothing is called that, or nothing that is seen; or several ids begin so (`candidates`).
@@ -152,7 +152,7 @@ class RunNames:
 
 
 def not_recorded(flow: Flow, field: str) -> UnknownPlace:
-    """Return the refusal of a run that an imported exchange or spawn names: what was said is known, what it was given is not."""
+    """Return the refusal of a run of an imported exchange or spawn: its texts are known, its input is not."""
     name = flow_id(flow)
     return UnknownPlace(
         f"{field}: {flow.kind} {name} was imported: what was said in it is recorded, what its agents were given is not; "

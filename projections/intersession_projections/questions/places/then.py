@@ -1,4 +1,4 @@
-"""How exchanges, spawns, deliveries and runs stood at a position: read from their rows, or folded from their own short streams."""
+"""The state of exchanges, spawns, deliveries and runs at a position: read from their rows, or folded from their own short streams."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain, takewhile
@@ -39,7 +39,7 @@ _RUNS_OF: Final = (
 
 
 class Then:
-    """A log as it was at a position. Lists are newest first; what costs is what is shown."""
+    """A log as it was at a position. Lists are newest first; only shown entries cost time."""
 
     def __init__(self, log: Log, position: int) -> None:
         self._log = log
@@ -48,7 +48,7 @@ class Then:
         self._runs = Runs(log)
 
     def deliveries(self, now: Iterable[DeliverySummary]) -> list[DeliverySummary]:
-        """Return where deliveries stood that are known as they are now; those that had not begun are left out."""
+        """Return the state of deliveries that are given as they are now; those that had not begun are left out."""
         return self._stood(now)
 
     def deliveries_of_each(self, now: Iterable[Sequence[DeliverySummary]]) -> list[list[DeliverySummary]]:
@@ -58,27 +58,27 @@ class Then:
         return [[stood[row.stream] for row in rows if row.stream in stood] for rows in each]
 
     def flows(self, now: Sequence[Flow]) -> list[Flow]:
-        """Return how exchanges, spawns and runs stood, with the words of runs that had ended; what had not begun is left out."""
+        """Return the state of exchanges, spawns and runs, with the texts of ended runs; those that had not begun are left out."""
         runs = self._each(flow.run_id for flow in now if isinstance(flow, RunOutcome))
         flows = self._stood([flow for flow in now if not isinstance(flow, RunOutcome)])
         then: dict[int, Flow] = {flow.accepted: flow for flow in (*runs, *flows)}
         return [then[flow.accepted] for flow in now if flow.accepted in then]
 
     def exchanges(self, limit: int) -> list[ExchangeSummary]:
-        """Return the exchanges that were accepted last."""
+        """Return the latest accepted exchanges."""
         return self._stood(self._flows.exchanges_at(Position(0, self.position), limit))
 
     def spawns(self, limit: int) -> list[SpawnSummary]:
-        """Return the spawns that were accepted last."""
+        """Return the latest accepted spawns."""
         return self._stood(self._flows.spawns_at(Position(0, self.position), limit))
 
     def runs(self, limit: int) -> list[RunOutcome]:
-        """Return the runs that were accepted last."""
+        """Return the latest accepted runs."""
         rows = self._log.query(_RUNS, (self.position, limit))
         return self._each(unpacked(run_id) for (run_id,) in rows)
 
     def of_sessions(self, keys: Sequence[str], limit: int) -> list[Flow]:
-        """Return the runs, the exchanges and the spawns that each of some sessions took part in last, in any order."""
+        """Return the latest runs, exchanges and spawns of each of some sessions, in any order."""
         where = [Position(0, self.position, key) for key in keys]
         runs, exchanges, spawns = self._log.answers(
             Ask(
@@ -106,7 +106,7 @@ class Then:
         return self._stood(reversed(self._flows.deliveries_of(stream)))
 
     def deliveries_of_runs(self, run_ids: Sequence[str]) -> list[DeliverySummary]:
-        """Return the deliveries of what some runs said, one run after the other."""
+        """Return the deliveries of the texts of some runs, one run after the other."""
         now = reversed(self._flows.deliveries_of_all((), run_ids))
         of_run: dict[str | None, list[DeliverySummary]] = {}
         for row in self._stood(now):
@@ -128,11 +128,11 @@ class Then:
         return [run for run in self._each(unpacked(run_id) for (run_id,) in rows) if not run.ended]
 
     def events(self, stream: str) -> list[Recorded]:
-        """Return the events that a flow had, by its stream; flows are short."""
+        """Return the events of a flow, by its stream; flows are short."""
         return self.events_of([stream])[0]
 
     def events_of(self, streams: Sequence[str]) -> list[list[Recorded]]:
-        """Return the same of some flows."""
+        """Return the same for several flows."""
         return [
             [recorded for recorded in events if recorded.position <= self.position]
             for events in self._log.whole(streams)

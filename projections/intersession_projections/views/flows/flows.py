@@ -1,4 +1,4 @@
-"""Questions about exchanges, spawns and deliveries: where each stands, and which children wait to be archived."""
+"""Queries on exchanges, spawns and deliveries: the state of each, and the children that wait to be archived."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
@@ -39,7 +39,7 @@ T = TypeVar("T", ExchangeSummary, SpawnSummary, DeliverySummary)
 
 
 class Flows:
-    """Queries on exchanges, spawns and deliveries. Streams are given in the order they were accepted."""
+    """Queries on exchanges, spawns and deliveries. Streams come in the order in which they were accepted."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -54,12 +54,12 @@ class Flows:
         return found
 
     def released_exchanges(self) -> list[ExchangeSummary]:
-        """Return the exchanges that were released and have not gone on yet, in the order they were accepted."""
+        """Return the released exchanges that have not gone on yet, in the order they were accepted."""
         (found,) = self._log.answers(self.ask_stopped(RELEASED))
         return found
 
     def ask_stopped(self, outcome: str = HELD) -> Ask[list[ExchangeSummary]]:
-        """Ask for the exchanges that have stopped so, in the order they were accepted."""
+        """Ask for the exchanges that have stopped, in the order they were accepted."""
         condition = "kind = 'exchange' AND is_open = 1 AND outcome = ? ORDER BY accepted"
         return Ask(
             [(f"SELECT {COLUMNS} FROM flows WHERE {condition}", (outcome,))],  # noqa: S608 - our own words
@@ -81,19 +81,19 @@ class Flows:
         )
 
     def exchange(self, exchange_id: str) -> ExchangeSummary | None:
-        """Return where an exchange stands."""
+        """Return the state of an exchange."""
         return self._one(ExchangeSummary, "id = ? AND kind = 'exchange'", (packed(exchange_id),))
 
     def spawn(self, spawn_id: str) -> SpawnSummary | None:
-        """Return where a spawn stands."""
+        """Return the state of a spawn."""
         return self._one(SpawnSummary, "id = ? AND kind = 'spawn'", (packed(spawn_id),))
 
     def one(self, kind: str, flow_id: str) -> Summary | None:
-        """Return where an exchange, a spawn or a delivery stands."""
+        """Return the state of an exchange, a spawn or a delivery."""
         return next(iter(self.many({kind: [flow_id]}).values()), None)
 
     def many(self, ids: Mapping[str, Iterable[str]]) -> dict[str, Summary]:
-        """Return where exchanges, spawns and deliveries stand, by their streams; `ids` are those of each kind."""
+        """Return the state of exchanges, spawns and deliveries by their streams; `ids` are those of each kind."""
         (found,) = self._log.answers(self.ask_many(ids))
         return found
 
@@ -128,7 +128,7 @@ class Flows:
         )
 
     def delivery(self, delivery_id: str) -> DeliverySummary | None:
-        """Return where a delivery stands."""
+        """Return the state of a delivery."""
         return self._one(DeliverySummary, "id = ? AND kind = 'delivery'", (packed(delivery_id),))
 
     def ask_at(self, kind: str, where: Iterable[Position], limit: int) -> Ask[list[list[Summary]]]:
@@ -238,11 +238,11 @@ class Flows:
         )
 
     def note_of(self, delivery: DeliverySummary) -> DeliveryNote | None:
-        """Return where a delivery goes and why it did not; None where the log's events can't be read any more."""
+        """Return a delivery's target and why it failed; None if the log's events can't be read any more."""
         return self.notes_of([delivery])[0]
 
     def notes_of(self, deliveries: Sequence[DeliverySummary]) -> list[DeliveryNote | None]:
-        """Return the same of some deliveries."""
+        """Return the same for several deliveries."""
         told = {
             recorded.position: recorded
             for recorded in self._log.at(
@@ -256,7 +256,7 @@ class Flows:
         return self.flows_of_runs([run_id]).get(run_id)
 
     def flows_of_runs(self, run_ids: Iterable[str]) -> dict[str, str]:
-        """Return the same of some runs, by their ids; one that belongs to none is left out."""
+        """Return the same for several runs, by their ids; runs outside of flows are left out."""
         asked = among(
             "SELECT flow_runs.run_id, kind, id FROM flow_runs JOIN flows ON accepted = flow "
             "WHERE flow_runs.run_id IN ({})",

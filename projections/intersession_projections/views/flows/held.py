@@ -1,4 +1,4 @@
-"""Exchanges that are held, as every door shows them (LIVE-1)."""
+"""Held exchanges, as every door shows them (LIVE-1)."""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -10,14 +10,14 @@ from intersession_projections.views.flows.rows import ExchangeSummary
 
 
 class Hold(NamedTuple):
-    """A stretch in which an exchange waited for a release, in ms; `until` is None as long as it does."""
+    """A period in which an exchange waited for a release, in ms; `until` is None while it lasts."""
 
     since: int
     until: int | None
 
 
 def holds_in(events: Iterable[Recorded]) -> tuple[Hold, ...]:
-    """Return the stretches in which an exchange was held, of its events in log order."""
+    """Return the periods in which an exchange was held, from its events in log order."""
     found: list[Hold] = []
     for recorded in parts_in(events):
         match recorded.event:
@@ -32,12 +32,12 @@ def holds_in(events: Iterable[Recorded]) -> tuple[Hold, ...]:
 
 
 def held_ms(holds: Iterable[Hold], since: Callable[[int], int] = int) -> int:
-    """Return how long an exchange was held, in the stretches that are over; `since` counts times, in ms, as its caller does."""
+    """Return how long an exchange was held, in periods that are over; `since` is a time in ms of the caller's clock."""
     return sum(since(hold.until) - since(hold.since) for hold in holds if hold.until is not None)
 
 
 def held_value(exchange: ExchangeSummary) -> JsonObject:
-    """Return where an exchange has stopped, by whose word, and since when (ms); without the text, which is somebody's words."""
+    """Return where an exchange was stopped, by whom, and since when (ms); without the held text."""
     return present(
         {
             "runId": exchange.run_id,

@@ -31,7 +31,7 @@ FAILED_DELIVERIES: Final = ("failed", "unknown", "denied")
 
 
 class DeliveriesWanted(NamedTuple):
-    """Which deliveries are asked for: all that are set hold. Positions are those at which they were decided.
+    """A filter for deliveries: all set fields must match. Positions are those of the decisions.
 
     `failed` are those that ended without a receipt (failed, denied, in doubt), `pending` those still to come; with both,
     either.
@@ -48,7 +48,7 @@ class DeliveriesWanted(NamedTuple):
 
 @facts.ready
 class ExchangeSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where an exchange stands, without its words. `turns` counts what was replied, `awaits` is the run it waits for.
+    """The state of an exchange, without its texts. `turns` counts replies, `awaits` is the run it waits for.
 
     `held` is what it holds, since `held_since_ms`, by the hold `hold_id` that `held_by` ordered; `hold` is before what it is to stop.
     `released`: it was let go on, and has not gone on yet. `first` is how the reply of its first run was released, if that was held.
@@ -93,7 +93,7 @@ class ExchangeSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def is_open(self) -> bool:
-        """Whether something of it is still to come."""
+        """Whether it is not over."""
         return self.close_reason is None
 
     @property
@@ -113,7 +113,7 @@ class ExchangeSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 @facts.ready
 class SpawnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where a spawn stands, without its words. Times in ms; `status` is that of the child's task run."""
+    """The state of a spawn, without its texts. Times in ms; `status` is that of the child's task run."""
 
     kind: ClassVar[Literal["spawn"]] = "spawn"
     spawn_id: str
@@ -150,12 +150,12 @@ class SpawnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     @property
     def asker(self) -> str:
-        """Who asked: a session by its key, else `operator`; `unknown` where an import does not show it."""
+        """The requester: a session by its key, else `operator`; `unknown` if an import does not show it."""
         return self.requester or ("unknown" if self.inferred else "operator")
 
     @property
     def is_open(self) -> bool:
-        """Whether its announce is still to become final."""
+        """Whether its announce is not final yet."""
         return self.close_reason is None
 
     @property
@@ -177,7 +177,7 @@ class SpawnSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 @facts.ready
 class DeliverySummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where a delivery stands. `retry_at_ms` is set while it waits to be tried again."""
+    """The state of a delivery. `retry_at_ms` is set while it waits for a retry."""
 
     delivery_id: str
     session_key: str
@@ -198,7 +198,7 @@ class DeliverySummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def is_open(self) -> bool:
-        """Whether its outcome is still to come."""
+        """Whether it has no outcome yet."""
         return self.state in {"decided", "started", "retrying"}
 
     @property
@@ -234,7 +234,7 @@ def accept_flow(recorded: Recorded) -> Summary | None:
 
 
 def evolve_exchange(row: ExchangeSummary, recorded: Recorded) -> ExchangeSummary:
-    """Return where an exchange stands after an event of its stream."""
+    """Return the state of an exchange after an event of its stream."""
     replace = msgspec.structs.replace
     event = recorded.event
     # What somebody wants of it later changes nothing of where it stands.
@@ -295,7 +295,7 @@ def _of_hold(
 
 
 def evolve_spawn(row: SpawnSummary, recorded: Recorded) -> SpawnSummary:
-    """Return where a spawn stands after an event of its stream."""
+    """Return the state of a spawn after an event of its stream."""
     replace = msgspec.structs.replace
     row = replace(row, position=recorded.position)
     event = recorded.event
@@ -320,7 +320,7 @@ def evolve_spawn(row: SpawnSummary, recorded: Recorded) -> SpawnSummary:
 
 
 def evolve_flow(row: Summary, recorded: Recorded) -> Summary:
-    """Return where a flow stands after an event. It begins once, as what its stream says: what is searched by stays."""
+    """Return the state of a flow after an event. Fields that are searched by are set once and stay."""
     match row:
         case ExchangeSummary():
             return reduce(evolve_exchange, recorded.parts(), row)
@@ -331,7 +331,7 @@ def evolve_flow(row: Summary, recorded: Recorded) -> Summary:
 
 
 class Position(NamedTuple):
-    """Where in the log flows are looked for: accepted at `after < position <= to`, with a session if one is given.
+    """A part of the log in which flows were accepted: `after < position <= to`, with a session if one is given.
 
     `may_have_failed` leaves out those that have ended and have not failed.
     """
@@ -344,7 +344,7 @@ class Position(NamedTuple):
 
 
 class DeliveryNote(NamedTuple):
-    """What the log says of a delivery that its row has no copy of.
+    """Data of a delivery that only the log has, and not its row.
 
     Where it goes, what its last event says of a failure, its text, and when it was decided (ms).
     """
@@ -356,7 +356,7 @@ class DeliveryNote(NamedTuple):
 
 
 def evolve_delivery(row: DeliverySummary, recorded: Recorded) -> DeliverySummary:
-    """Return where a delivery stands after an event of its stream."""
+    """Return the state of a delivery after an event of its stream."""
     replace = msgspec.structs.replace
     row = replace(row, position=recorded.position)
     event = recorded.event

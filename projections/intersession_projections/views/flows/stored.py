@@ -33,7 +33,7 @@ COLUMNS: Final = "kind, id, accepted, position, state"
 
 
 def restored(row: Row) -> Summary:
-    """Return a flow by its row."""
+    """Return a flow from its row."""
     kind, name, accepted, position, state = row
     found: Summary = STORED[kind].restored(
         state, accepted=accepted, position=position, **{f"{kind}_id": unpacked(name)}

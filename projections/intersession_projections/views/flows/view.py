@@ -1,4 +1,4 @@
-"""The view of exchanges, spawns and deliveries: where each stands, and which flow each run belongs to."""
+"""The view of exchanges, spawns and deliveries: the state of each, and the flow of each run."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
@@ -32,13 +32,13 @@ from intersession_projections.views.flows.stored import (
 
 
 class OpenFlowsView:
-    """Keeps a row per exchange, spawn and delivery, and which flow each run belongs to."""
+    """Stores a row per exchange, spawn and delivery, and the flow of each run."""
 
     name = "open_flows"
     shape = 6
 
     def create(self, sql: Sql) -> None:
-        """Create the tables. Sessions, runs and owners are looked up by the numbers that stand for their names."""
+        """Create the tables. Sessions, runs and owners are stored as numbers."""
         sql.execute(
             "CREATE TABLE IF NOT EXISTS flows (accepted INTEGER PRIMARY KEY, kind TEXT NOT NULL, id BLOB NOT NULL, "
             "is_open INTEGER NOT NULL, position INTEGER NOT NULL, session INTEGER, child INTEGER, owner INTEGER, "
@@ -67,7 +67,7 @@ class OpenFlowsView:
             sql.execute(f"DROP TABLE IF EXISTS {table}")
 
     def carry_over(self, sql: Sql, source: Moment, *, at: int, here: Collection[int]) -> Iterable[int]:
-        """Take over the flows of which nothing came behind the cut; return where the others were accepted."""
+        """Copy the flows without events after the cut; return the positions at which the others were accepted."""
         left: list[int] = []
         carried: set[int] = set()
         for row in source.query("SELECT * FROM flows WHERE accepted <= ?", (at,)):
@@ -85,7 +85,7 @@ class OpenFlowsView:
         return left
 
     def questions(self, coming: Sequence[Coming], memory: Memory) -> Sequence[Question]:
-        """Ask for the flows whose streams get events, but for those that are known to be open."""
+        """Ask for the flows whose streams get events, except those that are known to be open."""
         ids: list[SqlValue] = []
         for stream, _ in coming:
             kind, _, name = stream.partition(":")
@@ -94,7 +94,7 @@ class OpenFlowsView:
         return among(f"SELECT {COLUMNS} FROM flows WHERE id IN ({{}})", ids) if ids else []  # noqa: S608 - our own words
 
     def apply_answered(self, sql: Sql, events: Sequence[Recorded], known: Known) -> None:
-        """Take events in: a flow is read once for all of them, and written once."""
+        """Take events in: each flow is read once and written once."""
         memory = known.memory
         for rows in known.answers:
             memory.update((f"{row[0]}:{unpacked(row[1])}", _CurrentFlow.restored(row)) for row in rows)

@@ -1,1 +1,1 @@
-"""The view of words: what was said anywhere, found by the words of it. It follows the log in its own time (FIND-1)."""
+"""The view of full text: messages and tool texts by their words. It follows the log in its own time (FIND-1)."""

@@ -1,4 +1,4 @@
-"""What is searched for, and what is asked for it: the index, or the log itself."""
+"""Full-text queries and where they are answered: by the index, or by the log itself."""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import Literal, NamedTuple, Protocol
@@ -8,7 +8,7 @@ from intersession_projections.views.full_text.tokens import Term
 
 
 class Wanted(NamedTuple):
-    """What is searched for: all words, in one of the groups, in a part of the log; of events of some stored names, if any are given."""
+    """A full-text query: all words, in one of the groups, in a part of the log; of events of some stored names, if any are given."""
 
     terms: Sequence[Term]
     groups: Sequence[str]
@@ -17,11 +17,11 @@ class Wanted(NamedTuple):
 
 
 class Found(Protocol):
-    """The words of a log as it is now."""
+    """The full text of a log as it is now."""
 
     @property
     def indexed(self) -> bool:
-        """Whether there is an index; else all words are looked at."""
+        """Whether there is an index; else all texts are scanned."""
         ...
 
     def names(self, kind: Literal["agent", "session"]) -> dict[str, int]:
@@ -29,5 +29,5 @@ class Found(Protocol):
         ...
 
     def positions(self, wanted: Wanted) -> Iterator[int]:
-        """Yield the positions where all words stand, the newest first, reading as far as somebody asks for more."""
+        """Yield the positions of the matches, newest first, read as they are consumed."""
         ...

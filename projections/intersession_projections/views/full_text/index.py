@@ -1,4 +1,4 @@
-"""The words of a log as they are asked for: brings the view up to date, and finds positions in it."""
+"""The full-text index of a log: brings the view up to date, and finds positions in it."""
 
 import heapq
 import logging
@@ -41,7 +41,7 @@ _COLUMNS: Final = {
 
 
 class FullText:
-    """The words of one log. The view lies beside it or in its database; where it can't, in memory, as long as this object lives."""
+    """The full text of one log. The view lies beside the log or in its database, else in memory while this object lives."""
 
     def __init__(self, log: Log, redact: Redact, *, indexed: bool | None = None) -> None:
         self._log = log
@@ -52,7 +52,7 @@ class FullText:
     def up_to_date(
         self, progress: Callable[[int, int], None] | None = None, *, for_all: bool = False
     ) -> Generator[Found]:
-        """Bring the view up to date, and give it to be asked. `progress` gets the position and the last one meanwhile.
+        """Bring the view up to date, and return it for queries. `progress` gets the present and the last position.
 
         Where that would take longer than to look through the log, who reads `for_all` looks through the log instead, and
         leaves the view to those who keep it.
@@ -66,7 +66,7 @@ class FullText:
             yield _InView(file, indexed=self._view.indexed)
 
     def forget(self) -> None:
-        """Take out of the view, wherever there is one, what was erased: nobody may search for a long time."""
+        """Remove erased texts from the view, wherever there is one, without waiting for the next search."""
         views: list[QueryableView] = []
         if self._log.place != MEMORY and Path(place_of(self._log.place, self._view.name)).exists():
             views.append(ViewFile(self._view, self._log))

@@ -1,4 +1,4 @@
-"""Finds words in the log itself: where no index of them is kept, that is much faster than to make one.
+"""Searches the log itself: without a stored index, that is much faster than building one.
 
 What it takes tells how often a word stands in what is looked at, whoever may read it. So it is for who reads everything.
 """
@@ -63,7 +63,7 @@ class _Looked(NamedTuple):
 
 
 class Scan:
-    """The words of a log that nobody keeps: the rows are looked through as they lie, and what may hold the words is read.
+    """The full text of a log without an index: rows are scanned as stored, and possible matches are decoded.
 
     Messages are looked at whole, where the groups of whole messages are asked for: there it finds what the index finds.
     """
@@ -81,7 +81,7 @@ class Scan:
         return self._agents if kind == "agent" else self._sessions
 
     def positions(self, wanted: Wanted) -> Iterator[int]:
-        """Yield the positions where all words stand, the newest first, reading as far as somebody asks for more."""
+        """Yield the positions of the matches, newest first, read as they are consumed."""
         if not wanted.groups or not wanted.terms:
             return
         parts = [_Part(term) for term in wanted.terms]

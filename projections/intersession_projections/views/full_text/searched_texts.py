@@ -1,4 +1,4 @@
-"""Which texts of an event are searched: what was said, and what tools were given and gave. Pure."""
+"""The texts of an event that are searched: messages, and the arguments and results of tools. Pure."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -16,7 +16,7 @@ _NAMES: Final = frozenset({"type", "id", "data", "mimeType", "thinkingSignature"
 
 
 def message_of(recorded: Recorded) -> JsonObject | None:
-    """Return the message of an event in its raw form, as transcripts show it; None if it records none, or nothing to search."""
+    """Return the message of an event in its raw form, as transcripts show it; None if it has none, or nothing to search."""
     message = message_in(recorded.event)
     if message is None or message.tool_name == SEARCHES:
         return None

@@ -1,4 +1,4 @@
-"""Cuts texts into the words that they are found by, in one way for what was said and for what is asked. Pure."""
+"""Cuts texts into words, in the same way for stored texts and queries. Pure."""
 
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator
@@ -19,19 +19,19 @@ _SHOWN: Final = 160
 
 
 class Term(NamedTuple):
-    """A word that is asked for; one that `begins` so is enough, if that is set."""
+    """A word of a query; with `begins`, any word that begins so."""
 
     text: str
     begins: bool
 
 
 def terms(texts: Iterable[str]) -> set[str]:
-    """Return all words of some texts, in small letters; of a word of more than 64 characters, how it begins."""
+    """Return all words of some texts, in lower case; of a word of more than 64 characters, its beginning."""
     return {term for text in texts for term in _words(folded(text))}
 
 
 def words_in_order(text: str) -> list[str]:
-    """Return the words of a text in small letters, as often as they are there: of scripts without spaces each two letters in a row."""
+    """Return the words of a text in lower case, with repetitions; scripts without spaces give each pair of letters."""
     return list(_words(folded(text)))
 
 
@@ -48,7 +48,7 @@ def _words(folded: str) -> Iterator[str]:
 
 
 def terms_asked(text: str) -> tuple[Term, ...]:
-    """Return the words that are asked for, each once; `word*` is any that begins so. None are there in a text without letters."""
+    """Return the words of a query, each once; `word*` matches any that begins so. A text without letters has none."""
     asked: dict[Term, None] = {}
     for match in _ASKED.finditer(folded(text)):
         pieces = [piece for piece in _UNSPACED.split(match[1]) if piece]
@@ -62,7 +62,7 @@ def terms_asked(text: str) -> tuple[Term, ...]:
 
 
 def holds(found: Collection[str], asked: Iterable[Term]) -> bool:
-    """Whether all words that are asked for are among those of a text."""
+    """Whether a text has all words of a query."""
     return all(
         any(word.startswith(term.text) for word in found) if term.begins else term.text in found
         for term in asked
@@ -70,7 +70,7 @@ def holds(found: Collection[str], asked: Iterable[Term]) -> bool:
 
 
 def snippet(texts: Iterable[str], asked: Collection[Term]) -> str:
-    """Return the part of some texts where the first of the words stands that are asked for, on one line."""
+    """Return the part of some texts around the first match, on one line."""
     whole = "\n".join(texts)
     at = next((match.start() for match in _WORD.finditer(whole) if _is_asked(match[0], asked)), 0)
     start = max(0, at - _BEFORE)
@@ -88,7 +88,7 @@ def _is_asked(word: str, asked: Collection[Term]) -> bool:
 
 
 def folded(text: str) -> str:
-    """Return a text in small letters, and each letter in one form."""
+    """Return a text in lower case, and each letter in one form."""
     return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
 
 

@@ -1,4 +1,4 @@
-"""The tables of words: which words stand at which position, each under the groups of whoever may find it there.
+"""The tables of full text: the words at each position, under the groups of the readers that may find them.
 
 A group is the sessions of one agent, or one session. Each entry of the index says its group, so that nobody's search meets what
 is in another's: neither its answer nor the time that it takes tells what is not to be seen. Words that are a secret to
@@ -32,17 +32,17 @@ NOBODY: Final = ""
 
 
 def shown_of(agents: Collection[int], sessions: Collection[int]) -> list[str]:
-    """Return the groups of messages as strangers read them, of some agents and some sessions by their numbers."""
+    """Return the groups for messages in their redacted form, of some agents and some sessions by their numbers."""
     return _groups(("a", agents), ("s", sessions))
 
 
 def private_of(agents: Collection[int], sessions: Collection[int]) -> list[str]:
-    """Return the groups of whole messages of which strangers don't read everything."""
+    """Return the groups for whole messages, which other readers see redacted."""
     return _groups(("q", agents), ("p", sessions))
 
 
 def events_of(agents: Collection[int], sessions: Collection[int]) -> list[str]:
-    """Return the groups of all events but messages, which are the operator's."""
+    """Return the groups for all events but messages, which only the operator sees."""
     return _groups(("f", agents), ("e", sessions))
 
 
@@ -61,7 +61,7 @@ _EVENTS: Final = "fe"
 
 
 def agent_of(session_key: str) -> str:
-    """Return what the group of a session's agent is called: `agent:NAME`, or the key of a session that is of no agent."""
+    """Return the group of a session's agent: `agent:NAME`, or the key of a session without an agent."""
     kind, _, rest = session_key.partition(":")
     return f"agent:{rest.partition(':')[0]}" if kind == "agent" else session_key
 
@@ -77,7 +77,7 @@ def has_fts5() -> bool:
 
 
 class FullTextView:
-    """Keeps the words of every event that has any. `redact` says what strangers read; without FTS5, a search looks at all."""
+    """Stores the words of every event that has any. `redact` gives the form that other readers see; without FTS5, a search scans all."""
 
     name = "search"
 
@@ -119,7 +119,7 @@ class FullTextView:
         return value
 
     def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
-        """Take in the words of events, and out what was erased."""
+        """Take in the words of events, and remove those of erased ones."""
         names, said, entries = _Names(sql), _Rows(sql, "said_at"), _Rows(sql, "said_words (rowid, grams)")
         erased = False
         for recorded in events:
@@ -267,7 +267,7 @@ def _cut(groups: Sequence[str], words: Collection[str], most: int) -> Iterator[s
 
 
 def entry(group: str, word: str) -> str:
-    """Return what the index has for a word in a group."""
+    """Return the index entry of a word in a group."""
     return f"{group}x{word}"
 
 
@@ -283,7 +283,7 @@ def _stored(words: set[str]) -> bytes:
 
 
 def restored(words: bytes) -> list[str]:
-    """Return the words that were stored.
+    """Return the words of a stored row.
 
     Raises:
         ValueError: they are none.

@@ -1,1 +1,1 @@
-"""What became of each run: its rows, the view that keeps them, and the questions about them."""
+"""The outcome of each run: its rows, their view, and queries on them."""

@@ -1,4 +1,4 @@
-"""What became of one run, and how each event of it changes that. Pure."""
+"""The outcome of one run, and how each of its events changes it. Pure."""
 
 from typing import ClassVar, Final, Literal, NamedTuple
 
@@ -27,7 +27,7 @@ _STREAM: Final = "session:"
 
 @ready
 class RunOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A run as far as it got. Times in ms; `started_ms` is the start of attempt `attempt`.
+    """The state of a run. Times in ms; `started_ms` is the start of attempt `attempt`.
 
     `reply` is the run's own final text and None is no text; for a run that failed or was aborted it is what the
     agent had said until then. `status` "timeout" is a failure with the code `timeout`. `accepted` and `position` are the
@@ -67,46 +67,46 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will come of it."""
+        """Whether it has ended for good."""
         return self.status not in {"queued", "running"}
 
     @property
     def accepted_ms(self) -> int:
-        """When it was accepted, as exchanges and spawns say it."""
+        """When it was accepted, under the name that exchanges and spawns use."""
         return self.queued_ms
 
     @property
     def is_open(self) -> bool:
-        """Whether it is not over, as exchanges and spawns say it."""
+        """Whether it is not over, under the name that exchanges and spawns use."""
         return not self.ended
 
     @property
     def flow(self) -> str | None:
-        """The stream of the exchange or the spawn that it is a part of."""
+        """The stream of its exchange or spawn."""
         if self.exchange_id is not None:
             return exchange_stream(self.exchange_id)
         return None if self.spawn_id is None else spawn_stream(self.spawn_id)
 
     @property
     def is_alone(self) -> bool:
-        """Whether it is a run by itself, no part of an exchange or a spawn."""
+        """Whether it belongs to no exchange and no spawn."""
         return self.exchange_id is None and self.spawn_id is None
 
     @property
     def failed(self) -> bool:
-        """Whether it ended without an answer, and nobody had stopped it."""
+        """Whether it ended without an answer, and was not stopped on request."""
         return self.status in FAILED_RUNS
 
 
 class RunRequest(NamedTuple):
-    """Who asked for a run by itself, and under which idempotency key."""
+    """The caller of a run outside of flows, and its idempotency key."""
 
     caller: str
     key: str
 
 
 def asked_in(event: RunQueued) -> RunRequest | None:
-    """Return who asked for a run; None where nobody gave a key, or where it is part of an exchange or a spawn."""
+    """Return the caller of a run and its key; None without a key, or for a run of an exchange or a spawn."""
     if event.idempotency_key is None or event.flow is not None:
         return None
     return RunRequest(event.caller or "operator", event.idempotency_key)
@@ -140,7 +140,7 @@ def begin_run(recorded: Recorded, event: RunQueued) -> RunOutcome:
 
 
 class EndOfRun(NamedTuple):
-    """How a run ended, as the event of that says. `reply` is the final text, or what the agent had said until then."""
+    """The end of a run, from its last event. `reply` is the final text, or the text so far."""
 
     status: RunStatus
     error: str | None = None
@@ -161,7 +161,7 @@ def end_of(event: RunEnd) -> EndOfRun:
 def evolve_run(
     before: RunOutcome, recorded: Recorded, event: RunStarted | RunInterrupted | RunEnd
 ) -> RunOutcome:
-    """Return where a run stands after an event of it."""
+    """Return the state of a run after one of its events."""
     replace = msgspec.structs.replace
     row = replace(before, position=recorded.position, last_version=recorded.version, attempt=event.attempt)
     match event:

@@ -1,4 +1,4 @@
-"""Events of exchanges and spawns with the texts of the runs that they name: a text is stored where it was said and where it was heard.
+"""Adds the texts of runs to events of exchanges and spawns, which don't repeat them: a text is stored where it was sent and received.
 
 A reader that tells people of such an event puts the run's text, its error and its use in it first. What the event has itself stays:
 an import may show the answer and no run.
@@ -25,7 +25,7 @@ _CAN_NAME: Final = (facts.Deciding, facts.ExchangeHeld, *get_args(_Asking))
 
 
 class Replies:
-    """What runs were asked and what they replied, and what was announced.
+    """The inputs and replies of runs, and the announced texts.
 
     Their ends stand in the log before whatever names the runs. What begins a flow, or announces, stands in the same append before
     the run or the delivery that has its text.
@@ -39,7 +39,7 @@ class Replies:
             self.note(recorded)
 
     def note(self, recorded: Recorded) -> None:
-        """Know what a session or a channel is told, or how a run ended, if this says so."""
+        """Note the text that an event gives a session or a channel, or the end of a run."""
         event = recorded.event
         if isinstance(event, facts.RunEnd):
             self._ends[event.run_id] = event
@@ -51,7 +51,7 @@ class Replies:
                 self._heard[message.id] = facts.text_of(message)
 
     def told(self, recorded: Recorded) -> Recorded:
-        """Return an event with the texts of the runs that it names, as far as these are known."""
+        """Return an event with the texts of the runs that it names, as far as they are known."""
         event = recorded.event
         if not isinstance(event, _CAN_NAME):
             return recorded
@@ -110,19 +110,19 @@ class Replies:
 
 
 class LoggedTexts:
-    """What runs were asked, and what they replied, read from a log run by run; nothing of a run that is not there."""
+    """The inputs and replies of runs, read from a log run by run; an unknown run has none."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
 
     def asked(self, run_id: str) -> str:
-        """Return what a run was asked."""
+        """Return the input of a run."""
         run = Runs(self._log).without_words(run_id)
         queued = [] if run is None else [facts.message_in(one.event) for one in self._log.at([run.accepted])]
         return "".join(facts.text_of(message) for message in queued if message is not None)
 
     def reply(self, run_id: str) -> str:
-        """Return what a run replied, or had said before it failed."""
+        """Return the reply of a run, or its text until it failed."""
         run = Runs(self._log).get(run_id)
         return "" if run is None else run.reply or ""
 
@@ -132,7 +132,7 @@ def _text_in(event: _Asking) -> str | None:
 
 
 def held_in(log: Log, exchange: ExchangeSummary) -> facts.ExchangeHeld | None:
-    """Return the event by which an exchange is held now, with the text that waits; None if it is not."""
+    """Return the event that holds an exchange now, with the waiting text; None if it is not held."""
     for recorded in parts_in(log.stream(exchange.stream, backwards=True)):
         if isinstance(recorded.event, facts.ExchangeHeld) and recorded.event.hold_id == exchange.hold_id:
             return cast("facts.ExchangeHeld", told_in(log, [recorded])[0].event)

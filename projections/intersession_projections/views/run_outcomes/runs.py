@@ -1,4 +1,4 @@
-"""Questions about runs: by their ids, by their callers' own keys, those of a session or of a chain."""
+"""Queries on runs: by id, by the caller's idempotency key, by session or by chain."""
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
@@ -17,14 +17,14 @@ from intersession_projections.views.run_outcomes.stored import COLUMNS, FAILED, 
 
 
 class KeyUse(NamedTuple):
-    """The run an idempotency key stands for, and the digest of the request it came with."""
+    """The run of an idempotency key, and the digest of its request."""
 
     run_id: str
     digest: str | None
 
 
 class RunOfChain(NamedTuple):
-    """A run of a causal chain, and what it has used; nothing is known of that before it has ended (LOOP-5)."""
+    """A run of a causal chain, and its usage, which is known when it has ended (LOOP-5)."""
 
     run_id: str
     ended: bool
@@ -39,37 +39,37 @@ class Runs:
         self._log = log
 
     def get(self, run_id: str) -> RunOutcome | None:
-        """Return what became of a run; None for an unknown one."""
+        """Return the state of a run; None for an unknown one."""
         found = self._select("WHERE run_id = ?", (packed(run_id),))
         return found[0] if found else None
 
     def many(self, run_ids: Iterable[str]) -> dict[str, RunOutcome]:
-        """Return what became of some runs, by their ids; unknown ones are left out."""
+        """Return the states of some runs, by their ids; unknown ones are left out."""
         return {run.run_id: run for run in self.with_words(self.many_without_words(run_ids).values())}
 
     def many_without_words(self, run_ids: Iterable[str]) -> dict[str, RunOutcome]:
-        """Return the same, but for what they said."""
+        """Return the same without texts."""
         (found,) = self._log.answers(self.ask_without_words(run_ids))
         return found
 
     def ask_without_words(self, run_ids: Iterable[str]) -> Ask[dict[str, RunOutcome]]:
-        """Ask what became of some runs, by their ids, but for what they said; unknown ones are left out."""
+        """Ask for the states of some runs, by their ids, without texts; unknown ones are left out."""
         return Ask(
             among(f"SELECT {COLUMNS} FROM run_outcomes WHERE run_id IN ({{}})", map(packed, run_ids)),  # noqa: S608 - our own words
             lambda rows: {run.run_id: run for run in map(restored, chain.from_iterable(rows))},
         )
 
     def without_words(self, run_id: str) -> RunOutcome | None:
-        """Return what became of a run, but for what it said, which lies elsewhere; None for an unknown one."""
+        """Return the state of a run without its texts, which are stored elsewhere; None for an unknown one."""
         rows = self._log.query(f"SELECT {COLUMNS} FROM run_outcomes WHERE run_id = ?", (packed(run_id),))  # noqa: S608 - our own words
         return restored(rows[0]) if rows else None
 
     def retry_of(self, run_id: str) -> RunOutcome | None:
-        """Return the run that tries a failed one again (GATE-6); None where nobody has asked for that."""
+        """Return the run that retries a failed one (GATE-6); None if there is none."""
         return self.retries_of([run_id]).get(run_id)
 
     def retries_of(self, run_ids: Iterable[str]) -> dict[str, RunOutcome]:
-        """Return the same of some runs, by their ids."""
+        """Return the same for several runs, by their ids."""
         called = {run_id: self._retries(run_id) for run_id in run_ids}
         found = self.many(again for names in called.values() for again in names)
         return {
@@ -80,11 +80,11 @@ class Runs:
         }
 
     def taken_version(self, run_id: str) -> int | None:
-        """Return where in its session's stream a run first started, or was given up; None while it waits, or for an unknown one."""
+        """Return the version of its session's stream at which a run first started, or was given up; None if it waits or is unknown."""
         return self.taken_versions([run_id]).get(run_id)
 
     def taken_versions(self, run_ids: Iterable[str]) -> dict[str, int]:
-        """Return the same of some runs, by their ids; one that waits is left out."""
+        """Return the same for several runs, by their ids; waiting ones are left out."""
         (found,) = self._log.answers(self.ask_taken_versions(run_ids))
         return found
 
@@ -105,7 +105,7 @@ class Runs:
         )
 
     def by_idempotency_key(self, caller: str, key: str) -> KeyUse | None:
-        """Return the run this caller's key stands for; the first it was used for, for ever (SEND-11)."""
+        """Return the run of a caller's idempotency key: always the first one that it was used for (SEND-11)."""
         rows = self._log.query(
             "SELECT run_id, digest FROM run_keys WHERE key = ? AND caller = ? ORDER BY position, run_id LIMIT 1",
             (to_text(key), caller),
@@ -113,11 +113,11 @@ class Runs:
         return next((KeyUse(unpacked(run_id), digest) for run_id, digest in rows), None)
 
     def by_any_key(self, key: str, caller: str | None = None) -> str | None:
-        """Return the run id of a caller's own idempotency key (GATE-1); without a caller, of its first use by anybody."""
+        """Return the run id of a caller's own idempotency key (GATE-1); without a caller, of its first use by any caller."""
         return next((run_id for used_by, run_id in self.under_key(key) if caller in {None, used_by}), None)
 
     def under_key(self, key: str) -> list[tuple[str, str]]:
-        """Return who used an idempotency key, and the run that it stands for, in the order of its uses."""
+        """Return the callers that used an idempotency key, and their runs, in the order of its uses."""
         (found,) = self._log.answers(self.ask_under_key(key))
         return found
 
@@ -130,7 +130,7 @@ class Runs:
         )
 
     def asked(self, run_id: str) -> RunRequest | None:
-        """Return who asked for a run and under which key, as `asked_in` has it; None for an unknown one, too."""
+        """Return the caller of a run and its key, like `asked_in`; None for an unknown one as well."""
         rows = self._log.query("SELECT accepted FROM run_outcomes WHERE run_id = ?", (packed(run_id),))
         for (position,) in rows:
             for recorded in self._log.all(after=position - 1, to=position):
@@ -139,7 +139,7 @@ class Runs:
         return None
 
     def open_runs(self) -> list[RunOutcome]:
-        """Return all runs that have not ended, in the order they were accepted."""
+        """Return all open runs, in the order they were accepted."""
         (found,) = self._log.answers(self.ask_open())
         return found
 
@@ -153,20 +153,20 @@ class Runs:
         return self._select("ORDER BY accepted DESC LIMIT ?", (limit,))
 
     def failed_lately(self, among: int) -> list[RunOutcome]:
-        """Return the runs that failed and that nobody has tried again, `among` the newest, without their words; newest first."""
+        """Return the failed runs without a retry, `among` the newest, without their texts; newest first."""
         (newest,) = self._log.answers(self.ask_newest(among))
         return self.not_retried(newest)
 
     def ask_newest(self, number: int) -> Ask[list[RunOutcome]]:
-        """Ask for a number of the newest runs, without their words; newest first."""
+        """Ask for a number of the newest runs, without their texts; newest first."""
         return self._ask("ORDER BY accepted DESC LIMIT ?", (number,))
 
     def ask_open(self) -> Ask[list[RunOutcome]]:
-        """Ask for all runs that have not ended, in the order they were accepted."""
+        """Ask for all open runs, in the order they were accepted."""
         return self._ask("WHERE ended = 0 ORDER BY accepted")
 
     def not_retried(self, runs: Iterable[RunOutcome]) -> list[RunOutcome]:
-        """Return those of some runs that failed and that nobody has tried again."""
+        """Return those of some runs that failed and have no retry."""
         failed = {run.run_id: run for run in runs if run.failed}
         if not failed:
             return []
@@ -195,7 +195,7 @@ class Runs:
         return found[0] if found else None
 
     def alone(self, where: Position, limit: int) -> list[RunOutcome]:
-        """Return runs of a part of the log that belong to no exchange and no spawn, newest first and without their words."""
+        """Return runs of a part of the log outside of exchanges and spawns, newest first and without their texts."""
         condition = (
             "accepted > ? AND accepted <= ? AND NOT EXISTS "
             "(SELECT 1 FROM flow_runs WHERE flow_runs.run_id = run_outcomes.run_id)"
@@ -221,7 +221,7 @@ class Runs:
         return beginning_with(self._log.query, statement, beginning, limit)
 
     def of_chain(self, root: str) -> list[RunOfChain]:
-        """Return the runs that a causal chain has had, in the order they were accepted; `root` is its correlation id."""
+        """Return the runs of a causal chain, in the order they were accepted; `root` is its correlation id."""
         rows = self._log.query(
             "SELECT run_id, ended, tokens, cost_micros FROM run_outcomes WHERE root = ? ORDER BY accepted",
             (packed(root),),
@@ -243,7 +243,7 @@ class Runs:
         return {str(status): int(number) for status, number in rows}
 
     def whole_chain(self, root: str, since: int = 0) -> list[RunOutcome]:
-        """Return what became of the runs of a causal chain from a position on, in the order they were accepted, without their words."""
+        """Return the states of a causal chain's runs from a position on, in the order they were accepted, without their texts."""
         rows = self._log.query(
             f"SELECT {COLUMNS} FROM run_outcomes WHERE root = ? AND accepted >= ? ORDER BY accepted",  # noqa: S608 - our own words
             (packed(root), since),
@@ -268,7 +268,7 @@ class Runs:
         )
 
     def with_words(self, outcomes: Collection[RunOutcome]) -> list[RunOutcome]:
-        """Add the replies and the errors from the events that ended the runs: the rows have no copy of the texts."""
+        """Add the replies and errors from the events that ended the runs: the rows have no copy of the texts."""
         ends = {
             recorded.position: recorded.event
             for recorded in self._log.at(outcome.position for outcome in outcomes if outcome.ended)

@@ -16,7 +16,7 @@ FAILED: Final = f"status IN {FAILED_RUNS}"
 
 
 def restored(row: Row) -> RunOutcome:
-    """Return a run by its row."""
+    """Return a run from its row."""
     accepted, run_id, status, position, root, state = row
     return STORED.restored(
         state,

@@ -1,4 +1,4 @@
-"""The view of runs: what became of each, from its acceptance to its end, and its idempotency key (GATE-3, SEND-11)."""
+"""The view of runs: the state of each, from its acceptance to its end, and its idempotency key (GATE-3, SEND-11)."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
@@ -26,7 +26,7 @@ from intersession_projections.views.run_outcomes.stored import COLUMNS, FAILED, 
 
 
 class RunOutcomesView:
-    """Keeps a row per run, without its words (the log has them), and the idempotency keys."""
+    """Stores a row per run, without its texts (the log has them), and the idempotency keys."""
 
     name = "run_outcomes"
     shape = 4
@@ -60,7 +60,7 @@ class RunOutcomesView:
             sql.execute(f"DROP TABLE IF EXISTS {table}")
 
     def carry_over(self, sql: Sql, source: Moment, *, at: int, here: Collection[int]) -> Iterable[int]:
-        """Take over the runs that had ended, and all keys; return where the others were accepted."""
+        """Copy the runs that had ended, and all keys; return the positions at which the others were accepted."""
         left: list[int] = []
         rows = source.query("SELECT * FROM run_outcomes WHERE accepted <= ?", (at,))
         for row in rows:
@@ -77,7 +77,7 @@ class RunOutcomesView:
         return left
 
     def questions(self, coming: Sequence[Coming], memory: Memory) -> Sequence[Question]:
-        """Ask for the runs that events are about, but for those that are known to be open."""
+        """Ask for the runs that events concern, except those that are known to be open."""
         runs: set[str] = set()
         for _, event in coming:
             if isinstance(event, _OF_RUNS) and event.run_id not in memory:
@@ -90,7 +90,7 @@ class RunOutcomesView:
         )
 
     def apply_answered(self, sql: Sql, events: Sequence[Recorded], known: Known) -> None:
-        """Take events in: a run is read once for all of them, and written once."""
+        """Take events in: each run is read once and written once."""
         memory = known.memory
         for rows in known.answers:
             memory.update((unpacked(row[1]), _CurrentRun.restored(row)) for row in rows)

@@ -1,1 +1,1 @@
-"""The session list and its order, the history of a session, and which thread belongs to which session."""
+"""The session list and its order, the history of a session, and the session of each thread."""

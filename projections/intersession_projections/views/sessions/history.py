@@ -21,7 +21,7 @@ RawMessage = JsonObject
 
 
 class UnknownMessage(IntersessionError, LookupError):
-    """The message a page was to end before is not in this generation of the session."""
+    """The message that should bound a page is not in this generation of the session."""
 
 
 _MORE: Final = 2
@@ -66,7 +66,7 @@ class HistoryPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class History:
-    """Reads transcripts. What it returns is uncut and unredacted; who may read what is decided elsewhere."""
+    """Reads transcripts, uncut and unredacted; who may read what is decided elsewhere."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -131,7 +131,7 @@ class History:
         )
 
     def ends(self, rows: Sequence[SessionRow], limit: int) -> dict[str, "End"]:
-        """Return by key how each row's generation ends, for `messages` with a limit: read for all of them at once."""
+        """Return the end of each row's generation by key, for `messages` with a limit, in one read."""
         spans = self._sessions.spans([(row.key, row.session_id) for row in rows])
         of_rows = [(row, spans[row.key]) for row in rows if row.key in spans]
         parts = [_last_of(row, span, _EVENTS * limit + _MORE) for row, span in of_rows]

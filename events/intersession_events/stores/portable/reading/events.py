@@ -1,4 +1,4 @@
-"""Reads the events of a log: proves each row, and notices a missing one."""
+"""Reads the events of a log: proves each row, and detects missing ones."""
 
 import logging
 from bisect import bisect_right
@@ -50,7 +50,7 @@ _STREAMS: Final = (
 
 
 class EventReader(Gathers):
-    """Reads streams and the whole log by a recorder, through a mapper."""
+    """Reads streams and the whole log from a recorder, through a mapper."""
 
     def __init__(self, recorder: ReadsLog, mapper: ChainedMapper) -> None:
         self._recorder = recorder
@@ -100,7 +100,7 @@ class EventReader(Gathers):
     def from_snapshot(
         self, stream: str, *, to: int | None = None, limit: int
     ) -> tuple[StoredEvent | None, Sequence[Recorded]] | None:
-        """Read the last snapshot of a stream up to a version, unproven, and the first events from its own on: in one way.
+        """Read the last snapshot of a stream up to a version, unproven, and the first events after it, in one round trip.
 
         None where that is no gain, or where it fails for what somebody has made of the snapshots: each is read by itself then.
 
@@ -166,7 +166,7 @@ class EventReader(Gathers):
         return events
 
     def gather(self, wanted: Reads, /, each: Together | None = None) -> Gathered:
-        """Read events, parts of streams and rows of views, of no one moment. `each` returns the rows of some statements at once.
+        """Read events, parts of streams and rows of views, not as of one moment. `each` returns the rows of some statements at once.
 
         Raises:
             CorruptEvent: one of the events was changed or is missing; its `position` says which.
@@ -235,7 +235,7 @@ class EventReader(Gathers):
         return [name for (name,) in found if name.startswith(prefix)]
 
     def rows(self, *, after: int | None = 0, to: int | None = None, limit: int = PAGE) -> list[Row]:
-        """Return rows with `after < position <= to` as they lie in the table, unproven: for verification.
+        """Return rows with `after < position <= to` as stored, unproven: for verification.
 
         `after` is None for all there are.
 
@@ -272,7 +272,7 @@ class EventReader(Gathers):
             return self._recorder.max_notification_id() or 0
 
     def positions_given(self) -> int:
-        """Return the last position that was ever given to an event: more than the head only if rows were taken away."""
+        """Return the last position that was ever assigned: greater than the head only if rows were removed."""
         with typed(self._recorder.failures):
             return self._recorder.positions_given()
 
@@ -294,7 +294,7 @@ class EventReader(Gathers):
             yield from found
 
     def tell(self, frontier: Frontier) -> int:
-        """Tell the listeners of a frontier all that is in the log behind it, and return where that is then.
+        """Give the listeners of a frontier all events of the log behind it, and return its new position.
 
         Rows that can't be read are passed over.
         """

@@ -1,4 +1,4 @@
-"""The half of a recorder that reads a log, for any database: the eventsourcing library's methods, on readers of ours.
+"""The half of a recorder that reads a log, for any database: the eventsourcing library's methods, on our readers.
 
 They read as the library's own do, without a transaction round a single statement, and never wait for the writer.
 """
@@ -46,7 +46,7 @@ class Following(ABC):
 
 
 class ReadsLog(ApplicationRecorder):
-    """Reads the events of a log, and can be subscribed to. A database says how its rows are read and how it is followed."""
+    """Reads the events of a log, and can be subscribed to. A database sets how its rows are read and how it is followed."""
 
     failures: Failures
     """What the errors of the database mean."""
@@ -67,7 +67,7 @@ class ReadsLog(ApplicationRecorder):
     """Whether several statements cost about what one does: the way to the database and back."""
 
     def each(self, questions: Iterable[Question]) -> list[list[AnyRow]]:
-        """Return the rows of several reading statements. The events are read as such, whatever else a statement reads."""
+        """Return the rows of several reading statements, the events among them in their own form."""
         return [
             self.event_rows(statement, parameters)
             if EVENTS in statement
@@ -77,10 +77,10 @@ class ReadsLog(ApplicationRecorder):
 
     @abstractmethod
     def event_rows(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[AnyRow]:
-        """Return rows of events or snapshots. What is no text where text should be comes as bytes: one such row must not hide others."""
+        """Return rows of events or snapshots. A value of the wrong type comes as bytes: one such row must not hide others."""
 
     def look(self) -> None:
-        """Make sure, from any thread, that what is read and written is where the next start will look for it.
+        """Check, from any thread, that reads and writes go to where the next start will look.
 
         Raises:
             StoreUnavailable: it is not.
@@ -88,15 +88,15 @@ class ReadsLog(ApplicationRecorder):
 
     @abstractmethod
     def positions_given(self) -> int:
-        """Return the last position that was ever given to an event, also to one that somebody took away since."""
+        """Return the last position that was ever assigned to an event, even if that was removed since."""
 
     @abstractmethod
     def follow(self, catch_up: Callable[[], int]) -> Following:
-        """Catch up, and then whenever another process has committed."""
+        """Catch up, and again whenever another process has committed."""
 
     @abstractmethod
     def close_readers(self) -> None:
-        """Close what reads, at once or when it comes back."""
+        """Close the reading connections, at once or when they are returned."""
 
     def select_events(
         self,
@@ -133,7 +133,7 @@ class ReadsLog(ApplicationRecorder):
         return cast("list[Notification]", list(starmap(StoredRow, found)))
 
     def max_notification_id(self) -> int:
-        """Return the position of the last event; None if there is none, as the library's recorders do, whatever they say."""
+        """Return the position of the last event; None if there is none, as the library's recorders do despite their annotation."""
         last: int = self.rows("SELECT MAX(rowid) FROM stored_events")[0][0]
         return last
 

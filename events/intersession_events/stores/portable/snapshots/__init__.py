@@ -1,1 +1,1 @@
-"""Snapshots of states, on the eventsourcing library's snapshot store: a recorder, a mapper, and folding from them on."""
+"""Snapshots of states, on the eventsourcing library's snapshot store: a recorder, a mapper, and folding from a snapshot."""

@@ -1,4 +1,4 @@
-"""What a recorder of snapshots does in any database: its rows ride on the commits of the log's one writer."""
+"""What a recorder of snapshots does in any database: its rows are written with the commits of the log's one writer."""
 
 import logging
 from abc import abstractmethod
@@ -30,7 +30,7 @@ Rows = Callable[[str, Sequence[str | int]], list[Row]]
 
 
 class KeepsSnapshots(AggregateRecorder):
-    """Keeps the snapshots of a log's streams. `rows` and, for the writer, `submit` are set by whoever opens the log."""
+    """Stores the snapshots of a log's streams. The log's opening sets `rows` and, for the writer, `submit`."""
 
     failures: Failures
     """What the errors of the database mean."""
@@ -47,7 +47,7 @@ class KeepsSnapshots(AggregateRecorder):
 
     @abstractmethod
     def is_there(self, query: Callable[[str, Sequence[str | int]], list[Row]]) -> bool:
-        """Return whether there is a table of snapshots, as a query says."""
+        """Return whether there is a table of snapshots, by a query."""
 
     @abstractmethod
     def insert_rows(self, cursor: Cursor, stored_events: Sequence[StoredEvent]) -> None:
@@ -59,10 +59,10 @@ class KeepsSnapshots(AggregateRecorder):
 
     @abstractmethod
     def problems(self) -> Iterator[str]:
-        """Say whether the table is another than the library's."""
+        """Report a table that is not as the library makes it."""
 
     def insert_events(self, stored_events: Sequence[StoredEvent], *, as_of: int = 0, **_: object) -> None:
-        """Have snapshots written with the next commit. Nobody waits for that, and nobody hears of it when it fails.
+        """Queue snapshots for the next commit. No caller waits for that, and a failure is only logged.
 
         What was folded after so many erasures (`as_of`) may hold words that were erased since: then it is not written.
 
@@ -82,12 +82,12 @@ class KeepsSnapshots(AggregateRecorder):
         desc: bool = False,
         limit: int | None = None,
     ) -> Sequence[StoredEvent]:
-        """Return the rows of a stream with `gt < version <= lte`, unproven; none where they can't be read."""
+        """Return the rows of a stream with `gt < version <= lte`, unproven; none if they can't be read."""
         rest, parameters = of_stream(originator_id, gt=gt, lte=lte, desc=desc, limit=limit)
         return [StoredEvent(*row) for row in self._found(SNAPSHOTS + rest, parameters)]
 
     def every(self, stream: str) -> Sequence[StoredEvent]:
-        """Return all rows of a stream, unproven, for who holds them against the events.
+        """Return all rows of a stream, unproven, for a comparison with the events.
 
         Raises:
             CorruptEvent: they can't be read.
@@ -115,7 +115,7 @@ class KeepsSnapshots(AggregateRecorder):
         return [name for name in self._names() if isinstance(name, str)]
 
     def nameless(self) -> Iterator[str]:
-        """Say of which snapshots what should be the name of a stream is no text: nobody would ever ask for them.
+        """Report snapshots whose stream name is not a text: no reader would ever ask for them.
 
         Raises:
             CorruptEvent: they can't be read.
@@ -131,7 +131,7 @@ class KeepsSnapshots(AggregateRecorder):
         return [name for (name,) in self._read(asked, ())]
 
     def forget(self, stream: str, version: int, topic: str) -> None:
-        """Have a snapshot dropped with the next commit, and those of its stream that have another shape than `topic`."""
+        """Delete a snapshot with the next commit, and those of its stream that have another shape than `topic`."""
         statement = (
             f"DELETE FROM {TABLE} "  # noqa: S608 - the same
             "WHERE originator_id=? AND (originator_version=? OR topic<>?)"
@@ -145,7 +145,7 @@ class KeepsSnapshots(AggregateRecorder):
                 )
 
     def erase(self, cursor: Cursor, streams: Sequence[str]) -> None:
-        """Drop the snapshots of streams in which something is erased, inside the transaction that does it.
+        """Delete the snapshots of streams with erased events, inside the erasing transaction.
 
         They may hold words of what was under way then. So may what was folded before, and is only on its way here.
         """
@@ -157,11 +157,11 @@ class KeepsSnapshots(AggregateRecorder):
             )
 
     def erased(self) -> None:
-        """Hear that an erasure is durable: what is folded from now on can't hold its words."""
+        """Hear that an erasure is durable: states folded from now on can't hold its texts."""
         self.erasures += 1
 
     def clear(self, cursor: Cursor) -> int:
-        """Drop all snapshots, inside a transaction; return how many there were."""
+        """Delete all snapshots, inside a transaction; return how many there were."""
         if not self.is_there(partial(_found, cursor)):
             return 0
         cursor.execute(f"SELECT COUNT(*) FROM {TABLE}")  # noqa: S608 - the same
@@ -198,14 +198,14 @@ class KeepsSnapshots(AggregateRecorder):
 
 
 class OnTheWay(Work):
-    """Work on the table of snapshots, on its way to the next commit. Whatever becomes of it, the others there go on."""
+    """Work on the table of snapshots that waits for the next commit. If it fails, other work of that commit goes on."""
 
     def __init__(self, failures: Failures, write: Callable[[Cursor], object]) -> None:
         self._failures = failures
         self._write = write
 
     def write(self, cursor: Cursor) -> None:
-        """Do the work, or nothing of it."""
+        """Do all of the work, or none."""
         cursor.execute("SAVEPOINT snapshot")
         try:
             self._write(cursor)
@@ -219,7 +219,7 @@ class OnTheWay(Work):
         cursor.execute("RELEASE snapshot")
 
     def done(self, error: Exception | None) -> None:
-        """Note that it failed."""
+        """Note a failure."""
         if error is not None:
             _LOGGER.debug("a snapshot was not kept: %s", error)
 
@@ -235,7 +235,7 @@ def _found(cursor: Cursor, statement: str, parameters: Sequence[str | int]) -> l
 
 
 class SnapshotMapper(Mapper[str]):
-    """Turns snapshots into stored events of the library and back. Nothing is imported: a topic names a shape, no class."""
+    """Turns snapshots into stored events of the library and back. It imports nothing: a topic names a shape, not a class."""
 
     def __init__(self, events: ChainedMapper) -> None:
         super().__init__(events.transcoder)

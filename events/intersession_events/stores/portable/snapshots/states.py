@@ -1,4 +1,4 @@
-"""Folds streams from their last snapshots on: reads a snapshot, holds it against the log, and reads what is behind it.
+"""Folds streams from their last snapshots: reads a snapshot, checks it against the log, and reads the events behind it.
 
 As `Repository.get` of the eventsourcing library, from the same snapshot store, with three differences. What is behind a snapshot is read
 in pages, so that a long stream is never in memory as a whole. A snapshot that does not fit the log is dropped, not believed. And a
@@ -27,7 +27,7 @@ S = TypeVar("S")
 
 
 class StreamStates:
-    """The states of one log's streams. `clear` drops all snapshots, in a transaction of the writer's."""
+    """The states of one log's streams. `clear` deletes all snapshots, in a transaction of the writer's."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class StreamStates:
         return folded
 
     def walk(self, stream: str, folding: Folding[S], *, since: int = 0) -> Iterator[Folded[S]]:
-        """Yield the state as of a version that has a snapshot (0: the beginning), then after every few events behind it.
+        """Yield the state at a version that has a snapshot (0: the beginning), then after every few events behind it.
 
         Raises:
             CorruptEvent: as `fold` does.
@@ -68,11 +68,11 @@ class StreamStates:
     def load(
         self, stream: str, folding: Folding[S], on_folded: Callable[[Folded[S] | Exception], None]
     ) -> None:
-        """Fold a stream off a reader's thread; never blocks."""
+        """Fold a stream on a reader's thread; never blocks."""
         self._loader.later(partial(self.fold, stream, folding), on_folded)
 
     def keep(self, stream: str, folding: Folding[S], folded: Folded[S]) -> bool:
-        """Keep a state as a snapshot, with the next commit; False if it is not to be kept, or can't be.
+        """Store a state as a snapshot with the next commit; False if it is not to be stored, or can't be.
 
         Nobody says when it was begun. So once something was erased in the stream it is not written any more: what is folded
         anew is, and an actor that wakes again does that.
@@ -109,7 +109,7 @@ class StreamStates:
         return self._recorder.streams()
 
     def kept(self, stream: str, *, version: int | None = None) -> Iterator[Snapshot | CorruptEvent]:
-        """Yield the snapshots of a stream, by version, or those of one version; for each that was changed, an error that says so.
+        """Yield the snapshots of a stream by version, or those of one version; for each changed one, an error.
 
         Raises:
             CorruptEvent: all of a stream are asked for, and can't be read.
@@ -137,7 +137,7 @@ class StreamStates:
         yield from self._recorder.nameless()
 
     def drop(self) -> int:
-        """Drop all snapshots, and say how many there were.
+        """Delete all snapshots, and return how many there were.
 
         Raises:
             StoreUnavailable: this log is open for reading only.

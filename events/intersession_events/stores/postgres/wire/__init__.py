@@ -1,1 +1,1 @@
-"""How statements and values go to PostgreSQL and come from there, by libpq itself where psycopg takes longer."""
+"""The encoding of statements and values for PostgreSQL: by libpq directly where psycopg is slower."""

@@ -1,4 +1,4 @@
-"""Statements that go to the server one behind the other, each prepared once, without a wait for each answer. The writer's.
+"""The writer's pipeline: statements are prepared once and sent one behind the other, without waiting for each answer.
 
 By libpq itself: psycopg's own way, which finds out anew what each parameter is, takes eight times the processor's time.
 """
@@ -36,12 +36,12 @@ _DONE: Final = frozenset({ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK})
 
 
 def forget(connection: Connection[Any]) -> None:  # whatever its rows are
-    """Hear that the server has forgotten all that was prepared."""
+    """Hear that the server has dropped all prepared statements."""
     _PREPARED.pop(connection, None)
 
 
 class Answer:
-    """What a statement comes to, once it is there."""
+    """The result of a statement, once it has arrived."""
 
     __slots__ = ("result", "statement")
 
@@ -59,7 +59,7 @@ class _Refused(NamedTuple):
 
 
 class Pipeline:
-    """What one connection is asked in a transaction. Nobody else uses it meanwhile, but between two `wait`."""
+    """The statements of one transaction on a connection. No other code uses the connection, except between two `wait`."""
 
     def __init__(self, connection: Connection[Any]) -> None:  # whatever its rows are
         self._connection = connection
@@ -71,7 +71,7 @@ class Pipeline:
         """In whose place an error came."""
 
     def send(self, statement: bytes, parameters: Sequence[Any] = ()) -> Answer:  # what a column takes
-        """Send a statement of ours, in which each parameter stands as `%s`; its answer is there after `wait`."""
+        """Send one of our statements, with `%s` for each parameter; its answer is there after `wait`."""
         types: list[int] = []
         values: list[bytes | None] = []
         for value in parameters:
@@ -83,7 +83,7 @@ class Pipeline:
     def send_encoded(
         self, statement: bytes, types: Sequence[int], values: Sequence[bytes | None], *, name: bytes = b"ours"
     ) -> Answer:
-        """Send a statement with parameters as they go over the wire; what it is prepared as begins with a name."""
+        """Send a statement with encoded parameters; `name` begins the name of the prepared statement."""
         to = self._to
         if to.pipeline_status == PipelineStatus.OFF:
             to.enter_pipeline_mode()
@@ -102,7 +102,7 @@ class Pipeline:
         return answer
 
     def send_once(self, statement: bytes) -> Answer:
-        """Send a statement without parameters that will hardly come again."""
+        """Send a statement without parameters that is unlikely to be repeated."""
         if self._to.pipeline_status == PipelineStatus.OFF:
             self._to.enter_pipeline_mode()
         self._to.send_query_params(statement, None, result_format=Format.BINARY)
@@ -134,7 +134,7 @@ class Pipeline:
             raise error
 
     def leave(self) -> None:
-        """Have nothing on its way any more, whatever it comes to: after an error."""
+        """Discard everything that is on its way, after an error."""
         forget(self._connection)
         if self._to.status != ConnStatus.OK:
             return
@@ -145,7 +145,7 @@ class Pipeline:
             self._to.exit_pipeline_mode()
 
     def rows(self, answer: Answer) -> list[TupleRow]:
-        """Return the rows that a statement came to; waits for them, if need be."""
+        """Return the rows of a statement; waits for them if necessary."""
         if answer.result is None:
             self.wait()
         result = answer.result
@@ -185,7 +185,7 @@ class Pipeline:
 
 
 def error_of(result: PGresult) -> psycopg.Error:
-    """Return what a result that is an error is raised as."""
+    """Return the exception for an error result."""
     if (
         result.error_field(DiagnosticField.SQLSTATE) is None
     ):  # libpq's own words: the server says nothing any more

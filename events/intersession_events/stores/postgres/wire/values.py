@@ -1,4 +1,4 @@
-"""How values go to PostgreSQL and come from there: texts among bytes and sums as SQLite has them, arrays in their binary form."""
+"""The encoding of values for PostgreSQL: texts in columns of bytes and sums as SQLite has them, arrays in binary."""
 
 from collections.abc import Iterable, Sequence
 from struct import Struct
@@ -55,7 +55,7 @@ class _WholeLoader(NumericBinaryLoader):
 
 
 def adapt(connection: Connection[Any]) -> None:  # whatever its rows are
-    """Have a connection take and give values as SQLite does."""
+    """Make a connection take and give values as SQLite does."""
     connection.adapters.register_dumper(str, _TextDumper)
     connection.adapters.register_loader("text", _TextLoader)
     connection.adapters.register_dumper(IdText, _IdTextDumper)
@@ -84,7 +84,7 @@ def number(value: int) -> bytes:
 
 
 def truth(value: bool) -> bytes:
-    """Return a truth as a parameter in binary."""
+    """Return a boolean as a parameter in binary."""
     return b"\1" if value else b"\0"
 
 
@@ -104,7 +104,7 @@ def byte_strings(values: Sequence[bytes]) -> bytes:
 
 
 def typed_value(value: Any) -> tuple[int, bytes | None]:  # what a column takes
-    """Return what PostgreSQL calls the type of a parameter, 0 where the statement says it, and its value in binary.
+    """Return PostgreSQL's type of a parameter, 0 where the statement gives it, and the value in binary.
 
     Raises:
         TypeError: no column takes such a value.

@@ -1,4 +1,4 @@
-"""Reads JSON and JSON5 that somebody else wrote: every refusal is an `Unreadable` with a reason in one line."""
+"""Reads JSON and JSON5 of other programs: every refusal is an `Unreadable` with a reason in one line."""
 
 import datetime as dt
 import json
@@ -84,7 +84,7 @@ def text_of(raw: msgspec.Raw) -> str:
 
 
 def at(value: object, *path: str) -> JsonValue:
-    """Return what lies under names in nested objects; None where there is nothing."""
+    """Return the value at a path of names in nested objects; None if there is none."""
     for name in path:
         value = value.get(name) if is_object(value) else None
     return value
@@ -96,12 +96,12 @@ def a_list(value: object) -> JsonList:
 
 
 def a_text(value: object) -> str | None:
-    """Return a value if it is a text that says something."""
+    """Return a value if it is a text that is not blank."""
     return value if isinstance(value, str) and value.strip() else None
 
 
 def a_count(value: object) -> int | None:
-    """Return a value if it is a whole number of a size that may be stored."""
+    """Return a value if it is a whole number that can be stored."""
     if isinstance(value, bool) or not isinstance(value, int):
         return None
     return value if 0 <= value <= LARGEST else None

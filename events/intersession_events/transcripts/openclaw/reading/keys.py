@@ -39,7 +39,7 @@ def canonical(original: str, *, agent: str, channel: str | None, settings: Setti
 
 
 def mentioned(original: str, settings: Settings) -> str:
-    """Return the key that a transcript names, in a tool's result or as a source; as it is if no rule fits."""
+    """Return the canonical key for a key in a transcript, a tool's result or a source; the key itself if no rule fits."""
     key = canonical(original, agent=settings.default_agent, channel=None, settings=settings)
     return original if key is None else str(key)
 

@@ -63,7 +63,7 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_transcript(file: SourceFile) -> Transcript:
-    """Read all lines of a file; whatever is wrong with one is a reason in `skipped`, never an exception."""
+    """Read all lines of a file; a bad line is a reason in `skipped`, never an exception."""
     return _Reader(file).read()
 
 

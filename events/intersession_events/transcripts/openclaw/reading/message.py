@@ -1,4 +1,4 @@
-"""Reads a message object of a transcript into a `Message` that gives the same object back (HIST-3).
+"""Reads a message object of a transcript into a `Message` that can be turned back into the same object (HIST-3).
 
 What `Message` has no field for, or can't hold (floats, unknown fields, values of other types), goes into `extra` as
 its source text. The conversion proves itself: what would come back is compared with the source, field by field.
@@ -25,7 +25,7 @@ _TOOLS: Final = get_args(facts.SourceTool)
 
 
 def to_message(source: bytes, *, entry_id: str, time: int) -> facts.Message | None:
-    """Return the message, or None if the object is no message of a conversation (its role, or its content).
+    """Return the message, or None if the object is not a message of a conversation (its role, or its content).
 
     `time` stands in for a timestamp the object lacks.
 
@@ -61,7 +61,7 @@ def to_message(source: bytes, *, entry_id: str, time: int) -> facts.Message | No
 
 
 def same(left: object, right: object) -> bool:
-    """Whether two JSON values are one: 1, 1.0 and true differ, the order of an object's fields does not matter."""
+    """Whether two JSON values are equal: 1, 1.0 and true differ, the order of an object's fields does not matter."""
     if is_object(left) and is_object(right):
         return left.keys() == right.keys() and all(same(value, right[name]) for name, value in left.items())
     if is_list(left) and is_list(right):

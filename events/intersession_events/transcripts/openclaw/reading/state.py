@@ -1,4 +1,4 @@
-"""An OpenClaw state directory as it was read, before anything is made of it: lines as bytes, entries, records."""
+"""An OpenClaw state directory as it was read, before any interpretation: lines as bytes, entries, records."""
 
 from typing import Literal
 
@@ -53,7 +53,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Exported(msgspec.Struct, frozen=True, kw_only=True):
-    """What an export of ours says of a transcript that it wrote: what the format has no place for (EXP-3)."""
+    """What our own export noted about a transcript, where the format has no place for it (EXP-3)."""
 
     key: str
     session_id: str | None = None
@@ -62,7 +62,7 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OpenClawState(msgspec.Struct, frozen=True, kw_only=True):
-    """All of a state directory that has a meaning for sessions. `cron` maps session ids to the keys of their runs."""
+    """The parts of a state directory that concern sessions. `cron` maps session ids to the keys of their runs."""
 
     source: str
     settings: Settings = Settings()

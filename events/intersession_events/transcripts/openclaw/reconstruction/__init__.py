@@ -1,1 +1,1 @@
-"""Finds the sessions, exchanges and spawns of an OpenClaw state again, and says on what evidence."""
+"""Reconstructs the sessions, exchanges and spawns of an OpenClaw state, with the evidence for each."""

@@ -1,4 +1,4 @@
-"""Drafts of an import's events, each with its stream and its place in time among all others."""
+"""Drafts of an import's events, each with its stream and its place in the order of all events."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from intersession_events.transcripts.openclaw.reading.lines import Line
 
 
 class Place(NamedTuple):
-    """Where in the merged order an event stands: by time, then path, then line, then its rank beside the line."""
+    """Where an event stands in the merged order: by time, then path, then line, then its rank beside the line."""
 
     time: int
     path: str
@@ -26,7 +26,7 @@ class Planned(NamedTuple):
 
 
 class Links:
-    """Event ids of all lines, what caused each, and the root of its chain."""
+    """The event ids of all lines, the cause of each, and the root of its chain."""
 
     def __init__(self) -> None:
         self._ids: dict[tuple[str, int], str] = {}
@@ -38,7 +38,7 @@ class Links:
         self._ids[line.place] = event_id
 
     def caused(self, line: Line, by: Line | None) -> None:
-        """Remember that what a line of one session says led to a line of another."""
+        """Remember that a line of one session led to a line of another."""
         if by is not None:
             self._causes.setdefault(line.place, by.place)
 
@@ -59,14 +59,14 @@ class Links:
         return self._roots.get(event_id) if event_id is not None else None
 
     def place(self, event_id: str, cause: str | None) -> str:
-        """Remember, in order of time, what an event goes back to; return it. An event without a cause is a root."""
+        """Remember, in order of time, the cause and root of an event; return the root. An event without a cause is a root."""
         root = self._roots.get(cause, cause) if cause is not None else event_id
         self._roots[event_id] = root
         return root
 
 
 class StreamPlan:
-    """Collects the events of one stream, each not before the one it follows."""
+    """Collects the events of one stream, none earlier in time than the one before it."""
 
     def __init__(self, log_id: str, stream: str) -> None:
         self._log_id = log_id
@@ -105,10 +105,10 @@ class StreamPlan:
 
 
 def planned_id(log_id: str, stream: str, event: Event, step: str | int) -> str:
-    """Return the id of an event of an import that is no line: of its stream, its kind and which of its kind it is."""
+    """Return the id of an imported event that is not a line: from its stream, its kind and its number among that kind."""
     return ids.derive(log_id, "import", stream, topic_of(event), step)
 
 
 def beside(line: Line, *, time: int | None = None) -> Place:
-    """Return the place right behind a line; at another time if one is given."""
+    """Return the place right behind a line, at another time if one is given."""
     return Place(line.time if time is None else time, line.file, line.number, 1)

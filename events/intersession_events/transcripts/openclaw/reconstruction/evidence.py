@@ -1,4 +1,4 @@
-"""Finds the key of an archived transcript, which no store names any more, in other evidence (IMP-2). Pure."""
+"""Finds the key of an archived transcript that no store names any more, in other evidence (IMP-2). Pure."""
 
 import re
 from collections import defaultdict
@@ -29,14 +29,14 @@ _SOMETIME_MS: Final = 600_000
 
 
 class Found(NamedTuple):
-    """A key as the evidence spells it, and what the evidence is."""
+    """A key as the evidence spells it, and the evidence."""
 
     key: str
     why: str
 
 
 class Completion(NamedTuple):
-    """What OpenClaw tells a requester of a child that is done: whose it is, and its result (None: no output)."""
+    """OpenClaw's message to a requester that a child is done: the child, and its result (None: no output)."""
 
     session_key: str
     session_id: str | None
@@ -44,7 +44,7 @@ class Completion(NamedTuple):
 
 
 def completion_of(text: str) -> Completion | None:
-    """Return what a completion event says; None if the text is no such event."""
+    """Return the content of a completion event; None if the text is not one."""
     text = strip_stamp(text)
     if _COMPLETION not in text:
         return None
@@ -62,7 +62,7 @@ def completion_of(text: str) -> Completion | None:
 
 
 def task_of(text: str) -> str | None:
-    """Return the task that a sub-agent's first message carries; None if it is no such message."""
+    """Return the task in a sub-agent's first message; None if it is not such a message."""
     _, tag, task = text.partition(_TASK)
     return task.strip(WHITE_SPACE) if tag and "[Subagent Context]" in text else None
 
@@ -70,7 +70,7 @@ def task_of(text: str) -> str | None:
 def keys_by_session_id(
     transcripts: Sequence[Transcript], cron: Sequence[tuple[str, str]]
 ) -> Mapping[str, Found]:
-    """Return the keys that completions, session lists and cron's own log give for session ids."""
+    """Return the keys of session ids, from completions, session lists and cron's own log."""
     found: dict[str, Found] = {session_id: Found(key, "cron's run log") for session_id, key in cron}
     for transcript in transcripts:
         for line in transcript.lines:
@@ -91,7 +91,7 @@ def keys_by_session_id(
 
 
 class Words:
-    """Who said what to whom: sends by their message, spawns and their records by their task."""
+    """Texts that link sessions: sends by their message, spawns and their records by their task."""
 
     def __init__(self, transcripts: Sequence[Transcript], records: Sequence[RunRecord]) -> None:
         self.sends: dict[str, list[Call]] = defaultdict(list)
@@ -110,7 +110,7 @@ class Words:
 def key_from_content(
     transcript: Transcript, words: Words, starts: Sequence[tuple[str, int, str]]
 ) -> Found | None:
-    """Return the key that a transcript's own content shows, with the help of everybody else's calls.
+    """Return the key that a transcript's own content shows, with the help of the calls of other sessions.
 
     `starts` are (agent, start, key) of the transcripts whose key is known.
     """

@@ -1,4 +1,4 @@
-"""Makes the facts of a found exchange's stream, marked as inferred, with the evidence for each (IMP-4). Pure."""
+"""Makes the events of a reconstructed exchange's stream, marked as inferred, with the evidence for each (IMP-4). Pure."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -26,7 +26,7 @@ _DEFAULT_WAIT_MS: Final = 30_000
 
 
 class Chain(NamedTuple):
-    """Where in a causal chain a run stands."""
+    """A run's place in a causal chain."""
 
     sessions: tuple[str, ...]
     hops: int
@@ -36,7 +36,7 @@ class Chain(NamedTuple):
 
 
 class World(NamedTuple):
-    """What the facts need to know beside the exchange itself.
+    """What the events need to know beside the exchange itself.
 
     `channels` are those of the sessions, `routed` the sessions that OpenClaw could have delivered to, `mirrors` the
     lines that note a text as delivered, by text.
@@ -51,7 +51,7 @@ class World(NamedTuple):
 
 
 def exchange_id_of(log_id: str, exchange: Exchange) -> str:
-    """Return the id of an exchange: its first message's, whatever else is found."""
+    """Return the id of an exchange: it depends on its first message alone."""
     message = exchange.primary.at.step.message
     return ids.derive(
         log_id, "import", "exchange", exchange.target, exchange.primary.at.session_id, message.identity

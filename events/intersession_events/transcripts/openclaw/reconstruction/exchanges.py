@@ -1,4 +1,4 @@
-"""Finds the exchanges in a state: which call, which message, which turns, which announce belong together (IMP-4). Pure.
+"""Reconstructs the exchanges of a state: which call, message, turns and announce belong together (IMP-4). Pure.
 
 OpenClaw keeps no record of an exchange. What it leaves is the call with its result in the requester's transcript, and
 in both transcripts user messages whose provenance names the other party: the message itself, then the reply of the
@@ -35,7 +35,7 @@ _SENT: Final = frozenset({"ok", "accepted", "timeout", "error"})
 
 
 class Stepped(msgspec.Struct, frozen=True, kw_only=True):
-    """A step of a session: whose it is, and who sent it, both by canonical key."""
+    """A step of a session: its session and its sender, both by canonical key."""
 
     key: str
     session_id: str
@@ -44,7 +44,7 @@ class Stepped(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Send(msgspec.Struct, frozen=True, kw_only=True):
-    """A call of `sessions_send` that was accepted. `within` is the step it was made in."""
+    """An accepted call of `sessions_send`. `within` is the step it was made in."""
 
     within: Stepped
     call: Call
@@ -54,7 +54,7 @@ class Send(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def latest(self) -> int | None:
-        """When its message had come in at the latest; None if it may have come at any time."""
+        """The latest time at which its message can have arrived; None if any time is possible."""
         return self.call.result.time if self.call.result is not None and self.call.status == "ok" else None
 
     @property
@@ -81,7 +81,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Exchange(msgspec.Struct, kw_only=True):
-    """An exchange as far as it is known. Without a `send` it was begun by a call that no transcript shows."""
+    """An exchange as far as it is known. Without a `send`, no transcript shows the call that began it."""
 
     send: Send | None
     requester: str
@@ -101,7 +101,7 @@ class Exchange(msgspec.Struct, kw_only=True):
 
     @property
     def goes_on(self) -> bool:
-        """Whether OpenClaw takes steps after the first at all: the reply came while it was waited for."""
+        """Whether OpenClaw takes steps after the first at all: only if the reply came while the caller waited."""
         step = self.primary.at.step
         if step.status != "ok":
             return False
@@ -114,7 +114,7 @@ class Exchange(msgspec.Struct, kw_only=True):
         return step.end - self.send.call.line.time <= self.send.wait_ms + _SLACK_MS
 
     def expects_turn(self, key: str, source: str, time: int) -> bool:
-        """Whether the next turn is this session's, and may have begun at this time."""
+        """Whether the next turn belongs to this session, and may have begun at this time."""
         speaker, other = (
             (self.requester, self.target) if len(self.turns) % 2 == 0 else (self.target, self.requester)
         )
@@ -129,7 +129,7 @@ class Exchange(msgspec.Struct, kw_only=True):
 
     @property
     def handed_on(self) -> str:
-        """The text that the next turn begins with, as it can be compared."""
+        """The text that the next turn begins with, normalised for comparison."""
         if (
             not self.turns
             and self.send is not None
@@ -140,7 +140,7 @@ class Exchange(msgspec.Struct, kw_only=True):
 
 
 class Found(msgspec.Struct, kw_only=True):
-    """All that was found: exchanges in order of time, sends that were refused, and what has no place."""
+    """The result: exchanges in order of time, refused sends, and unattributed traces."""
 
     exchanges: list[Exchange] = msgspec.field(default_factory=list[Exchange])
     refused: list[Refused] = msgspec.field(default_factory=list[Refused])
@@ -317,5 +317,5 @@ def _longest_waiting(exchanges: Sequence[Exchange]) -> Exchange:
 
 
 def inter_session(steps: Iterable[Stepped]) -> int:
-    """Count the messages that another session sent."""
+    """Count the messages that came from other sessions."""
     return sum(1 for at in steps if at.source is not None)

@@ -25,7 +25,7 @@ _OTHER_SETTINGS: Final = ("reasoningLevel", "elevatedLevel", "responseUsage", "g
 
 
 class Lineage(NamedTuple):
-    """Who spawned a session, by canonical key, how deep it is, and whether it was to be deleted when done."""
+    """A session's parent by canonical key, its depth, and whether it was to be deleted when done."""
 
     spawned_by: str | None = None
     depth: int = 0
@@ -40,24 +40,24 @@ class _Item(NamedTuple):
 
 
 def line_event_id(log_id: str, key: str, generation: Generation, line: Line) -> str:
-    """Return the event id of a line: of what it is, not of where the directory or an archived file is now."""
+    """Return the event id of a line, from its content, whatever the place of the directory or of an archived file."""
     return ids.derive(log_id, "import", "line", key, generation.agent, generation.stem, line.identity)
 
 
 def reset_step(session_id: str) -> str:
-    """Return which `SessionOpened` or `SessionReset` it is that begins a generation."""
+    """Return the step name of the `SessionOpened` or `SessionReset` that begins a generation."""
     return f"opened {session_id}"
 
 
 def archived_step(session_id: str) -> str:
-    """Return which `SessionArchived` it is that ends a generation."""
+    """Return the step name of the `SessionArchived` that ends a generation."""
     return f"session_archived.1 {session_id}"
 
 
 def session_facts(
     session: Session, key: str, *, log_id: str, links: Links, lineage: Lineage
 ) -> list[Planned]:
-    """Return the events of a session's stream, in order of time. `key` is the one it has here."""
+    """Return the events of a session's stream, in order of time. `key` is its key here."""
     plan = StreamPlan(log_id, ids.session_stream(key))
     named = {line.place: (event_id, parent) for line, event_id, parent in planned_lines(session, key, log_id)}
     for place, event, step, line in sorted(_items(session, key, lineage), key=lambda item: item.place):
@@ -71,7 +71,7 @@ def session_facts(
 
 
 def planned_lines(session: Session, key: str, log_id: str) -> Iterator[tuple[Line, str, str | None]]:
-    """Yield (line, event id, parent's event id) of a session, so that causes can be looked up before any is placed."""
+    """Yield (line, event id, parent's event id) of a session, so that causes can be found before any event is placed."""
     for generation in session.generations:
         by_entry = {
             line.entry_id: line_event_id(log_id, key, generation, line)
@@ -219,7 +219,7 @@ def _model_override(entry: Entry) -> str | None:
 
 
 def route_of(entry: Entry) -> facts.Route | None:
-    """Return the route of a session's texts, if its entry has a whole address."""
+    """Return the route of a session's texts, if its entry has a complete address."""
     context = entry.values.get("deliveryContext")
     channel = a_text(at(context, "channel")) or _last_channel(entry)
     to = a_text(at(context, "to")) or a_text(entry.values.get("lastTo"))

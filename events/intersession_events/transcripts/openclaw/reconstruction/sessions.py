@@ -54,7 +54,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> str:
-        """A file to name it by, also where it has none: it sorts before and beside that file's lines."""
+        """A file to name it by, even if it has none of its own: it sorts before and beside that file's lines."""
         return self.lines[0].file if self.lines else f"agents/{self.agent}/sessions/{self.stem}.jsonl"
 
 
@@ -72,13 +72,13 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def spawned_by(self) -> str | None:
-        """Who spawned it, as its entry or an export of ours says, in whatever spelling."""
+        """The session that spawned it, as its entry or our own export has it, in whatever spelling."""
         told = foreign_json.a_text(self.entry.values.get("spawnedBy")) if self.entry is not None else None
         return told or (self.exported.spawned_by if self.exported is not None else None)
 
     @property
     def spawn_depth(self) -> int | None:
-        """How many spawns are above it, if its entry or an export of ours says so."""
+        """How many spawns are above it, if its entry or our own export tells."""
         told = foreign_json.a_count(self.entry.values.get("spawnDepth")) if self.entry is not None else None
         return self.exported.spawn_depth if told is None and self.exported is not None else told
 
@@ -99,7 +99,7 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def survey(state: reading_state.OpenClawState) -> Survey:
-    """Sort all of a state by session. Total: whatever has no place gets a named key and a line in the report."""
+    """Sort a state by session. Total: everything unattributed gets a named key and a line in the report."""
     return _Surveyor(state).survey()
 
 

@@ -1,4 +1,4 @@
-"""Makes the facts of a found spawn's stream, marked as inferred, with the evidence for each (IMP-4). Pure."""
+"""Makes the events of a reconstructed spawn's stream, marked as inferred, with the evidence for each (IMP-4). Pure."""
 
 from typing import Final, Literal
 

@@ -1,4 +1,4 @@
-"""Finds the spawns in a state: call, registry record, child, and what came back to the requester (IMP-4). Pure."""
+"""Reconstructs the spawns of a state: call, registry record, child, and the result that came back (IMP-4). Pure."""
 
 import re
 from collections import defaultdict
@@ -27,14 +27,14 @@ _MIRROR: Final = re.compile(
 
 
 class Handed(msgspec.Struct, frozen=True, kw_only=True):
-    """A completion event: the step it began in the requester's session, and what it says."""
+    """A completion event: the step it began in the requester's session, and its content."""
 
     at: Stepped
     told: Completion
 
 
 class Spawn(msgspec.Struct, kw_only=True):
-    """A spawn as far as it is known. `work` is the child's last step that nobody else sent."""
+    """A spawn as far as it is known. `work` is the child's last step that no other session sent."""
 
     child: Session
     requester: str | None = None
@@ -55,7 +55,7 @@ class Spawn(msgspec.Struct, kw_only=True):
 
 
 class FoundSpawns(msgspec.Struct, kw_only=True):
-    """All that was found: spawns by child, spawns that were refused, and what has no place."""
+    """The result: spawns by child, refused spawns, and unattributed traces."""
 
     spawns: list[Spawn] = msgspec.field(default_factory=list[Spawn])
     refused: list[Refused] = msgspec.field(default_factory=list[Refused])
@@ -69,7 +69,7 @@ def find_spawns(
     mirrors: Mapping[tuple[str, int], tuple[str, Line, str]],
     mentioned: Callable[[str], str],
 ) -> FoundSpawns:
-    """Put together what is known of each child.
+    """Join all that is known of each child.
 
     `steps` are those of each session, `mirrors` the notes of deliveries as (session, line, text) by place; those
     that are found to be a child's result are in its `mirror`.

@@ -1,4 +1,4 @@
-"""Cuts a transcript into steps: what came in, what the agent called, what it answered (IMP-4). Pure."""
+"""Cuts a transcript into steps: a message, the agent's calls, and its answer (IMP-4). Pure."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +24,7 @@ _MOST_OF_A_REASON: Final = 500
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool call and its result, which may be missing. `details` is the result as an object, `{}` if it is no object."""
+    """A tool call and its result, which may be missing. `details` is the result if it is an object, else `{}`."""
 
     name: str
     line: Line
@@ -34,12 +34,12 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def status(self) -> str:
-        """The status that the tool answered; empty if it answered none."""
+        """The status in the tool's answer; empty if it has none."""
         return a_text(self.details.get("status")) or ""
 
     @property
     def refusal(self) -> Refused:
-        """Why the call came to nothing, in the words of what it answered."""
+        """Why the call failed, in the words of its answer."""
         error = a_text(self.details.get("error")) or a_text(self.details.get("message"))
         reason = ": ".join(filter(None, (self.status, error))) or "its answer says of nothing that was begun"
         return Refused(what=self.name, where=str(self.line), reason=reason[:_MOST_OF_A_REASON])
@@ -72,7 +72,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def spoken(self) -> str:
-        """The text that was handed to the agent, without white space around it."""
+        """The text that the agent was given, without white space around it."""
         return self.text.strip(WHITE_SPACE)
 
 
@@ -111,20 +111,20 @@ def calls_of(lines: Iterable[Line]) -> Iterator[Call]:
 
 
 def mirrors_of(lines: Iterable[Line]) -> Iterator[tuple[Line, str]]:
-    """Yield the answers that no model gave: texts that OpenClaw delivered and noted down here."""
+    """Yield the answers that came from no model: texts that OpenClaw delivered and noted here."""
     for line in lines:
         if line.message is not None and line.message.model == "delivery-mirror":
             yield line, text_of(line.message).strip(WHITE_SPACE)
 
 
 def visible(message: Message) -> str | None:
-    """Return the text of an answer that anybody was to see; None if there is none (LOOP-6)."""
+    """Return the visible text of an answer; None if there is none (LOOP-6)."""
     text = text_of(message).strip(WHITE_SPACE)
     return None if text in {"", _SILENT} else text
 
 
 def plain(text: str) -> str:
-    """Return a text without what OpenClaw cuts out of a reply before it hands it on, to compare by."""
+    """Return a text without the parts that OpenClaw removes from a reply before it passes it on, for comparison."""
     return " ".join(_TAGS.sub("", text).split())
 
 
