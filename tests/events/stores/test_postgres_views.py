@@ -11,6 +11,7 @@ from intersession_events.facts import Route, RunCompleted, RunQueued, ThreadBoun
 from intersession_events.log.sql import Sql
 from intersession_events.stores.folding.proof import views_proven
 from intersession_events.stores.postgres.address import address_of
+from intersession_events.stores.postgres.connections import settle
 from intersession_events.stores.postgres.cursor import PgCursor
 from intersession_events.stores.postgres.dialect import translated
 from intersession_events.stores.postgres.log import PostgresLog
@@ -150,8 +151,9 @@ def test_what_sqlite_has_and_postgresql_has_not_is_translated() -> None:
 def test_a_connection_that_was_rolled_back_often_names_nothing_that_the_server_has_forgotten(
     postgres: Server,
 ) -> None:
-    """psycopg heeds a DEALLOCATE ALL only when it is new to it: then each append on that connection was refused for good."""
+    """psycopg names what it has prepared itself even after a DEALLOCATE ALL: each append on that connection was refused for good."""
     with psycopg.connect(postgres.url, autocommit=True) as connection:
+        settle(connection, "public", writes=True)
 
         def rolled_back() -> None:
             cursor = PgCursor(connection, None)
@@ -160,7 +162,7 @@ def test_a_connection_that_was_rolled_back_often_names_nothing_that_the_server_h
 
         for _ in range(3):
             rolled_back()
-        for _ in range(8):  # often enough for psycopg to prepare it
+        for _ in range(8):  # often enough for psycopg to prepare it, if it might
             connection.execute("SELECT 7")
         rolled_back()
         assert connection.execute("SELECT 7").fetchone() == (7,)

@@ -175,6 +175,7 @@ def settling(
     """Return the statement that tells the server what a connection is for; the connection then knows it."""
     if not connection.autocommit:
         connection.autocommit = True
+    connection.prepare_threshold = None  # what is prepared is ours, and is forgotten when we say so
     settings = {
         "search_path": schema,
         "default_transaction_isolation": "read committed",

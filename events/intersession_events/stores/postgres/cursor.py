@@ -3,14 +3,13 @@
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
-from functools import cached_property, partial
-from itertools import count
+from functools import partial
 from typing import Any, Final, Self
 
 import psycopg
-from psycopg import Connection, Cursor, sql
+from psycopg import Connection, sql
 from psycopg.errors import Diagnostic
-from psycopg.rows import TupleRow, tuple_row
+from psycopg.rows import TupleRow
 
 from intersession_events.basics.errors import StoreUnavailable, WriterSuperseded
 from intersession_events.log.sql import Question, Row, SqlValue
@@ -26,19 +25,15 @@ _WAITS_FOR_STANDBY: Final = "SyncRepWaitForLSN"
 """The function of the server's that warns when it waits no longer, and says in the same breath that the commit was made."""
 
 _FORGETTING: Final = ("ROLLBACK", "DROP ", "ALTER ")
-"""After these psycopg has the server forget all that was prepared, ours as well, if it had prepared anything itself."""
+"""After these the server is to forget all that was prepared: it may be of tables that are others now."""
 _MADE_ONCE: Final = (b"CREATE ", b"DROP ", b"ALTER ", b"DO ")
 """What is not worth preparing."""
-_FORGOTTEN: Final = count(1)
-"""How often that was done: each time by another statement."""
 _LOOK: Final = "SELECT epoch, EXISTS (SELECT 1 FROM inline_views WHERE position < 0){} FROM log_identity FOR SHARE OF log_identity"
 _PLAN_EACH: Final = (
     "set_config('plan_cache_mode', 'force_custom_plan', true), set_config('enable_seqscan', 'on', true)"
 )
 """The writer's connections plan each statement once, for ever, and not by how small a table is now. That is for appends: every
 other transaction has its statements planned as they come, until it ends."""
-_BEGIN: Final = f"BEGIN; {_LOOK.format(f', {_PLAN_EACH}')}"
-_BEGIN_UNCHECKED: Final = f"BEGIN; SELECT {_PLAN_EACH}"
 _LOOK_ALONE: Final = _LOOK.format(f", {_PLAN_EACH}").encode()
 _LOOK_AHEAD: Final = _LOOK.format("").encode()
 _PLAN: Final = f"SELECT {_PLAN_EACH}".encode()
@@ -55,11 +50,12 @@ class PgCursor:
         """Make a cursor for a writer of an epoch, checked as the transaction begins; None checks nothing."""
         self._connection = connection
         self._epoch = epoch
+        self._pipeline = Pipeline(connection)
+        self._waits = True
+        """Whether the answer to each statement is waited for."""
         # What the call of `append_events` takes:
         self._put_off: Sequence[bytes] | None = None
         self._begun = False
-        # Takes the statements once nobody waits for the answer to each.
-        self._pipeline: Pipeline | None = None
         self.is_ahead = False
         """Whether all its statements go out without waiting for the answer to each."""
         self._answer = Answer()
@@ -79,28 +75,22 @@ class PgCursor:
         """The connection of the transaction, to tell it from another."""
         return self._connection
 
-    @cached_property
-    def _cursor(self) -> Cursor[TupleRow]:
-        """Psycopg's own, for what waits for each answer: an append does not."""
-        return self._connection.cursor(row_factory=tuple_row, binary=True)
-
     def execute(self, statement: str, parameters: Sequence[SqlValue | list[str]] = (), /) -> Self:
         """Run a portable statement."""
         self.begin()
         self._forgets |= statement.startswith(_FORGETTING)
         ours = translated(statement)
-        return self._execute(ours.statement, ours.arranged(parameters))
+        if ours.statement.startswith(_MADE_ONCE):
+            return self._sent(self._pipeline.send_once(ours.statement.replace(b"%%", b"%")))
+        return self._sent(self._pipeline.send(ours.statement, ours.arranged(parameters)))
 
     def executemany(self, statement: str, parameters: Sequence[Sequence[SqlValue]], /) -> Self:
         """Run a portable statement with each of many parameters."""
         self.begin()
         ours = translated(statement)
-        if self._pipeline is not None:
-            for one in parameters:
-                self._pipeline.send(ours.statement, ours.arranged(one))
-        else:
-            self._cursor.executemany(ours.statement, [ours.arranged(one) for one in parameters])
-        return self
+        for one in parameters:
+            self._pipeline.send(ours.statement, ours.arranged(one))
+        return self._sent(Answer())
 
     def together(self, questions: Sequence[Question]) -> list[list[Row]]:
         """Return the rows of several statements, which are sent at once."""
@@ -111,10 +101,7 @@ class PgCursor:
     def later(self, statement: str, parameters: Sequence[SqlValue] = (), /) -> Callable[[], list[Row]]:
         """Run a portable statement, and return its rows when they are needed: other statements may run before."""
         self.execute(statement, parameters)
-        if self._pipeline is None:
-            rows = self.fetchall()
-            return lambda: rows
-        return partial(self._rows_of, self._pipeline, self._answer)
+        return partial(self._rows_of, self._answer)
 
     def copy_in(self, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
         """Put many rows into a table."""
@@ -123,37 +110,25 @@ class PgCursor:
         into = sql.SQL("COPY {} ({}) FROM STDIN").format(
             sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, columns))
         )
-        with self._cursor.copy(into) as copy:
+        with self._connection.cursor().copy(into) as copy:
             for row in rows:
                 copy.write_row(row)
 
     def fetchone(self) -> TupleRow | None:
         """Return the next row, or None."""
-        if self._pipeline is None:
-            return self._cursor.fetchone()
         if self._rows is None:
-            self._rows = deque(self._rows_of(self._pipeline, self._answer))
+            self._rows = deque(self._rows_of(self._answer))
         return self._rows.popleft() if self._rows else None
 
     def fetchall(self) -> list[TupleRow]:
         """Return all rows."""
-        if self._pipeline is None:
-            return self._cursor.fetchall()
         rows, self._rows = self._rows, deque()
-        return self._rows_of(self._pipeline, self._answer) if rows is None else list(rows)
+        return self._rows_of(self._answer) if rows is None else list(rows)
 
     def run(self, statement: sql.Composed) -> Self:
         """Run a statement of PostgreSQL's own."""
         self.begin()
-        if self._pipeline is not None:
-            self._pipeline.send_once(statement.as_bytes(self._cursor))
-            return self
-        try:
-            self._cursor.execute(statement)
-        except psycopg.Error as error:
-            self._refused(error)
-            raise
-        return self
+        return self._sent(self._pipeline.send_once(statement.as_bytes(self._connection)))
 
     def append(self, parameters: Sequence[bytes]) -> None:
         """Call the function that appends; if it is the whole transaction, commit with it."""
@@ -168,28 +143,22 @@ class PgCursor:
         if self._begun:
             return
         self._begun = True
-        if self._pipeline is not None:
-            self._pipeline.send(b"BEGIN")
-            if self._epoch is not None:
-                self._looked = self._pipeline.send(_LOOK_AHEAD if self.is_ahead else _LOOK_ALONE)
-            elif not self.is_ahead:
-                self._pipeline.send(_PLAN)
-        else:
-            # As text, PostgreSQL takes several statements at once.
-            looking = self._connection.cursor(row_factory=tuple_row)
-            looking.execute(_BEGIN_UNCHECKED if self._epoch is None else _BEGIN, prepare=False)
-            looking.nextset()
-            if self._epoch is not None:
-                self._saw(looking.fetchone())
+        self._pipeline.send(b"BEGIN")
+        if self._epoch is not None:
+            self._looked = self._pipeline.send(_LOOK_AHEAD if self.is_ahead else _LOOK_ALONE)
+        elif not self.is_ahead:
+            self._pipeline.send(_PLAN)
+        if self._waits:
+            self.wait()
         self._call()
 
     @contextmanager
     def without_answers(self) -> Generator[None]:
         """Send the statements of a block without waiting for each answer; an error is raised later, at the latest at the end of the block."""
-        if self._pipeline is not None:
+        if not self._waits:
             yield
             return
-        self._pipeline = Pipeline(self._connection)
+        self._waits = False
         try:
             yield
             self.wait()
@@ -198,14 +167,14 @@ class PgCursor:
                 self._pipeline.leave()
             raise
         finally:
-            self._pipeline = None
+            self._waits = True
 
     def send_ahead(self) -> None:
         """Wait for answers only where rows are needed: an error is raised there, or by the commit.
 
         Only for a writer's transaction that has not begun, and whose statements find what they want by an index.
         """
-        self._pipeline, self.is_ahead = Pipeline(self._connection), True
+        self._waits, self.is_ahead = False, True
 
     def commit(self) -> None:
         """Make it durable.
@@ -229,10 +198,8 @@ class PgCursor:
     def _commit(self) -> None:
         if not self._begun:
             self._call()
-        elif self._pipeline is None:
-            self._cursor.execute("COMMIT")
         else:
-            self._commit_behind(self._pipeline)
+            self._commit_behind()
         if self._forgets:
             self._forget()
 
@@ -243,19 +210,18 @@ class PgCursor:
     def rollback(self) -> None:
         """Undo all of it."""
         with suppress(psycopg.Error):  # a lost connection has rolled back
-            if self._pipeline is not None:
-                self._pipeline.leave()
+            self._pipeline.leave()
             if self._begun:
-                self._cursor.execute("ROLLBACK")
+                self._pipeline.send_once(b"ROLLBACK")
                 self._forget()
 
-    def _commit_behind(self, pipeline: Pipeline) -> None:
-        last = pipeline.send(b"COMMIT")
+    def _commit_behind(self) -> None:
+        last = self._pipeline.send(b"COMMIT")
         try:
             self.wait()
         except psycopg.Error as error:
             # What the server refused before it came to the commit is rolled back.
-            if error.sqlstate is not None and pipeline.failed_at not in {None, last}:
+            if error.sqlstate is not None and self._pipeline.failed_at not in {None, last}:
                 self.in_doubt = False
             raise
 
@@ -266,22 +232,21 @@ class PgCursor:
             psycopg.Error: something of it was refused, or the connection is lost.
             WriterSuperseded: another writer has taken over.
         """
-        if self._pipeline is None:
-            return
         try:
             self._pipeline.wait()
         except psycopg.Error as error:
-            self._refused(error)
+            if error.sqlstate == OTHER_EPOCH and self._epoch is not None:
+                raise WriterSuperseded(self._epoch, int(error.diag.message_primary or 0)) from None
             raise
         if self._looked is not None:
             looked, self._looked = self._looked, None
             rows = self._pipeline.rows(looked)
             self._saw(rows[0] if rows else None)
 
-    def _rows_of(self, pipeline: Pipeline, answer: Answer) -> list[TupleRow]:
+    def _rows_of(self, answer: Answer) -> list[TupleRow]:
         if answer.result is None:
             self.wait()
-        return pipeline.rows(answer)
+        return self._pipeline.rows(answer)
 
     def _saw(self, found: TupleRow | None) -> None:
         if found is None or found[0] != self._epoch:
@@ -294,48 +259,23 @@ class PgCursor:
             self._append(parameters)
 
     def _forget(self) -> None:
-        # psycopg looks at what came of a statement only when that is new to it: else it would go on to name what it had
-        # prepared, and the server knows none of it.
-        self._cursor.execute(b"DEALLOCATE ALL -- %d" % next(_FORGOTTEN), prepare=False)
+        self._pipeline.send_once(b"DEALLOCATE ALL")
+        self._pipeline.wait()
         forget(self._connection)
         self._forgets = False
 
     def _append(self, parameters: Sequence[bytes]) -> None:
-        if self._forgets:
+        # On its own it is a transaction.
+        self._pipeline.send_encoded(_APPEND, _TAKES, parameters, name=_CALLED)
+        if self._waits or not self._begun:
             self.wait()
-            self._forget()
-        if self._pipeline is not None and self._begun:
-            self._pipeline.send_encoded(_APPEND, _TAKES, parameters, name=_CALLED)
-            return
-        # On its own it is a transaction, or it is a part of that which was begun.
-        alone = Pipeline(self._connection)
-        alone.send_encoded(_APPEND, _TAKES, parameters, name=_CALLED)
-        try:
-            alone.wait()
-        except psycopg.Error as error:
-            alone.leave()
-            self._refused(error)
-            raise
 
-    # psycopg adapts what it knows; a statement's parameters are known where the statement is.
-    def _execute(self, statement: bytes, parameters: Sequence[Any]) -> Self:
-        if self._pipeline is not None:
-            if statement.startswith(_MADE_ONCE):
-                self._answer = self._pipeline.send_once(statement.replace(b"%%", b"%"))
-            else:
-                self._answer = self._pipeline.send(statement, parameters)
-            self._rows = None
-            return self
-        try:
-            self._cursor.execute(statement, parameters)
-        except psycopg.Error as error:
-            self._refused(error)
-            raise
+    def _sent(self, answer: Answer) -> Self:
+        """Take note of what was sent last."""
+        self._answer, self._rows = answer, None
+        if self._waits:
+            self.wait()
         return self
-
-    def _refused(self, error: psycopg.Error) -> None:
-        if error.sqlstate == OTHER_EPOCH and self._epoch is not None:
-            raise WriterSuperseded(self._epoch, int(error.diag.message_primary or 0)) from None
 
 
 _APPEND: Final = b"SELECT append_events(%s, %s, %s, %s, %s, %s, %s, %s)"

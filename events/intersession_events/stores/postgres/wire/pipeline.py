@@ -37,7 +37,7 @@ _DONE: Final = frozenset({ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK})
 
 def forget(connection: Connection[Any]) -> None:  # whatever its rows are
     """Hear that the server has dropped all prepared statements."""
-    _PREPARED.pop(connection, None)
+    _PREPARED[connection].clear()
 
 
 class Answer:
@@ -127,6 +127,7 @@ class Pipeline:
             raise
         self._to.exit_pipeline_mode()
         if refused is not None:
+            self._known.clear()  # what stood behind it was not prepared
             self.failed_at = refused.answer
             error = error_of(refused.result)
             if said := refused.answer.statement.decode(errors="replace"):
