@@ -1,17 +1,14 @@
 """Finds the checkpoints in a log, to compare them with its events."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from intersession_events.basics.errors import CorruptEvent, UnknownTopic
 from intersession_events.facts import CheckpointTaken
 from intersession_events.log.envelope import unseal
-from intersession_events.log.sql import Row, SqlValue
+from intersession_events.log.sql import Query
 from intersession_events.proofs.statement import STREAM, TAKEN
 from intersession_events.proofs.walk import Taken
-
-Query = Callable[[str, Sequence[SqlValue]], list[Row]]
-"""Runs a reading statement with parameters and returns its rows."""
 
 _FOUND = (
     "SELECT rowid, originator_version, state FROM stored_events WHERE originator_id=? AND topic=? "

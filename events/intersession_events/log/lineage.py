@@ -1,6 +1,5 @@
 """In which log an event was written: this one, or one that it was forked from, whose id is part of the hash (FORK-2)."""
 
-from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from intersession_events.basics.errors import CorruptEvent, UnknownTopic
@@ -8,10 +7,7 @@ from intersession_events.facts import Event, ForkedFrom, decode
 from intersession_events.log.envelope import Erasing, unseal
 from intersession_events.log.erasing import erased_stream, rows_erased
 from intersession_events.log.row_state import payload_in
-from intersession_events.log.sql import Row, SqlValue
-
-Query = Callable[[str, Sequence[SqlValue]], list[Row]]
-"""Runs a reading statement with parameters and returns its rows."""
+from intersession_events.log.sql import Query
 
 STREAM: Final = "log"
 FORKED: Final = "forked_from.1"

@@ -50,6 +50,8 @@ class Sql(Protocol):
         ...
 
 
+Query = Callable[[str, Sequence[SqlValue]], list[Row]]
+"""Runs a reading statement and returns its rows."""
 Question = tuple[str, Sequence[SqlValue]]
 """A reading statement, and its parameters."""
 Together = Callable[[Sequence[Question]], list[list[Row]]]

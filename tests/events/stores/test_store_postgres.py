@@ -128,7 +128,7 @@ def test_a_commit_whose_answer_was_lost_is_read_back(
         if moment == "after it":
             commit(self)
         self.in_doubt = moment != "before the commit"
-        self._cursor.connection.close()
+        self._connection.close()
         raise psycopg.OperationalError("the connection is lost")
 
     monkeypatch.setattr(PgCursor, "commit", cut)

@@ -12,14 +12,14 @@ from intersession_events.basics.errors import ForkFailed
 from intersession_events.basics.machine import machine_entropy
 from intersession_events.copies.forks.confirming import confirm
 from intersession_events.copies.forks.files import directory_of, fork_path
-from intersession_events.copies.forks.prefix import STREAM, Prefix, Query, prefix_of
+from intersession_events.copies.forks.prefix import STREAM, Prefix, prefix_of
 from intersession_events.copies.forks.proving import heads_proven
 from intersession_events.facts import Erased, Event, ForkedFrom, ForkEdit, decode
 from intersession_events.log.envelope import FIRST, SALT_BYTES, seal
 from intersession_events.log.erasing import erased_stream
 from intersession_events.log.recorded import Draft
 from intersession_events.log.row_state import hash_in, opened, payload_in
-from intersession_events.log.sql import Row
+from intersession_events.log.sql import Query, Row
 from intersession_events.log.storable import payload_of
 from intersession_events.log.tables import FORMAT
 from intersession_events.stores.database import MEMORY

@@ -1,13 +1,13 @@
 """Reads the part of a log that a fork begins with: whole streams up to a position, and the events of stream `log` that they rest on."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 from intersession_events.log.erasing import erased_stream
 from intersession_events.log.lineage import FORKED
 from intersession_events.log.row_state import hash_in
-from intersession_events.log.sql import Row, SqlValue
+from intersession_events.log.sql import Query, Row
 
 STREAM: Final = "log"
 _UP_TO: Final = (
@@ -18,10 +18,6 @@ _AT_ONCE: Final = 200
 """So many streams are asked for by one statement."""
 _OF_LOG: Final = "SELECT rowid, originator_version, topic FROM stored_events WHERE originator_id='log' ORDER BY originator_version"
 _ROW: Final = "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events WHERE rowid=?"
-
-
-Query = Callable[[str, Sequence[SqlValue]], list[Row]]
-"""Runs a reading statement on a log as it is at one moment."""
 
 
 class Prefix(NamedTuple):

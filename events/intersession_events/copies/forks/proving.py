@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from intersession_events.basics.errors import CorruptEvent, UnknownTopic
-from intersession_events.copies.forks.prefix import Query
 from intersession_events.facts import CheckpointTaken, HeadProof, SourceCheckpoint, decode
 from intersession_events.log.row_state import hash_in, payload_in
-from intersession_events.log.sql import Row
+from intersession_events.log.sql import Query, Row
 from intersession_events.proofs.merkle import GrowingTree, inclusion_ranges, leaf_hash, node_hash
 from intersession_events.proofs.statement import TAKEN, line_of
 

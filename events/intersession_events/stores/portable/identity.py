@@ -1,23 +1,14 @@
 """The identity of a log, its format and its writer."""
 
 from collections.abc import Collection, Sequence
-from typing import Protocol
 
 import msgspec
 
-from intersession_events.basics.errors import AlteredLog, LogTooNew
+from intersession_events.basics.errors import AlteredLog, LogTooNew, NotALog
 from intersession_events.facts import TOPICS, ready
 from intersession_events.log.lineage import FORKED, Lineage, lineage_of
-from intersession_events.log.sql import Row, SqlValue
+from intersession_events.log.sql import Query, Row
 from intersession_events.log.tables import FORMAT
-
-
-class Query(Protocol):
-    """Runs a reading statement."""
-
-    def __call__(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
-        """Return its rows."""
-        ...
 
 
 @ready
@@ -60,17 +51,22 @@ class Identity(msgspec.Struct, frozen=True):
             )
 
 
-def check_format(form: SqlValue, path: str) -> None:
-    """Check that this version knows how the log's rows are laid out. An invalid format is a problem of its tables.
+def only_one(found: Sequence[Row], path: str) -> tuple[str, int]:
+    """Return the id and the epoch of a log, from the rows of its identity. An invalid format is a problem of its tables.
 
     Raises:
+        NotALog: there are several, or none.
         LogTooNew: the log has a later format, so that whatever would be read of it here would be wrong.
     """
+    if len(found) != 1:
+        raise NotALog(f"{path} has {len(found)} identities instead of one; nothing was written to it")
+    log_id, form, epoch = found[0]
     if isinstance(form, int) and form > FORMAT:
         raise LogTooNew(
             f"{path} has format {form}, and this version reads and writes format {FORMAT} alone: use the version that "
             "wrote it, or a later one. If none did, `log_identity` was altered: go back to a backup"
         )
+    return log_id, epoch
 
 
 def identity_of(

@@ -9,15 +9,12 @@ import msgspec
 
 from intersession_events.basics.crash_points import crash_point
 from intersession_events.log.recorded import Recorded, SetAside
-from intersession_events.log.sql import Row, Sql, SqlValue, Together
+from intersession_events.log.sql import Row, Sql, Together
 from intersession_events.log.views import Coming, InlineView, Known, Memory, PickingView, asks, take_in
 from intersession_events.stores.database import Cursor, Failures, attempt
 from intersession_events.stores.folding.fold import Fold, Layout, Page, layout_of, lost, poison
 
 _LOGGER: Final = logging.getLogger("intersession.store")
-
-Query = Callable[[str, Sequence[SqlValue]], list[Row]]
-"""Runs a reading statement of portable SQL."""
 
 Answers = Mapping[str, Sequence[Callable[[], list[Row]]]]
 """What each view that asks ahead will be answered, by its name."""

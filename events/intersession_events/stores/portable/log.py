@@ -26,7 +26,7 @@ from intersession_events.log.recorded import (
     StreamAppend,
     Unavailable,
 )
-from intersession_events.log.sql import Question
+from intersession_events.log.sql import Query, Question
 from intersession_events.log.sql import Row as AnyRow
 from intersession_events.log.views import InlineView
 from intersession_events.stores.folding.carrying import is_carried
@@ -36,7 +36,7 @@ from intersession_events.stores.portable.appends import NotTaken
 from intersession_events.stores.portable.application import LogApplication
 from intersession_events.stores.portable.committing import Committing, OnRefused
 from intersession_events.stores.portable.identity import Holder
-from intersession_events.stores.portable.inline_views import InlineViews, Query, ViewTables
+from intersession_events.stores.portable.inline_views import InlineViews, ViewTables
 from intersession_events.stores.portable.keeping import Keeping
 from intersession_events.stores.portable.read_views import ReadViews
 from intersession_events.stores.portable.reading.events import EventReader

@@ -1,6 +1,6 @@
 """The log in a schema as an application of the eventsourcing library, for reading and for the writer, and its parts."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import ClassVar, cast
 
@@ -9,7 +9,7 @@ from eventsourcing.postgres import PostgresAggregateRecorder, PostgresDatastore,
 from eventsourcing.utils import Environment, EnvType, get_topic
 
 from intersession_events.basics.errors import NoSuchStore
-from intersession_events.log.sql import Row
+from intersession_events.log.sql import Query
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.portable.application import NAME, PREFIX, LogApplication
 from intersession_events.stores.portable.snapshots.recorder import TABLE, KeepsSnapshots
@@ -27,7 +27,7 @@ class SnapshotRecorder(KeepsSnapshots, PostgresAggregateRecorder):
     def create_table(self) -> None:
         """Do nothing: opening the log makes the table."""
 
-    def is_there(self, query: Callable[[str, Sequence[str | int]], list[Row]]) -> bool:  # noqa: ARG002 - as others have it
+    def is_there(self, query: Query) -> bool:  # noqa: ARG002 - as others have it
         """Return True."""
         return True
 

@@ -15,7 +15,7 @@ from intersession_events.basics.errors import LogError, NoSuchStore, NotALog, St
 from intersession_events.log.lineage import Lineage
 from intersession_events.log.sql import Question
 from intersession_events.stores.database import Cursor, typed
-from intersession_events.stores.portable.identity import Holder, Identity, check_format, identity_of
+from intersession_events.stores.portable.identity import Holder, Identity, identity_of, only_one
 from intersession_events.stores.portable.recent import LAST_EVENTS, recent_of
 from intersession_events.stores.portable.writer import Opened
 from intersession_events.stores.postgres.address import Address, address_of
@@ -247,14 +247,9 @@ def _looked_at(
             ("COMMIT", ()),
         ]
     )
-    if len(found) != 1:
-        raise NotALog(
-            f"{address.shown} has {len(found)} identities instead of one; nothing was written to it"
-        )
-    log_id, form, epoch = found[0]
-    check_format(form, address.shown)
+    identity = only_one(found, address.shown)
     problems += place_problems(places) if places else ()
-    return identity_of((log_id, epoch), {topic for (topic,) in topics}, reading, problems)
+    return identity_of(identity, {topic for (topic,) in topics}, reading, problems)
 
 
 # Views are dropped and made by their names, and functions replaced: where somebody else's could be, no log is made. What an

@@ -216,13 +216,10 @@ class Reading:
             if self._settle is not None:
                 self._pipeline.send_once(self._settle)
             self._begun = True
-        return self._asked(questions)
+        return self.apart(questions)
 
     def apart(self, questions: Sequence[Question]) -> list[list[Row]]:
         """Return the rows of statements that need not see the same state."""
-        return self._asked(questions)
-
-    def _asked(self, questions: Sequence[Question]) -> list[list[Row]]:
         if not questions:
             return []
         answers: list[Answer] = []

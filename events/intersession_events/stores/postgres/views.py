@@ -5,11 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import Final, NamedTuple, cast
 
-from intersession_events.log.sql import ID_TEXT, Question, Row, Sql, Together
+from intersession_events.log.sql import ID_TEXT, Query, Question, Row, Sql, Together
 from intersession_events.log.tables import LOG_TABLES, TOUCHED
 from intersession_events.stores.database import Cursor, Failures
 from intersession_events.stores.folding.fold import Fold, Layout, made_in
-from intersession_events.stores.portable.inline_views import Query
 from intersession_events.stores.postgres.connections import WRITES
 from intersession_events.stores.postgres.cursor import PgCursor
 from intersession_events.stores.postgres.dialect import TYPES

@@ -1,7 +1,7 @@
 """The log in a file as an application of the eventsourcing library."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, cast
 
 from eventsourcing.persistence import ApplicationRecorder, StoredEvent
@@ -9,7 +9,7 @@ from eventsourcing.sqlite import SQLiteAggregateRecorder, SQLiteCursor, SQLiteDa
 from eventsourcing.utils import Environment, EnvType, get_topic
 
 from intersession_events.basics.errors import NoSuchStore, StoreUnavailable
-from intersession_events.log.sql import Row
+from intersession_events.log.sql import Query
 from intersession_events.log.tables import unreadable_tables
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.file.names import check_one_name
@@ -32,7 +32,7 @@ class SnapshotRecorder(KeepsSnapshots, SQLiteAggregateRecorder):
         super().__init__(datastore, events_table_name)
         self.insert_events_statement = f"INSERT OR REPLACE INTO {TABLE} VALUES (?,?,?,?)"  # noqa: S608 - the name is the library's
 
-    def is_there(self, query: Callable[[str, Sequence[str | int]], list[Row]]) -> bool:
+    def is_there(self, query: Query) -> bool:
         """Return whether there is a readable table of snapshots, by a query."""
         there = bool(query("SELECT 1 FROM sqlite_master WHERE type='table' AND name=?", (TABLE,)))
         return there and not any(unreadable_tables(lambda statement: query(statement, ()), (TABLE,)))

@@ -27,7 +27,7 @@ from intersession_events.stores.database import Cursor
 from intersession_events.stores.file.held import keep_open
 from intersession_events.stores.file.presence import inode_of
 from intersession_events.stores.folding.fold import PlainSql
-from intersession_events.stores.portable.identity import Identity, check_format, identity_of
+from intersession_events.stores.portable.identity import Identity, identity_of, only_one
 from intersession_events.stores.sqlite.ahead import Frames, Index
 from intersession_events.stores.sqlite.connections import connect_to_read, database_uri, raw_of
 from intersession_events.stores.sqlite.failures import FAILURES
@@ -250,11 +250,7 @@ def _read(connection: sqlite3.Connection, path: str) -> Identity | None:
         raise AlteredLog(
             f"{path} was altered from outside: {', '.join(queries)} is no table any more, so nothing of it is read or written"
         )
-    found = query("SELECT log_id, format, epoch FROM log_identity")
-    if len(found) != 1:
-        raise NotALog(f"{path} has {len(found)} identities instead of one; nothing was written to it")
-    log_id, form, epoch = found[0]
-    check_format(form, path)
+    found = only_one(query("SELECT log_id, format, epoch FROM log_identity"), path)
     problems = [one for one in schema_problems(query) if one not in _MENDED]
     if not problems:
         problems += place_problems(query)
@@ -262,4 +258,4 @@ def _read(connection: sqlite3.Connection, path: str) -> Identity | None:
     if not problems:
         kept = "log_topics" if "log_topics" in tables else "stored_events"
         topics = {str(row[0]) for row in query(f"SELECT DISTINCT topic FROM {kept}")}  # noqa: S608 - one of two names
-    return identity_of((log_id, epoch), topics, query, problems)
+    return identity_of(found, topics, query, problems)

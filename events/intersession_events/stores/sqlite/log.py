@@ -8,11 +8,11 @@ from typing import Final
 
 from intersession_events.basics.errors import CorruptEvent
 from intersession_events.basics.machine import machine_entropy, random_id, wall_clock_ms
+from intersession_events.log.sql import Query
 from intersession_events.log.tables import damage, place_problems, schema_problems
 from intersession_events.log.views import InlineView
 from intersession_events.stores.database import MEMORY, typed
 from intersession_events.stores.portable.identity import Holder
-from intersession_events.stores.portable.inline_views import Query
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.sqlite.ahead import damage_of, told
 from intersession_events.stores.sqlite.application import SessionLog, SqliteApplication

@@ -6,7 +6,7 @@ import os
 import stat
 import time
 import weakref
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
@@ -91,20 +91,30 @@ def holder_of(database: str) -> Holder | None:
         return None
 
 
+class _Claim(NamedTuple):
+    """What the lock's file says while a writer has the lock, and what the system says of that file."""
+
+    text: bytes
+    about: os.stat_result
+
+
+def _claim_in(path: str) -> _Claim | None:
+    """Return what a lock's file says; None if nobody has the lock. An OSError says that it can't be opened."""
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        with on_disk(path):
+            return _Claim(os.pread(file, _LONGEST, 0), os.fstat(file)) if _is_written_under(file) else None
+    finally:
+        os.close(file)
+
+
 def writer_of(database: str) -> Holder | None:
     """Return the process that writes a log now; None if there is none. The process id is alive; its other claims are not checked."""
     try:
-        path = lock_path(os.path.realpath(database))
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        found = _claim_in(lock_path(os.path.realpath(database)))
     except OSError:
         return None
-    try:
-        with on_disk(path):
-            if not _is_written_under(file):
-                return None
-            return _read(os.pread(file, _LONGEST, 0)) or Holder(pid=0)
-    finally:
-        os.close(file)
+    return None if found is None else _read(found.text) or Holder(pid=0)
 
 
 def gateway_of(database: str) -> str | None:
@@ -118,28 +128,24 @@ def gateway_of(database: str) -> str | None:
     """
     path = lock_path(os.path.realpath(database))
     try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        found = _claim_in(path)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise refused(path, error) from error
-    try:
-        with on_disk(path):
-            if not _is_written_under(file):
-                return None
-            about, text = os.fstat(file), os.pread(file, _LONGEST, 0)
-        if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid():
-            raise StoreUnavailable(
-                f"{path} belongs to user {about.st_uid}, so its gateway is not asked; run this as the user that writes the log"
-            )
-        if stat.S_IMODE(about.st_mode) & 0o077 or about.st_nlink != 1:
-            raise StoreUnavailable(
-                f"{path} is open to others ({stat.filemode(about.st_mode)}, {about.st_nlink} names), so its gateway is not "
-                "asked; stop the writer, remove the file and start the writer again"
-            )
-        holder = _read(text)
-    finally:
-        os.close(file)
+    if found is None:
+        return None
+    about = found.about
+    if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid():
+        raise StoreUnavailable(
+            f"{path} belongs to user {about.st_uid}, so its gateway is not asked; run this as the user that writes the log"
+        )
+    if stat.S_IMODE(about.st_mode) & 0o077 or about.st_nlink != 1:
+        raise StoreUnavailable(
+            f"{path} is open to others ({stat.filemode(about.st_mode)}, {about.st_nlink} names), so its gateway is not "
+            "asked; stop the writer, remove the file and start the writer again"
+        )
+    holder = _read(found.text)
     if holder is None or holder.gateway is None or not _lives(holder.pid):
         return None
     if not is_loopback(holder.gateway):

@@ -15,7 +15,7 @@ from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Row, SqlValue
-from intersession_events.log.views import InlineView, PickingView, take_in
+from intersession_events.log.views import InlineView, take_in
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.folding.fold import PlainSql, layout_of, made_in, poison, schema_of
 from intersession_events.stores.portable.application import NAME
@@ -43,11 +43,8 @@ class ViewFile(QueryableView, SQLiteTrackingRecorder):
         Raises:
             StoreUnavailable: it can't be made or written.
         """
-        QueryableView.__init__(self)
-        self.said = f"the view {view.name}"
+        QueryableView.__init__(self, view)
         self._view = view
-        if isinstance(view, PickingView):
-            self.topics = view.topics
         self._log = log
         self._place = place_of(log.place, view.name) if place is None else place
         try:
@@ -61,11 +58,6 @@ class ViewFile(QueryableView, SQLiteTrackingRecorder):
                 self._open()
         except (OSError, PersistenceError, sqlite3.Error) as error:
             raise StoreUnavailable(f"{self.said} can't be kept in {self._place}: {error}") from error
-
-    @property
-    def position(self) -> int:
-        """Its position in the log."""
-        return self._position
 
     def reached(self) -> int:
         """Read its position: another process may keep the same file current."""

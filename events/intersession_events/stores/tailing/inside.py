@@ -8,7 +8,7 @@ from typing import Final, Protocol, runtime_checkable
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Question, Row, SqlValue
-from intersession_events.log.views import InlineView, PickingView
+from intersession_events.log.views import InlineView
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.folding.fold import Page, layout_of
 from intersession_events.stores.portable.identity import Holder
@@ -64,27 +64,18 @@ class ViewInside(QueryableView):
         Raises:
             StoreUnavailable: it is behind, and can't be written here; or the store is away.
         """
-        super().__init__()
-        self.said = f"the view {view.name}"
-        if isinstance(view, PickingView):
-            self.topics = view.topics
+        super().__init__(view)
         self._log = log
         self._name = view.name
         self._shape = view.shape
         self._layout = layout_of(view)
         self._views = InlineViews([view], log.view_tables)
-        self._position = 0
         if not log.may_keep():
             self._position = self._waited_for()
         elif (position := self._stands_at()) is None:
             self.begin_anew()
         else:
             self._position = position
-
-    @property
-    def position(self) -> int:
-        """Its position in the log."""
-        return self._position
 
     def reached(self) -> int:
         """Read its position: another process may keep it current."""

@@ -11,6 +11,7 @@ from eventsourcing.persistence import Tracking, TrackingRecorder, WaitInterrupte
 
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Row, SqlValue
+from intersession_events.log.views import InlineView, PickingView
 from intersession_events.stores.database import MEMORY
 
 _LOOK_S: Final = 0.1
@@ -92,6 +93,18 @@ class TailedView(TrackingRecorder):
 
 class QueryableView(TailedView):
     """A tailed view whose tables can be queried."""
+
+    def __init__(self, view: InlineView) -> None:
+        TailedView.__init__(self)
+        self.said = f"the view {view.name}"
+        if isinstance(view, PickingView):
+            self.topics = view.topics
+        self._position = 0
+
+    @property
+    def position(self) -> int:
+        """How far it has come in the log."""
+        return self._position
 
     @abstractmethod
     def query(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:

@@ -172,7 +172,7 @@ class EventReader(Gathers):
             CorruptEvent: one of the events was changed or is missing; its `position` says which.
             UnknownTopic: one of them is of a newer version; the same.
         """
-        many = (_of_positions(wanted.positions), _of_parts(wanted.parts), _of_streams(wanted.streams))
+        many = (among(_AT, sorted(wanted.positions)), _of_parts(wanted.parts), among(_WHOLE, wanted.streams))
         ends_asked = list(map(_of_end, wanted.ends))
         first = [question for questions in many for question in questions]
         # Whoever reads the ends of many streams reads little of each.
@@ -311,17 +311,16 @@ class EventReader(Gathers):
         return frontier.head
 
 
-def _of_positions(positions: Iterable[int]) -> list[Question]:
-    return among(_AT, sorted(positions))
-
-
-def _of_streams(streams: Iterable[str]) -> list[Question]:
-    return among(_WHOLE, streams)
-
-
 def _of_parts(parts: Iterable[StreamPart]) -> list[Question]:
     asked = list(dict.fromkeys(parts))
-    return [_some_parts(asked[at : at + _PARTS]) for at in range(0, len(asked), _PARTS)]
+    some = [filled(asked[at : at + _PARTS]) for at in range(0, len(asked), _PARTS)]
+    return [
+        (
+            f"{_OF_PARTS}{', '.join([_A_PART] * len(parts))}{_IN_ORDER}",
+            [value for part in parts for value in part],
+        )
+        for parts in some
+    ]
 
 
 def _of_end(end: StreamEnd) -> Question:
@@ -329,13 +328,6 @@ def _of_end(end: StreamEnd) -> Question:
         end.stream, gt=end.after or None, lte=end.to, desc=end.backwards, limit=end.limit
     )
     return COLUMNS + rest, parameters
-
-
-def _some_parts(some: list[StreamPart]) -> Question:
-    """Ask for parts of streams."""
-    parts = filled(some)
-    statement = f"{_OF_PARTS}{', '.join([_A_PART] * len(parts))}{_IN_ORDER}"
-    return statement, [value for part in parts for value in part]
 
 
 def _behind(prefix: str) -> str:

@@ -12,7 +12,7 @@ from eventsourcing.domain import DomainEventProtocol
 from eventsourcing.persistence import AggregateRecorder, Mapper, StoredEvent
 
 from intersession_events.basics.errors import CorruptEvent, LogError, NotStorable, StoreUnavailable
-from intersession_events.log.sql import Row
+from intersession_events.log.sql import Query, Row, SqlValue
 from intersession_events.log.states import Snapshot, read_snapshot, stored_snapshot
 from intersession_events.stores.database import Cursor, Failures, of_stream, typed
 from intersession_events.stores.library.mapper import ChainedMapper
@@ -25,9 +25,6 @@ SNAPSHOTS: Final = f"SELECT originator_id, originator_version, topic, state FROM
 """How each statement begins that reads rows of snapshots."""
 _LOGGER: Final = logging.getLogger("intersession.store")
 
-Rows = Callable[[str, Sequence[str | int]], list[Row]]
-"""Runs a reading statement on a connection that never waits for the writer."""
-
 
 class KeepsSnapshots(AggregateRecorder):
     """Stores the snapshots of a log's streams. The log's opening sets `rows` and, for the writer, `submit`."""
@@ -38,7 +35,8 @@ class KeepsSnapshots(AggregateRecorder):
     # What the library's recorder for the database is given is its own affair.
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.rows: Rows = _no_rows
+        self.rows: Query = _no_rows
+        """Reads on a connection that never waits for the writer."""
         self.submit: Callable[[OnTheWay], None] | None = None
         self.erasures = 0
         """How many erasures were committed since the log was opened."""
@@ -46,7 +44,7 @@ class KeepsSnapshots(AggregateRecorder):
         """The streams of them, each with the number of its last one."""
 
     @abstractmethod
-    def is_there(self, query: Callable[[str, Sequence[str | int]], list[Row]]) -> bool:
+    def is_there(self, query: Query) -> bool:
         """Return whether there is a table of snapshots, by a query."""
 
     @abstractmethod
@@ -174,7 +172,7 @@ class KeepsSnapshots(AggregateRecorder):
         if fresh:
             self.insert_rows(cursor, fresh)
 
-    def _found(self, statement: str, parameters: Sequence[str | int]) -> list[Row]:
+    def _found(self, statement: str, parameters: Sequence[SqlValue]) -> list[Row]:
         """Return rows, or none: who folds a stream needs no snapshot. A store that fails says so when the events are read."""
         try:
             return self._read(statement, parameters)
@@ -182,7 +180,7 @@ class KeepsSnapshots(AggregateRecorder):
             _LOGGER.warning("%s", error)
             return []
 
-    def _read(self, statement: str, parameters: Sequence[str | int]) -> list[Row]:
+    def _read(self, statement: str, parameters: Sequence[SqlValue]) -> list[Row]:
         """Return rows; none where no snapshot was ever taken."""
         try:
             return self.rows(statement, parameters)
@@ -224,11 +222,11 @@ class OnTheWay(Work):
             _LOGGER.debug("a snapshot was not kept: %s", error)
 
 
-def _no_rows(statement: str, parameters: Sequence[str | int]) -> list[Row]:
+def _no_rows(statement: str, parameters: Sequence[SqlValue]) -> list[Row]:
     raise StoreUnavailable(f"nobody reads yet: {statement} {parameters}")
 
 
-def _found(cursor: Cursor, statement: str, parameters: Sequence[str | int]) -> list[Row]:
+def _found(cursor: Cursor, statement: str, parameters: Sequence[SqlValue]) -> list[Row]:
     cursor.execute(statement, parameters)
     rows: list[Row] = cursor.fetchall()
     return rows
