@@ -1,1 +1,1 @@
-"""Deciders: pure rules, thin actors, and what they need from outside. The only package with threads of its own."""
+"""The deciding package: pure rules, thin actors, and what they need from outside. The only package with threads of its own."""

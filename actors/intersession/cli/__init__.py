@@ -1,4 +1,4 @@
-"""The command line, for people and scripts: each command asks what every other door asks."""
+"""The command line, for people and scripts: each command asks the same questions as every other door."""
 
 from intersession.cli.shell.run import main
 

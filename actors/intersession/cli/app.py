@@ -1,4 +1,4 @@
-"""The table of commands that `intersession` reads: name, what it is for, and the module that is loaded when it is called."""
+"""The table of commands that `intersession` reads: the name and purpose of each, and the module that it loads when called."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
@@ -186,5 +186,5 @@ app = _table(brief=False)
 
 
 def overview() -> App:
-    """Return the same table with a line for each command, which loads none of them. It is for help on all of them alone."""
+    """Return the same table with a line for each command, loading none of them. Only for the help on all commands."""
     return _table(brief=True)

@@ -1,4 +1,4 @@
-"""Methods about the gateway itself, which only connections have: who is there, and what it is configured to do.
+"""Methods about the gateway itself, for connections only: who is present, and the configuration.
 
 The original's command line asks for both before it says that a gateway is well (`openclaw gateway probe`).
 """
@@ -17,7 +17,7 @@ CONFIG: Final = "config.get"
 
 
 def presence(version: str, now_ms: int) -> list[JsonObject]:
-    """Return who is there: the gateway. Connections are not told of each other."""
+    """Return who is present: the gateway. Connections are not told of each other."""
     return [
         {
             "text": f"Gateway: intersession {version}",

@@ -1,4 +1,4 @@
-"""What all routes of the gateway share: the system behind it, who may come in, who listens, whether it is closing."""
+"""Shared by all routes of the gateway: the system, admission, listeners, and whether it is closing."""
 
 import logging
 import secrets
@@ -63,7 +63,7 @@ TOO_MUCH: Final = "this credential has too much open at a time, close some of it
 
 @ready
 class InvokeParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What `tools.invoke` takes."""
+    """The parameters of `tools.invoke`."""
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
     args: JsonObject = msgspec.field(default_factory=JsonObject)
@@ -71,7 +71,7 @@ class InvokeParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel", fo
 
 
 def refuse_without_token(credentials: admission_credentials.Credentials, auth: GatewayAuth) -> None:
-    """Refuse a gateway that nobody could come into.
+    """Refuse to start a gateway without a token: no caller could enter.
 
     Raises:
         ConfigError: no token is set.
@@ -135,7 +135,7 @@ class Door:
         )
 
     def drain(self) -> None:
-        """Refuse new work from now on, and end what only listens."""
+        """Refuse new work from now on, and end connections that only listen."""
         self.draining = True
         self.hub.wake()
         self.metrics.stop()
@@ -192,7 +192,7 @@ class Door:
     async def named(
         self, credential: admission_credentials.Credential, method: str, params: JsonMapping, payload: object
     ) -> JsonValue:
-        """Return an answer with runs as the caller calls them."""
+        """Return an answer with the caller's own names of runs."""
         caller, asked = credential.caller.name, self.system.service.runs.asked
         if not is_object(payload) or ("runId" not in payload and not payload.get("runIds")):
             return payload
@@ -234,7 +234,7 @@ class Door:
         return second_answer(outcome)
 
     async def hello(self, credential: admission_credentials.Credential) -> Frame:
-        """Return the payload that lets a connection in."""
+        """Return the payload that admits a connection."""
         config = self.system.config
         health = await self.perform(credential, "health", {})
         default = health["defaultAgentId"]
@@ -267,7 +267,7 @@ class Door:
     # --- tools
 
     def tool_is_given(self, tool: str) -> bool:
-        """Whether HTTP gives a tool at all (`gateway.tools`)."""
+        """Whether HTTP offers a tool at all (`gateway.tools`)."""
         rules = self.settings.tools
         return not names_tool(rules.deny, tool) and (tool not in NOT_OVER_HTTP or tool in rules.allow)
 
@@ -326,7 +326,7 @@ class Door:
         tool: str,
         arguments: JsonMapping,
     ) -> SessionKey | None:
-        """Return the session that a call is made as; None is the operator (VIS-6).
+        """Return the session that a call acts as; None is the operator (VIS-6).
 
         Raises:
             ToolRefused: the claim is none, or goes beyond the credential (`not_visible`).
@@ -340,7 +340,7 @@ class Door:
         )
 
     def known(self, error: Exception, what: str) -> ToolRefused:
-        """Return the refusal that an error is; what nobody foresaw is logged, and its words stay here."""
+        """Return an error as a refusal; an unforeseen error is logged, and its message stays here."""
         if isinstance(error, ToolRefused):
             return error
         if self.draining:

@@ -1,4 +1,4 @@
-"""Hands what was committed on to all who are connected: one listener on the log, its batches carried over to the event loop."""
+"""Hands committed events to all connections: one listener on the log, its batches carried over to the event loop."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ Listener = Callable[[Sequence[RunEvent]], None]
 
 
 class Hub:
-    """Listens to the log while somebody listens here. Belongs to one event loop at a time.
+    """Listens to the log while it has listeners. Belongs to one event loop at a time.
 
     When all have left, it goes on until the runs are over that they heard of: who comes back hears how such a run goes on, and
     nothing of it is kept for longer.
@@ -31,7 +31,7 @@ class Hub:
         self._stop: Callable[[], None] | None = None
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Hear of everything that is committed from now on. Returns a way to stop."""
+        """Call a listener with everything that is committed from now on. Returns a function that stops it."""
         number, self._next = self._next, self._next + 1
         self._listeners[number] = listener
         if self._stop is None:
@@ -45,7 +45,7 @@ class Hub:
         return stop
 
     def wake(self) -> None:
-        """Let everybody look up, though nothing was committed."""
+        """Wake all listeners, though nothing was committed."""
         for listener in list(self._listeners.values()):
             listener(())
 

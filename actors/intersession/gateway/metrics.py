@@ -1,4 +1,4 @@
-"""What Prometheus scrapes at `/metrics`: counts of what was committed since the start, and how everything stands now.
+"""The metrics at `/metrics`: counts of committed events since the start, and the present state of the system.
 
 No metric has a label of a session, a run or a channel: their number has no bound.
 """
@@ -62,7 +62,7 @@ GAUGES: Final = {
 
 
 class Metrics(Collector):
-    """Counts while it listens to the log, and reads how everything stands when it is scraped."""
+    """Counts events as they are committed, and reads the present state when it is scraped."""
 
     def __init__(self, system: SessionSystem) -> None:
         self._system = system

@@ -1,4 +1,4 @@
-"""Keeps what a tool of the debugger answers small: a model reads all of it, and has no room for a whole log.
+"""Keeps the answers of debugger tools small: a model reads all of an answer, and has no room for a whole log.
 
 Where that is too much with long texts cut, less is asked for, as the tool itself can be asked: so its cursor goes on where the
 answer ends. What is too much even so is cut further. The answer begins with what is missing of it (`notGiven`).
@@ -24,7 +24,7 @@ _TEXTS: Final = (4_000, 1_000, 300)
 def asked_for_less(
     ask: Callable[[JsonMapping], JsonObject], given: JsonMapping, arguments: type[msgspec.Struct]
 ) -> JsonObject:
-    """Return what a verb answers, or, where that is too much, what it answers when it is asked for less.
+    """Return a verb's answer, or, if that is too large, its answer to a smaller request.
 
     Raises:
         ToolRefused: the verb refused it.
@@ -48,7 +48,7 @@ def asked_for_less(
 
 
 def bounded(answer: JsonMapping) -> JsonMapping:
-    """Return an answer as it is, or cut to `MOST_BYTES`, and with what was cut of it."""
+    """Return an answer as it is, or cut to `MOST_BYTES`, with a note of what was cut."""
     whole = _size(answer)
     if whole <= MOST_BYTES:
         return answer

@@ -1,4 +1,4 @@
-"""The verbs of the debugger over MCP: tools that read a log at any place, for an agent that debugs agents; and holds and forks, if allowed."""
+"""The debugger's verbs over MCP: tools that read a log at any place, for an agent that debugs agents; and holds and forks, if allowed."""
 
 import asyncio
 import logging
@@ -94,7 +94,7 @@ Operate = Callable[[str, JsonMapping], JsonObject]
 def debug_server(
     debugger: Debugger, *, operate: Operate | None = None, fork: Operate | None = None
 ) -> Server[JsonObject]:
-    """Return an MCP server whose tools are the verbs of the debugger, as whoever it stands for may use them.
+    """Return an MCP server whose tools are the debugger's verbs, with the rights of its caller.
 
     With `operate` exchanges can be held and released, too; with `fork` runs can be forked.
     """
@@ -165,7 +165,7 @@ def _instructions(changes: Mapping[str, object]) -> str:
 
 
 def terms_of(changes: Iterable[str]) -> Terms:
-    """Return what commands are called among the tools that are given."""
+    """Return the names of commands among the given tools."""
     first = {**FIRST, "fork": "run", "forks": "run", "hold": "runId", "release": "runId"}
     return {name: Called(name, first.get(name, "")) for name in (*VERBS, *changes)} | {
         "sessions": Called("state")

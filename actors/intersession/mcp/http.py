@@ -1,4 +1,4 @@
-"""MCP over streamable HTTP: an ASGI app for the gateway to mount, closed to whoever brings no token of ours."""
+"""MCP over streamable HTTP: an ASGI app for the gateway to mount, closed to requests without a token of ours."""
 
 import asyncio
 import logging
@@ -42,7 +42,7 @@ _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 
 
 class McpCaller(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom a bearer token stands for, and what it may do (VIS-6).
+    """The credential of a bearer token (VIS-6).
 
     A caller that reaches every session and claims none is the operator. `operator.read` is enough for the tools that
     change nothing; the others need `operator.write`. `audience` is whom the token was issued for, where somebody else
@@ -54,7 +54,7 @@ class McpCaller(msgspec.Struct, frozen=True, kw_only=True):
     audience: str | None = None
 
     def may_use(self, tool: str) -> bool:
-        """Whether its scopes are enough for a tool."""
+        """Whether its scopes suffice for a tool."""
         if tool in READING:
             return bool(self.scopes)
         return not self.scopes.isdisjoint({"operator.write", "operator.admin"})
@@ -65,7 +65,7 @@ TokenCheck = Callable[[str], Awaitable[McpCaller | None]]
 
 
 class McpApp:
-    """The ASGI app. It serves inside `running`; where nobody enters that, from its first request to the end of the loop."""
+    """The ASGI app. It serves inside `running`; if that is never entered, from its first request to the end of the loop."""
 
     def __init__(
         self, routes: Sequence[Route], middleware: Sequence[Middleware], manager: StreamableHTTPSessionManager

@@ -1,4 +1,4 @@
-"""MCP over standard input and output where another process is the log's host: passed on to the MCP of its gateway."""
+"""MCP over standard input and output where another process is the log's host: relayed to the MCP of its gateway."""
 
 import asyncio
 import logging
@@ -44,10 +44,10 @@ _THE_CALLERS: Final = frozenset({INVALID_PARAMS, INVALID_REQUEST})
 
 
 class Way(Protocol):
-    """The way to the gateway of the log's host, which may be elsewhere after the host's restart."""
+    """The way to the gateway of the log's host, whose address may change when the host restarts."""
 
     def address(self) -> str:
-        """Return where it is now, or raise `StoreUnavailable`. Blocks."""
+        """Return its present address, or raise `StoreUnavailable`. Blocks."""
         ...
 
     def ticket(self, address: str) -> str:
@@ -75,7 +75,7 @@ async def _relay(way: Way, key: str, wire: Wire) -> None:
 
 
 class Host:
-    """The host of the log, as a session sees it through the host's gateway. An async context manager.
+    """The host of the log, as a session reaches it through the host's gateway. An async context manager.
 
     Every question is a connection of its own, as far as MCP goes: the SDK's client does not outlive one that fails. And
     each is put to where the gateway is then, which may be elsewhere after the host's restart.
@@ -95,7 +95,7 @@ class Host:
         await self._http.aclose()
 
     async def ask(self, question: Callable[[Client], Awaitable[A]]) -> A:
-        """Ask, and return the answer.
+        """Send a request, and return the answer.
 
         Raises:
             MCPError: the host says no.
@@ -140,7 +140,7 @@ class _Ticket(httpx2.Auth):
 
 
 def relaying(host: Host) -> Server[JsonObject]:
-    """Return a server that has the tools of a host."""
+    """Return a server that has a host's tools."""
 
     async def list_tools(_: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         cursor = None if params is None else params.cursor

@@ -1,4 +1,4 @@
-"""The tools as an MCP server, whichever way its messages come: what is listed, what is called, what an answer looks like."""
+"""The tools as an MCP server over any transport: listing, calling, and the form of answers."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -48,28 +48,28 @@ _MOST_SHOWN: Final = 64
 
 
 class SessionTools(Protocol):
-    """The tools as somebody has them."""
+    """The tools of a caller."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return which those are."""
+        """Return their names."""
         ...
 
     async def acall(self, name: str, arguments: JsonMapping | None = None) -> JsonMapping:
-        """Call one and return its answer; a refusal is one, too."""
+        """Call one and return its answer; a refusal is an answer as well."""
         ...
 
 
 class HasTools(Protocol):
-    """What has the tools of sessions: a system, or the way to one in another process."""
+    """Gives sessions their tools: a system, or the way to one in another process."""
 
     def tools(self, session_key: str) -> SessionTools:
-        """Return the tools as a session has them."""
+        """Return the tools of a session."""
         ...
 
 
 class Seat(NamedTuple):
-    """Who a request speaks for: the tools as that one has them, and which of them it is given here."""
+    """The caller of a request: its tools, and which of them it is offered here."""
 
     tools: SessionTools
     names: tuple[str, ...]
@@ -86,7 +86,7 @@ CallTool = Callable[[Context, CallToolRequestParams], Awaitable[CallToolResult]]
 
 
 def mcp_server(seating: Seating) -> Server[JsonObject]:
-    """Return an MCP server that gives each request the tools of its seat."""
+    """Return an MCP server that gives each request the tools of its caller."""
 
     async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         if params is not None and params.cursor is not None:
@@ -120,7 +120,7 @@ def mcp_server(seating: Seating) -> Server[JsonObject]:
 def server_of(
     list_tools: ListTools, call_tool: CallTool, instructions: str = _INSTRUCTIONS
 ) -> Server[JsonObject]:
-    """Return a server under our name that lists and calls tools in these ways. `instructions` tell a model what they are for."""
+    """Return a server under our name that lists and calls tools in these ways. `instructions` tell a model their purpose."""
     return Server(
         "intersession",
         version=VERSION,
@@ -142,7 +142,7 @@ def tool_result(answer: JsonMapping) -> CallToolResult:
 
 
 def in_terms(answer: JsonMapping, terms: Terms) -> JsonMapping:
-    """Return an answer; if it is a refusal, with advice in the terms of these tools."""
+    """Return an answer; a refusal gets advice in the terms of these tools."""
     error = answer.get("error")
     return (
         {**answer, "error": advised(error, terms)} if isinstance(error, str) and "code" in answer else answer
@@ -171,5 +171,5 @@ def _described(tool: JsonMapping) -> Tool:
 
 
 def refusal(code: RefusalCode, error: str) -> dict[str, str]:
-    """Return the answer of a tool that was refused."""
+    """Return the answer for a refused call."""
     return {"status": status_of(code), "code": code, "error": error}

@@ -43,7 +43,7 @@ _NO_MESSAGE: Final = ErrorData(code=INVALID_REQUEST, message="Invalid request: o
 
 
 class Wire(NamedTuple):
-    """Where messages come from and go to. A read of `source` gives what is there, and waits only where nothing is."""
+    """The source and target of messages. A read of `source` returns what is there, and waits only if nothing is."""
 
     source: BinaryIO
     sink: BinaryIO
@@ -51,7 +51,7 @@ class Wire(NamedTuple):
 
 @contextmanager
 def claimed_wire() -> Generator[Wire]:
-    """Keep standard input and output for the protocol, while the block lasts.
+    """Reserve standard input and output for the protocol, for the time of a block.
 
     Whatever else prints, an agent or a child process, prints to standard error; whatever else reads, reads nothing.
     The SDK does so too while it serves; here it holds from before the agents' modules are imported.
@@ -133,7 +133,7 @@ async def stdio_streams(
 
 
 def parsed(line: bytes | None) -> JSONRPCMessage | ErrorData:
-    """Return the message on a line, or the error that answers an invalid one (None: a line that was too long)."""
+    """Return the message of a line, or the error that answers an invalid one (None: a line that was too long)."""
     if line is None:
         return ErrorData(code=INVALID_REQUEST, message="Request too large")
     try:

@@ -1,4 +1,4 @@
-"""Access to a log for the web debugger: questions answered as far as the caller may see, and live positions."""
+"""Access to a log for the web debugger: questions are answered within the caller's rights, and positions come live."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final, Protocol
@@ -13,7 +13,7 @@ Question = Callable[[View], Mapping[str, object]]
 
 
 class Access(Protocol):
-    """Somebody who may look, and how: through a running host, or at a log that is only read."""
+    """A viewer's access: through a running host, or to a read-only log."""
 
     @property
     def about(self) -> JsonObject:
@@ -23,7 +23,7 @@ class Access(Protocol):
     async def ask(
         self, name: str, given: JsonMapping, question: Question, *, view: str | None = None
     ) -> Mapping[str, object]:
-        """Answer a question without blocking the event loop; a receipt is kept where receipts are (VIS-4).
+        """Answer a question without blocking the event loop; a host records a receipt (VIS-4).
 
         Questions that say the same of `view` show one thing: asked again, they leave no second receipt.
 
@@ -33,7 +33,7 @@ class Access(Protocol):
         ...
 
     def live(self, after: int | None) -> AsyncIterator[bytes]:
-        """Yield server-sent events: of each position that may be shown, that it is there.
+        """Yield server-sent events: one for each position that the viewer may know.
 
         Raises:
             ToolRefused: the caller may not read; on the call, before anything is yielded.
@@ -46,5 +46,5 @@ class Access(Protocol):
         ...
 
     def may_ask(self) -> float:
-        """Count a request; return how many seconds to wait first, 0 for none."""
+        """Count a request; return the seconds to wait first, 0 for none."""
         ...

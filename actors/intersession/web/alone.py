@@ -71,7 +71,7 @@ class _PageRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class ReadOnly:
-    """The viewer of a log that is only read, as its operator: without receipts, which nobody could write."""
+    """The viewer of a read-only log, as its operator: without receipts, which nobody could write."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class ReadOnly:
 
     @property
     def about(self) -> JsonObject:
-        """The viewer, and what they may do."""
+        """The viewer, and the actions it may do."""
         return {
             "who": "operator",
             "isOperator": True,
@@ -122,7 +122,7 @@ class ReadOnly:
         return answer
 
     async def live(self, after: int | None) -> AsyncIterator[bytes]:
-        """Yield positions as they come, by looking: another process writes them."""
+        """Yield positions as they come, by polling: another process writes them."""
         log = self._reader.log
         at = await off_loop(log.head) if after is None else after
         forks, quiet = ForksBeside(self._folder), 0
@@ -162,7 +162,7 @@ def _news(log: Log, at: int, forks: ForksBeside) -> tuple[list[bytes], int]:
 
 @ready
 class Coming(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a log is that is still made: `done` events of `total`, where that is known. `what` is being imported."""
+    """The progress of a log that is still being made: `done` events of `total`, if that is known. `what` is being imported."""
 
     what: str
     done: int = 0
@@ -181,7 +181,7 @@ def _questions() -> Any:  # litestar's own type of a scope is narrower than the 
 
 
 class Alone:
-    """The ASGI application. `word` is what the address has behind its `#`, and counts once.
+    """The ASGI application. `word` follows the `#` in the address, and admits once.
 
     It serves a log from `opened` on. Until then its page can be had, and each question is told how far the log has come.
     """
@@ -196,7 +196,7 @@ class Alone:
         self._access: ReadOnly | None = None
 
     def opened(self, reader: Reader, fork: Deed | None = None) -> None:
-        """Serve a log from now on. `fork` calls the methods of forks; without it, none are made here."""
+        """Serve a log from now on. `fork` calls the methods of forks; without it, no forks are made here."""
         self._fork = fork
         can = FORKING if fork is not None else ()
         now = self._monotonic

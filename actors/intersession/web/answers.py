@@ -35,7 +35,7 @@ class ErrorShape(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Failed(msgspec.Struct, frozen=True, kw_only=True):
-    """Nothing was done."""
+    """A failure: nothing was changed."""
 
     ok: bool
     error: ErrorShape
@@ -57,7 +57,7 @@ _SAID: Final = {
 
 
 def declared(*statuses: int) -> dict[int, ResponseSpec]:
-    """Return what a route's description says of statuses."""
+    """Return the description of statuses for a route."""
     return {
         status: ResponseSpec(data_container=Failed, description=_SAID[status], generate_examples=False)
         for status in statuses
@@ -65,13 +65,13 @@ def declared(*statuses: int) -> dict[int, ResponseSpec]:
 
 
 def failed(status: int, kind: str, message: str, code: str | None = None) -> Response[object]:
-    """Return an answer that says what went wrong."""
+    """Return an error response."""
     shape = Failed(ok=False, error=ErrorShape(type=kind, message=message, code=code))
     return Response(shape, status_code=status, media_type=MediaType.JSON)
 
 
 def told(refused: ToolRefused) -> Response[object]:
-    """Return the answer that a refusal is."""
+    """Return the response for a refusal."""
     status, kind = _KINDS.get(refused.code, (400, "invalid_request_error"))
     return failed(status, kind, refused.error, refused.code)
 
@@ -113,7 +113,7 @@ HANDLERS: Final[Mapping[int | type[Exception], Any]] = {  # a handler for each, 
 
 
 class Application(Litestar):
-    """Litestar without what it does for pydantic and attrs: the routes know neither, and their import costs a tenth of a start."""
+    """Litestar without its support for pydantic and attrs: the routes use neither, and their import costs a tenth of a start."""
 
     @staticmethod
     def _get_default_plugins(plugins: list[PluginProtocol]) -> list[PluginProtocol]:

@@ -1,4 +1,4 @@
-"""The two halves that let a browser in: a cookie, and a word that the page keeps and sends as a header.
+"""The two halves that admit a browser: a cookie, and a word that the page stores and sends as a header.
 
 Both are random and stand for a token, never are it. No script reads the cookie and no other site sends it, but browsers
 know no ports: it goes to every server of the same host name. The page's half goes to the server of its own origin alone.
@@ -17,24 +17,24 @@ _MOST: Final = 256
 
 
 class Halves(NamedTuple):
-    """What a browser that is in has. One without the other is nothing."""
+    """The two halves of an admitted browser. One without the other is worth nothing."""
 
     cookie: str
     page: str
 
     @classmethod
     def new(cls) -> "Halves":
-        """Return two halves that nobody can guess, nor tell one from the other."""
+        """Return two halves that can't be guessed, nor derived from each other."""
         return cls(secrets.token_urlsafe(32), secrets.token_urlsafe(32))
 
     @property
     def digest(self) -> bytes:
-        """What both together come to: 32 bytes that a server keeps and compares, and that are no token's digest."""
+        """The digest of both together: 32 bytes that a server stores and compares, and that differ from a token's digest."""
         return hmac.digest(_bytes(self.page), _bytes(self.cookie), "sha256")
 
 
 def halves_in(headers: Sequence[tuple[bytes, bytes]]) -> Halves | None:
-    """Return the halves that a request has; None where one is missing."""
+    """Return the halves of a request; None if one is missing."""
     cookie = _cookie_in(headers)
     pages = [value for name, value in headers if name.lower() == HEADER]
     if cookie is None or len(pages) != 1 or not 0 < len(pages[0]) <= _MOST:
@@ -58,7 +58,7 @@ def _bytes(half: str) -> bytes:
 
 
 def cookie_of(word: str | None, *, secure: bool) -> str:
-    """Return the header that gives a browser its cookie; None takes it away.
+    """Return the header that gives a browser its cookie; None removes it.
 
     It has no path, so that it goes to the addresses beside that of the login alone, whatever prefix a proxy puts before them.
     """

@@ -41,7 +41,7 @@ _SAFE: Final = (
 
 
 class WebFile(NamedTuple):
-    """A file as it goes over the wire."""
+    """A file as it is sent."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -49,17 +49,17 @@ class WebFile(NamedTuple):
 
 
 def is_static(path: str) -> bool:
-    """Whether an address is of one of the page's own files."""
+    """Whether an address belongs to one of the page's own files."""
     return path.startswith(_STATIC)
 
 
 def is_ours(path: str) -> bool:
-    """Whether an address is of the web debugger."""
+    """Whether an address belongs to the web debugger."""
     return path in {"/", HOME} or path.startswith(f"{HOME}/")
 
 
 def file_at(path: str, *, encodings: str | None = None) -> WebFile | None:
-    """Return what a browser gets at a path; None for what is asked of the API, and where there is nothing.
+    """Return the file at a path; None for addresses of the API, and where there is no file.
 
     `encodings` is what it says of those that it reads (`Accept-Encoding`).
     """

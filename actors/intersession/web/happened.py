@@ -1,4 +1,4 @@
-"""What live pages are told of besides positions: words that were erased, other forks, a store that is away or back."""
+"""Live news for pages besides positions: erased texts, changed forks, a store that is away or back."""
 
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
@@ -23,7 +23,7 @@ _ERASED: Final = "SELECT 1 FROM stored_events WHERE originator_id>=? AND origina
 
 
 def told_live(position: int, **more: str) -> bytes:
-    """Return the server-sent event that says of a position that it is there."""
+    """Return the server-sent event that announces a position."""
     return b"id: %d\nevent: head\ndata: %s\n\n" % (
         position,
         msgspec.json.encode({"position": position, **more}),
@@ -31,7 +31,7 @@ def told_live(position: int, **more: str) -> bytes:
 
 
 def told_erased(position: int) -> bytes:
-    """Return the server-sent event that says that words were erased: whoever shows any drops what they have, and asks again.
+    """Return the server-sent event that announces an erasure: pages drop their texts, and ask again.
 
     It has no id: who is cut off before the position behind it came is told anew.
     """
@@ -39,12 +39,12 @@ def told_erased(position: int) -> bytes:
 
 
 def erased_behind(log: Log, position: int) -> bool:
-    """Whether words were erased (ERASE-1) behind a position."""
+    """Whether texts were erased (ERASE-1) behind a position."""
     return bool(log.query(_ERASED, ("erased:", "erased;", position)))
 
 
 def forks_state(log: Log) -> str:
-    """Return what stands for the forks beside a log as they are now: another text, once one is made, goes on or is deleted.
+    """Return a text for the present state of the forks beside a log: it changes when one is made, goes on or is deleted.
 
     None of them is opened: it is asked again and again, for nobody tells us of a fork that is made elsewhere.
     """
@@ -52,7 +52,7 @@ def forks_state(log: Log) -> str:
 
 
 class ForksFolder:
-    """The forks beside a log, looked at once for all pages of a process that are told of them: at most every `every_s` seconds."""
+    """The forks beside a log, polled once for all pages of a process: at most every `every_s` seconds."""
 
     def __init__(self, log: Log, *, monotonic: Callable[[], float], every_s: float) -> None:
         self._log = log
@@ -64,7 +64,7 @@ class ForksFolder:
         self._lock = Lock()
 
     def stamps(self) -> Mapping[str, Stamp]:
-        """Return sizes and times of the forks' files, as they were at the last look."""
+        """Return the sizes and times of the forks' files, as of the last look."""
         with self._lock:
             now = self._monotonic()
             if self._looked is None or now - self._looked >= self._every_s:
@@ -73,7 +73,7 @@ class ForksFolder:
             return self._stamps
 
     def has_erasures(self, fork: str, stamp: Stamp) -> bool:
-        """Whether words were erased in a fork, or nobody can know; it is opened once for each stamp."""
+        """Whether texts were erased in a fork, or that is unknown; a fork is opened once for each stamp."""
         with self._lock:
             known = self._erased.get(fork)
             if known is None or known[0] != stamp:
@@ -92,14 +92,14 @@ class ForksFolder:
 
 
 class ForksBeside:
-    """The forks beside a log, for one page that is told whenever they are other ones."""
+    """The forks beside a log, for one page that is told of changes."""
 
     def __init__(self, folder: ForksFolder) -> None:
         self._folder = folder
         self._known: Mapping[str, Stamp] | None = None
 
     def news(self) -> bytes | None:
-        """Return the server-sent event that says what stands for them now; None while they are as they were at the last call.
+        """Return the server-sent event with their present state; None if it is the same as at the last call.
 
         `erased` are those that have changed since, and have had words erased in them: whoever shows one of these asks again.
         """
@@ -117,14 +117,14 @@ class ForksBeside:
 
 
 class StoreNews:
-    """Whether the store can be read, for one page that is told whenever that is otherwise."""
+    """Whether the store can be read, for one page that is told of changes."""
 
     def __init__(self, is_away: Callable[[], bool]) -> None:
         self._is_away = is_away
         self._known = False
 
     def news(self) -> bytes | None:
-        """Return the server-sent event that says it; None while it is as it was at the last call. At first it is taken to be there."""
+        """Return the server-sent event for a change; None if there is none since the last call. At first the store counts as present."""
         away = self._is_away()
         if away == self._known:
             return None
@@ -133,7 +133,7 @@ class StoreNews:
 
 
 def all_news(*asked: Callable[[], bytes | None]) -> bytes | None:
-    """Return what several have to say together; None if none of them has."""
+    """Return the news of several sources together; None if there are none."""
     return b"".join(said for one in asked if (said := one()) is not None) or None
 
 

@@ -1,4 +1,4 @@
-"""How often one caller may ask: a burst of requests, then a rate a second."""
+"""The rate limit of a caller: a burst of requests, then a rate a second."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -10,7 +10,7 @@ _CALLERS: Final = 1_000
 
 
 class Rates:
-    """Counts requests by caller. The oldest caller is forgotten where there are too many."""
+    """Counts requests by caller. The oldest caller is dropped if there are too many."""
 
     def __init__(
         self, monotonic: Callable[[], float], *, burst: int = BURST, a_second: float = A_SECOND
@@ -21,7 +21,7 @@ class Rates:
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, caller: str) -> float:
-        """Count a request; return how many seconds to wait before the next try, 0 where it may be answered."""
+        """Count a request; return the seconds to wait before the next try, 0 if it may be answered."""
         now = self._monotonic()
         left, since = self._left.pop(caller, (float(self._burst), now))
         left = min(float(self._burst), left + (now - since) * self._a_second)

@@ -1,4 +1,4 @@
-"""What becomes of answers under way where the server stops: streams end, whoever waits is told, and nothing is left to be cut off."""
+"""Ends answers in progress when the server stops: streams end, waiting callers are told, and no answer is cut off."""
 
 import asyncio
 import signal
@@ -13,7 +13,7 @@ _HANDLED: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 def server_stops() -> bool:
-    """Whether the server that we are in was told to stop by a signal, though nobody told us.
+    """Whether the server around us was told to stop by a signal, without telling us.
 
     uvicorn, in a process of a host's, waits for answers under way before it tells an application that it stops. A stream
     would keep it waiting for ever. What a signal is handed to is the server, and the server knows.
@@ -23,7 +23,7 @@ def server_stops() -> bool:
 
 
 async def ended_well(app: ASGIApp, scope: Any, receive: Receive, send: Send) -> None:  # a scope of any kind
-    """Serve a request; where the server gives it up, end its answer, and say so to who has none yet.
+    """Serve a request; if the server gives it up, end its answer, or send one if none was begun.
 
     A server whose time for stopping is over cancels what is under way, and takes an answer without an end for a fault.
     """

@@ -1,4 +1,4 @@
-"""What routes of server-sent events have in common: how they are described, and behind which position they begin."""
+"""Shared by routes of server-sent events: their description, and their first position."""
 
 from collections.abc import AsyncIterator
 from typing import Annotated, Final
@@ -26,7 +26,7 @@ After = Annotated[
 
 
 def streamed(description: str) -> dict[int, ResponseSpec]:
-    """Return what such a route's description says of its answers."""
+    """Return the description of such a route's answers."""
     sent = ResponseSpec(
         data_container=str,
         description=f"Server-sent events: {description}",
@@ -37,12 +37,12 @@ def streamed(description: str) -> dict[int, ResponseSpec]:
 
 
 def stream_of(events: AsyncIterator[bytes]) -> Stream:
-    """Return the answer that server-sent events are."""
+    """Return server-sent events as a response."""
     return Stream(events, media_type=EVENT_STREAM, headers=_AT_ONCE)
 
 
 def begun_behind(last_event_id: str | None, after: int | None) -> int | Response[object] | None:
-    """Return the position that a stream begins behind, None for the head; or the answer that refuses it."""
+    """Return the position that a stream begins after, None for the head; or the response that refuses it."""
     if last_event_id is None:
         return after
     if not (last_event_id.isascii() and last_event_id.isdigit()):

@@ -1,4 +1,4 @@
-"""The list of views that follow the log in their own time: nobody's next step waits for them."""
+"""The list of tailed views: no caller waits for them."""
 
 import logging
 from collections.abc import Callable, Collection
@@ -18,7 +18,7 @@ _LOGGER: Final = logging.getLogger("intersession.views")
 
 
 def tailed_views(redact: Redact) -> tuple[InlineView, ...]:
-    """Return them all, new: they are made as inline views are.
+    """Return new instances of them all, like `inline_views`.
 
     Of a log in a file they lie in `<store>.views`, each in a file of its own, else in the log's database.
     `redact` says what of a message strangers read.
@@ -27,7 +27,7 @@ def tailed_views(redact: Redact) -> tuple[InlineView, ...]:
 
 
 def take_in(log: Log, redact: Redact, progress: Callable[[int, int], None] | None = None) -> None:
-    """Bring all of them up to date, and close them: whoever has added much to a log leaves them so.
+    """Bring them all up to date, and close them: used after many events were added to a log.
 
     `progress` gets the position and the last one, for one view after the other.
     """
@@ -37,7 +37,7 @@ def take_in(log: Log, redact: Redact, progress: Callable[[int, int], None] | Non
 
 
 def tails_of(log: Log, names: Collection[str], redact: Redact) -> list[Tail[QueryableView]]:
-    """Return what keeps the named views of a log up to date, patiently; one that can't be opened is left out, and logged."""
+    """Return the runners of the named views of a log; a view that can't be opened is left out, and logged."""
     tails: list[Tail[QueryableView]] = []
     for view in tailed_views(redact):
         if view.name in names:

@@ -1,4 +1,4 @@
-"""The view of usage: what the runs of each day, agent, session and model have used. It follows the log in its own time."""
+"""The view of usage: the usage of runs by day, agent, session and model. It follows the log in its own time."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
@@ -34,7 +34,7 @@ _ADD: Final = (
 
 
 class Used(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What runs have used together: tokens, and money in micro-units. `of` is the day, agent, session or model."""
+    """The total usage of some runs: tokens, and money in micro-units. `of` is the day, agent, session or model."""
 
     of: str
     runs: int
@@ -47,7 +47,7 @@ class Used(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def used_in(recorded: Recorded) -> tuple[Usage, str] | None:
-    """Return what a run, or an answer that was imported, has used, and the model (empty where that is not told); None for all else."""
+    """Return the usage of a run or an imported answer, and its model (empty if unknown); None for other events."""
     match recorded.event:
         case RunCompleted(usage=Usage() as usage, model=model):
             return usage, model or ""
@@ -60,7 +60,7 @@ def used_in(recorded: Recorded) -> tuple[Usage, str] | None:
 
 
 class UsageView:
-    """A row for each day (of UTC), session and model. It takes the ends of runs, and of an import, which has none, what its messages used."""
+    """A row for each day (UTC), session and model. It counts the ends of runs, and the messages of an import, which has no runs."""
 
     name = "usage"
     shape = 2
@@ -80,7 +80,7 @@ class UsageView:
         sql.execute("DROP TABLE IF EXISTS usage")
 
     def apply(self, sql: Sql, events: Sequence[Recorded]) -> None:
-        """Add up the runs that were answered, and the answers that were imported."""
+        """Add up the answered runs, and the imported answers."""
         for recorded in events:
             found = used_in(recorded)
             if found is None:
@@ -103,7 +103,7 @@ class UsageView:
 
 
 def used(query: Query, by: By, *, since_ms: int | None = None, until_ms: int | None = None) -> list[Used]:
-    """Return what was used by each day, agent, session or model, the most tokens first (days in their order).
+    """Return the usage by day, agent, session or model, the most tokens first (days in their order).
 
     Whole days of UTC, from that of `since_ms` to that of `until_ms`.
     """

@@ -1,1 +1,1 @@
-"""Commands by which the operator changes what sessions do, or has views made anew."""
+"""The operator's commands: they change sessions and runs, or maintain the log."""

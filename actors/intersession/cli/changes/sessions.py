@@ -1,4 +1,4 @@
-"""What the operator does to sessions and runs, with a host or without: `abort`, `reset`, `label`, `delete`, `erase`, `retry`, `hold`, `release`."""
+"""The operator's commands on sessions and runs, with a host or without: `abort`, `reset`, `label`, `delete`, `erase`, `retry`, `hold`, `release`."""
 
 from collections.abc import Callable
 from typing import Annotated, Final

@@ -1,4 +1,4 @@
-"""`intersession backup`, `migrate`, `rebuild` and `checkpoint`: copies of a log, another store, its views anew, and a proof of it."""
+"""`intersession backup`, `migrate`, `rebuild` and `checkpoint`: copies of a log, another store, rebuilt views, and a proof."""
 
 from collections.abc import Callable
 from contextlib import ExitStack, closing

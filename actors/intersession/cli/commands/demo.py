@@ -1,4 +1,4 @@
-"""`intersession demo`: runs a real exchange on a real log, and reads all of it back from there."""
+"""`intersession demo`: runs a real exchange on a real log, and reads it back from there."""
 
 import io
 import resource
@@ -166,7 +166,7 @@ _GROUPS: Final = 50
 
 
 def looped(url: str, rounds: int) -> Answer:
-    """Play it many times, with people in groups that take turns, and measure the process when it has warmed up and after each quarter.
+    """Play the demo many times, with people in groups that take turns, and measure the process after warming up and after each quarter.
 
     Sessions sleep and sub-agents are archived soon, so that what is let go of by then is let go of meanwhile.
     """
@@ -226,7 +226,7 @@ _ADA: Final = {"chat_id": "ada", "sender": "ada"}
 
 
 def play_round(system: SessionSystem, chat: Mapping[str, str] = _ADA) -> tuple[str, str]:
-    """Play it once, with one person in her chat; return the ids of the runs that answered her."""
+    """Play it once, with one person in a chat; return the ids of the runs that answered."""
     _say(system, channel="discord", chat_id="lab", sender="ben", text=GREETING, agent_id="research")
     asked = _say(system, channel="telegram", text=QUESTION, **chat)
     _until_over(system)

@@ -1,4 +1,4 @@
-"""The agents of `intersession demo`: plain functions, without keys or network, that always say the same.
+"""The agents of `intersession demo`: plain functions with fixed replies, without keys or network.
 
 `host` makes the system the demo runs; it serves the file the demo left just as well:
 
@@ -37,7 +37,7 @@ _TASK: Final = "Work out what the northern detour costs with a van: distance, ho
 
 
 def main_agent(turn: Turn) -> str | Reply:
-    """Talk to Ada, ask research what it does not know, hand out work."""
+    """Talk to Ada, ask research for facts, hand out work."""
     if SessionKey.parse(turn.session_key).is_subagent:
         return _worker(turn)
     if turn.step == "reply":
@@ -56,7 +56,7 @@ def main_agent(turn: Turn) -> str | Reply:
 
 
 def research_agent(turn: Turn) -> str | Reply:
-    """Answer the questions of the demo, and announce the result to the people of this agent's session."""
+    """Answer the demo's questions, and announce the result to the people of this agent's session."""
     match turn.step:
         case "announce":
             return _ANNOUNCE
@@ -97,7 +97,7 @@ _SOON: Final[Mapping[str, JsonObject]] = {
 
 
 def host(store: str | None, *, channel: Channel | None = None, in_fast_motion: bool = False) -> SessionSystem:
-    """Return a running system with the demo's agents on a log; its two channels are one in memory, or the one given.
+    """Return a running system with the demo's agents on a log; its two channels are one in memory, or the given one.
 
     In fast motion, sessions sleep and sub-agents are archived after a second instead of after minutes.
     """

@@ -166,7 +166,7 @@ def _show(screen: Screen, found: Iterable[Finding]) -> None:
 
 
 def lock_findings(log: Log, store: Located) -> Iterator[Finding]:
-    """Yield who writes the log, or who did last."""
+    """Yield the present or last writer of the log."""
     writer = log.written_by() if isinstance(log, PortableLog) else None
     last = holder_of(store.place) if store.is_file else None
     if writer is not None:
@@ -186,7 +186,7 @@ def _free_bytes(folder: Path) -> int:
 
 
 def disk_findings(path: str, *, free_bytes: Callable[[Path], int] = _free_bytes) -> Iterator[Finding]:
-    """Yield what is wrong with the place that the log lies in. `free_bytes` says how much room a folder has."""
+    """Yield what is wrong with the log's folder and disk. `free_bytes` returns the free space of a folder."""
     free = free_bytes(Path(path).parent)
     if free < _LOW_BYTES:
         yield Finding(
@@ -212,7 +212,7 @@ def disk_findings(path: str, *, free_bytes: Callable[[Path], int] = _free_bytes)
 
 
 def damage_findings(log: Log) -> Iterator[Finding]:
-    """Yield what a damage to the write-ahead log has cost, while it can still be told."""
+    """Yield what damage to the write-ahead log has cost, as long as it can be read."""
     cost = log.left_out() if isinstance(log, SqliteLog) else None
     if cost is not None:
         yield wrong(
@@ -223,7 +223,7 @@ def damage_findings(log: Log) -> Iterator[Finding]:
 
 
 def work_findings(reader: Reader, *, at_work: bool) -> Iterator[Finding]:
-    """Yield what is open and nobody works on, what did not arrive, and what fails now."""
+    """Yield open work without a host, undelivered texts, and present failures."""
     if not at_work:
         yield from _nobody_works(reader)
     yield from _held(reader)
@@ -252,7 +252,7 @@ def _once_more(run: RunOutcome) -> str:
 
 
 def checkpoint_findings(log: Log, config: Config) -> Iterator[Finding]:
-    """Yield how many checkpoints are not where the configuration wants them published."""
+    """Yield how many checkpoints are unpublished, by the configuration's targets."""
     for target in publishing_targets(config):
         waiting = len(unpublished(log, target.id))
         if waiting:
@@ -333,7 +333,7 @@ def _why(reader: Reader, rows: list[DeliverySummary]) -> str:
 
 
 def setting_findings(config: Config, notices: tuple[str, ...]) -> Iterator[Finding]:
-    """Yield what the start of a process would say of a configuration, and agents that nobody can answer for."""
+    """Yield the warnings of a start with a configuration, and agents without an implementation."""
     for notice in notices:
         yield note("setting", notice, "change it in the configuration, or leave it")
     providers = config.models.providers
@@ -352,7 +352,7 @@ def setting_findings(config: Config, notices: tuple[str, ...]) -> Iterator[Findi
 
 
 def endpoint_findings(config: Config) -> Iterator[Finding]:
-    """Yield the endpoints of configured models that don't answer. Asks each over the network, once."""
+    """Yield the endpoints of configured models that don't answer. Calls each over the network, once."""
     for name, provider in config.models.providers.items():
         url = provider.get("baseUrl")
         if isinstance(url, str):

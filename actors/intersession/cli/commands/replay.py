@@ -102,7 +102,7 @@ def replay(
 
 
 class SessionSubject(NamedTuple):
-    """A session. `generation` is set where one transcript of it is meant, by its id."""
+    """A session. `generation` is set if one of its transcripts is meant, by its id."""
 
     row: SessionRow
     generation: str | None = None
@@ -112,7 +112,7 @@ Subject = Flow | SessionSubject
 
 
 class Story(msgspec.Struct, frozen=True, kw_only=True):
-    """A run, an exchange, a spawn or a session, with all there is to tell of it."""
+    """A run, an exchange, a spawn or a session, with its whole story."""
 
     about: JsonObject
     """What it is, and how it stands."""
@@ -139,7 +139,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
         with_beats: bool = True,
         with_steps: bool = False,
     ) -> "Story":
-        """Read a subject's story from the log, as far as it had come at a position. Of a flow there are always beats and steps."""
+        """Read a subject's story from the log, up to a position. A flow always has beats and steps."""
         # Who is at work now says nothing of what stood then.
         at_work = at is not None or has_writer(reader.log)
         if not isinstance(subject, SessionSubject):
@@ -300,7 +300,7 @@ def _show(screen: Screen, found: "Replayed") -> None:
 
 
 def find_subject(reader: Reader, name: str) -> Subject:
-    """Return what a name means: an id of an exchange, a spawn or a run, a session's key in any form, or a session id.
+    """Return the subject of a name: an id of an exchange, a spawn or a run, a session's key in any form, or a session id.
 
     The operator asks, who sees what is archived too.
     """
@@ -315,7 +315,7 @@ def find_subject(reader: Reader, name: str) -> Subject:
 def events_of_session(
     reader: Reader, subject: SessionSubject, *, to: int, sent: Sequence[DeliverySummary]
 ) -> list[Recorded]:
-    """Return the events that the story of a session is made of, up to a position: its own stream, and the streams of its flows.
+    """Return the events of a session's story, up to a position: its own stream, and the streams of its flows.
 
     `sent` are all texts that went out in its name.
     """

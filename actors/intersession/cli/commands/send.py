@@ -1,4 +1,4 @@
-"""`intersession send`: a message to a session, answered by agents that this command hosts, or by the gateway beside."""
+"""`intersession send`: a message to a session, answered by agents that this command hosts, or by a gateway that runs."""
 
 import threading
 from collections.abc import Callable, Collection, Iterator
@@ -46,14 +46,14 @@ _POLL_S: Final = 0.5
 
 
 class Pending(NamedTuple):
-    """What an exchange waits for that is not over: a code, and words that say which."""
+    """What an open exchange waits for: a code, and words."""
 
     code: Literal["no_host", "no_agent", "no_channel", "held", "going_on"]
     words: str
 
 
 class Sending:
-    """Calls the tool in a thread of its own, so that what happens can be watched meanwhile.
+    """Calls the tool in a thread, so that the exchange can be watched meanwhile.
 
     `call` returns its answer, a refusal too; `agents` the ids of those that answer, None once there is no host any more.
     """
@@ -84,7 +84,7 @@ class Sending:
         self._thread.start()
 
     def follow(self, printer: BeatPrinter | None) -> None:
-        """Watch the exchange until it is over, or waits for what is not here."""
+        """Watch the exchange until it is over, or waits for something outside of this command."""
         story = FlowStory()
         for recorded in self._events():
             for beat in story.tell(recorded):
@@ -93,7 +93,7 @@ class Sending:
                     printer.print(beat)
 
     def result(self) -> JsonObject:
-        """Return what the tool answered, once it has."""
+        """Return the tool's answer, once it is there."""
         while self._thread.is_alive() and self._parked is None:
             self._thread.join(_POLL_S)
         if self._parked is not None:
@@ -103,7 +103,7 @@ class Sending:
         return self._answer
 
     def outcome(self) -> tuple[JsonObject, str]:
-        """Return what is known of the exchange by now, as plain JSON and in words."""
+        """Return the present outcome of the exchange, as plain JSON and in words."""
         flows = self._reader.flows
         exchange_id = self._exchange_id or flows.exchange_of_run(self.result()["runId"])
         exchange = None if exchange_id is None else flows.exchange(exchange_id)

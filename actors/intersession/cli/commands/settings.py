@@ -1,4 +1,4 @@
-"""`intersession config`, `policy` and `completion`: what a configuration says, whether a text may go out, and scripts for shells."""
+"""`intersession config`, `policy` and `completion`: checks a configuration, tells the send policy's verdict, prints scripts for shells."""
 
 from pathlib import Path
 from typing import Annotated, Literal

@@ -1,1 +1,1 @@
-"""How a command gets at a log: it reads it, becomes its writer, or asks the process that writes it."""
+"""How a command uses a log: it reads it, becomes its writer, or asks the process that writes it."""

@@ -1,4 +1,4 @@
-"""Finds the way to the process that writes a log, for commands that would have to be the writer otherwise."""
+"""Finds the process that writes a log, for commands that would otherwise become the writer."""
 
 import os
 from collections.abc import Callable
@@ -27,7 +27,7 @@ TOKEN_VARIABLE: Final = "INTERSESSION_GATEWAY_TOKEN"  # noqa: S105 - the name of
 
 
 def host_beside(reading: Reading) -> Client | None:
-    """Return a client of the process that writes the log: of its gateway, else of its control socket; None if there is neither.
+    """Return a client of the process that writes the log: of its gateway, else of its control socket; None if it has neither.
 
     Nothing is said to an address that only might be the writer's, and the token is proven, never sent.
 
@@ -70,13 +70,13 @@ def _control_of(url: str | None) -> ControlClient | None:
 
 
 class WayBeside(NamedTuple):
-    """The way to the gateway of the process that writes a log, and a token for it."""
+    """The address of the gateway of the process that writes a log, and a token for it."""
 
     log: Located
     token: str
 
     def address(self) -> str:
-        """Return where the gateway is now.
+        """Return the present address of the gateway.
 
         Raises:
             StoreUnavailable: it is gone, or its address can't be trusted.
@@ -87,7 +87,7 @@ class WayBeside(NamedTuple):
         return address
 
     def ticket(self, address: str) -> str:
-        """Return what stands for the token at an address, once both sides have proven that they know it.
+        """Return a ticket in place of the token at an address, once both sides have proven that they know the token.
 
         Raises:
             ToolRefused: the gateway is gone (`unavailable`), or does not know the token (`forbidden`).
@@ -99,7 +99,7 @@ class WayBeside(NamedTuple):
 
 
 def known_token(config: Config) -> str | None:
-    """Return the token that a command has: the environment's, else the configuration's."""
+    """Return the token of a command: the environment's, else the configuration's."""
     return os.environ.get(TOKEN_VARIABLE) or config.gateway.auth.secret
 
 
@@ -127,7 +127,7 @@ def import_beside(
     on_taken: OnTaken,
     progress: Callable[[int, int | None], None],
 ) -> ImportReport:
-    """Have a gateway import a directory, and return its report. `log` is the one it writes, open to be read.
+    """Have a gateway import a directory, and return its report. `log` is the gateway's log, open for reading.
 
     Whoever stops waiting does not stop the import: the gateway brings it to its end.
 

@@ -1,4 +1,4 @@
-"""Finds forks by their names: wherever a command is given a run, it may be given a fork of one (FORK-9)."""
+"""Finds forks by name: wherever a command takes a run, it also takes a fork of one (FORK-9)."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ N = TypeVar("N", str, str | None)
 
 
 class Names(NamedTuple):
-    """Says what a name means in the log that was opened. The id of a fork stands for the run that the fork was made for."""
+    """Resolves names in the opened log. The id of a fork stands for the run that the fork was made for."""
 
     fork: Collection[str] = ()
     run: str = ""
@@ -33,7 +33,7 @@ class Names(NamedTuple):
 
 
 def in_fork(reading: Reading, *names: str | None) -> tuple[Reading, Names]:
-    """Return which log is meant by names of runs, or of places of them, and what they are called there.
+    """Return the log that names of runs or places refer to, and the names as that log has them.
 
     A fork is named by its id or the beginning of it. Names that are of no fork stay as they are.
     """
@@ -52,7 +52,7 @@ def in_fork(reading: Reading, *names: str | None) -> tuple[Reading, Names]:
 
 
 def fork_file(reading: Reading, name: str) -> Path:
-    """Return the file of the one fork that a name means."""
+    """Return the file of the one fork with that name."""
     store = store_of(reading)
     found = forks_called(store.place, name) if store.place != MEMORY else []
     if not found:

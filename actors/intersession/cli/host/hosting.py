@@ -1,4 +1,4 @@
-"""Makes a command the host of a log, the operator beside its host, or the one that makes forks of it."""
+"""Makes a command the host of a log, the operator beside its host, or the maker of its forks."""
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,7 +33,7 @@ _EXPECTED: Final = (
 
 
 def hosted(common: Common, *, agents: str | None, config: Path | None) -> SessionSystem:
-    """Return a running system on the log: the writer, for as long as the command lasts.
+    """Return a running system on the log, which is its writer as long as the command lasts.
 
     Raises:
         UsageError: what `--agents` names is not there, or is neither agents nor a function that makes a system.
@@ -71,7 +71,7 @@ def _made(factory: Callable[[str | None], object], common: Common, spec: str) ->
 
 
 class Operating(NamedTuple):
-    """A log, and who changes it. `call` calls a method of the system; what it refuses is raised as `ToolRefused`."""
+    """The operator's access to a log. `call` calls a method of the system; a refusal is raised as `ToolRefused`."""
 
     reader: Reader
     call: Callable[[str, JsonMapping], JsonObject]
@@ -79,13 +79,13 @@ class Operating(NamedTuple):
     """Whether this command is the log's host, so that what is begun ends with it."""
 
     def events(self, after: int, *, quiet_s: float) -> Iterator[Recorded]:
-        """Iterate over the events behind a position, until nothing came for this many seconds."""
+        """Iterate over the events behind a position, until none came for this many seconds."""
         return followed(self.reader.log, after, timeout=quiet_s)
 
 
 @contextmanager
 def operator_of(reading: Reading, *, agents: str | None = None) -> Generator[Operating]:
-    """Be the operator of a log, as `send` is: where it has a host that can be asked, that one does what is asked for.
+    """Act as the operator of a log, like `send`: a reachable host does the work, else this command.
 
     `agents` names who answers here; then this command is the host, whatever there is.
     """
@@ -101,7 +101,7 @@ def operator_of(reading: Reading, *, agents: str | None = None) -> Generator[Ope
 
 @contextmanager
 def forking_beside(reader: Reader, reading: Reading) -> Generator[Callable[[str, JsonMapping], JsonObject]]:
-    """Yield what calls the methods of forks of a log that is only read, for a door beside whoever writes it.
+    """Yield a function that calls the methods of forks on a read-only log, beside the process that writes it.
 
     Agents that the configuration has answer in them. What goes on at the end of the block is given up.
     """
@@ -119,14 +119,14 @@ def forking_beside(reader: Reader, reading: Reading) -> Generator[Callable[[str,
 
 
 def opened_fork(made: MadeFork, cast: Cast, deliver: Sequence[str] = ()) -> SessionSystem:
-    """Return the system that carries a fork on; its channels are sealed but for those that are named."""
+    """Return the system that continues a fork; its channels are sealed except the named ones."""
     return SessionSystem(
         made.path, agents=cast.agents, config=cast.config, deliver=deliver, stopping=cast.stopping
     )
 
 
 def forker_of(reader: Reader, reading: Reading, named: Mapping[str, Agent], *, afar: bool = False) -> Forker:
-    """Return what forks the runs of a log; forks run under what was in force, with the settings that are given on top."""
+    """Return the maker of forks of the log's runs; forks run under the rules then in force, with the given settings on top."""
     if not isinstance(reader.log, PortableLog):
         raise UsageError(f"{reader.log.path} is no log that can be forked")
     over = reading.config

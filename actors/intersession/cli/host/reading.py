@@ -1,4 +1,4 @@
-"""Opens a log for the commands that only read: no lock, no receipt, whether somebody writes to it or not."""
+"""Opens a log for commands that only read: without a lock or a receipt, beside a writer or not."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -38,7 +38,7 @@ _FOR_THIS_COMMAND: Final = (
 def reading_log(
     common: Common, *, config: Config | None = None, views: Sequence[InlineView] = ()
 ) -> Generator[PortableLog]:
-    """Open the log that was named, else the configuration's, else the default one, for reading.
+    """Open the named log, else the configuration's, else the default one, for reading.
 
     Raises:
         NoSuchStore: it is not there; nothing was made.
@@ -56,7 +56,7 @@ def reading_log(
 
 @contextmanager
 def folding(*, beside: bool = False) -> Generator[Callable[[int, int], None]]:
-    """Yield what shows how far views are built anew: for as long as they are, so that answers can be shown then.
+    """Show the progress of folding views for the time of a block; answers can be shown afterwards.
 
     `beside` the log they are built for this command alone: where that takes long, it is said how to have them for good.
     """
@@ -81,7 +81,7 @@ def folding(*, beside: bool = False) -> Generator[Callable[[int, int], None]]:
 
 @contextmanager
 def reader_of(reading: Reading) -> Generator[Reader]:
-    """Open the log for reading, with its views and the rules of the configuration given."""
+    """Open the log for reading, with its views and the configuration's rules."""
     config = load_config(reading.config).config
     with reading_log(reading, config=config, views=inline_views()) as log:
         transcripts = mirror_directory(log, wanted=config.transcripts.mirror)
@@ -94,7 +94,7 @@ def store_url(common: Common, config: Config | None = None) -> str | None:
 
 
 def store_of(reading: Reading) -> Located:
-    """Return where the log is that was named, else the configuration's, else the default one; it need not be there."""
+    """Return the place of the named log, else the configuration's, else the default one; it need not exist."""
     return located(store_url(reading, load_config(reading.config).config))
 
 
@@ -104,6 +104,6 @@ def acting_as(reader: Reader, key: str | None) -> Requester:
 
 
 def key_of(reader: Reader, typed: str, operation: Operation = "send", *, field: str) -> str:
-    """Return the key of the session that an option names, for what the operator does with it."""
+    """Return the key of the session that an option names, for the operator's commands."""
     operator = reader.requester(None)
     return str(resolve_target(reader, operator, as_key(reader, typed), operation, field=field).key)

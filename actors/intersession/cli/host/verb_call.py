@@ -1,4 +1,4 @@
-"""Makes the options of a command of the fields of a verb: what a command adds is how its answer is shown."""
+"""Makes a command's options from the fields of a verb: the command adds only how the answer is shown."""
 
 import inspect
 import re
@@ -33,7 +33,7 @@ _PAGING: Final = (*_SHARED, "limit")
 
 @dataclass(frozen=True)
 class VerbCall(Generic[A]):
-    """A verb as a command was asked for it. `given` are its arguments as they were typed, `reading` says in which log."""
+    """A call of a verb by a command. `given` are its arguments as they were typed, `reading` names the log."""
 
     verb: str
     given: JsonObject
@@ -42,7 +42,7 @@ class VerbCall(Generic[A]):
 
     @contextmanager
     def view(self) -> Generator[View]:
-        """Open the log, or the fork that is named in its place, as the operator sees it; `given` says what is named as that log does."""
+        """Open the log, or the named fork, as the operator sees it; `given` then has the names as that log has them."""
         inside, named = in_fork(self.reading, *(self.given.get(field) for field in self.forks))
         for field in self.forks:
             if field in self.given:
@@ -52,12 +52,12 @@ class VerbCall(Generic[A]):
 
     @contextmanager
     def answered(self) -> Generator[tuple[A, View]]:
-        """Ask, and yield the answer; its log stays open as long as the block lasts."""
+        """Ask, and yield the answer; the log stays open for the block."""
         with self.view() as view:
             yield self.of(view), view
 
     def of(self, view: View) -> A:
-        """Return the answer, of the log that is open."""
+        """Return the answer from the open log."""
         return cast("A", Debugger(view).call(self.verb, self.given))
 
 
@@ -68,7 +68,7 @@ def asks(
     forks: Collection[str] = (),
     **positional: str,
 ) -> Callable[[Callable[Concatenate[VerbCall[A], _More], Answer]], Callable[..., Answer]]:
-    """Return what makes a command of a function that gets a verb as it was asked for, and the options that the command has besides.
+    """Return a decorator that turns a function of a verb call into a command with the verb's options and some more.
 
     `options` are those that the command line takes otherwise than the verb's struct says, `forks` the fields that may name a fork,
     and the rest those that are no options, and how help calls them. A command that takes a `page` has the fields of paging there.
@@ -111,7 +111,7 @@ def asks(
 
 
 def at_most(said: str, most: int = LISTED.most) -> object:
-    """Return an option for how many rows there may be."""
+    """Return an option for the number of rows."""
     return Annotated[int | None, Parameter(help=said, validator=Number(gte=1, lte=most))]
 
 

@@ -1,1 +1,1 @@
-"""Commands of auditors: what is proven of a log, and with which keys."""
+"""Commands for auditors: proofs of a log, and the keys that sign them."""

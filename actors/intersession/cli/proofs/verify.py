@@ -1,4 +1,4 @@
-"""`intersession verify`: proof that a log was not changed, and what can't be proven."""
+"""`intersession verify`: proves that a log was not changed, and says what can't be proven."""
 
 from collections.abc import Sequence
 from pathlib import Path

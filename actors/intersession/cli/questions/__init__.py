@@ -1,1 +1,1 @@
-"""Commands that ask the whole log."""
+"""Commands that query the whole log."""

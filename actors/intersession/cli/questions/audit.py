@@ -1,4 +1,4 @@
-"""`intersession audit`: who asked to see or reach what, and what was answered."""
+"""`intersession audit`: requests to see or reach sessions, and their verdicts."""
 
 import json as plain_json
 from collections.abc import Sequence

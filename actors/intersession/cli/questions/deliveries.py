@@ -1,4 +1,4 @@
-"""`intersession deliveries`: the texts that went outside, or should have, and another attempt for one of them."""
+"""`intersession deliveries`: texts that went outside or should have, and retries."""
 
 from collections.abc import Sequence
 from itertools import islice

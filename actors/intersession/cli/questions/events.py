@@ -1,4 +1,4 @@
-"""`intersession events` and `tail`: what is in the log, event by event, and as it comes."""
+"""`intersession events` and `tail`: the events of a log, and new ones as they come."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -45,7 +45,7 @@ Session = Annotated[str | None, Parameter(help="Only of this session's own strea
 
 
 def chosen(reader: Reader, kinds: tuple[str, ...], stream: str | None, session: str | None) -> EventsWanted:
-    """Return which events were asked for."""
+    """Return the filter for events."""
     for kind in kinds:
         if kind not in EVENT_KINDS:
             known = ", ".join(sorted(EVENT_KINDS))
@@ -65,7 +65,7 @@ def chosen(reader: Reader, kinds: tuple[str, ...], stream: str | None, session: 
 
 
 class EventPrinter:
-    """Prints events, each on a line of its own; the day stands on one before the first of it."""
+    """Prints events, each on a line; the first of each day has the date above it."""
 
     def __init__(self, screen: Screen, names: Names) -> None:
         self._screen = screen

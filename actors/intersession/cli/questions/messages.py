@@ -1,4 +1,4 @@
-"""`intersession messages` and `calls`: who said what to which session, on whose behalf, and which tools agents called."""
+"""`intersession messages` and `calls`: messages to sessions with their senders, and calls of tools by agents."""
 
 from collections.abc import Sequence
 from typing import Final

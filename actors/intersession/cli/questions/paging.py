@@ -1,4 +1,4 @@
-"""Lists that are read in pages, newest first: which part is asked for, and how a page is answered and shown."""
+"""Lists in pages, newest first: which part is selected, and how a page is answered and shown."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ _CURSOR: Final = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """The part of a list that is asked for: what every list over the whole log takes.
+    """The selected part of a list: the options of every list over the whole log.
 
     Args:
         limit: At most this many, the newest. Default: 50; with --jsonl, all.
@@ -43,12 +43,12 @@ class Page:
 
     @property
     def most(self) -> int:
-        """How many rows there may be."""
+        """The greatest number of rows."""
         return self.limit or (_ALL if self.jsonl else _USUAL)
 
     @property
     def given(self) -> JsonObject:
-        """What is asked of a verb."""
+        """The arguments of the verb."""
         if self.cursor is not None and not _CURSOR.fullmatch(self.cursor):
             raise UsageError(
                 f"--cursor: {self.cursor[:64]!r} is none, give the one that the page before ended with"
@@ -56,7 +56,7 @@ class Page:
         return present({"since": self.since, "until": self.until, "cursor": self.cursor})
 
     def span(self, reader: Reader) -> Span:
-        """Return which part of the log that is."""
+        """Return the selected part of the log."""
         before = int(self.given["cursor"]) if "cursor" in self.given else None
         since = _position(reader, self.since, "--since")
         return Span(after=since or 0, to=_position(reader, self.until, "--until", is_end=True), before=before)
@@ -73,7 +73,7 @@ class Page:
         if_none: str = "",
         unknown: Sequence[Unknown] = (),
     ) -> Answer:
-        """Return what a command answers: the rows under a name. `what` is one of them in a word, `hint` what can be done with it.
+        """Return the answer of a command: the rows under a name. `what` names one row, `hint` says what can be done with it.
 
         `if_none` is what to look at where there is no row.
         `unknown` are filters that name what the log does not know.

@@ -36,7 +36,7 @@ _SHOWN: Final[tuple[Mapping[str, str], ...]] = (
 
 
 def ends_named(typed: Iterable[str]) -> tuple[WorkEnd, ...]:
-    """Return the codes of the ends that were typed."""
+    """Return the codes of the typed ends."""
     return tuple(code for text in typed for code in _codes(text))
 
 
@@ -54,7 +54,7 @@ def _codes(text: str) -> list[WorkEnd]:
 
 
 def in_words(code: str) -> list[str]:
-    """Return the words that an end is shown with; those of a code that ends several things are all of theirs."""
+    """Return the words for an end; a code for several things has the words of each."""
     return [words[code] for words in _SHOWN if code in words]
 
 

@@ -1,4 +1,4 @@
-"""`intersession usage`: what runs have used, added up."""
+"""`intersession usage`: total usage of runs."""
 
 from collections.abc import Sequence
 from contextlib import closing

@@ -1,1 +1,1 @@
-"""What all commands share: options, times, answers, failures, the terminal, and the way to an exit code."""
+"""Shared by all commands: options, times, answers, failures, the terminal, and the exit code."""

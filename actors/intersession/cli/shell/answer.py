@@ -1,4 +1,4 @@
-"""What a command takes and answers: options that several share, its answer, its failure, and what was typed where an error names a field."""
+"""The input and output of commands: shared options, the answer, the failure, and errors in terms of what was typed."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -51,7 +51,7 @@ Cursor = Annotated[str | None, Parameter(help="The page after the one that ended
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Common:
-    """What every command takes."""
+    """The options of every command."""
 
     store: Store = None
     json: Json = False
@@ -60,7 +60,7 @@ class Common:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Reading(Common):
-    """What every command takes that reads sessions by the rules of a configuration."""
+    """The options of every command that reads sessions by the rules of a configuration."""
 
     config: ConfigFile = None
 
@@ -92,7 +92,7 @@ class UsageError(Exception):
 
 
 class Failure(NamedTuple):
-    """`code` is for programs: one of the refusals of `docs/errors.md`, or one of those of the command line."""
+    """`code` is for programs: a refusal of `docs/errors.md`, or one of the command line's own."""
 
     exit_code: int
     code: str
@@ -101,7 +101,7 @@ class Failure(NamedTuple):
 
     @property
     def value(self) -> JsonObject:
-        """What `--json` prints."""
+        """The JSON that `--json` prints."""
         return {"status": self.status, "code": self.code, "error": self.error}
 
 
@@ -130,7 +130,7 @@ _CALLED: Final[Mapping[str, Sequence[str]]] = {
 
 
 def as_typed(words: str, tokens: Sequence[str]) -> str:
-    """Return the words of an error with the name of what was typed in the place of a field; `tokens` are the command's."""
+    """Return an error's words with what was typed in place of a field's name; `tokens` are the command's."""
     field, colon, rest = words.partition(": ")
     if not colon or not _FIELD.fullmatch(field):
         return words

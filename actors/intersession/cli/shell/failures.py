@@ -1,4 +1,4 @@
-"""Turns an exception into what a command reports. It knows errors of every room, so `run.py` loads it when there is one."""
+"""Turns an exception into a command's failure. It imports errors of every room, so `run.py` loads it only then."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -41,7 +41,7 @@ _CODES: Final[tuple[tuple[type[Exception], int, str], ...]] = (
 
 
 def failure_of(error: Exception, tokens: Sequence[str] = ()) -> Failure | None:
-    """Return what a command with these arguments reports of an error; None for an error that is a bug of ours."""
+    """Return the failure of a command with these arguments for an error; None for an error that is a bug of ours."""
     if isinstance(error, ToolRefused):
         # A store that goes while something is done is refused by who does it.
         exit_code = UNAVAILABLE if error.code == "unavailable" else REFUSED

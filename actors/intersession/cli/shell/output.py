@@ -1,4 +1,4 @@
-"""Standard output and standard error as commands print to them: many lines in one write, and laid out by rich only where they need it."""
+"""Standard output and standard error for commands: many lines in one write, and rich only where the layout needs it."""
 
 import codecs
 import os
@@ -38,7 +38,7 @@ class _Console(Console):
 
 
 class Output:
-    """A file that is printed to, a terminal or not.
+    """An output file, a terminal or not.
 
     What it is given is safe to print. rich takes some 200 µs for each call, so it lays out only what has to be broken or cut;
     other lines become the same characters without it.
@@ -63,22 +63,22 @@ class Output:
 
     @property
     def file(self) -> IO[str]:
-        """What is written to; `flush` before writing to it past this output."""
+        """The file itself; `flush` before writing to it directly."""
         return self.console.file
 
     @property
     def encoding(self) -> str:
-        """How it encodes what is written to it."""
+        """Its encoding."""
         return self.console.encoding
 
     @property
     def has_styles(self) -> bool:
-        """Whether anything in bold or in colour is shown so."""
+        """Whether bold and colours are shown."""
         return self._colors is not None
 
     @contextmanager
     def together(self) -> Generator[None]:
-        """Write lines in blocks while this lasts. Elsewhere each is written as it comes, for whoever waits for the next."""
+        """Write lines in blocks for the time of a block. Otherwise each is written at once, for a reader that waits."""
         self._together += 1
         try:
             yield
@@ -87,7 +87,7 @@ class Output:
             self.flush()
 
     def write(self, text: str) -> None:
-        """Write characters, now or with others."""
+        """Write characters, at once or in a block."""
         with self._lock:
             self._waiting.append(text)
             self._size += len(text)
@@ -95,7 +95,7 @@ class Output:
                 self.flush()
 
     def flush(self) -> None:
-        """Write out what waits, so that a broken pipe shows now.
+        """Write out what is buffered, so that a broken pipe shows now.
 
         Raises:
             BrokenPipeError: nobody reads it any more.
@@ -107,30 +107,30 @@ class Output:
             self.file.flush()
 
     def unbroken(self, text: Text) -> None:
-        """Print lines as long as they are."""
+        """Print lines without breaking them."""
         for line in text.split(allow_blank=True):
             line.expand_tabs(_TAB)
             self.write(f"{self._styled(line)}\n")
 
     def plain(self, text: str) -> None:
-        """Print lines as long as they are, for a program or a file."""
+        """Print lines without breaking them, for a program or a file."""
         if "\t" in text:
             self.unbroken(Text(text))
         else:
             self.write(f"{text}\n")
 
     def wrapped(self, text: Text) -> None:
-        """Print lines, each broken where it does not fit."""
+        """Print lines, broken to fit."""
         for line in self.folded(text, self.width):
             self.laid_out(line)
 
     def cut(self, line: Text) -> None:
-        """Print one line, and of a longer one as much as fits."""
+        """Print one line, cut to fit."""
         line.truncate(self.width, overflow="ellipsis")
         self.laid_out(line)
 
     def laid_out(self, line: Text) -> None:
-        """Print one line that was broken or cut before to fit."""
+        """Print one line that is already broken or cut to fit."""
         if self._fits(line.plain, self.width):
             self.write(f"{self._styled(line)}\n")
             return
@@ -139,7 +139,7 @@ class Output:
         self.write(captured.get())
 
     def folded(self, text: Text, room: int) -> Iterator[Text]:
-        """Yield lines as they are once each is broken to fit into the columns."""
+        """Yield lines, broken to fit into the columns."""
         for line in text.split(allow_blank=True):
             line.expand_tabs(_TAB)
             if self._fits(line.plain, room):
@@ -155,7 +155,7 @@ class Output:
         return len(line) <= room and "\ufe0f" not in line and cell_len(line) <= room
 
     def columns(self, head: Sequence[str], table: Sequence[Sequence[str]]) -> bool:
-        """Print a table, given by its columns, of one line a row, if it has room. Says whether it had."""
+        """Print a table from its columns, one line a row, if it fits. Return whether it did."""
         plain = _is_plain("".join(head)) and all(_is_plain("".join(column)) for column in table)
         cells = len if plain else _cells
         widths = [
@@ -177,7 +177,7 @@ class Output:
         return True
 
     def paragraphs(self, table: Sequence[Sequence[str]], *, hanging: int) -> None:
-        """Print a table, given by its columns, as a paragraph for each row: its first cell bold, later lines indented."""
+        """Print a table from its columns, one paragraph a row: its first cell bold, later lines indented."""
         room, margin = self.width - hanging, "\n" + " " * hanging
         bold, _, usual = self._styled(Text("|", "bold")).partition("|")
         plain = all(_is_plain("".join(column)) for column in table)
@@ -221,7 +221,7 @@ def _padded(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
 
 
 def help_console() -> Console:
-    """Return the console that help is printed to: as wide as the terminal, but no wider than is good to read."""
+    """Return the console for help: as wide as the terminal, up to a readable width."""
     return _plain_console(sys.stdout, min(_plain_console(sys.stdout).width, _READABLE))
 
 
@@ -238,7 +238,7 @@ def _plain_console(file: TextIO, width: int | None = None) -> Console:
 
 
 def broken(line: str, room: int) -> list[str]:
-    """Return the parts of a line that is broken to fit into the columns, between words if it can be.
+    """Return the parts of a line, broken to fit into the columns, between words if possible.
 
     Spaces at its ends, and where it is broken, are left out. A word that is longer than a line begins one, and is cut.
     """

@@ -24,7 +24,7 @@ Modules and events live as long as a command: the usual 700 cost it a tenth of i
 
 
 def main(tokens: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code. Without tokens it is the command of this process, which ends then."""
+    """Run one command and return its exit code. Without tokens it runs this process's command line and exits."""
     if tokens is None:
         have_streams()
     given = list(sys.argv[1:] if tokens is None else tokens)
@@ -89,7 +89,7 @@ def _run(tokens: list[str], screen: Screen) -> int:
 
 @contextmanager
 def searching_after(objects: int) -> Generator[None]:
-    """Have Python search for garbage after a number of new objects (0: never), no sooner than it would without."""
+    """Set Python's garbage collection to run after a number of new objects (0: never), never sooner than before."""
     before = gc.get_threshold()
     gc.set_threshold(max(objects, before[0]) if objects and before[0] else 0, *before[1:])
     try:
@@ -99,7 +99,7 @@ def searching_after(objects: int) -> Generator[None]:
 
 
 def wants_json(tokens: Sequence[str]) -> bool:
-    """Whether `--json` is among the options: also a command that can't be parsed answers in JSON then."""
+    """Whether `--json` is among the options: even a command that can't be parsed answers in JSON then."""
     options = tokens[: tokens.index("--")] if "--" in tokens else tokens
     return "--json" in options
 
@@ -142,7 +142,7 @@ _said: list[set[str]] = []
 
 @contextmanager
 def saying_once() -> Generator[None]:
-    """Have warnings that differ in ids alone be shown once, while the block lasts."""
+    """Show warnings that differ only in ids once, for the time of a block."""
     _said.append(set())
     try:
         yield
@@ -151,7 +151,7 @@ def saying_once() -> Generator[None]:
 
 
 def is_new(said: str) -> bool:
-    """Whether a warning is to be shown: none like it was shown since the block began."""
+    """Whether a warning is the first of its kind since the block began."""
     with _lock:
         if not _said:
             return True
@@ -183,7 +183,7 @@ class _Lines(logging.Formatter):
 
 @contextmanager
 def console_log(settings: "Logging") -> Generator[None]:
-    """Print what our loggers say to standard error while the block lasts, from the level of the configuration on."""
+    """Print our loggers' messages to standard error for the time of a block, from the configured level on."""
     logger = logging.getLogger(ROOT)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Lines())
@@ -200,5 +200,5 @@ def console_log(settings: "Logging") -> Generator[None]:
 
 
 def use_level(settings: "Logging") -> None:
-    """Say no more than `logging.level` asks for."""
+    """Log only messages of the configured `logging.level` and above."""
     logging.getLogger(ROOT).setLevel(settings.threshold)

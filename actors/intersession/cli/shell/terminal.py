@@ -28,7 +28,7 @@ _HANGING: Final = 4
 
 
 def shown(text: str) -> str:
-    """Return a text with all that would steer a terminal as escapes. Spaces of any width stay, lines and tabs too."""
+    """Return a text with everything that would steer a terminal escaped. Spaces of any width, line feeds and tabs stay."""
     if text.isprintable():
         return text
     return "\n".join(
@@ -40,7 +40,7 @@ def shown(text: str) -> str:
 
 
 def safe(text: str, style: str = "") -> Text:
-    """Return a text as it can be printed: inert, and nothing in it is markup."""
+    """Return a text for printing: inert, and without markup."""
     return Text(shown(text), style=style)
 
 
@@ -52,7 +52,7 @@ def one_line(text: str, limit: int | None = None, *, strip: bool = True) -> str:
 
 
 class Screen:
-    """Where a command shows what it found: results on standard output, everything else on standard error.
+    """The output of a command: results on standard output, everything else on standard error.
 
     Every plain string that is given is made safe here; a `Text` or a table must have been made of `safe` parts.
     """
@@ -64,7 +64,7 @@ class Screen:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether somebody looks at standard output."""
+        """Whether standard output is a terminal."""
         return self._out.is_terminal
 
     @property
@@ -74,16 +74,16 @@ class Screen:
 
     @contextmanager
     def together(self) -> Generator[None]:
-        """Write what is shown in blocks of many lines, while this lasts and nothing is waited for in between."""
+        """Write shown lines in blocks, for the time of a block that waits for nothing."""
         with self._out.together():
             yield
 
     def styled(self, text: str, style: str) -> str | Text:
-        """Return a part of a line in a style, or just the text where none is shown: most of a long answer is such parts."""
+        """Return a part of a line in a style, or plain text where styles are not shown: most of a long answer is such parts."""
         return safe(text, style) if self._out.has_styles else text
 
     def line(self, *parts: str | Text) -> None:
-        """Show one paragraph, made of parts: no line feed in any of them begins a line that would be taken for one of ours."""
+        """Show one paragraph of several parts: a line feed in a part can't begin a line that looks like ours."""
         self._show(parts, self._out.wrapped)
 
     def _show(self, parts: Iterable[str | Text], on_terminal: Callable[[Text], None]) -> None:
@@ -94,16 +94,16 @@ class Screen:
             self._out.plain(_plain(parts))
 
     def dim(self, text: str) -> None:
-        """Show one paragraph that is less than a result."""
+        """Show one paragraph of lesser weight."""
         self.line(safe(text, "dim"))
 
     def more(self, cursor: str | None) -> None:
-        """Say how the next page is asked for, if there is one."""
+        """Say how to get the next page, if there is one."""
         if cursor is not None:
             self.to_copy(safe(f"more: --cursor {cursor}", "dim"))
 
     def one_line(self, *parts: str | Text) -> None:
-        """Show something on one line, whatever is in it; a terminal gets as much as it has room for.
+        """Show any text on one line; a terminal gets as much as fits.
 
         A narrow one gets as much as a usual one has room for, on a second and third line.
         """
@@ -127,7 +127,7 @@ class Screen:
         self._out.write(f"{json_text(value, self._out.encoding, indent=None)}\n")
 
     def look_for_reader(self) -> None:
-        """Look whether anybody still reads what is printed.
+        """Raise if the reader of the output is gone.
 
         Raises:
             BrokenPipeError: nobody does. Else it would show with the next line only.
@@ -142,11 +142,11 @@ class Screen:
             raise BrokenPipeError
 
     def to_copy(self, *parts: str | Text) -> None:
-        """Show one line that somebody may copy: it is never broken, however narrow the terminal is."""
+        """Show one line for copying: it is never broken, however narrow the terminal is."""
         self._show(parts, self._out.unbroken)
 
     def indented(self, text: str | Text, by: int) -> None:
-        """Show a text of any number of lines, all of them indented, also where a terminal would wrap them."""
+        """Show a text of any number of lines, all of them indented, also wrapped ones."""
         margin = " " * by
         if self.is_terminal:
             content = safe(text) if isinstance(text, str) else text
@@ -157,32 +157,32 @@ class Screen:
             self._out.plain(f"{margin}{part}" if part else "")
 
     def unproven(self, found: Sequence[str]) -> None:
-        """Say what a proof leaves open."""
+        """Say what a proof leaves unproven."""
         self.line(safe("Not proven by this:", "bold"))
         for what in found or ("nothing",):
             self.indented(what, 2)
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        """Show a table; on a terminal where it has no room, a paragraph for each row."""
+        """Show a table; where it does not fit on a terminal, a paragraph for each row."""
         cells = [*map(_one_line_each, zip(*rows, strict=True))]
         if not self._out.columns(columns, cells):
             self._out.paragraphs(cells, hanging=_HANGING)
 
     def note(self, *parts: str | Text) -> None:
-        """Say something beside the result, on standard error."""
+        """Print a note to standard error."""
         with suppress(BrokenPipeError):  # what is shown next finds that out, too
             self._out.flush()
         # By rich, which keeps a bar below it.
         self._err.console.print(_joined(parts), soft_wrap=not self._err.is_terminal)
 
     def tell_limit(self, found: JsonMapping, name: str, option: str) -> None:
-        """Say beside an answer that it gives less, or more, than was asked for; `name` is what the answer has then."""
+        """Note that an answer has fewer, or more, rows than were asked for; `name` names the rows."""
         if name in found:
             self.note(safe(f"note: {option} was taken as {found[name]}", "yellow"))
 
     @contextmanager
     def progress(self, what: str) -> Generator[Callable[[int, int | None], None]]:
-        """Show a bar on standard error once it is first moved, if somebody looks; yields what moves it (done, of).
+        """Show a progress bar on standard error from its first move, on a terminal; yields a function of (done, of).
 
         Where nobody knows of how many, `of` is None. What was shown before on this screen is replaced.
         """
@@ -212,7 +212,7 @@ class Screen:
                 bar.stop()
 
     def flush(self) -> None:
-        """Write out what is left, so that a broken pipe shows now."""
+        """Write out what is buffered, so that a broken pipe shows now."""
         self._out.flush()
 
 
@@ -222,7 +222,7 @@ def _one_line_each(column: tuple[str, ...]) -> list[str]:
 
 
 def have_streams() -> None:
-    """Have somewhere to read from and to print to, where whoever started the process has closed that: nothing, and nowhere.
+    """Replace standard streams that the parent process has closed: empty input, discarded output.
 
     The next file that is opened would else get the number of what was closed, and be printed into.
     """
@@ -232,7 +232,7 @@ def have_streams() -> None:
 
 
 def give_up_output() -> None:
-    """Send what is still buffered nowhere, after a broken pipe: the interpreter flushes once more when it ends."""
+    """Discard buffered output after a broken pipe: the interpreter flushes once more at its end."""
     try:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
@@ -262,7 +262,7 @@ _DELETE: Final = "\x7f"
 
 
 def json_text(value: object, encoding: str | None, *, indent: int | None = 2) -> str:
-    """Return a JSON document that is inert in a terminal: what is not printable is escaped.
+    """Return a JSON document that is inert in a terminal: unprintable characters are escaped.
 
     Nothing but ASCII goes to what is not UTF-8. Without an indent it is one line.
     """

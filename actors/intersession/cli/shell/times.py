@@ -1,4 +1,4 @@
-"""Times as people read them: UTC, to the second in lists, to the millisecond in what happened."""
+"""Times as people read them: UTC, to the second in lists, to the millisecond in events."""
 
 from functools import lru_cache
 from typing import Final
@@ -39,7 +39,7 @@ def _second(number: int) -> str:
 
 
 def duration(milliseconds: int) -> str:
-    """Return how long something took: `12 ms`, `3.4 s`, `5 min 6 s`."""
+    """Return a duration: `12 ms`, `3.4 s`, `5 min 6 s`."""
     if milliseconds < _SECOND_MS:
         return f"{milliseconds} ms"
     if milliseconds < _MINUTE_MS:

@@ -1,1 +1,1 @@
-"""Commands that look at a log at a place of it, and say why it is as it is."""
+"""Commands that look at a place of a log, and explain it."""

@@ -1,4 +1,4 @@
-"""`intersession debug`: the web debugger on a log that is only read, in this machine's browser."""
+"""`intersession debug`: the web debugger on a read-only log, in this machine's browser."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""`intersession diff`: what differs between two runs, or two places of one; and what changed between two places."""
+"""`intersession diff`: the differences between two runs, or two places of one; and the changes between two places."""
 
 import json
 import re
@@ -79,7 +79,7 @@ _AROUND: Final = 60
 
 
 def difference_lines(found: DiffAnswer, names: Names, *, every: bool = False) -> Iterator[Text]:
-    """Yield lines that say what differs; with `every`, what is the same, too. Nothing in them steers a terminal."""
+    """Yield lines for the differences; with `every`, for the common parts too. They can't steer a terminal."""
     for side in ("a", "b"):
         compared = found["a"] if side == "a" else found["b"]
         place = compared["place"]
@@ -206,7 +206,7 @@ def _brief(value: JsonValue, longest: int = _LONGEST) -> str:
 
 
 def change_in_words(change: Change, names: Names) -> tuple[str, str]:
-    """Return what changed between two places, and from what to what, each on one line."""
+    """Return the change between two places: what changed, from and to which value, each on one line."""
     path = "/".join(part[:8] if _ID.fullmatch(part) else names.of(part) for part in change["path"].split("/"))
     is_time = path.endswith(_TIMES)
     return path, f"{_value(change['before'], is_time=is_time)} → {_value(change['after'], is_time=is_time)}"

@@ -1,4 +1,4 @@
-"""`intersession export-test`: a run as a test that replays it sealed, for anybody's own tests."""
+"""`intersession export-test`: a run as a test that replays it sealed, for any test suite."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`intersession fork`: a run as it stood at a place, as a log of its own. And `forks`: what was made, and how it came out."""
+"""`intersession fork`: a run as it stood at a place, as a log of its own. And `forks`: the forks and their outcomes."""
 
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -41,7 +41,7 @@ from intersession_projections.questions.places.runs_named import flow_id
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Otherwise:
-    """How a fork is edited, and which agents answer in it.
+    """The changes of a fork: its edits, and the agents that answer in it.
 
     Args:
         reply: Another answer in this place.
@@ -88,7 +88,7 @@ class Otherwise:
         )
 
     def agents(self) -> dict[str, str]:
-        """Return who answers, by agent id."""
+        """Return the agents that answer, by agent id."""
         pairs = _pairs("--agent", self.agent)
         given = dict(pairs)
         if len(given) < len(pairs):
@@ -113,7 +113,7 @@ def _pairs(option: str, given: Iterable[str]) -> list[tuple[str, str]]:
 def forked(
     reader: Reader, reading: Reading, wanted: Wanted, otherwise: Otherwise, *, run: bool
 ) -> list[ForkResult]:
-    """Make forks, and carry them on, with a bar that says how many have come out."""
+    """Make forks, and continue them, with a progress bar."""
     agents, edits = otherwise.agents(), otherwise.edits()
     playing = Playing(agents, otherwise.on_divergence, otherwise.loose)
     config = load_config(reading.config).config
@@ -175,7 +175,7 @@ _SAID: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def show(screen: Screen, came: ForkResult) -> None:
-    """Say what was made, how it came out, and what to try with it."""
+    """Show a fork, its outcome, and next commands to try."""
     made, carried = came.made, came.carried
     screen.line(safe("forked: ", "bold green"), f"at position {made.position}, in {made.path}")
     for note in made.notes:
@@ -224,7 +224,7 @@ def _show_end(screen: Screen, came: ForkResult, carried: Carried) -> None:
 
 
 def show_outcomes(screen: Screen, rows: Sequence[JsonObject]) -> None:
-    """Say how often forks came out how, with one of each kind to look at."""
+    """Show the outcomes of forks with their counts, and an example of each."""
     screen.table(
         ["times", "end", "turns", "tokens", "cost", "time", "one of them", "announced"],
         [

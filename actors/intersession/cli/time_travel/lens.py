@@ -1,4 +1,4 @@
-"""`intersession lens`: exactly what an agent was given in an attempt of a run."""
+"""`intersession lens`: the exact input of an agent in an attempt of a run."""
 
 import json
 

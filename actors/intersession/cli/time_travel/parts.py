@@ -1,4 +1,4 @@
-"""The parts of the screen of `intersession step`: the diagram, of which only the seen lines are drawn, and the texts shown over it."""
+"""Parts of the screen of `intersession step`: the diagram, of which only visible lines are drawn, and overlaid texts."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Final
@@ -30,7 +30,7 @@ _LATER: Final = Style(dim=True)
 
 
 class DrawnRun(ScrollView, inherit_bindings=False):
-    """Lines of a diagram. The one that the place is after is marked, what stands behind it is dimmed."""
+    """The lines of a diagram. The line of the place is marked, lines after it are dimmed."""
 
     # Those of every part that scrolls, but for home and end: they move the place.
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -46,7 +46,7 @@ class DrawnRun(ScrollView, inherit_bindings=False):
         self._position = 0
 
     def show(self, lines: Sequence[Line], position: int) -> None:
-        """Draw these lines, looked at from a position."""
+        """Draw these lines, as seen from a position."""
         self._lines, self._position = lines, position
         self.virtual_size = Size(max((len(line.text) for line in lines), default=0), len(lines))
         self._keep_in_view()
@@ -69,7 +69,7 @@ class DrawnRun(ScrollView, inherit_bindings=False):
             self.scroll_to(y=max(last - height // 2, 0), animate=False, immediate=True)
 
     def render_line(self, y: int) -> Strip:
-        """Return one line as it is seen."""
+        """Return one visible line."""
         offset = self.scroll_offset
         number = y + offset.y
         if not 0 <= number < len(self._lines):
@@ -115,7 +115,7 @@ HELP: Final = (
 
 
 class TextScreen(ModalScreen[None]):
-    """A text over everything else; any of escape, q, return and the key that opens the help leaves it."""
+    """A text over the whole screen; escape, q, return and the help key close it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter,question_mark", "dismiss", "back"),
@@ -135,7 +135,7 @@ class TextScreen(ModalScreen[None]):
 
 
 def keys_table() -> Table:
-    """Return the keys as a table: what each does goes on below itself where the screen is narrow."""
+    """Return the keys as a table; on a narrow screen, each description goes below its key."""
     keys = Table.grid(padding=(0, 2, 0, 0))
     keys.add_column(no_wrap=True)
     keys.add_column()

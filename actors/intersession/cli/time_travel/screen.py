@@ -1,4 +1,4 @@
-"""The screen of `intersession step`: diagram, transcripts side by side, the event with what it changed, and the keys."""
+"""The screen of `intersession step`: diagram, transcripts side by side, the event with its changes, and the keys."""
 
 import asyncio
 import shlex
@@ -53,7 +53,7 @@ _MOVES: Final[Mapping[str, tuple[Callable[[Stepper, Direction], bool], str]]] = 
 
 
 class StepScreen(App[None]):
-    """Steps through a run. `follow` looks for what comes, twice a second."""
+    """Steps through a run. `follow` looks for new events, twice a second."""
 
     TITLE = "intersession step"
     ENABLE_COMMAND_PALETTE = False
@@ -137,14 +137,14 @@ class StepScreen(App[None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Show the place, and look for what comes."""
+        """Show the place, and look for new events."""
         self.query_one("#drawn").focus()
         self._show()
         if self._follow:
             self.set_interval(_LOOK_AGAIN_S, self._look_again)
 
     def on_resize(self, event: Resize) -> None:
-        """Lay the parts out below each other where there is no room beside, and draw the diagram as wide as its part."""
+        """Stack the parts on a narrow screen, and draw the diagram as wide as its part."""
         whole = self.screen_stack[0]
         narrow = event.size.width < _BESIDE
         whole.set_class(narrow, "narrow")
@@ -163,7 +163,7 @@ class StepScreen(App[None]):
         self._moved(move(self._stepper, 1 if direction > 0 else -1), if_not)
 
     def action_other_run(self, direction: int) -> None:
-        """Go over to another run of the same session."""
+        """Switch to another run of the same session."""
         run = self._stepper.other_run(1 if direction > 0 else -1)
         if run is not None:
             breaks = self._stepper.breaks
@@ -189,12 +189,12 @@ class StepScreen(App[None]):
         ask.focus()
 
     def action_leave_question(self) -> None:
-        """Take the question away that is asked, with nothing done."""
+        """Close the question, without an effect."""
         self.query_one("#ask", Input).styles.display = "none"
         self.query_one("#drawn").focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Do what was asked for."""
+        """Carry the question's input out."""
         event.input.styles.display = "none"
         self.query_one("#drawn").focus()
         given = event.value.strip()
@@ -211,7 +211,7 @@ class StepScreen(App[None]):
                 self._moved(moved, "nothing there")
 
     def action_lens(self, ahead: int) -> None:
-        """Show what the agent was given that has answered here or is at work, or (`ahead`) the one that is asked next."""
+        """Show the input of the agent that has answered here or is at work, or (`ahead`) of the next one."""
         run = self._stepper.run_next if ahead else self._stepper.run_here
         if run is None:
             nobody = "no agent is asked any more" if ahead else "no agent was asked up to here"

@@ -1,4 +1,4 @@
-"""`intersession show` and `smells`: a run as a sequence diagram, and what is seldom meant; and how the other commands show a place."""
+"""`intersession show` and `smells`: a run as a sequence diagram, and unusual patterns; and how other commands show a place."""
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -34,13 +34,13 @@ At = Annotated[
 
 @contextmanager
 def debugger_of(reading: Reading) -> Generator[Debugger]:
-    """Open the log for reading, and give the debugger on it, as the operator has it."""
+    """Open the log for reading, and return the operator's debugger on it."""
     with reader_of(reading) as reader:
         yield Debugger(View(reader))
 
 
 def show_smells(screen: Screen, smells: Sequence[SmellAnswer], indent: str = "") -> None:
-    """Say what is seldom meant, one smell a line."""
+    """Print smells, one a line."""
     for smell in smells:
         screen.one_line(
             safe(f"{indent}{smell['code']}", "yellow"),
@@ -50,7 +50,7 @@ def show_smells(screen: Screen, smells: Sequence[SmellAnswer], indent: str = "")
 
 
 def show_place(screen: Screen, place: PlaceAnswer, following: PlaceAnswer | None = None) -> None:
-    """Say where the place is, and what comes next."""
+    """Print the place, and the next event."""
     time = "" if place["timeMs"] is None else f"  {clock(place['timeMs'])}"
     screen.line(safe(place["text"], "bold"), safe(f"  #{place['position']}{time}", "dim"))
     if following is not None:

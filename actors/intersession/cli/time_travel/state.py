@@ -1,4 +1,4 @@
-"""`intersession state` and `diff`: everything at a place of the log, and what differs between places or runs."""
+"""`intersession state`: everything at a place of the log."""
 
 from typing import cast
 

@@ -1,4 +1,4 @@
-"""Where a debugger stands in a run, and how it moves: by event, by turn, by cause, to a place, to a breakpoint. No terminal."""
+"""A place in a run, and its moves: by event, by turn, by cause, to a place, to a breakpoint. No terminal."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
@@ -51,22 +51,22 @@ class Stepper:
 
     @property
     def position(self) -> int:
-        """The place, as a position of the log."""
+        """The place as a position of the log."""
         step = self.step
         return step.position if step is not None else self.steps[0].position - 1 if self.steps else 0
 
     @property
     def here(self) -> str:
-        """The place, as one of the run: `RUN@start+3`."""
+        """The place in terms of the run: `RUN@start+3`."""
         return f"{self.run}@start{max(self.index - 1, 0):+d}"
 
     @property
     def before(self) -> int:
-        """The position of the event before that of the place: what the state is compared with."""
+        """The position of the event before the place's: the state is compared with that."""
         return self.steps[self.index - 2].position if self.index > 1 else self.position - 1
 
     def refresh(self) -> bool:
-        """Take in what has come since; whoever stands at the end stays there. Says whether something came."""
+        """Take in new events; a place at the end moves along. Return whether there were any."""
         follows = self.index == len(self.steps)
         known = len(self.steps)
         view = self._debugger.view
@@ -94,19 +94,19 @@ class Stepper:
 
     @property
     def run_here(self) -> str | None:
-        """The run of the event that the place is after, if it has begun by then; else the one whose agent was asked last."""
+        """The run of the place's event, if it has begun by then; else the one whose agent was asked last."""
         begun = [run for step in self.steps[: self.index] if (run := self._begins(step)) is not None]
         own = None if self.step is None else self._run_of(self.step)
         return own if own in begun else begun[-1] if begun else None
 
     @property
     def run_next(self) -> str | None:
-        """The run whose agent is asked next, behind the place."""
+        """The run whose agent is asked next, after the place."""
         return next(filter(None, map(self._begins, self.steps[self.index :])), None)
 
     @property
     def is_imported(self) -> bool:
-        """Whether it was imported: then nobody recorded what its agents were given."""
+        """Whether the run was imported: then the inputs of its agents were not recorded."""
         return not isinstance(self._flow, RunOutcome) and self._flow.inferred
 
     def _begins(self, step: Step) -> str | None:
@@ -118,19 +118,19 @@ class Stepper:
         return run_named(recorded.event)
 
     def turn(self, direction: Direction) -> bool:
-        """Move to where somebody has answered next, or last before."""
+        """Move to the next answer, or the last one before."""
         self._look_on(direction)
         of_flow = any(step.event in _ANSWERS for step in self.steps)
         answers = _ANSWERS if of_flow else _ENDS
         return self._seek(direction, lambda step: step.event in answers)
 
     def cause(self) -> bool:
-        """Move to what led to the event."""
+        """Move to the cause of the event."""
         step = self.step
         return step is not None and self._to_position(step.cause)
 
     def effect(self) -> bool:
-        """Move to the first thing that the event led to."""
+        """Move to the first effect of the event."""
         step = self.step
         found = (
             None if step is None else next((one for one in self.steps if one.cause == step.position), None)
@@ -138,25 +138,25 @@ class Stepper:
         return found is not None and self._to_position(found.position)
 
     def go(self, place: str) -> bool:
-        """Move to a place in any of its forms, of this run also `@turn:2` alone: after the run's last event up to there."""
+        """Move to a place in any of its forms, in this run also `@turn:2` alone: after the run's last event up to there."""
         whole = f"{self.run}{place}" if place.startswith("@") else place
         position = self._debugger.view.place(whole).position
         return self.jump(sum(step.position <= position for step in self.steps))
 
     def find(self, words: str, direction: Direction = 1) -> bool:
-        """Move to the next event that has some words, in any case."""
+        """Move to the next event that contains some words, in any case."""
         wanted = words.casefold()
         return bool(wanted) and self._seek(direction, lambda step: wanted in step.words.casefold())
 
     def run_to_break(self, direction: Direction) -> bool:
-        """Move to the next event, or the last before, that the breakpoint is on; without one, to the end."""
+        """Move to the next or previous event that matches the breakpoint; without one, to the end."""
         self._look_on(direction)
         if not self.breaks:
             return self.jump(len(self.steps) if direction == 1 else 0)
         return self._seek(direction, self._is_break)
 
     def other_run(self, direction: Direction) -> str | None:
-        """Return the run that a session of this one had next, or last before; None where there is none."""
+        """Return the next or previous run of one of the sessions; None if there is none."""
         if not self.steps:
             return None
         runs, session = self._debugger.view.reader.runs, self.sessions[-1]

@@ -1,4 +1,4 @@
-"""`intersession why`: what led to an event, what it led to, and why things ended, were refused or reached nobody."""
+"""`intersession why`: the causes and effects of an event, and why things ended, were refused or reached nobody."""
 
 from collections.abc import Iterable
 from typing import Annotated, cast, get_args
@@ -70,7 +70,7 @@ _CALLED = {"person": "said so, by a method", "operator": "asked for it, by a com
 def show_why(
     screen: Screen, found: WhyAnswer, names: Names, *, steps: bool = False, at_work: bool = True
 ) -> None:
-    """Print why something is so. `at_work`: a process writes the log, and goes on with what is open."""
+    """Print an explanation. `at_work`: a process writes the log, and continues open work."""
     if "waits" in found:
         waits, last = found["waits"], found["event"]
         screen.line(safe(f"{waits.get('text', 'It is not over')}.", "bold"), _times(waits, at_work=at_work))
@@ -155,7 +155,7 @@ def _value_of(value: JsonValue, unit: JsonValue) -> str:
 
 
 def show_effects(screen: Screen, found: EffectsAnswer, names: Names, *, steps: bool = False) -> None:
-    """Print what something led to, as a tree."""
+    """Print the effects of something, as a tree."""
     _line(screen, names, found["event"])
     _show_tree(screen, names, found["effects"], 1, steps=steps)
     screen.line()

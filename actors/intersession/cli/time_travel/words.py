@@ -1,4 +1,4 @@
-"""`intersession search` and `origin`: where words were said, who said them first, and how they reached others."""
+"""`intersession search` and `origin`: where a text was said, who said it first, and how it reached others."""
 
 import re
 from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""Who is let in: addresses, credentials, scopes, and the limits of strangers."""
+"""Admission: addresses, credentials, scopes, and the limits of strangers."""

@@ -1,4 +1,4 @@
-"""Judges where a request comes from and what it was sent to, for HTTP and WebSocket: addresses, `Host` and `Origin`."""
+"""Judges the source and the target of a request, for HTTP and WebSocket: addresses, `Host` and `Origin`."""
 
 import ipaddress
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ def _read(address: str | None) -> ipaddress.IPv4Address | ipaddress.IPv6Address 
 def client_address(
     peer: str | None, headers: Sequence[tuple[bytes, bytes]], *, trusted: tuple[str, ...]
 ) -> str:
-    """Return whom the limits count for a request: the peer, or whom a trusted proxy names as its client.
+    """Return the address that limits count for a request: the peer, or the client that a trusted proxy names.
 
     Of what several proxies have added, the last address counts that is none of `trusted`: those before it are what a
     client may have made up. `trusted` are addresses and networks (`gateway.trustedProxies`).
@@ -76,7 +76,7 @@ def _networks(texts: tuple[str, ...]) -> tuple[ipaddress.IPv4Network | ipaddress
 
 
 def is_this_machine(address: str | None, headers: Sequence[tuple[bytes, bytes]]) -> bool:
-    """Whether a peer is this machine itself, over its loopback, and speaks for nobody else as a proxy does."""
+    """Whether a peer is this machine, over loopback, and not a proxy for other clients."""
     if any(name.lower() in _OF_A_PROXY for name, _ in headers):
         return False
     found = _read(address)
@@ -84,7 +84,7 @@ def is_this_machine(address: str | None, headers: Sequence[tuple[bytes, bytes]])
 
 
 def host_allowed(host: str | None, *, bound: str, allowed: Sequence[str]) -> bool:
-    """Whether a `Host` header names this gateway, so that no page of elsewhere can lead here by a name of its own."""
+    """Whether a `Host` header names this gateway: a foreign page can't lead here by a name of its own."""
     name = _host_name(host)
     if name is None:
         return False
@@ -95,7 +95,7 @@ def host_allowed(host: str | None, *, bound: str, allowed: Sequence[str]) -> boo
 
 
 def origin_allowed(origin: str | None, *, host: str | None, scheme: str, allowed: Sequence[str]) -> bool:
-    """Whether a page of this origin may talk to the gateway: none, the gateway's own, or a listed one."""
+    """Whether a page of this origin may talk to the gateway: no origin, the gateway's own, or a listed one."""
     if origin is None:
         return True
     wanted = origin.lower()
@@ -104,7 +104,7 @@ def origin_allowed(origin: str | None, *, host: str | None, scheme: str, allowed
 
 
 def printable(text: str) -> str:
-    """Return what somebody else wrote so that it fits into one line of a log: escaped, and cut at 256 characters."""
+    """Return a foreign text for one line of a log: escaped, and cut at 256 characters."""
     shown = ascii(text[:_PRINTABLE])
     return shown if len(shown) <= _PRINTABLE else f"{shown[: _PRINTABLE - 3]}..."
 

@@ -1,4 +1,4 @@
-"""Counts the wrong tokens of each address: after ten in a minute it is told to wait.
+"""Counts the wrong tokens of each address: after ten in a minute it must wait.
 
 Only failures are counted and answered so. A token that is right is taken all the same: behind one address may be many, and
 somebody's wrong guesses must not keep the others out.
@@ -25,7 +25,7 @@ class FailedAttempts:
         return len(self._failures)
 
     def wait_for(self, address: str) -> float:
-        """Return how many seconds an address with too many failures is told to wait; 0 if it may try again."""
+        """Return the seconds that an address with too many failures must wait; 0 if it may try again."""
         failures = self._failures.get(address)
         if failures is None or len(failures) < MOST_FAILURES:
             return 0.0

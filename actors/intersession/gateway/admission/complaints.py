@@ -1,4 +1,4 @@
-"""A logger for what strangers can cause: a number of lines of a kind a minute, the others are only counted."""
+"""A logger for messages that strangers can cause: a number of lines of a kind a minute, others are only counted."""
 
 import logging
 from collections import Counter
@@ -41,7 +41,7 @@ class _Limit(logging.Filter):
 
 
 def limited_logger(name: str, monotonic: Callable[[], float]) -> logging.Logger:
-    """Return a logger with a limit of its own, which writes where the logger of this name does; warnings and worse only."""
+    """Return a logger with a limit of its own, which writes to the logger of this name; warnings and worse only."""
     logger = logging.Logger(name, logging.WARNING)  # noqa: LOG001 - one for each gateway, each with its own count
     shared = logger.parent = logging.getLogger(name)
     logger.addFilter(_Limit(shared, monotonic))

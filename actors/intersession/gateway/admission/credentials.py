@@ -1,4 +1,4 @@
-"""Looks up whom a token, or the proof of one, stands for: the operator, or a credential for some sessions only (VIS-6).
+"""Looks up the holder of a token, or of its proof: the operator, or a credential for some sessions only (VIS-6).
 
 Only SHA-256 digests are compared, each with each, in constant time. A changed configuration counts from the next look on.
 """
@@ -20,7 +20,7 @@ MOST_TICKETS: Final = 1_000
 
 
 class Credential(msgspec.Struct, frozen=True):
-    """Somebody who is in: for which sessions, and to do what."""
+    """An admitted caller: its sessions and scopes."""
 
     digest: bytes
     caller: Caller
@@ -41,14 +41,14 @@ class Credentials:
 
     @property
     def known(self) -> tuple[Credential, ...]:
-        """All credentials that count now."""
+        """All valid credentials."""
         auth = self._auth()
         if auth is not self._read:
             self._known, self._read = _credentials(auth), auth
         return self._known
 
     def match(self, token: bytes) -> Credential | None:
-        """Return who has a token, or a ticket; nobody has an empty one."""
+        """Return the credential of a token or a ticket; an empty one has none."""
         digest = token_digest(token)
         found = self.of_ticket(digest)
         for credential in self.known:
@@ -57,7 +57,7 @@ class Credentials:
         return found if token else None
 
     def proven(self, handshake: Handshake, said: str) -> Credential | None:
-        """Return who has proven to know a token. From then on the handshake's ticket stands for them, too."""
+        """Return the credential whose token was proven. From then on the handshake's ticket stands for it as well."""
         found: Credential | None = None
         for credential in self.known:
             if handshake.proves(credential.digest, "client", said):
@@ -67,22 +67,22 @@ class Credentials:
         return found
 
     def of_ticket(self, digest: bytes) -> Credential | None:
-        """Return whom a ticket stands for, by its digest; a token is no ticket."""
+        """Return the credential of a ticket, by its digest; a token is not a ticket."""
         found = self._tickets.get(digest)
         return found if found is not None and self.count(found) else None
 
     def forget(self, digest: bytes) -> None:
-        """Let a ticket stand for nobody any more."""
+        """Invalidate a ticket."""
         self._tickets.pop(digest, None)
 
     def keep(self, digest: bytes, credential: Credential) -> None:
-        """Let a ticket stand for somebody from now on: what a browser has in a token's place."""
+        """Make a ticket valid for a credential: a browser has one in place of a token."""
         self._tickets[digest] = credential
         if len(self._tickets) > MOST_TICKETS:
             self._tickets.popitem(last=False)
 
     def count(self, credential: Credential) -> bool:
-        """Whether somebody who came in would still be let in with the same rights."""
+        """Whether a credential would still be admitted with the same rights."""
         return credential in self.known
 
 

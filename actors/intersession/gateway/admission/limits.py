@@ -1,4 +1,4 @@
-"""How much a network door takes: sizes in bytes, times in seconds. Caps hold before anything is parsed."""
+"""The limits of a network door: sizes in bytes, times in seconds. They apply before anything is parsed."""
 
 from typing import Final
 

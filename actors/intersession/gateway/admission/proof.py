@@ -1,4 +1,4 @@
-"""Shows that somebody knows a token without sending it: an HMAC over both sides' nonces and the address they met at.
+"""Proves the knowledge of a token without sending it: an HMAC over both sides' nonces and the address they met at.
 
 Commands beside a running gateway prove themselves this way, and the gateway proves itself to them. A listener at another
 address, who passes both on, gets nothing: what either proves holds for the address that it sees itself.
@@ -23,22 +23,22 @@ class Handshake(msgspec.Struct, frozen=True, kw_only=True):
     server: str
 
     def proof(self, digest: bytes, side: Side) -> str:
-        """Return what a side says that knows the token with this SHA-256 digest."""
+        """Return the proof of a side that knows the token with this SHA-256 digest."""
         said = msgspec.json.encode(["intersession-1", side, self.challenge, self.nonce, self.server])
         return hmac.new(digest, said, hashlib.sha256).hexdigest()
 
     def proves(self, digest: bytes, side: Side, said: str) -> bool:
-        """Whether this is what such a side says; takes the same time whatever was said."""
+        """Whether this is the right proof; takes the same time for every input."""
         return hmac.compare_digest(self.proof(digest, side).encode(), said.encode(errors="surrogatepass"))
 
 
 def token_digest(token: bytes) -> bytes:
-    """Return what stands for a token."""
+    """Return the digest of a token."""
     return hashlib.sha256(token).digest()
 
 
 def server_name(host: str, port: int) -> str | None:
-    """Return how both sides write the address of a connection's server end; None for a name instead of an address."""
+    """Return the address of a connection's server end, in the form that both sides use; None for a name instead of an address."""
     try:
         return f"{ipaddress.ip_address(host)} {port}"
     except ValueError:

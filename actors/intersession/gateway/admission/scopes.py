@@ -1,4 +1,4 @@
-"""Which scope a method or a tool asks for.
+"""The scope that each method or tool needs.
 
 `operator.admin` includes all the others, `operator.write` includes `operator.read`; `operator.approvals` and `operator.fork` stand
 alone.
@@ -30,16 +30,16 @@ _NEEDED: Final[Mapping[str, OperatorScope]] = {
 
 
 def needed_scope(name: str) -> OperatorScope:
-    """Return the scope that a method or a tool asks for; what is not known asks for the widest."""
+    """Return the scope that a method or a tool needs; an unknown one needs the widest."""
     return _NEEDED.get(name, "operator.admin")
 
 
 def all_scopes(given: Iterable[OperatorScope]) -> frozenset[OperatorScope]:
-    """Return scopes with all that they include."""
+    """Return scopes with all scopes that they include."""
     return frozenset[OperatorScope]().union(*(_INCLUDED[scope] for scope in given))
 
 
 def granted(asked: Iterable[str] | None, held: Iterable[OperatorScope]) -> frozenset[OperatorScope]:
-    """Return what a connection gets: what it asks for, as far as its credential has it; all of that if it asks nothing."""
+    """Return the scopes of a connection: those it asks for and its credential has; all of the credential's if it asks for none."""
     has = all_scopes(held)
     return has if asked is None else has & all_scopes(scope for scope in EVERY_SCOPE if scope in set(asked))

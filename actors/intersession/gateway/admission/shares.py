@@ -1,4 +1,4 @@
-"""Divides what the gateway can have open at a time among those who are in, so that nobody shuts the others out.
+"""Divides the gateway's open requests and connections among credentials, so that none shuts the others out.
 
 A limited credential has a share, all of them together leave a reserve, and the operator's own token leaves one, too. Where
 all limited credentials together have what there is for them, who holds the most gives way to who holds less.
@@ -13,7 +13,7 @@ GiveWay = Callable[[], None]
 
 
 class Hold:
-    """Something that is open: a request under way, an event stream, a connection. Say `release` when it is not any more."""
+    """An open request, event stream or connection. Call `release` at its end."""
 
     def __init__(self, release: Callable[["Hold"], None]) -> None:
         self._release = release
@@ -21,12 +21,12 @@ class Hold:
         """How it is asked to end; None for what has to come to its own end."""
 
     def release(self) -> None:
-        """Count it no longer; again does nothing."""
+        """Count it no longer; may be called again."""
         self._release(self)
 
 
 class Shares:
-    """Counts what each credential holds. `most` is for all, `each` for a limited one, `reserve` stays free of one kind."""
+    """Counts the holds of each credential. `most` is for all, `each` for a limited one, `reserve` is kept free of one kind."""
 
     def __init__(self, *, most: int, each: int, reserve: int) -> None:
         self._each = each
@@ -35,7 +35,7 @@ class Shares:
         self._limited = 0
 
     def take(self, credential: Credential) -> Hold | None:
-        """Count one more for a credential; None where there is no room for it."""
+        """Count one more for a credential; None if there is no room."""
         name, limited = credential.caller.name, credential.caller.credential is not None
         mine = self._held.get(name, {})
         if len(mine) >= (min(self._each, self._together) if limited else self._together):

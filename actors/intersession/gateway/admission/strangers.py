@@ -1,4 +1,4 @@
-"""Bounds the connections that have not said who they are: where there is no room for one more, the oldest is closed."""
+"""Bounds the connections that are not yet admitted: without room for another, the oldest is closed."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ GiveWay = Callable[[], None]
 
 
 class Strangers:
-    """Counts strangers; there is room for `most`."""
+    """Counts connections of strangers, up to `most`."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -18,7 +18,7 @@ class Strangers:
         return len(self._waiting)
 
     def come(self, give_way: GiveWay) -> Callable[[], None]:
-        """Count one more, who is told to `give_way` when there is no room. Returns a way to count it no longer."""
+        """Count one more; `give_way` is called when its room is needed. Returns a function that counts it no longer."""
         number, self._next = self._next, self._next + 1
         self._waiting[number] = give_way
         if len(self._waiting) > self._most:

@@ -21,7 +21,7 @@ def asgi_application(
     limits: Limits | None = None,
     credentials: Credentials | None = None,
 ) -> Shield:
-    """Return the application of a system. What is mounted and looks up tokens shares its `credentials`.
+    """Return the application of a system. Mounted applications that look up tokens share its `credentials`.
 
     Raises:
         ConfigError: no token is set.

@@ -1,4 +1,4 @@
-"""The web debugger behind the gateway: a browser logs in and gets a cookie; each caller sees what its credential may see."""
+"""The web debugger behind the gateway: a browser logs in and gets a cookie; each caller sees what its credential allows."""
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from functools import partial
@@ -33,7 +33,7 @@ DeedName = Literal[
 
 
 class DoorAccess:
-    """Somebody who is in, and asks what the debugger's pages show."""
+    """The access of an admitted caller to the debugger's questions."""
 
     def __init__(self, door: Door, credential: Credential, hold: Hold) -> None:
         self._door = door
@@ -42,7 +42,7 @@ class DoorAccess:
 
     @property
     def about(self) -> JsonObject:
-        """The viewer, and what they may do."""
+        """The viewer, and the actions it may do."""
         caller, held = self._credential.caller, all_scopes(self._credential.scopes)
         return {
             "who": caller.name,
@@ -78,7 +78,7 @@ class DoorAccess:
         return answer
 
     def live(self, after: int | None) -> AsyncIterator[bytes]:
-        """Yield positions as they come, but for those of receipts: whoever looks leaves one, and would hear of it without end.
+        """Yield positions as they come, except those of receipts: each look leaves one, and would cause another without end.
 
         Raises:
             ToolRefused: this credential may not read (`forbidden`), or the log can't be read now (`unavailable`).
@@ -128,7 +128,7 @@ def _told(page: Iterable[Recorded], credential: Credential, reaches: Reaches) ->
 
 
 def token_in(body: bytes) -> bytes:
-    """Return the token that a login has; an empty one where it has none."""
+    """Return the token of a login; empty if it has none."""
     try:
         said = msgspec.json.decode(body, type=dict[str, str])
     except msgspec.DecodeError:

@@ -18,14 +18,14 @@ from intersession_events.basics.plain_json import JsonObject
 
 
 class Deed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is to be done: the name of a method, with its parameters."""
+    """An action: the name of a method, with its parameters."""
 
     method: DeedName
     params: JsonObject = msgspec.field(default_factory=JsonObject)
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True):
-    """It was done; `result` is what the method answers."""
+    """The action's outcome; `result` is the method's answer."""
 
     ok: bool
     result: JsonObject
@@ -43,7 +43,7 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
     raises=[],
 )
 async def do(data: JSONBody[Deed], request: Request[object, object, State]) -> Response[object]:
-    """Do what a page asks for, as whoever is in may."""
+    """Carry out a page's action, with the caller's rights."""
     door: Door = request.scope["state"][DOOR]
     credential: Credential = request.scope["state"][CREDENTIAL]
     scope = needed_scope(data.method)

@@ -41,7 +41,7 @@ async def event_stream(
     *,
     beside: Callable[[], bytes | None] | None = None,
 ) -> AsyncIterator[bytes]:
-    """Yield what is committed behind a position, then what comes, as `shown` has what this credential may see of it.
+    """Yield the committed events behind a position, then new ones, as `shown` renders them for this credential.
 
     `beside` is asked from time to time, in a thread, whether there is news of what lies beside the log.
 
@@ -122,7 +122,7 @@ def _is_for(door: Door, credential: Credential, stream: str) -> bool:
 
 
 def shown(page: Iterable[Recorded], credential: Credential, reaches: Reaches) -> Iterator[bytes]:
-    """Yield events as they are sent; tracebacks are the operator's."""
+    """Yield events in the form that is sent; only the operator sees tracebacks."""
     return (
         _sent(recorded, whole=credential.caller.is_operator) for recorded in page if reaches(recorded.stream)
     )

@@ -1,4 +1,4 @@
-"""What a person sees whose browser is refused something: why, what this is, how to get in, where to read on."""
+"""The page for a person whose browser was refused: why, what this is, how to get in, where to read on."""
 
 import base64
 import hashlib
@@ -33,7 +33,7 @@ HEADERS: Final = (
 
 
 def page(address: str, *, refused: str) -> bytes:
-    """Return the page of the gateway at an address, which says why a request was refused."""
+    """Return the page of the gateway at an address, with the reason of a refusal."""
     at = escape(address)
     said = f"<p><strong>Not answered: {escape(refused)}</strong></p>\n"
     return f"""\
@@ -68,7 +68,7 @@ the configuration, or the variable <code>INTERSESSION_GATEWAY_TOKEN</code>.</p>
 
 
 def wants_page(method: str, accept: str | None) -> bool:
-    """Whether a request is a browser's, for a page: programs don't ask for `text/html` by name."""
+    """Whether a request comes from a browser for a page: programs don't ask for `text/html` by name."""
     if method not in {"GET", "HEAD"} or accept is None:
         return False
     kinds = (each.partition(";") for each in accept.lower().split(","))

@@ -36,7 +36,7 @@ _BAD_ARGUMENTS: Final = frozenset({"invalid_request", "too_large"})
 
 
 class InvokeBody(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What `POST /tools/invoke` takes. `sessionKey` is the session that the call is made as; without it the operator.
+    """The body of `POST /tools/invoke`. `sessionKey` is the session that the call acts as; without it the operator.
 
     `action` and `dryRun` are the original's; no tool here has a use for them.
     """
@@ -161,7 +161,7 @@ async def follow_events(
     raises=[],
 )
 async def scrape_metrics(request: Request[object, object, State]) -> Response[object]:
-    """Say how many of what there were, and how everything stands."""
+    """Return counts of events, and the present state of the system."""
     door: Door = request.scope["state"][DOOR]
     credential: Credential = request.scope["state"][CREDENTIAL]
     access = door.settings.metrics
@@ -185,7 +185,7 @@ async def is_alive() -> Alive:
 
 @cache
 def routes() -> ASGIApp:
-    """Return the application of all HTTP routes. It holds nothing of a gateway, and is made once: that takes longer than a start."""
+    """Return the application of all HTTP routes. It has no state of a gateway, and is made once: that takes longer than a start."""
     return Application(
         route_handlers=[invoke_tool, follow_events, scrape_metrics, is_alive, do, *web_routes()],
         exception_handlers={**HANDLERS, Exception: _fault},

@@ -61,13 +61,13 @@ class Answer(NamedTuple):
 
     @property
     def raw_headers(self) -> list[tuple[bytes, bytes]]:
-        """The headers that go with it."""
+        """Its headers."""
         length = ("content-length", str(len(self.body)))
         return [(name.encode(), value.encode()) for name, value in (*self.headers, length)]
 
 
 class Refusal(NamedTuple):
-    """A request that reaches no route: a status, a kind for programs, words for people."""
+    """A request that reaches no route: a status, a kind for programs, a message for people."""
 
     status: int
     kind: str
@@ -75,7 +75,7 @@ class Refusal(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
 
     def as_json(self) -> Answer:
-        """Return it as a program reads it."""
+        """Return the refusal as a program reads it."""
         body = msgspec.json.encode({"ok": False, "error": {"type": self.kind, "message": self.message}})
         return Answer(self.status, (("content-type", "application/json"), *self.headers), body)
 
@@ -84,7 +84,7 @@ _UNAUTHORIZED: Final = Refusal(401, "unauthorized", "Unauthorized", (("www-authe
 
 
 class Shield:
-    """The ASGI application that judges, and hands what passes to the routes, a mounted application, or a connection."""
+    """The ASGI application that judges requests, and passes them to the routes, a mounted application, or a connection."""
 
     def __init__(self, door: Door, routes: ASGIApp, mounts: Mapping[str, ASGIApp]) -> None:
         self.door = self._door = door

@@ -1,4 +1,4 @@
-"""Carries frames between a WebSocket and the rules in `connection.py`: here are the socket, its tasks and its buffer.
+"""Carries frames between a WebSocket and the rules in `connection.py`: the socket, its tasks and its buffer.
 
 What is to be sent waits in a bounded buffer. A client that does not read is sent away with the position to go on from, and
 nobody else waits for it.

@@ -27,7 +27,7 @@ Opens = Callable[[Progress], AbstractContextManager[tuple[Reader, Deed | None]]]
 def debug_alone(
     opens: Opens, listening: socket.socket, *, ready: Callable[[str, str], None], what: str | None = None
 ) -> None:
-    """Serve the debugger until a signal comes. `ready` hears its address, and the word that lets in once. Blocks.
+    """Serve the debugger until a signal comes. `ready` gets its address, and the word that admits a browser once. Blocks.
 
     That is said as soon as the log is there, or `opens` has begun to say how far it is: then the page shows that `what` comes.
     """

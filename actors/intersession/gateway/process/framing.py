@@ -24,7 +24,7 @@ class BadFraming(ValueError):
 
 
 class Framing:
-    """Follows the bytes of one connection. After a `BadFraming` nothing more of them may be used."""
+    """Follows the bytes of one connection. After a `BadFraming` no more of them may be used."""
 
     def __init__(self) -> None:
         self._pending = b""
@@ -33,7 +33,7 @@ class Framing:
         self._chunked = False
 
     def take(self, data: bytes) -> None:
-        """Take what came, before it is parsed.
+        """Take bytes before they are parsed.
 
         Raises:
             BadFraming: it must not be parsed; says why.

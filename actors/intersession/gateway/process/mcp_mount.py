@@ -66,7 +66,7 @@ class McpMount:
 
 
 def mcp_is_installed() -> bool:
-    """Whether the extra `mcp` is there. Imports nothing."""
+    """Whether the extra `mcp` is installed. Imports nothing."""
     return is_installed("mcp")
 
 

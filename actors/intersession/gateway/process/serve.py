@@ -1,4 +1,4 @@
-"""What `intersession serve` does: a token from the environment, the configuration's file watched, the gateway run."""
+"""The work of `intersession serve`: a token from the environment, the configuration's file watched, the gateway run."""
 
 import asyncio
 import logging
@@ -27,7 +27,7 @@ TOKEN_VARIABLE: Final = "INTERSESSION_GATEWAY_TOKEN"  # noqa: S105 - the name of
 
 
 def given_config(path: Path | None, variables: Mapping[str, str] = os.environ) -> JsonValue:
-    """Return what a configuration's file says, with the token of the environment where it has none.
+    """Return the configuration of a file, with the token of the environment if it has none.
 
     Raises:
         ConfigError: it can't be read.
@@ -49,7 +49,7 @@ def given_config(path: Path | None, variables: Mapping[str, str] = os.environ) -
 
 
 def with_token(config: Config, variables: Mapping[str, str] = os.environ) -> Config:
-    """Return a configuration with the token of the environment, where it has none."""
+    """Return a configuration with the token of the environment, if it has none."""
     token, auth = variables.get(TOKEN_VARIABLE), config.gateway.auth
     if not token or auth.secret or auth.mode != "token":
         return config

@@ -32,7 +32,7 @@ Ready = Callable[[str], None]
 
 
 class Server(uvicorn.Server):
-    """Uvicorn as the gateway wants it. `answers` is set once it listens."""
+    """Uvicorn as the gateway needs it. `answers` is set once it listens."""
 
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
         super().__init__(
@@ -57,7 +57,7 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Leave the signals to us: uvicorn would raise them again at the end, and the exit code would not be 0."""
+        """Leave signals to us: uvicorn would raise them again at the end, and the exit code would not be 0."""
         yield
 
 
@@ -70,7 +70,7 @@ def run(
     also: Callable[[], Coroutine[object, object, object]] | None = None,
     limits: Limits | None = None,
 ) -> None:
-    """Serve a system until a signal comes, then close it. Blocks; belongs into the main thread.
+    """Serve a system until a signal comes, then close it. Blocks; must run in the main thread.
 
     `listening` is an address that was taken before, `also` is a coroutine function that runs beside it. The
     first SIGTERM or SIGINT refuses new work and gives runs under way `runs.shutdownGraceSeconds`; the second
@@ -153,7 +153,7 @@ def _leave(code: int) -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Take an address; port 0 is any free one.
+    """Bind an address; port 0 is any free one.
 
     Raises:
         OSError: it can't be had.

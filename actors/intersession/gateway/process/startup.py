@@ -1,4 +1,4 @@
-"""What `intersession serve` says as it starts: what is configured, what goes on, and what stands still."""
+"""The lines that `intersession serve` prints at its start: the configuration, continued work, and work that stands still."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from intersession_events.basics.plain_json import JsonObject
 
 
 def startup_lines(system: SessionSystem, address: str, *, config_file: Path | None) -> list[str]:
-    """Return what an operator wants to know of a start, a line each, without secrets."""
+    """Return the lines for an operator at a start, without secrets."""
     status, config = system.status(), system.config
     source = "all defaults" if config_file is None else f"{config_file}, read again when it changes"
     return [

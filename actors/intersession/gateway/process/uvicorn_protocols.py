@@ -1,4 +1,4 @@
-"""Uvicorn's HTTP and WebSocket protocols, with bounds on how long a client may take and on what is kept for it.
+"""Uvicorn's HTTP and WebSocket protocols, with bounds on a client's time and on buffered data.
 
 They reach into uvicorn's classes, so tests hold each rule against a real socket.
 """
@@ -85,7 +85,7 @@ _OF_WEBSOCKETS: Final = frozenset(
 
 
 def parts_gone(theirs: type, names: Iterable[str]) -> list[str]:
-    """Return which methods and attributes a class has no more: it defines them, or sets them where it begins."""
+    """Return the methods and attributes that a class no longer has: it defines them, or sets them in `__init__`."""
     there = set(dir(theirs))
     for kind in theirs.__mro__:
         for beginning in ("__init__", "connection_made"):
@@ -95,7 +95,7 @@ def parts_gone(theirs: type, names: Iterable[str]) -> list[str]:
 
 
 def own_or_theirs(ours: type[P], theirs: type[P], names: Iterable[str]) -> type[P]:
-    """Return our protocol, or uvicorn's own where a version of it has other parts: then it serves, without our bounds on slow clients."""
+    """Return our protocol, or uvicorn's own if a version of it has other parts: then slow clients are not bounded."""
     gone = parts_gone(theirs, names)
     if theirs is WebSocketsSansIOProtocol and "max_message_size" not in Protocol.__init__.__code__.co_names:
         gone.append("websockets: max_message_size")
@@ -128,7 +128,7 @@ class ServerConfig(uvicorn.Config):
 
 
 class PatientHttp(H11Protocol):
-    """HTTP/1.1 with a time for each thing a client has to do: say what it wants, finish what it sends, read its answer."""
+    """HTTP/1.1 with a time limit for each thing a client does: send its request, finish its body, read its answer."""
 
     _late: asyncio.TimerHandle | None = None
     _stalled: asyncio.TimerHandle | None = None
@@ -140,7 +140,7 @@ class PatientHttp(H11Protocol):
         self._framing = Framing()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first head, if there is room for one more."""
+        """Begin to wait for the first head, if there is room for another connection."""
         room = self._make_room()
         super().connection_made(transport)
         if not room:
@@ -150,7 +150,7 @@ class PatientHttp(H11Protocol):
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes that are framed as they should be, and note whether they complete a head."""
+        """Take bytes after checking their framing, and note whether they complete a head."""
         try:
             self._framing.take(data)
         except BadFraming as bad:
@@ -164,7 +164,7 @@ class PatientHttp(H11Protocol):
             self._late = None
 
     def on_response_complete(self) -> None:
-        """Give who was answered before all was sent a last time to come to its end."""
+        """Give a client that was answered early a last time to finish sending."""
         super().on_response_complete()
         if self._late is None and self._owes() and self.conn.their_state is not h11.IDLE:
             self._wait()
@@ -176,7 +176,7 @@ class PatientHttp(H11Protocol):
             self._stalled = self.loop.call_later(self._limits.stall_s, self._cut)
 
     def resume_writing(self) -> None:
-        """Go on: somebody reads."""
+        """Go on: the client reads."""
         super().resume_writing()
         self._stop_stalled()
 
@@ -201,7 +201,7 @@ class PatientHttp(H11Protocol):
 
     @property
     def waits_since(self) -> float | None:
-        """When its time to say what it wants will be over, on the loop's clock; None if it has said so.
+        """When its time for a request will be over, on the loop's clock; None if the request is there.
 
         Who was answered and keeps the connection for later has said nothing yet, either: what it had it can have again.
         """
@@ -253,7 +253,7 @@ class PatientHttp(H11Protocol):
 
 
 class CappedWebSocket(WebSocketsSansIOProtocol):
-    """A connection whose frames are small until somebody is let in, and that can be closed while its client does not read.
+    """A connection with small frames until it is admitted, which can be closed while its client does not read.
 
     Who does not read what was written is not read either, so that pings can't fill the memory with pongs.
     """
@@ -269,20 +269,20 @@ class CappedWebSocket(WebSocketsSansIOProtocol):
         self.conn.max_message_size = HANDSHAKE_BYTES
 
     def handle_connect(self, event: Request) -> None:
-        """Offer the logic of the connection what ASGI has no words for."""
+        """Offer the connection's logic the operations that ASGI does not have."""
         super().handle_connect(event)
         scope = cast("JsonObject", getattr(self, "scope", {}))
         scope.setdefault("extensions", {})[EXTENSION] = self
 
     def handle_cont(self, event: Frame) -> None:
-        """Take a further part of a message. Empty parts are parts, too: without a bound, they would be kept for ever."""
+        """Take a further part of a message. Empty parts count as well: without a bound, they would be stored for ever."""
         if len(self.frames) >= MOST_FRAGMENTS:
             self._fail(1009, "too many fragments")
             return
         super().handle_cont(event)
 
     def handle_ping(self) -> None:
-        """Answer a ping. A stranger has no use for many, and each costs time that is everybody's."""
+        """Answer a ping. A stranger needs few, and each costs time that is everybody's."""
         self._pings += 1
         if not self._is_in and self._pings > MOST_PINGS:
             self._fail(1008, "too many pings before connect")
@@ -291,34 +291,34 @@ class CappedWebSocket(WebSocketsSansIOProtocol):
             super().handle_ping()
 
     def send_receive_event_to_app(self) -> None:
-        """Hand a message on, unless it is an invalid text."""
+        """Pass a message on, unless it is invalid text."""
         if self.curr_msg_data_type == "text" and not _is_text(self.frames):
             self._fail(1007, "the text is not UTF-8")
             return
         super().send_receive_event_to_app()
 
     def pause_writing(self) -> None:
-        """Read no more until what was written is on its way."""
+        """Stop reading until the written data is on its way."""
         super().pause_writing()
         self._unread = True
         if not self.read_paused:
             self.transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """Read on."""
+        """Go on reading."""
         super().resume_writing()
         self._unread = False
         if not self.read_paused:
             self.transport.resume_reading()
 
     async def send(self, message: Any) -> None:  # uvicorn keeps its types of messages to itself
-        """Send, unless the client has gone: asyncio would warn of each time that it is tried."""
+        """Send, unless the client has gone: asyncio would warn at each attempt."""
         if self.transport.is_closing():
             raise ClientDisconnected
         await super().send(message)
 
     async def receive(self) -> Any:  # as `send`
-        """Return the next message; what comes after it stays in the network while the client does not read."""
+        """Return the next message; later ones stay in the network until it is read."""
         message = await super().receive()
         if self._unread and not self.read_paused:
             self.transport.pause_reading()
@@ -330,7 +330,7 @@ class CappedWebSocket(WebSocketsSansIOProtocol):
         self.conn.max_message_size = size
 
     def close_at_once(self, code: int, reason: str) -> None:
-        """Put a close frame behind what is on its way already, and cut the connection if nobody reads that either."""
+        """Send a close frame behind data that is on its way, and cut the connection if the client does not read it."""
         if self.close_sent or self.transport.is_closing():
             return
         self.stop_keepalive()

@@ -1,4 +1,4 @@
-"""What a client says in its first request, `connect`. Nothing follows from most of it; what the original sends is read all the same."""
+"""The content of a client's first request, `connect`. Most of it has no effect; all that the original sends is accepted."""
 
 import msgspec
 
@@ -11,7 +11,7 @@ class _Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class ClientInfo(_Strict, frozen=True, kw_only=True):
-    """What a client says of itself; nothing follows from it."""
+    """A client's description of itself, without effect."""
 
     id: str
     version: str
@@ -24,7 +24,7 @@ class ClientInfo(_Strict, frozen=True, kw_only=True):
 
 
 class ConnectAuth(_Strict, frozen=True, kw_only=True):
-    """What a client has to show. Only `token` or `password` count here, or from this machine `proof` with `nonce`."""
+    """A client's credentials. Only `token` or `password` count here, or from this machine `proof` with `nonce`."""
 
     token: str | None = None
     password: str | None = None

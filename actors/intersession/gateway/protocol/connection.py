@@ -84,12 +84,12 @@ class Connection:
         """Why nobody was let in, for the process's own log."""
 
     def opened(self) -> list[Effect]:
-        """Greet: the challenge that the first request answers."""
+        """Greet: send the challenge for the first request."""
         challenge = {"nonce": self._nonce, "ts": self._now_ms()}
         return [Send(encoded(event("connect.challenge", challenge)))]
 
     def received(self, data: str | bytes) -> list[Effect]:
-        """Take a frame."""
+        """Take a frame, and return effects."""
         if self.state == "closed":
             return []
         if self.state == "new" and len(data) > limits.HANDSHAKE_BYTES:
@@ -107,27 +107,27 @@ class Connection:
         return self._ask(request)
 
     def handshake_is_late(self) -> list[Effect]:
-        """Give up a client that did not say who it is in time."""
+        """Give up a client whose handshake is late."""
         return (
             self._close(POLICY_VIOLATION, "handshake timeout") if self.state in {"new", "welcoming"} else []
         )
 
     def gives_way(self) -> list[Effect]:
-        """Give up a client for the sake of those who come after it: a stranger, or one of many of its credential."""
+        """Give up a client to make room: a stranger, or one of many of its credential."""
         if self.state == "closed":
             return []
         whose = "of this credential" if self.state == "open" else "that have not said who they are"
         return self._close(TRY_AGAIN, f"too many connections {whose}")
 
     def turned_away(self, request_id: str, message: str) -> list[Effect]:
-        """Send somebody away who may come in, but for whom there is no room now."""
+        """Send an authorised client away for lack of room."""
         if self.state != "welcoming":
             return []
         shape = error_shape("UNAVAILABLE", message, retryable=True)
         return [Send(encoded(error_response(request_id, shape))), *self._close(TRY_AGAIN, message[:120])]
 
     def welcomed(self, request_id: str, hello: Frame) -> list[Effect]:
-        """Let somebody in: `hello` is the payload of `hello-ok`. A client that has proven itself is shown that the gateway can, too."""
+        """Admit a client: `hello` is the payload of `hello-ok`. If the client proved its token, the gateway proves it as well."""
         if self.state != "welcoming":
             return []
         self.state = "open"
@@ -136,7 +136,7 @@ class Connection:
         return [Send(encoded(response(request_id, hello)))]
 
     def accepted(self, request_id: str, payload: Frame) -> list[Effect]:
-        """Answer a request that will be answered once more."""
+        """Answer a request for the first time; a second answer follows."""
         return self._answer(response(request_id, payload), request_id, last=False)
 
     def answered(self, request_id: str, payload: Frame) -> list[Effect]:
@@ -148,7 +148,7 @@ class Connection:
         return self._answer(error_response(request_id, error, payload), request_id)
 
     def refused(self, request_id: str, refused: ToolRefused) -> list[Effect]:
-        """Refuse a request with a refusal of the session tools, with advice in methods, but to a command of ours: those prove their token."""
+        """Refuse a request with a tool's refusal, worded for methods, or for our own commands: those prove their token."""
         if self._handshake is None:
             refused = in_terms_of_methods(refused)
         return self.failed(request_id, refusal_shape(refused))
@@ -163,7 +163,7 @@ class Connection:
         return caller.is_operator or caller.reaches(self._parse_key(told.session_key))
 
     def tell_of(self, told: RunEvent) -> list[Effect]:
-        """Send an event of a session, whose run goes by the client's own name for it."""
+        """Send an event of a session, with the client's own name of the run."""
         payload = told.payload
         if self.credential is not None:
             name = name_for(self.credential.caller.name, payload["runId"], told.asked)
@@ -171,18 +171,18 @@ class Connection:
         return self.tell(told.name, payload, position=told.position)
 
     def tell(self, name: str, payload: Frame, *, position: int | None = None) -> list[Effect]:
-        """Send an event; each has the next number."""
+        """Send an event with the next number."""
         if self.state != "open":
             return []
         self._seq += 1
         return [Send(encoded(event(name, payload, self._seq)), position)]
 
     def still_counts(self) -> bool:
-        """Whether the credential that let the client in is still one."""
+        """Whether the client's credential is still valid."""
         return self.credential is None or self._credentials.count(self.credential)
 
     def revoked(self) -> list[Effect]:
-        """Send somebody away whose credential does not count any more."""
+        """Send a client away whose credential is no longer valid."""
         return self._close(POLICY_VIOLATION, "credential revoked")
 
     def ended(self) -> None:

@@ -1,4 +1,4 @@
-"""What the logic of a connection wants done: whoever has the socket does it."""
+"""The effects that a connection's logic returns: the owner of the socket carries them out."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ from intersession_events.basics.plain_json import JsonObject
 
 
 class Send(msgspec.Struct, frozen=True):
-    """Send a frame. `position`: the place in the log it tells of."""
+    """Send a frame. `position`: the place in the log that it reports."""
 
     text: str
     position: int | None = None
@@ -20,7 +20,7 @@ class Close(msgspec.Struct, frozen=True):
 
 
 class Welcome(msgspec.Struct, frozen=True):
-    """Somebody is in: answer request `request_id` with `welcomed`."""
+    """Admit the client: answer request `request_id` with `welcomed`."""
 
     request_id: str
 

@@ -22,7 +22,7 @@ Word = Annotated[str, msgspec.Meta(min_length=1, max_length=NAME)]
 
 
 class BadFrame(ValueError):
-    """What came is no request. `request_id` is its id as far as it has one."""
+    """The frame is not a request. `request_id` is its id, if it has one."""
 
     def __init__(self, what: str, request_id: str | None = None) -> None:
         super().__init__(what)
@@ -50,7 +50,7 @@ _NAMED: Final = msgspec.json.Decoder(_Named)
 
 
 def read_request(data: str | bytes) -> Request:
-    """Return the request that came.
+    """Return a frame as a request.
 
     Raises:
         BadFrame: it is none.
@@ -80,7 +80,7 @@ def error_shape(
     retryable: bool = False,
     retry_after_ms: int | None = None,
 ) -> Frame:
-    """Return what a refusal says."""
+    """Return the content of a refusal."""
     shape: Frame = {"code": code, "message": message or code}
     if details is not None:
         shape["details"] = details
@@ -92,7 +92,7 @@ def error_shape(
 
 
 def refusal_shape(refused: ToolRefused) -> Frame:
-    """Return a refusal of the session tools as this protocol says it; its own code is in the details."""
+    """Return a tool's refusal in this protocol's form; its own code is in the details."""
     return error_shape(
         "UNAVAILABLE" if refused.code in _UNAVAILABLE else "INVALID_REQUEST",
         refused.error,
@@ -108,7 +108,7 @@ def event(name: str, payload: object, seq: int | None = None) -> Frame:
 
 
 def encoded(frame: Frame) -> str:
-    """Return a frame as it goes over the wire."""
+    """Return a frame as bytes."""
     return msgspec.json.encode(frame).decode()
 
 

@@ -1,4 +1,4 @@
-"""The second answer of `agent`: how a run has ended, as the original says it. Pure."""
+"""The second answer of `agent`: the end of a run in the original's form. Pure."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 
 def second_answer(outcome: RunOutcome) -> tuple[Frame, Frame | None]:
-    """Return the payload for a run that has ended, and its error if it has one."""
+    """Return the payload for an ended run, and its error if it has one."""
     base: Frame = {"runId": outcome.run_id, "status": outcome.status}
     if outcome.failed:
         error = outcome.error or outcome.status

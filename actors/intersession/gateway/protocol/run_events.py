@@ -1,4 +1,4 @@
-"""Makes the events `agent` and `chat`, by which connections hear of runs, from what was committed. Pure.
+"""Makes the events `agent` and `chat`, which tell connections of runs, from committed events. Pure.
 
 Each run counts its own events from 1. Whatever is told here was durable before.
 """
@@ -21,7 +21,7 @@ _SESSION: Final = session_stream("")
 
 
 class RunEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """An event of a session. `tools`: only for those who asked to see tool calls. `asked`: who asked for the run."""
+    """An event of a session. `tools`: only for clients that asked to see tool calls. `asked`: the caller that asked for the run."""
 
     name: str
     session_key: str
@@ -41,7 +41,7 @@ class _Progress(msgspec.Struct):
 
 
 class RunEvents:
-    """Tells the events of runs, in order. `asked` looks up who asked for a run that was queued before."""
+    """Makes the events of runs, in order. `asked` looks up the caller of a run that was queued earlier."""
 
     def __init__(self, asked: Callable[[str], RunRequest | None] = lambda _: None) -> None:
         self._asked = asked
@@ -49,11 +49,11 @@ class RunEvents:
 
     @property
     def under_way(self) -> int:
-        """How many runs were told of that are not over."""
+        """How many runs are open."""
         return len(self._runs)
 
     def knows(self, recorded: Recorded) -> bool:
-        """Whether an event is of a run that was told of and is not over."""
+        """Whether an event belongs to an open run."""
         match recorded.event:
             case (
                 facts.MessageRecorded()
@@ -68,7 +68,7 @@ class RunEvents:
                 return False
 
     def told(self, recorded: Recorded) -> Iterator[RunEvent]:
-        """Yield what connections hear of a committed event."""
+        """Yield the events for connections from a committed event."""
         if not recorded.stream.startswith(_SESSION):
             return
         message = facts.message_in(recorded.event)

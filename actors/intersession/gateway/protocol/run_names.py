@@ -1,4 +1,4 @@
-"""Names runs to a client as it named them, by its `idempotencyKey`: clients of the original know no other name (GATE-1)."""
+"""Names runs to a client by its own `idempotencyKey`: the original's clients know no other name (GATE-1)."""
 
 from collections.abc import Callable
 from typing import Final
@@ -17,7 +17,7 @@ _NAMED_BY: Final = {
 def named(
     method: str, params: JsonMapping, payload: JsonMapping, own_name: Callable[[str], str]
 ) -> JsonObject:
-    """Return an answer in the words of who asked. `own_name` gives the caller's name of a run's id."""
+    """Return an answer with the caller's names of runs. `own_name` returns the caller's name of a run's id."""
     answer = dict(payload)
     name = params.get(_NAMED_BY.get(method, ""))
     if isinstance(name, str) and "runId" in answer:
@@ -30,5 +30,5 @@ def named(
 
 
 def name_for(caller: str, run_id: str, asked: RunRequest | None) -> str:
-    """Return what a caller calls a run: its own key if it asked for the run, else the run's id."""
+    """Return the caller's name of a run: its own key if it asked for the run, else the run's id."""
     return asked.key if asked is not None and asked.caller == caller else run_id

@@ -1,1 +1,1 @@
-"""What the web debugger's pages ask of a log: each question is a route."""
+"""The questions that the web debugger's pages ask: each is a route."""

@@ -1,4 +1,4 @@
-"""Makes a GET route of a question: its arguments are the query, its answer is JSON. Every question of the web debugger is one."""
+"""Makes a GET route from a question: its arguments are the query, its answer is JSON. Every question of the web debugger is one."""
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
@@ -26,7 +26,7 @@ _REFUSALS: Final = (400, 401, 403, 421, 429, 503)
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be asked: its name is the last part of its address, `arguments` a struct whose fields are its query."""
+    """A question: its name is the last part of its address, `arguments` a struct whose fields are its query."""
 
     name: str
     title: str
@@ -91,7 +91,7 @@ def route_of(question: Question) -> HTTPRouteHandler:
 
 
 def with_unknown(request: Request[object, object, State], known: Collection[str]) -> Response[object] | None:
-    """Return the answer that refuses a query with a name that means nothing here: a mistyped filter would find everything."""
+    """Return the refusal of a query with an unknown name: a mistyped filter would match everything."""
     unknown = [name for name in request.query_params if name not in known]
     if not unknown:
         return None
@@ -118,7 +118,7 @@ async def answered(
     view: str | None = None,
     revealed: bool = False,
 ) -> Response[object]:
-    """Answer a question as far as the caller may have it answered, and not too often. Every route of a question comes by here.
+    """Answer a question within the caller's rights and rate. Every route of a question goes through here.
 
     Secrets are hidden from every caller, and `redacted` says so; they are `revealed` one event at a time.
     """

@@ -1,4 +1,4 @@
-"""A small cache: keeps parts of a run that pages ask for again and again, for as long as nothing is added to the run."""
+"""A small cache for parts of a run that pages ask for repeatedly; an entry is valid until the run gets an event."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -21,12 +21,12 @@ class LruCache(Generic[T]):
         self._lock = Lock()
 
     def has(self, same: Same) -> bool:
-        """Whether a thing is kept."""
+        """Whether there is an entry."""
         with self._lock:
             return same in self._found
 
     def of(self, same: Same, make: Callable[[], T]) -> T:
-        """Return what is kept, else what is made now: once, though several ask for it at a time."""
+        """Return an entry, made now if it is missing: once, even for several concurrent callers."""
         with self._lock:
             making = self._making.setdefault(same, _Making())
             making.waiting += 1

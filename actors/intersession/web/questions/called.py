@@ -1,4 +1,4 @@
-"""How pages call those whom an answer names: sub-agents by their labels, and OpenClaw where an import has its words as a user's."""
+"""Names of sessions for pages: sub-agents by their labels, and OpenClaw where an import has its texts as a user's."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ _MOST: Final = 500
 
 
 def with_names(view: View, answer: Mapping[str, object]) -> Mapping[str, object]:
-    """Return an answer with what its keys alone don't say.
+    """Return an answer with names that its keys alone don't tell.
 
     `names` are those of the sub-agents in it that have a label, by their keys. `openClaws` are the ids of messages in
     it whose words are OpenClaw's own, whoever an imported transcript has them from.

@@ -1,4 +1,4 @@
-"""A run as a file: a test that replays it, a log of its own that can be mailed, or a bundle that an auditor files."""
+"""A run as a file: a test that replays it, a log of its own that can be mailed, or a bundle for an auditor."""
 
 import io
 import tempfile
@@ -66,7 +66,7 @@ _STYLE: Final = (
 
 
 class FileWanted(NamedTuple):
-    """The query for a file: which run, as what, up to which place (its head, if none is given)."""
+    """The query for a file: the run, the format, and the last place (its head, if none is given)."""
 
     run: str
     what: What
@@ -96,7 +96,7 @@ def handed_out(view: View, wanted: FileWanted) -> JsonObject:
 
 
 def as_attachment(found: JsonObject) -> Response[object]:
-    """Return a file as an answer that a browser keeps, and never shows."""
+    """Return a file as a response that a browser saves, and never shows."""
     headers = {"content-disposition": f'attachment; filename="{found["name"]}"'}
     return Response(found["body"], media_type="application/octet-stream", headers=headers)
 

@@ -49,12 +49,12 @@ def events(view: View, given: Events) -> JsonObject:
 
 
 def head_of(view: View) -> int | None:
-    """Return the last position; how far the whole log is, is the operator's alone to know."""
+    """Return the last position; only the operator may know that of the whole log."""
     return view.log.head() if view.is_operator else None
 
 
 def brief(view: View, recorded: Recorded, sessions: Sequence[str]) -> JsonObject:
-    """Return an event as lists have it, of some sessions: one that has the text of a run is handed over with it."""
+    """Return an event as lists have it, of some sessions: an event that carries a run's text comes with the text."""
     for key in sessions:
         view.is_seen(key)  # for the receipt: what an exchange, a spawn or a delivery says is of its sessions
     told = event_brief(recorded)
@@ -63,13 +63,13 @@ def brief(view: View, recorded: Recorded, sessions: Sequence[str]) -> JsonObject
 
 @ready
 class Event(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Which event is asked for."""
+    """The query for one event."""
 
     at: Annotated[int | float | PlaceText, msgspec.Meta(description="The place behind it.")]
 
 
 def event(view: View, given: Event) -> JsonObject:
-    """Return one event as it is stored: payload, hashes, and whether the chain holds there; `said` are the words that it stands for.
+    """Return one event as it is stored: payload, hashes, and whether the chain holds there; `said` is the text that it stands for.
 
     Raises:
         ToolRefused: there is none at that place, or none within reach (`invalid_request`).

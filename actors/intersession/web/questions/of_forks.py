@@ -1,4 +1,4 @@
-"""Questions about forks: which forks this log has and how they ended; anything at all of one of them; and both compared."""
+"""Questions about forks: the forks of this log and their outcomes; any question about one of them; and a comparison."""
 
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -29,13 +29,13 @@ from intersession_projections.views.inline_views import inline_views
 
 @ready
 class Forks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which forks are asked for."""
+    """The filter for forks."""
 
     run: Annotated[KeyText | None, msgspec.Meta(description="Only forks of this run. Default: all.")] = None
 
 
 def forks(view: View, given: Forks) -> JsonObject:
-    """Return the forks that lie beside the log, the newest first: `{forks, from, state}`; `from` is set where this log is a fork itself.
+    """Return the forks that lie beside the log, the newest first: `{forks, from, state}`; `from` is set if this log is a fork itself.
 
     `state` stands for all of them: the live stream says when it is another one.
 
@@ -80,7 +80,7 @@ def _in_words(view: View, told: ForkSummary) -> JsonObject:
 
 @contextmanager
 def in_fork(view: View, name: str | None) -> Generator[View]:
-    """Yield the log of a fork as the operator sees it, by the fork's id or the beginning of it; without one, the log itself.
+    """Yield the log of a fork as the operator sees it, by the beginning of its id; without an id, the log itself.
 
     Raises:
         ToolRefused: there is no such fork (`invalid_request`).
@@ -110,7 +110,7 @@ def in_fork(view: View, name: str | None) -> Generator[View]:
 def asked_in(
     name: str | None, question: Callable[[View], Mapping[str, object]]
 ) -> Callable[[View], Mapping[str, object]]:
-    """Return a question that is asked of a fork; of the log itself, if none is named."""
+    """Return a question that asks a fork, or the log itself if no fork is named."""
 
     def asked(view: View) -> Mapping[str, object]:
         with in_fork(view, name) as inside:
@@ -121,7 +121,7 @@ def asked_in(
 
 @ready
 class Compare(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is compared."""
+    """The query for a comparison."""
 
     a: Annotated[PlaceText, msgspec.Meta(description="A run, or a place of one.")]
     b: Annotated[PlaceText, msgspec.Meta(description="What it is compared with, named likewise.")]
@@ -132,7 +132,7 @@ class Compare(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def compare(view: View, given: Compare) -> JsonObject:
-    """Return what differs between two runs, or between a run and its fork; of a fork also where it was `cut`, and its `edits`.
+    """Return the differences between two runs, or between a run and its fork; of a fork also its `cut` and its `edits`.
 
     `cuts` are all that lie between the two, in the order of the log, each with its `side`: a fork of a fork has one for each
     fork on the way. `titles` are the first words of both.

@@ -1,4 +1,4 @@
-"""The question about notes: what people who looked at a run wrote beside it, and to which places."""
+"""The question about notes: what viewers of a run wrote beside it, and at which places."""
 
 from typing import Annotated
 
@@ -14,7 +14,7 @@ from intersession_projections.questions.places.runs_named import flow_id, flow_s
 
 @ready
 class Notes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whose notes are asked for."""
+    """The filter for notes."""
 
     run: Annotated[KeyText, msgspec.Meta(description="An exchange, a spawn or a run, by any name of it.")]
 
@@ -31,7 +31,7 @@ def notes(view: View, given: Notes) -> JsonObject:
 
 
 def notes_of(view: View, run: str, key: str) -> list[JsonObject]:
-    """Return the notes beside a run; secrets in them are shown as those of its session `key` are."""
+    """Return the notes beside a run; secrets in them are hidden as those of its session `key` are."""
     pinned = view.log.stream(notes_stream(run))
     places = view.at_each(one.event.position for one in pinned if isinstance(one.event, NotePinned))
     return [

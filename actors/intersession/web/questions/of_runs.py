@@ -109,13 +109,13 @@ def _told(view: View, row: Stands, *, at_work: bool) -> JsonObject:
 
 @ready
 class Run(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Which run is asked for."""
+    """The query for one run."""
 
     run: Annotated[KeyText, msgspec.Meta(description="An exchange, a spawn or a run, by any name of it.")]
 
 
 def run(view: View, given: Run) -> JsonObject:
-    """Return a run: who took part, how it ended, its outline, and how much there is to ask for of it.
+    """Return a run: its participants, its end, its outline, and how many rows and events it has.
 
     `caller` is the run that it came of, where an agent called: `{runId, sessionKey, from, to, waits}`, positions between which it was at
     work, and pairs of them between which it waited for a tool.
@@ -156,7 +156,7 @@ def run(view: View, given: Run) -> JsonObject:
 
 @ready
 class Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Which part is asked for."""
+    """The query for a part of a run."""
 
     run: Annotated[KeyText, msgspec.Meta(description="An exchange, a spawn or a run, by any name of it.")]
     from_: Annotated[
@@ -168,7 +168,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
 
 
 def rows(view: View, given: Part) -> JsonObject:
-    """Return rows of a run's diagram: `{from, rows}`; lanes are meant by number.
+    """Return rows of a run's diagram: `{from, rows}`; lanes are given by number.
 
     Raises:
         ToolRefused: there is no such run (`invalid_request`).
@@ -179,7 +179,7 @@ def rows(view: View, given: Part) -> JsonObject:
 
 
 def steps(view: View, given: Part) -> JsonObject:
-    """Return events of a run, in log order: `{from, steps}`; `cause` is the position of the step that led to one.
+    """Return events of a run, in log order: `{from, steps}`; `cause` is the position of the causing step.
 
     Raises:
         ToolRefused: there is no such run (`invalid_request`).
@@ -275,7 +275,7 @@ def as_they_are(
 
 
 def drawings_of(view: View, runs: Sequence[AsItIs]) -> list[Diagram]:
-    """Return the diagrams of runs, which are drawn once as long as nothing is added to them."""
+    """Return the diagrams of runs, each drawn once as long as the run gets no event."""
     for run in runs:
         for key in flow_sessions(run.flow):
             view.is_seen(key)  # for the receipt
@@ -295,7 +295,7 @@ def drawings_of(view: View, runs: Sequence[AsItIs]) -> list[Diagram]:
 
 
 def positions_of(view: View, run: AsItIs) -> list[int]:
-    """Return where the events of a run stand, as far as the caller sees them."""
+    """Return the positions of a run's events that the caller may see."""
     positions = [step.position for step in _steps_of(view, run)]
     if view.is_operator:
         return positions
@@ -336,7 +336,7 @@ def _summary(view: View, row: Stands, drawn: Diagram) -> JsonObject:
 
 
 def titles_of(view: View, flows: Sequence[Flow]) -> list[str]:
-    """Return the first words of runs: how pages call them."""
+    """Return the first words of runs, which are their titles on pages."""
     return list(map(_title, drawings_of(view, as_they_are(view, flows))))
 
 

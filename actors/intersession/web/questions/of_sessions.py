@@ -14,7 +14,7 @@ from intersession_events.facts import ready
 
 @ready
 class Sessions(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Which sessions are asked for: all that is given holds."""
+    """The filter for sessions: all given fields must match."""
 
     kinds: Annotated[tuple[Kind, ...] | None, msgspec.Meta(description="Only these kinds.")] = None
     search: Annotated[

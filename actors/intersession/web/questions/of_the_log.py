@@ -38,7 +38,7 @@ class Nothing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def speakers(view: View) -> JsonObject:
-    """Return which log this is, how runs can end, and the sessions by appearance: by that order each keeps its colour on every page."""
+    """Return the log's identity, the possible ends of runs, and the sessions by first appearance: that order fixes their colours on every page."""
     log = view.log
     # Its beginning stays as it is, so it is read once it is all there.
     opened = _opened.of((log.log_id, "", min(log.head(), _LOOKED_AT)), lambda: _opened_in(log))
@@ -61,7 +61,7 @@ def _opened_in(log: Log) -> tuple[str, ...]:
 
 @ready
 class Place(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Which place is asked for."""
+    """The query for a place."""
 
     at: Annotated[
         int | float | PlaceText,
@@ -73,7 +73,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_un
 
 
 def place(view: View, given: Place) -> JsonObject:
-    """Return a place in words, and what comes next: `{place, next}`; of a run also how many of its events are behind it (`index`).
+    """Return a place in words, and the next event: `{place, next}`; of a run also how many of its events are before it (`index`).
 
     Raises:
         ToolRefused: it is no place, or not in the log (`invalid_request`).
@@ -97,7 +97,7 @@ _OF_A_RUN: Final = ("start", "reply", "turn:", "announce", "end")
 
 @ready
 class Integrity(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """How thoroughly it is asked."""
+    """How thorough the check is."""
 
     verify: Annotated[
         bool | None, msgspec.Meta(description="Verify the whole log now, however large it is.")
@@ -114,7 +114,7 @@ _proving: Final = Lock()
 
 
 def integrity(view: View, given: Integrity) -> JsonObject:
-    """Return whether the log is as it was written, up to where, and what that rests on.
+    """Return whether the log is as it was written, up to where, and which proofs that rests on.
 
     It is verified again where it has grown much, if it is not large or `verify` is given; else the last verdict stands, for as far as
     it went: `verifiedTo` may be below `head`, and is None where nothing was verified yet.
@@ -154,7 +154,7 @@ def _verified(log: Log) -> VerifyReport:
 
 
 def settings(view: View, given: Nothing) -> JsonObject:
-    """Return the settings in force, without secrets, and when they came into force: `{settings, digest, since}`."""
+    """Return the settings in force, without secrets, and since when: `{settings, digest, since}`."""
     del given
     loaded = [
         {"position": one.position, "timeMs": one.time, "digest": one.event.digest}

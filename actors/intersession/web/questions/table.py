@@ -1,4 +1,4 @@
-"""The table of questions: the debugger's verbs, and the lists and parts that the pages show, each a route."""
+"""The table of questions: the debugger's verbs, and the lists and parts of pages, each a route."""
 
 from http import HTTPStatus
 from typing import Annotated, Final, Literal
@@ -88,7 +88,7 @@ QUESTIONS: Final = (
     raises=[],
 )
 async def about(request: Request[object, object, State]) -> Response[object]:
-    """Say which log this is, who looks, and what they may do."""
+    """Return the log's identity, the viewer, and the viewer's actions."""
     access: Access = request.scope["state"][ACCESS]
     if (unknown := with_unknown(request, ())) is not None:
         return unknown
@@ -125,7 +125,7 @@ async def file(
         str | None, QueryParameter(max_length=64, description="The fork that the run is of.")
     ] = None,
 ) -> Response[object]:
-    """Hand a run out as a file."""
+    """Return a run as a file."""
     access: Access = request.scope["state"][ACCESS]
     if (unknown := with_unknown(request, ("run", "what", "at", "fork"))) is not None:
         return unknown
@@ -139,7 +139,7 @@ async def file(
 
 @ready
 class Reveal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which event is to be shown with its secrets, and of which fork, if of one."""
+    """The query for an event with its secrets, in a fork if one is named."""
 
     at: int | PlaceText
     fork: Name | None = None
@@ -157,7 +157,7 @@ class Reveal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     raises=[],
 )
 async def reveal(data: JSONBody[Reveal], request: Request[object, object, State]) -> Response[object]:
-    """Show an event as it is stored; who did is recorded each time."""
+    """Return an event as it is stored; the viewer is recorded each time."""
     access: Access = request.scope["state"][ACCESS]
     given: JsonObject = present({"at": data.at, "fork": data.fork})
     question = asked_in(data.fork, lambda view: event(view, Event(at=data.at)))
@@ -180,7 +180,7 @@ async def live(
     last_event_id: LastEventId = None,
     after: After = None,
 ) -> Response[object] | Stream:
-    """Say how far the log has come, that words were erased, and that the forks beside it are other ones."""
+    """Report new positions, erasures, and changes of the forks beside the log."""
     access: Access = request.scope["state"][ACCESS]
     if (unknown := with_unknown(request, ("after",))) is not None:
         return unknown
@@ -194,5 +194,5 @@ async def live(
 
 
 def routes() -> list[HTTPRouteHandler]:
-    """Return all routes; they find in a request's state who looks."""
+    """Return all routes; they find the viewer in a request's state."""
     return [about, file, live, reveal, *map(route_of, QUESTIONS)]

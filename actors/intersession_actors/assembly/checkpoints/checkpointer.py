@@ -1,4 +1,4 @@
-"""Takes checkpoints of the log of a running system, on a thread of its own, and hands them to be published (V1).
+"""Takes checkpoints of a running system's log, on a thread of its own, and passes them on to be published (V1).
 
 The writer only counts what is new. All reading and hashing is done here, so that no append waits for a checkpoint: it is an
 event like any other, of a position that lies a little behind.
@@ -48,23 +48,23 @@ def is_due(settings: Checkpoints, fresh: int) -> bool:
 
 
 def wait_ms(settings: Checkpoints) -> int | None:
-    """Return how long something new may wait for its checkpoint; None: as long as it likes."""
+    """Return how long new events may wait for their checkpoint; None: without a limit."""
     return milliseconds(settings.every_seconds) or None
 
 
 def is_short(position: int, head: int) -> bool:
-    """Whether what lies between two positions can be read by a process that is about to stop."""
+    """Whether a process that is about to stop has time to read the events between two positions."""
     return head - position <= SHORT
 
 
 def heads_are_few(last: Checkpoint | None, position: int) -> bool:
-    """Whether the heads of all streams can be read by such a process: no more streams than the last checkpoint had, and new events."""
+    """Whether such a process has time to read the heads of all streams: the streams of the last checkpoint and new events bound them."""
     known, since = (0, 0) if last is None else (last.streams, last.position)
     return known is not None and known + position - since <= SHORT
 
 
 class Last(NamedTuple):
-    """The last checkpoint, where its event stands, and when it was taken."""
+    """The last checkpoint, the position of its event, and its time."""
 
     checkpoint: Checkpoint
     position: int
@@ -72,7 +72,7 @@ class Last(NamedTuple):
 
 
 class Checkpointer:
-    """Says when a checkpoint is due, and takes it. Its methods may be called from any thread."""
+    """Decides when a checkpoint is due, and takes it. Its methods may be called from any thread."""
 
     def __init__(
         self,
@@ -114,12 +114,12 @@ class Checkpointer:
         self._last: Last | None = None
 
     def start(self) -> None:
-        """Listen to the log, and see in the background what the last process left."""
+        """Listen to the log, and read in the background what the last process left undone."""
         self._stop_listening = self._log.on_committed(self._heard)
         self._submit(self._begin)
 
     def take(self, seconds: float = ASKED_SECONDS) -> Last:
-        """Take a checkpoint of all there is, whatever the settings say; the last one again if nothing is new.
+        """Take a checkpoint of everything, whatever the settings say; return the last one if nothing is new.
 
         Nobody waits longer than so many seconds for it.
 
@@ -138,7 +138,7 @@ class Checkpointer:
         return last
 
     def cover(self, position: int) -> int | None:
-        """Take a checkpoint over an event, and return the position it is of; None if there was none within some seconds.
+        """Take a checkpoint over an event, and return its position; None if there was none within some seconds.
 
         Then it comes in time: somebody's answer waits, and the first checkpoint of a long log reads all of it.
         """
@@ -149,7 +149,7 @@ class Checkpointer:
         return last.checkpoint.position if last.checkpoint.position >= position else None
 
     def stop(self, seconds: float) -> None:
-        """Take a last checkpoint of what is new, if that is quick, and give publishing this many seconds."""
+        """Take a last checkpoint of new events, if that is quick, and give publishing this many seconds."""
         until = self._clock.monotonic() + seconds
         self._stop_listening()
         self._stopping = True
@@ -166,7 +166,7 @@ class Checkpointer:
 
     @property
     def status(self) -> JsonObject:
-        """How checkpoints stand: the last one, what is new since, what is not published, what fails."""
+        """The state of checkpoints: the last one, new events since, unpublished ones, failures."""
         last = self._last
         return {
             "taken": self._taken,

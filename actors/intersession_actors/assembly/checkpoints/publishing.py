@@ -1,4 +1,4 @@
-"""Publishes checkpoints, each target by itself: in order, tried again until it takes them, recorded when it has (V1).
+"""Publishes checkpoints to each target independently: in order, retried until it takes them, recorded when it has (V1).
 
 What is still to be published is in the log, so that nothing is forgotten by a stop: the checkpoints behind the last one
 that a `CheckpointPublished` names for a target. A target that is new gets the last checkpoint, which covers all before it.
@@ -44,17 +44,17 @@ _LONGEST_PAUSE_MS: Final = 300_000
 
 
 def pause_ms(failures: int) -> int:
-    """Return how long to wait before what failed several times in a row is tried again: from a second to five minutes."""
+    """Return how long to wait after several failures in a row: from a second to five minutes."""
     return int(min(_FIRST_PAUSE_MS * 2 ** min(failures - 1, 20), _LONGEST_PAUSE_MS))
 
 
 def published_up_to(target: str, published: Sequence[CheckpointPublished]) -> int | None:
-    """Return the position up to which a target has all checkpoints, by events in any order; None if it never had one."""
+    """Return the position up to which a target has all checkpoints, from events in any order; None if it never had one."""
     return max((event.position for event in published if event.target == target), default=None)
 
 
 class Publisher:
-    """Puts checkpoints where they are wanted, on a thread of its own. Its methods may be called from any thread."""
+    """Publishes checkpoints to their targets, on a thread of its own. Its methods may be called from any thread."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Publisher:
         )
 
     def begin(self) -> None:
-        """Find out from the log what each target still lacks, and go on with that.
+        """Find out from the log what each target lacks, and continue with that.
 
         Raises:
             LogError: the log can't be read.
@@ -87,13 +87,13 @@ class Publisher:
             self._go_on(lane)
 
     def add(self, checkpoint: Checkpoint) -> None:
-        """Publish a checkpoint that is in the log now."""
+        """Publish a checkpoint that is now in the log."""
         for lane in self._lanes:
             lane.waiting.append(checkpoint)
             self._go_on(lane)
 
     def stop(self, seconds: float) -> None:
-        """Give what is under way this many seconds; what is left is published by the next start."""
+        """Give running work this many seconds; the rest is published after the next start."""
         ended: list[Future[None]] = []
         for lane in self._lanes:
             done: Future[None] = Future()
@@ -106,12 +106,12 @@ class Publisher:
 
     @property
     def waiting(self) -> dict[str, int]:
-        """How many checkpoints are not published, by kind of target."""
+        """How many checkpoints are unpublished, by kind of target."""
         return {lane.target.kind: len(lane.waiting) for lane in self._lanes}
 
     @property
     def errors(self) -> JsonObject:
-        """Why the last try failed, by kind of target, where it did."""
+        """The last error of each kind of target, if its last try failed."""
         return {lane.target.kind: lane.error for lane in self._lanes if lane.error is not None}
 
     def _go_on(self, lane: "_Lane") -> None:
@@ -176,7 +176,7 @@ class _Lane:
 
 
 def unpublished(log: Log, target: str) -> Sequence[Checkpoint]:
-    """Return the checkpoints behind the last one that a target got, newest first; the last one alone if it never got one.
+    """Return the checkpoints after the last one that a target got, newest first; only the last one if it never got any.
 
     Raises:
         LogError: the log can't be read.

@@ -1,4 +1,4 @@
-"""Where checkpoints are published: a file that only grows, a URL, a program (`checkpoints.publish`)."""
+"""The targets of published checkpoints: a file that only grows, a URL, a program (`checkpoints.publish`)."""
 
 import os
 import subprocess
@@ -24,11 +24,11 @@ _MOST_SAID: Final = 300
 
 
 class NotPublished(Exception):
-    """A checkpoint could not be put where the host wants it; later it may be."""
+    """A target did not take a checkpoint; it may later."""
 
 
 class Target(NamedTuple):
-    """A place for checkpoints. `put` raises when it did not take one; `id` tells it from others without naming it."""
+    """A target for checkpoints. `put` raises if it did not take one; `id` distinguishes it without naming it."""
 
     kind: PublishedTo
     id: str
@@ -36,7 +36,7 @@ class Target(NamedTuple):
 
 
 def publishing_targets(config: Config) -> Sequence[Target]:
-    """Return where a configuration wants checkpoints. Nothing is asked of the network.
+    """Return the targets of a configuration, without using the network.
 
     Raises:
         ConfigError: one of them can't be.

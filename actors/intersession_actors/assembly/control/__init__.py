@@ -1,1 +1,1 @@
-"""The control socket beside a log: how commands of the same user ask the process that writes it."""
+"""The control socket beside a log: commands of the same user ask the process that writes it."""

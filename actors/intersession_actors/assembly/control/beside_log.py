@@ -1,4 +1,4 @@
-"""The control socket: how a command of the same user asks the process that writes a log, where that has no gateway.
+"""The control socket: a command of the same user asks the process that writes a log, if that has no gateway.
 
 It lies beside the log, as `<store>.control`, for its owner alone. Each side looks who the other is before it says anything. A
 connection is one request and its answer, a line of JSON each.
@@ -44,15 +44,15 @@ Perform = Callable[[str, JsonMapping], object]
 
 
 class SessionTools(Protocol):
-    """The tools as a session has them, or the operator."""
+    """The tools of a session, or of the operator."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return which it has."""
+        """Return their names."""
         ...
 
     def call(self, name: str, arguments: JsonMapping | None = None) -> Mapping[str, JsonValue]:
-        """Call one and return its answer; a refusal is one, too."""
+        """Call one and return its answer; a refusal is an answer as well."""
         ...
 
 
@@ -62,7 +62,7 @@ ToolsOf = Callable[[str | None], SessionTools]
 
 @ready
 class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A method and its parameters; or a tool, its arguments and who calls it, the operator if nobody; or whose tools are asked for."""
+    """A method and its parameters; or a tool, its arguments and its caller, else the operator; or whose tools to list."""
 
     method: str | None = None
     params: JsonObject = {}
@@ -73,7 +73,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def control_path(place: str) -> Path:
-    """Return where the control socket of a log is, by the path beside which lies what is kept in files beside the log."""
+    """Return the path of a log's control socket, from the path beside which its files are kept."""
     store = Path(place)
     name = f"{store.name}.control"
     if len(os.fsencode(name)) > _LONGEST_NAME:
@@ -84,7 +84,7 @@ def control_path(place: str) -> Path:
 def listening(
     log: Log, *, perform: Perform, tools: ToolsOf, threads: Threads, is_wanted: bool
 ) -> "ControlSocket | None":
-    """Return the control socket of a log that this process writes; None where there can be none, or none is wanted."""
+    """Return the control socket of a log that this process writes; None if it is impossible or disabled."""
     if not is_wanted or threads.by_hand or log.place == MEMORY or log.forked is not None or not is_possible():
         return None
     try:
@@ -95,12 +95,12 @@ def listening(
 
 
 def is_possible() -> bool:
-    """Whether this machine says who is at the other end of a socket, and reaches one by a descriptor of its folder."""
+    """Whether this machine tells the user at the other end of a socket, and opens sockets by a descriptor of their folder."""
     return hasattr(socket, "SO_PEERCRED") and hasattr(os, "O_PATH")
 
 
 class ControlSocket:
-    """Answers at the control socket of a log, whose lock this process has: another socket of its name is nobody's."""
+    """Answers at the control socket of a log whose lock this process has: an older socket of that name is dead."""
 
     def __init__(self, place: str, *, perform: Perform, tools: ToolsOf, threads: Threads) -> None:
         """Begin to listen.
@@ -128,7 +128,7 @@ class ControlSocket:
         threads.start(self._run, name="control")
 
     def stop(self) -> None:
-        """Take no more requests, and take the socket away."""
+        """Take no more requests, and delete the socket."""
         _open.discard(self)
         with suppress(OSError):
             if self.path.lstat().st_ino == self._inode:
@@ -138,7 +138,7 @@ class ControlSocket:
         self._listening.close()
 
     def let_go(self) -> None:
-        """Close this process's part of the socket: in a forked child it is the parent's."""
+        """Close this process's copy of the socket: in a forked child it belongs to the parent."""
         self._listening.close()
 
     def _run(self) -> None:
@@ -179,7 +179,7 @@ class ControlSocket:
 
 
 class ControlClient:
-    """Asks the process that writes a log on this machine, as its operator. As a context manager it is a gateway's client, too.
+    """Asks the process that writes a log on this machine, as its operator. A context manager, like a gateway's client.
 
     Raises:
         ToolRefused: nobody is there (`unavailable`), or another user is (`forbidden`).
@@ -206,11 +206,11 @@ class ControlClient:
         return self._ask({"method": method, "params": dict(params or {})}, timeout)
 
     def call_tool(self, tool: str, arguments: JsonMapping, *, session_key: str | None = None) -> JsonObject:
-        """Call a session tool, as a session or as the operator, and return its answer; its refusal is one, too."""
+        """Call a session tool, as a session or as the operator, and return its answer; a refusal is an answer as well."""
         return self._ask({"tool": tool, "args": dict(arguments), "session_key": session_key}, None)
 
     def tools(self, session_key: str) -> "ControlTools":
-        """Return the tools as a session has them there.
+        """Return the tools of a session there.
 
         Raises:
             ToolRefused: nobody is there any more (`unavailable`).
@@ -289,7 +289,7 @@ class ControlTools:
         self.names = names
 
     async def acall(self, name: str, arguments: JsonMapping | None = None) -> JsonObject:
-        """Call one and return its answer; a refusal is one, too."""
+        """Call one and return its answer; a refusal is an answer as well."""
         return await off_loop(self._client.call_tool, name, arguments or {}, session_key=self._session_key)
 
 

@@ -1,1 +1,1 @@
-"""The methods, such as `chat.send`: what clients of the gateway, the command line and a host's own code can ask for."""
+"""The methods, such as `chat.send`: the interface of gateway clients, the command line and a host's own code."""

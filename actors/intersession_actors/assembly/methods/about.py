@@ -1,4 +1,4 @@
-"""The methods about the system itself: what there is, how it is, `send` to a channel, and the import."""
+"""The methods about the system itself: agents, models, health, status, `send` to a channel."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -47,7 +47,7 @@ _RECENT: Final = 10
 
 
 class GatewayAbout:
-    """What there is, how it is, and words to a channel.
+    """The system's state, and texts to a channel.
 
     `describe` gives what only the system knows of itself, `standing` what of that can be said without reading the log.
     """
@@ -68,7 +68,7 @@ class GatewayAbout:
         self._checkpoint = checkpoint
 
     def agents_list(self, call: Call, params: JsonMapping) -> Result:
-        """Return the configured agents that the caller can have sessions of, the default one first."""
+        """Return the configured agents that the caller may use, the default one first."""
         read_arguments(NoParams, params)
         config = self._service.config
         default = self._targets.default_agent(call)
@@ -94,7 +94,7 @@ class GatewayAbout:
         return {"agentId": key.agent_id} | ({"name": name} if name else {})
 
     def models_list(self, call: Call, params: JsonMapping) -> Result:
-        """Return the models that can be asked for."""
+        """Return the configured models."""
         del call
         read_arguments(NoParams, params)
         models: list[Result] = []
@@ -104,7 +104,7 @@ class GatewayAbout:
         return {"models": models}
 
     def checkpoint(self, call: Call, params: JsonMapping) -> Result:
-        """Take a checkpoint of the log as it is now (CHECK-1). It says how far the whole log is, so it is the operator's.
+        """Take a checkpoint of the log as it is now (CHECK-1). It tells the size of the whole log, so only the operator may.
 
         Raises:
             ToolRefused: somebody else asks (`forbidden`).
@@ -117,7 +117,7 @@ class GatewayAbout:
         return self._checkpoint()
 
     def health(self, call: Call, params: JsonMapping) -> Result:
-        """Say whether all is well, and what is not; the fields of channels, heartbeats and sessions are the original's.
+        """Return whether all is well, and what is not; the fields of channels, heartbeats and sessions are the original's.
 
         Sessions are counted, and the last ones named: the list is `sessions.list`. Of a log that can't be read nothing is counted: what would
         be is null. Who stands for some sessions hears of those alone: of their agents, runs and troubles, and not how far
@@ -208,7 +208,7 @@ class GatewayAbout:
         return call.caller.reaches(self._service.reader.parse(key))
 
     def status(self, call: Call, params: JsonMapping) -> Result:
-        """Say how the system is in full; who stands for some sessions only gets what `health` says.
+        """Return the full state of the system; a limited credential gets only that of `health`.
 
         At a place it is what stood there: how many sessions there were, what was open, what was held. That is the operator's.
 
@@ -296,7 +296,7 @@ class GatewayAbout:
         return {"status": "accepted", "messageId": delivery_id, "channel": given.channel}
 
     def retry_delivery(self, call: Call, params: JsonMapping) -> Result:
-        """Have a text tried once more that did not arrive, or may not have; its session's send policy decides again (ANN-3)."""
+        """Retry a delivery that failed or is in doubt; its session's send policy decides again (ANN-3)."""
         given = read_arguments(DeliveryRetryParams, params)
         service, delivery_id = self._service, given.delivery_id
         if given.failed:

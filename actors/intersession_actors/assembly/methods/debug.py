@@ -31,7 +31,7 @@ def view_of(service: Service, call: Call) -> View:
 
 
 class GatewayDebug:
-    """Calls verbs as the caller: the operator, or who stands for some sessions, for whom the others are not there."""
+    """Calls verbs with the caller's rights: the operator's, or those of some sessions, to which the others don't exist."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -46,7 +46,7 @@ class GatewayDebug:
         return method
 
     def ask(self, call: Call, question: Callable[[View], Mapping[str, object]]) -> Mapping[str, object]:
-        """Answer any question about the log as the caller sees it, and take down which sessions the answer may be of."""
+        """Answer any question about the log as the caller sees it, and record the sessions that the answer may show."""
         view = view_of(self._service, call)
         answer = question(view)
         for key in sorted(view.touched):
@@ -55,7 +55,7 @@ class GatewayDebug:
 
 
 class GatewayNotes:
-    """Notes, as the gateway's callers pin them: to the runs that they see."""
+    """Notes for the gateway's callers: on the runs that they see."""
 
     def __init__(self, service: Service) -> None:
         self._service = service

@@ -1,4 +1,4 @@
-"""The method `sessions.erase`: takes the words of a session out of the log for good (ERASE-1)."""
+"""The method `sessions.erase`: removes the texts of a session from the log for good (ERASE-1)."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
@@ -35,7 +35,7 @@ _LOOK_S: Final = 0.05
 
 
 class GatewayErase:
-    """Erases what was said in a session, and the copies of it.
+    """Erases the texts of a session, and all copies of them.
 
     `forget` drops a session's transcript from memory. `cover` takes a checkpoint over a position, and returns its own.
     """
@@ -53,7 +53,7 @@ class GatewayErase:
         self._cover = cover
 
     def erase(self, call: Call, params: JsonMapping) -> Result:
-        """Erase the words of a session, or of some of its messages. They can't be had back.
+        """Erase the texts of a session, or of some of its messages. This can't be undone.
 
         Each append is whole, and copies go first: after a crash in between, the same call erases what is left.
 

@@ -1,4 +1,4 @@
-"""The methods `forks.*`: forks of the host's runs, made and carried on beside it, listed and deleted (FORK-9, FORK-10)."""
+"""The methods `forks.*`: forks of the host's runs, made and continued beside it, listed and deleted (FORK-9, FORK-10)."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -29,14 +29,14 @@ from intersession_projections.questions.places.runs_named import flow_id
 
 
 class GatewayForks:
-    """Forks, as the gateway's callers have them: the operator alone, since a fork holds whole sessions."""
+    """Forks for the gateway's callers: the operator alone, since a fork holds whole sessions."""
 
     def __init__(self, reader: Reader, door: ForkDoor) -> None:
         self._reader = reader
         self._door = door
 
     def make(self, call: Call, params: JsonMapping) -> Result | Pending:
-        """Fork a run, and carry the fork on: the answer says how it came out, or that it goes on still."""
+        """Fork a run, and continue the fork: the answer has its outcome, or says that it is still running."""
         _check_operator(call)
         given = read_arguments(ForkParams, params)
         with ForkViews(View(self._reader, call.requester)) as forks:
@@ -76,7 +76,7 @@ class GatewayForks:
         return self._door.listed(run).told()
 
     def remove(self, call: Call, params: JsonMapping) -> Result:
-        """Delete a fork, with all that was kept beside its file."""
+        """Delete a fork, with all files beside its own."""
         _check_operator(call)
         given = read_arguments(RemoveForkParams, params)
         file = self._door.remove(given.fork)
@@ -84,7 +84,7 @@ class GatewayForks:
 
 
 def fork_methods(reader: Reader, door: ForkDoor, threads: Threads) -> Callable[[str, JsonMapping], Result]:
-    """Return what calls these methods as the operator of a log that is only read, beside whoever writes it."""
+    """Return a function that calls these methods as the operator of a read-only log, beside the process that writes it."""
     forks = GatewayForks(reader, door)
     methods = {"forks.list": forks.list, "forks.make": forks.make, "forks.remove": forks.remove}
 

@@ -1,4 +1,4 @@
-"""The methods `exchanges.*`: what is held, holding more, and letting it go on (LIVE-1)."""
+"""The methods `exchanges.*`: list holds, add more, and release them (LIVE-1)."""
 
 from collections.abc import Iterator
 from typing import Final, TypedDict
@@ -27,12 +27,12 @@ _PAGE: Final = 256
 
 
 def hold_params(run_id: str | None, session_key: str | None, before: HoldBefore) -> JsonObject:
-    """Return what `exchanges.hold` is given."""
+    """Return the parameters of `exchanges.hold`."""
     return present({"runId": run_id, "sessionKey": session_key, "before": before})
 
 
 class ReleaseFields(TypedDict, total=False):
-    """How something is released; what each field means stands with `SessionSystem.release`."""
+    """How something is released; `SessionSystem.release` explains each field."""
 
     session_key: str | None
     action: Release
@@ -42,20 +42,20 @@ class ReleaseFields(TypedDict, total=False):
 
 
 def release_params(run_id: str | None, given: ReleaseFields) -> JsonObject:
-    """Return what `exchanges.release` is given; a field that is unknown there is refused by its name."""
+    """Return the parameters of `exchanges.release`; unknown fields are refused by name."""
     names = {"session_key": "sessionKey", "hold_id": "holdId", "for_good": "forGood"}
     return present({"runId": run_id, **{names.get(name, name): value for name, value in given.items()}})
 
 
 class GatewayHolds:
-    """Holds, as the gateway's callers have them."""
+    """Holds for the gateway's callers."""
 
     def __init__(self, service: Service, targets: Targets) -> None:
         self._service = service
         self._targets = targets
 
     def held(self, call: Call, params: JsonMapping) -> Result:
-        """Return what is held, with the text that waits, the longest first."""
+        """Return the held exchanges, with the waiting texts, the longest-held first."""
         given = read_arguments(HeldParams, params)
         found = [one for one in self._service.flows.held_exchanges() if self._reaches(call, one)]
         shown = sorted(found, key=lambda one: (one.held_since_ms or 0, one.accepted))[: given.limit]
@@ -82,7 +82,7 @@ class GatewayHolds:
         } | ({"held": held_value(now)} if now.held is not None else {})
 
     def release(self, call: Call, params: JsonMapping) -> Result:
-        """Let an exchange go on that is held, or all of a session's."""
+        """Release a held exchange, or all of a session's."""
         given = read_arguments(ReleaseParams, params)
         if (given.run_id is None) == (given.session_key is None):
             raise invalid("runId", "give a run, or a sessionKey to release all that is held of that session")

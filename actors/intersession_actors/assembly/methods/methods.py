@@ -39,7 +39,7 @@ Method = Callable[[Call, JsonMapping], Result | Pending]
 
 
 class Parts(NamedTuple):
-    """What the methods are of."""
+    """The parts that methods belong to."""
 
     runs: GatewayRuns
     retries: GatewayRetries
@@ -54,7 +54,7 @@ class Parts(NamedTuple):
 
 
 class Registered(msgspec.Struct, frozen=True):
-    """A method: the scope it asks for, where it is among the parts, and whether it shows sessions.
+    """A method: its scope, its part, and whether it shows sessions.
 
     What shows sessions leaves a receipt (VIS-4). What the others did is in the log as it is. What is `about` the system is
     answered though all that doors share is busy.
@@ -107,13 +107,13 @@ METHODS: Final[Mapping[str, Registered]] = {
 
 
 def unknown_method(method: object, known: Iterable[str]) -> ToolRefused:
-    """Return the refusal of a method that there is not; the original's clients look for its first two words."""
+    """Return the refusal of an unknown method; the original's clients look for its first two words."""
     shown = f"{method[:128]!r}" if isinstance(method, str) else f"a {type(method).__name__}"
     return ToolRefused("invalid_request", f"unknown method: {shown}, use one of {', '.join(sorted(known))}")
 
 
 class GatewayMethods:
-    """What `system.gateway` is: `gateway.call("agent.wait", {"runId": …})`. `perform` is for those who stand for less than the operator.
+    """The value of `system.gateway`: `gateway.call("agent.wait", {"runId": …})`. `perform` is for callers with fewer rights than the operator.
 
     `threads` block for coroutines; `describe` gives what only the system knows of itself, `standing` what of that needs no
     log, `checkpoint` takes one, `forget` drops a transcript from memory, `cover` takes a checkpoint over a position.
@@ -209,7 +209,7 @@ class GatewayMethods:
     async def aperform(
         self, method: str, params: OptionalParams = None, *, caller: Caller = OPERATOR
     ) -> Result:
-        """Call a method without blocking the event loop; who waits for a run holds no thread.
+        """Call a method without blocking the event loop; a caller that waits for a run holds no thread.
 
         Raises:
             ToolRefused: the call was refused.
@@ -222,7 +222,7 @@ class GatewayMethods:
             return await afinished(begun, self._threads)
 
     async def await_end(self, run_id: str) -> RunOutcome:
-        """Return a run once it has ended, however long that takes: the second answer of `agent`.
+        """Return a run once it has ended, without a time limit: the second answer of `agent`.
 
         Raises:
             ToolRefused: there is no such run (`unknown_run`).
@@ -247,7 +247,7 @@ class GatewayMethods:
         caller: Caller = OPERATOR,
         view: str | None = None,
     ) -> Mapping[str, object]:
-        """Answer a question about the log as a caller sees it, without blocking the event loop. For doors that show more than verbs do.
+        """Answer a question about the log as a caller sees it, without blocking the event loop. For doors with more questions than verbs.
 
         A receipt is left of what shows a session, under its name, with what was asked for in `params`. Of a `view` that is asked
         for again and again, as a page does that follows the log, one is left for the same sessions in an hour.

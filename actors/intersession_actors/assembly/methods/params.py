@@ -1,4 +1,4 @@
-"""What each method takes. Unknown fields are refused.
+"""The parameters of each method. Unknown fields are refused.
 
 The names are the original's. Some of its fields only mean something to parts that are not here; they are accepted and have no
 effect: `lane`, `groupId`, `groupChannel`, `groupSpace`, `includeGlobal`, `includeUnknown`, `deleteTranscript`,
@@ -44,7 +44,7 @@ class HealthParams(Params, frozen=True, kw_only=True):
 
 @ready
 class StatusParams(HealthParams, frozen=True, kw_only=True):
-    """`status`. `at` is a place: what stood there, in place of how the system is now."""
+    """`status`. `at` is a place: the state there, in place of the present one."""
 
     at: int | float | limits.PlaceText | None = None
 
@@ -150,7 +150,7 @@ class ReleaseParams(Params, frozen=True, kw_only=True):
 
 @ready
 class EditParams(Params, frozen=True, kw_only=True):
-    """What is otherwise in a fork: `kind`, with the `key` that it is about and the `value` that it has now (FORK-4)."""
+    """An edit of a fork: its `kind`, the `key` that it concerns and the new `value` (FORK-4)."""
 
     kind: EditKind
     key: limits.Identity = ""
@@ -169,7 +169,7 @@ class ScriptParams(Params, frozen=True, kw_only=True):
 
 @ready
 class ForkParams(Params, frozen=True, kw_only=True):
-    """`forks.make`: a run, the place that it is cut at (the head), what is otherwise, and who answers.
+    """`forks.make`: a run, the place of the cut (the head), the edits, and the agents.
 
     An agent is `recorded`, one of the host's by its id, a model (`provider/model`), or a script. `carryOn: false` only makes it;
     else the answer waits `timeoutMs` for how it comes out, and the fork goes on after that.
@@ -260,7 +260,7 @@ class ResolveParams(Params, frozen=True, kw_only=True):
 
 @ready
 class PatchParams(Params, frozen=True, kw_only=True):
-    """`sessions.patch`: null clears. What is not here can't be patched, lineage above all (GATE-2)."""
+    """`sessions.patch`: null clears. Other fields can't be patched, lineage above all (GATE-2)."""
 
     key: limits.KeyText
     send_policy: Literal["allow", "deny"] | None = None

@@ -1,4 +1,4 @@
-"""The method `runs.retry`: has the message of a run that failed answered after all, by a new run (GATE-6)."""
+"""The method `runs.retry`: answers the message of a failed run with a new run (GATE-6)."""
 
 from msgspec.structs import replace
 
@@ -21,7 +21,7 @@ from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 
 class GatewayRetries:
-    """Tries runs again that failed."""
+    """Retries failed runs."""
 
     def __init__(self, service: Service, targets: Targets) -> None:
         self._service = service
@@ -29,7 +29,7 @@ class GatewayRetries:
         self._messages = Messages(service.log)
 
     def retry(self, call: Call, params: JsonMapping) -> Result:
-        """Queue a run that answers the message of a failed one; asked for again, it is the same run."""
+        """Queue a run that answers the message of a failed one; repeated calls return the same run."""
         given = read_arguments(RetryParams, params)
         service = self._service
         failed = self._targets.run(call, given.run_id)

@@ -45,7 +45,7 @@ STOP_WORDS: Final = frozenset({"stop", "abort", "/stop", "/abort"})
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that is asked for. `timeout_ms` None is the configured limit."""
+    """A requested run. `timeout_ms` None is the configured limit."""
 
     method: str
     key: SessionKey
@@ -88,7 +88,7 @@ def _is_same(recorded: str | None, key: str, text: str, beside: Result) -> bool:
 
 
 class GatewayRuns:
-    """Runs, as the gateway's callers have them."""
+    """Runs for the gateway's callers."""
 
     def __init__(self, service: Service, targets: Targets, runs: RunDoor) -> None:
         self._service = service
@@ -96,7 +96,7 @@ class GatewayRuns:
         self._runs = runs
 
     def agent(self, call: Call, params: JsonMapping) -> Result:
-        """Queue a run; the accepted frame."""
+        """Queue a run; return the accepted frame."""
         given = read_arguments(AgentParams, params)
         _check_text(given.message, given.attachments)
         named = given.session_key if given.session_key is not None else given.session_id
@@ -125,7 +125,7 @@ class GatewayRuns:
         return {"runId": run_id, "status": "accepted", "acceptedAt": accepted_ms, "sessionKey": str(key)}
 
     def chat_send(self, call: Call, params: JsonMapping) -> Result:
-        """Queue a run that answers a chat's message: `started`; again under the same key, how far it got."""
+        """Queue a run that answers a chat's message: `started`; repeated with the same key, its present state."""
         given = read_arguments(ChatSendParams, params)
         _check_text(given.message, given.attachments)
         if given.message.strip().lower() in STOP_WORDS:
@@ -157,7 +157,7 @@ class GatewayRuns:
         return self._runs.begin(self._targets.run(call, given.run_id).run_id, given.timeout_ms / 1000)
 
     async def await_end(self, run_id: str, threads: DoorThreads) -> RunOutcome:
-        """Return a run once it has ended, however long that takes."""
+        """Return a run once it has ended, without a time limit."""
         while True:
             begun = await threads.run(lambda: self._runs.begin(run_id, MAX_WAIT_MS / 1000))
             await afinished(begun, threads)

@@ -45,7 +45,7 @@ _WITHOUT_EFFECT: Final[Mapping[str, str]] = {
 
 
 class GatewaySessions:
-    """Sessions, as the gateway's callers have them."""
+    """Sessions for the gateway's callers."""
 
     def __init__(self, service: Service, targets: Targets) -> None:
         self._service = service
@@ -73,7 +73,7 @@ class GatewaySessions:
         }
 
     def chat_inject(self, call: Call, params: JsonMapping) -> Result:
-        """Record an assistant message that no run made; once, however often a run is tried that has it recorded (SEND-13)."""
+        """Record an assistant message without a run; once, however often the run that calls this is retried (SEND-13)."""
         given = read_arguments(ChatInjectParams, params)
         found = self._targets.seen(call, given.session_key, "send")
         if found.row is None:
@@ -157,7 +157,7 @@ class GatewaySessions:
         }
 
     def preview(self, call: Call, params: JsonMapping) -> Result:
-        """Return the last words of several sessions; one that is not there is `missing`."""
+        """Return the last messages of several sessions; a missing session is `missing`."""
         given = read_arguments(PreviewParams, params)
         limit = bounded(given.limit, "limit", 1, MOST_PREVIEWED)
         most = bounded(given.max_chars, "maxChars", 1, 2000)
@@ -233,7 +233,7 @@ class GatewaySessions:
     # --- changes
 
     def patch(self, call: Call, params: JsonMapping) -> Result:
-        """Change settings of a session, and open it if it is one of a configured agent (GATE-2)."""
+        """Change settings of a session, and open it if it belongs to a configured agent (GATE-2)."""
         given = read_arguments(PatchParams, params)
         key = self._targets.opened(call, given.key, field="key")
         fields = {

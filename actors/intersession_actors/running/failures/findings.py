@@ -155,7 +155,7 @@ _AHEAD_MS: Final = 300_000
 
 
 def clock_findings(log: Log, now_ms: int) -> Iterator[Finding]:
-    """Yield by how much the clock has stepped, and that the log's time is minutes ahead of it (L8).
+    """Yield the steps of the clock, and whether the log's time is minutes ahead of it (L8).
 
     The last step is a warning where it went ahead: what is recorded since has the time that the clock tells now. A log that no process
     writes has no time that falls before the next start.

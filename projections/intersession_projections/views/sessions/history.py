@@ -144,7 +144,7 @@ class History:
     def operator_messages(
         self, key: str, session_id: str, *, as_of: int | None = None, limit: int | None = None
     ) -> list[Message]:
-        """Return the last messages as they were recorded, stamps and all, oldest first; None is no limit.
+        """Return the last messages as they were recorded, with their stamps, oldest first; None is no limit.
 
         Each has the run that it belongs to, the message that a run answers too (HIST-3).
         """

@@ -1,4 +1,4 @@
-"""Questions about the session list, as it is now or stood at any position (LIST, KEY-5)."""
+"""Queries on the session list, as it is now or was at any position (LIST, KEY-5)."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
@@ -56,7 +56,7 @@ def _recent_of(number: int, recent: Iterable[Row]) -> list[int]:
 
 
 class Generation(NamedTuple):
-    """Which session an id belongs to, and whether it is the one the key means now (KEY-5).
+    """The session of an id, and whether the key means that generation now (KEY-5).
 
     `current` is False for a generation before a reset and for an archived session: those can be read, not
     addressed.
@@ -67,14 +67,14 @@ class Generation(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Where in its stream the messages of a generation lie: from a version on, up to one (None: the end)."""
+    """Where a generation's messages lie in its stream: from a version on, up to one (None: the end)."""
 
     from_version: int
     to_version: int | None
 
 
 class Called(NamedTuple):
-    """A session as it stands, its reader, and whether that spawned it, directly or not; None is no such session."""
+    """A session, its reader, and whether the reader spawned it, directly or not; None if there is no such session."""
 
     row: SessionRow | None
     caller: SessionRow | None
@@ -88,14 +88,14 @@ class Sessions:
         self._log = log
 
     def get(self, key: str, as_of: int | None = None) -> SessionRow | None:
-        """Return the row of a key, archived ones too; None where there was no such session."""
+        """Return the row of a key, also of an archived session; None if there was no such session."""
         if as_of is not None:
             with self._log.moment() as moment:
                 return row_at(moment, as_of, moment.query(*row_of(key)))
         return next((row_now(stored) for stored in self._log.query(*row_of(key))), None)
 
     def called(self, key: str, caller: str) -> Called:
-        """Return the row of a key and that of a session which asks for it. It takes as long for a key that is not there."""
+        """Return the row of a key and the row of the session that asks for it. A missing key takes as long as a present one."""
         stored = self._log.query(_WITH_ITS_CALLER, (key, key, caller))
         there = [row for row in stored if row[2] is not None]
         if len(there) == 1:
@@ -107,7 +107,7 @@ class Sessions:
         return Called(rows.get(key), rows.get(caller), in_tree)
 
     def many(self, keys: Iterable[str]) -> list[SessionRow]:
-        """Return the rows of those of some keys that there were, archived ones too."""
+        """Return the rows of some keys, also of archived sessions; missing ones are left out."""
         return [
             STORED.restored(state, key=key, position=position)
             for rows in self._log.each(among(_STORED, keys))
@@ -120,7 +120,7 @@ class Sessions:
         return _generation(Generation(key, _is_current(self.get(key, as_of), session_id)) for (key,) in rows)
 
     def of_session_ids(self, session_ids: Sequence[str]) -> list[tuple[str, SessionRow | None] | None]:
-        """Return the key that each of some session ids belongs or belonged to, and the row of that key."""
+        """Return the key of each of some session ids, past or present, and the row of that key."""
         asked = self._log.each((_HAD_ID, (packed(session_id), _NOW)) for session_id in session_ids)
         rows = {row.key: row for row in self.many(key for found in asked for (key,) in found)}
         each = [
@@ -130,7 +130,7 @@ class Sessions:
         return [None if found is None else (found.key, rows.get(found.key)) for found in each]
 
     def keys_beginning(self, text: str) -> list[str]:
-        """Return the keys of sessions that begin with a text, archived ones too."""
+        """Return the keys of sessions that begin with a text, also of archived ones."""
         rows = self._log.query(
             "SELECT session_key FROM session_list WHERE session_key >= ? AND session_key < ? AND state IS NOT NULL "
             "ORDER BY session_key",
@@ -146,17 +146,17 @@ class Sessions:
         return beginning_with(self._log.query, statement, beginning, limit)
 
     def span(self, key: str, session_id: str) -> Span | None:
-        """Return where in the key's stream the messages of a generation lie."""
+        """Return where a generation's messages lie in the key's stream."""
         return self.spans([(key, session_id)]).get(key)
 
     def spans(self, generations: Sequence[tuple[str, str]]) -> dict[str, Span]:
-        """Return where the messages of some generations lie, one of each key: a key, and a session id that it has had."""
+        """Return where some generations' messages lie, one of each key: given by a key and a session id that it has had."""
         return _spans(self._log.query(*_spans_of(generations))) if generations else {}
 
     def found(
         self, key: str, session_id: str, position: int | None
     ) -> tuple[int, SessionRow | None, Span | None]:
-        """Return the row of a key at a position (None: now), and where the messages of a generation lie, at one moment.
+        """Return the row of a key at a position (None: now), and where a generation's messages lie, as of one moment.
 
         The position comes first, as it was then if none was given.
         """
@@ -166,14 +166,14 @@ class Sessions:
             return at, row_at(moment, at, rows), _spans(spans).get(key)
 
     def versions_of_message(self, key: str, message_id: str) -> list[int]:
-        """Return where in the key's stream a message with an id may be recorded, the last first: nearly always once.
+        """Return the versions of the key's stream that may record a message with an id, the last first: nearly always one.
 
         Another id may share the number that stands for it: whoever reads there compares.
         """
         return self.versions_of_messages([(key, message_id)])[0]
 
     def versions_of_messages(self, messages: Iterable[tuple[str, str]]) -> list[list[int]]:
-        """Return the same of some messages, each by the key of its session and its id."""
+        """Return the same for several messages, each by the key of its session and its id."""
         asked = [(key, hashed(message_id)) for key, message_id in messages]
         found = self._log.each(
             question for key, number in asked for question in ((_RECENT, (key,)), (_MESSAGE, (key, number)))
@@ -186,12 +186,12 @@ class Sessions:
     def by_label(
         self, label: str, agent_id: str | None = None, *, seen: VisibleSessions | None = None
     ) -> list[SessionRow]:
-        """Return the rows that have exactly this label, by key, as far as they are seen; archived ones are left out."""
+        """Return the visible rows with exactly this label, by key; archived ones are left out."""
         order = self.order(wanted=SessionFilter(agent_id=agent_id, label=label, seen=seen))
         return sorted(order.rows(order.places()), key=lambda row: row.key)
 
     def named_by(self, label: str, agent_id: str | None = None) -> list[SessionRow]:
-        """Return the sessions that a label means, by key: those that have it; where none has, the archived ones that had it."""
+        """Return the sessions with a label, by key; if none has it, the archived ones that had it."""
         if found := self.by_label(label, agent_id):
             return found
         rows = self._log.query(_HAD, (to_text(label),))
@@ -205,13 +205,13 @@ class Sessions:
         )
 
     def order(self, as_of: int | None = None, wanted: SessionFilter | None = None) -> SessionOrder:
-        """Return the places of the list, of all sessions or of those that are wanted."""
+        """Return the places of the list, of all sessions or of those that match a filter."""
         return SessionOrder(
             self._log, self._log.head() if as_of is None else as_of, wanted or SessionFilter()
         )
 
     def descendants(self, key: str, as_of: int | None = None) -> set[str]:
-        """Return the keys of all it spawned, directly or not, archived ones too (VIS-2)."""
+        """Return the keys of all sessions that it spawned, directly or not, also of archived ones (VIS-2)."""
         rows = self._log.query(
             "WITH RECURSIVE tree (no) AS ("
             "SELECT c.no FROM session_list s JOIN session_list c ON c.parent = s.no WHERE s.session_key = ? UNION "
@@ -222,11 +222,11 @@ class Sessions:
         return {child for (child,) in rows} - {key}
 
     def ancestors(self, key: str) -> list[str]:
-        """Return the keys of those that spawned it, the nearest first. It takes as long for a key that is not there."""
+        """Return the keys of its ancestors, the nearest first. A missing key takes as long as a present one."""
         return self.ancestors_of_each([key])[0]
 
     def ancestors_of_each(self, keys: Sequence[str]) -> list[list[str]]:
-        """Return the same of some keys."""
+        """Return the same for several keys."""
         each = self._log.each((_UP, (key,)) for key in keys)
         return [
             [parent for (parent,) in rows if parent not in {None, key}]

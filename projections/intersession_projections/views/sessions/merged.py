@@ -1,4 +1,4 @@
-"""The places of wanted sessions, merged from the sorted sets that they are in, at one moment of the log; for `order.py`."""
+"""Places of matching sessions, merged from the sorted sets they are in, as of one moment; for `order.py`."""
 
 import heapq
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ MOST: Final = 4096
 
 
 class Place(NamedTuple):
-    """Where a session stands in the list: its rank, and which session it is."""
+    """A session's place in the list: its rank and its number."""
 
     falling: int
     """The time of its last update (ms) below zero, so that places sort by themselves."""
@@ -67,7 +67,7 @@ _NOBODY: Final = 1 << 52
 
 
 class Merged:
-    """The query, as sets, and the places in them behind a rank, at one moment of the log."""
+    """A query as sets, and the places in them after a rank, as of one moment."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Merged:
         self._groups = self._sets()
 
     def places(self, size: int, only: Collection[int] | None = None) -> Iterator[Place]:
-        """Yield places in order, up to a limit; of some sessions `only`, if they are given."""
+        """Yield places in order, up to a limit; `only` restricts them to some sessions."""
         self._is_past = self._moment.head > self._position
         if self._is_past:
             self._behind = max(self._behind, (-_latest(self._moment, self._position), ""))
@@ -124,26 +124,26 @@ class Merged:
 
     @property
     def agents(self) -> Sequence[tuple[int, str]]:
-        """The numbers and names of all agents, as far as the log has come."""
+        """The numbers and names of all agents at this moment."""
         return self._agents
 
     def number(self) -> int:
-        """Return how many there are, whatever their rank."""
+        """Return the number of places, whatever their rank."""
         seen = self._wanted.seen
         if seen is not None and seen.within is not None:
             return sum(1 for _ in self.places(_ALL_OF_THEM))
         return _number(self._moment, self._position, self._groups) + (self._own is not None)
 
     def candidates(self, text: str) -> set[int] | None:
-        """Return the sessions that a casefolded text may be part of a name of; None if they are very many, or if there is no index."""
+        """Return the sessions one of whose names may contain a casefolded text; None if they are too many, or if there is no index."""
         return self._with_own(candidates(self._moment, self._searched(), text, _MOST_FOUND))
 
     def matching(self, text: str) -> list[Question]:
-        """Ask the index of names for the same, which is there; `matched` reads what it finds."""
+        """Ask the index of names for the same; `matched` reads the answer."""
         return matching(self._searched(), text, _MOST_FOUND)
 
     def matched(self, answers: Iterable[list[Row]]) -> set[int] | None:
-        """Return what the index has found."""
+        """Return the sessions in the index's answer."""
         return self._with_own(matched(answers, _MOST_FOUND))
 
     def _searched(self) -> list[str]:
@@ -158,7 +158,7 @@ class Merged:
         return found
 
     def takes(self, no: int, row: SessionRow) -> bool:
-        """Whether a row is wanted and seen, apart from its time and its names."""
+        """Whether a row matches and is visible, apart from its time and its names."""
         wanted, seen = self._wanted, self._wanted.seen
         if row.archived is not None or not matches(row, wanted):
             return False
@@ -284,7 +284,7 @@ _NUMBERS: Final = (
 
 
 def numbers(moment: Moment, position: int) -> dict[str, int]:
-    """Return how many sessions each agent has at a position, whoever sees them."""
+    """Return the number of sessions of each agent at a position, visible or not."""
     return {
         agent_id: number
         for agent, agent_id in _agents(moment)

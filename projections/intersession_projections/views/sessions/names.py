@@ -1,4 +1,4 @@
-"""How sessions are called for people: sub-agents by their labels, where such a name means one session alone; others by their keys.
+"""Names of sessions for people: sub-agents by their labels, if such a name is unique; others by their keys.
 
 What is shown so can be typed: `named_by` is the other way round.
 """
@@ -37,7 +37,7 @@ class _Holders(NamedTuple):
 
 
 class SessionNames:
-    """The names of sessions for who sees certain ones (`sees`; None: all): whom they don't see changes no name."""
+    """The names of sessions for a reader of some of them (`sees`; None: all): invisible sessions change no name."""
 
     def __init__(self, log: Log, sees: Callable[[str], bool] | None = None) -> None:
         self._log = log
@@ -45,11 +45,11 @@ class SessionNames:
         self._sees = sees
 
     def one(self, key: str) -> str:
-        """Return how a session is called; any other text as it is."""
+        """Return the name of a session; any other text unchanged."""
         return self.of((key,))[key]
 
     def of(self, keys: Iterable[str]) -> dict[str, str]:
-        """Return how each session is called, by its key, in two questions for all of them; any other text as it is."""
+        """Return the name of each session, by its key, with two queries for all; any other text unchanged."""
         named = {key: short_name(key) for key in keys}
         seen = [key for key in named if _is_sub_agent(key) and (self._sees is None or self._sees(key))]
         rows = [row for row in self._sessions.many(seen) if row.label and _can_be_typed(row.label)]

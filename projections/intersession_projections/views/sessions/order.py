@@ -1,4 +1,4 @@
-"""The order of the session list: last updated first, ties by key, as it is now or stood at a position (LIST-3).
+"""The order of the session list: last updated first, ties by key, as it is now or was at a position (LIST-3).
 
 It is read a page at a time, as far as somebody asks: a page costs a page, and a step down a tree for each set that it is put together from.
 """
@@ -26,7 +26,7 @@ _BEGINNING: Final = (-(2**63), "")
 
 
 class SessionOrder:
-    """The sessions that are not archived, at one position, as far as they are wanted and seen."""
+    """The sessions that are not archived, at one position, that match and are visible."""
 
     def __init__(self, log: Log, position: int, wanted: SessionFilter = SessionFilter()) -> None:  # noqa: B008 - it is frozen
         self._log = log
@@ -37,7 +37,7 @@ class SessionOrder:
         """Rows of places that were yielded, which whoever asks for them need not wait for again."""
 
     def places(self, *, updated_since: int = 0, behind: Rank | None = None) -> Iterator[Place]:
-        """Yield the places in order, behind a rank, of what was updated since a time (ms)."""
+        """Yield the places in order, after a rank, of sessions that were updated since a time (ms)."""
         return self._places(behind or _BEGINNING, updated_since, None)
 
     def _places(self, behind: Rank, updated_since: int, only: Collection[int] | None) -> Iterator[Place]:
@@ -53,7 +53,7 @@ class SessionOrder:
             last, size = page[-1][:2], min(size * GROWTH, MOST)
 
     def rows(self, places: Iterable[Place], *, at_once: int = _CHUNK) -> Iterator[SessionRow]:
-        """Yield the row that stands at each place; read in batches."""
+        """Yield the row at each place; read in batches."""
         left = iter(places)
         while chunk := list(islice(left, at_once)):
             rows = {place.no: self._read.pop(place.no) for place in chunk if place.no in self._read}
@@ -63,7 +63,7 @@ class SessionOrder:
             yield from (rows[place.no] for place in chunk)
 
     def named(self, text: str, *, updated_since: int = 0, behind: Rank | None = None) -> Iterator[Place]:
-        """Yield, in order, the places of those with a part of a name that is a casefolded text (LIST-4).
+        """Yield, in order, the places of sessions one of whose names contains a casefolded text (LIST-4).
 
         Where it is part of many names a look at the first places finds enough. Else the index says which sessions it can
         be, and nobody else is looked at.
@@ -205,7 +205,7 @@ class SessionOrder:
         return taken
 
     def hidden(self) -> int:
-        """Return how many sessions of the agents asked for the reader does not see."""
+        """Return how many sessions of the given agents are hidden from the reader."""
         if self._wanted.seen is None:
             return 0
         everything = self._wanted._replace(kinds=frozenset(), label=None, parent=None)
@@ -215,7 +215,7 @@ class SessionOrder:
             return there.number() - seen.number()
 
     def numbers(self) -> dict[str, int]:
-        """Return how many each agent has at the position, whoever sees them."""
+        """Return the number of sessions of each agent at the position, visible or not."""
         with self._log.moment() as moment:
             return numbers(moment, self._position)
 

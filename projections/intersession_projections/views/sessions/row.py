@@ -54,7 +54,7 @@ _SETTINGS = {
 
 @ready
 class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A session as the list shows it (LIST-5), and what rules about it need to know.
+    """A session as the list shows it (LIST-5), with the fields that rules need.
 
     `updated_at` in ms never falls (LIST-3). `model_override` is what a patch or the opening set, `model` what
     is in force or was last used. `position` and `version` are those of the last event that changed the row;

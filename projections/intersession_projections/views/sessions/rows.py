@@ -1,4 +1,4 @@
-"""Rows of the session list as they are stored, now or as of a position, for whoever has the numbers of the sessions."""
+"""Stored rows of the session list, now or as of a position, by the numbers of the sessions."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -18,13 +18,13 @@ _AT_ONCE: Final = 400
 
 
 def number_of(moment: Moment, key: str) -> int | None:
-    """Return the number of a session; None for a key that the log does not know."""
+    """Return the number of a session; None for an unknown key."""
     found = moment.query("SELECT no FROM session_list WHERE session_key = ?", (key,))
     return found[0][0] if found else None
 
 
 def rows_at(moment: Moment, position: int, numbers: Iterable[int]) -> dict[int, SessionRow]:
-    """Return rows by the numbers of their sessions, as they stood at a position; of those that there were."""
+    """Return rows by the numbers of their sessions, as of a position; missing ones are left out."""
     found: dict[int, SessionRow] = {}
     left = iter(numbers)
     while chunk := tuple(islice(left, _AT_ONCE)):
@@ -33,12 +33,12 @@ def rows_at(moment: Moment, position: int, numbers: Iterable[int]) -> dict[int, 
 
 
 def rows_of(numbers: Sequence[int]) -> Question:
-    """Ask for the rows of some sessions, not very many, as they are stored; `rows_stood` reads them."""
+    """Ask for the stored rows of a few sessions; `rows_stood` reads the answer."""
     return f"{_STORED} no IN ({marks(numbers)})", numbers
 
 
 def rows_stood(moment: Moment, position: int, stored: Iterable[Row]) -> dict[int, SessionRow]:
-    """Return rows that were asked for as they stood at a position; of those that there were."""
+    """Return the rows in such an answer, as of a position; missing ones are left out."""
     found: dict[int, SessionRow | None] = {}
     older: list[tuple[int, str]] = []
     for no, key, since, state, recent in stored:
@@ -54,12 +54,12 @@ def rows_stood(moment: Moment, position: int, stored: Iterable[Row]) -> dict[int
 
 
 def row_of(key: str) -> Question:
-    """Ask for the row of a key as it is stored; `row_at` reads it."""
+    """Ask for the stored row of a key; `row_at` reads the answer."""
     return f"{_STORED} session_key = ?", (key,)
 
 
 def row_at(moment: Moment, position: int, stored: Sequence[Row]) -> SessionRow | None:
-    """Return a row as it stood at a position; None if there was none, or there is none."""
+    """Return a row as of a position; None if there was none, or there is none."""
     for no, key, since, state, recent in stored:
         if state is not None:
             row = _stood(key, since, state, recent, position)
@@ -74,7 +74,7 @@ def row_now(stored: Row) -> SessionRow | None:
 
 
 def places_of(moment: Moment, position: int, numbers: Iterable[int]) -> Iterator[tuple[int, str, int]]:
-    """Yield the time below zero, key and number of sessions that were there at a position and not archived."""
+    """Yield the negated time, key and number of the sessions that existed at a position and were not archived."""
     left = iter(numbers)
     while chunk := tuple(islice(left, _AT_ONCE)):
         changed: list[int] = []
@@ -92,7 +92,7 @@ def places_of(moment: Moment, position: int, numbers: Iterable[int]) -> Iterator
 
 
 def other_names(numbers: Sequence[int]) -> Question:
-    """Ask for all names that sessions have or had beside their keys, with the numbers of the sessions that have any."""
+    """Ask for all past and present names of sessions beside their keys, with the numbers of the sessions."""
     return (
         f"SELECT no, names FROM session_list WHERE no IN ({marks(numbers)}) AND names IS NOT NULL",  # noqa: S608 - only question marks
         numbers,

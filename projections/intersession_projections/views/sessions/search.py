@@ -1,4 +1,4 @@
-"""The index by which `search` finds sessions: every part of every name a session has or had, whether FTS5 is there or not.
+"""The index for `search`: every part of every name that a session has or had, with FTS5 or without.
 
 What is searched together is a group: the sessions of one agent, or all that one session spawned. Each entry of the index says
 its group, so that nobody's search meets what is in another's group: neither its answer nor the time that it takes
@@ -28,7 +28,7 @@ _DECODER: Final = msgspec.msgpack.Decoder(tuple[int, dict[str, tuple[str | None,
 
 
 def create(sql: Sql) -> None:
-    """Create the index, if this SQLite has what it takes: without it, a search looks at one row after the other."""
+    """Create the index, if this SQLite has FTS5: without it, a search reads one row after the other."""
     if has_index(sql):
         sql.execute(
             f"CREATE VIRTUAL TABLE IF NOT EXISTS {TABLE} USING fts5 "
@@ -42,7 +42,7 @@ def has_index(sql: Sql) -> bool:
 
 
 def groups_of(held: Iterable[ListSet]) -> set[str]:
-    """Return the groups that a session in some sets is searched in."""
+    """Return the groups in which a session of some sets is searched."""
     return {
         of_agent(agent_of(one.part)) if one.scope == ALL else of_scope(one.scope)
         for one in held
@@ -56,12 +56,12 @@ def of_agent(agent: int) -> str:
 
 
 def of_scope(no: int) -> str:
-    """Return the group of what a session spawned."""
+    """Return the group of the sessions that a session spawned."""
     return f"s{no}"
 
 
 def keep(sql: Sql, no: int, documents: int, before: Known, now: Known) -> None:
-    """Add what a session can be found by now and could not before; `documents` counts those it has."""
+    """Add the new names of a session; `documents` counts those it has."""
     entries: list[str] = []
     for group, names in now.items():
         new = {gram for name in names if name not in before.get(group, ()) for gram in grams(name)}
@@ -73,7 +73,7 @@ def keep(sql: Sql, no: int, documents: int, before: Known, now: Known) -> None:
 
 
 def grams(name: str) -> Iterator[str]:
-    """Yield what a name is found by: each three characters in a row, and the last two and one."""
+    """Yield the index terms of a name: each three characters in a row, and the last two and one."""
     folded = name.casefold()
     if folded.isascii():
         digits = _entry(folded)
@@ -82,7 +82,7 @@ def grams(name: str) -> Iterator[str]:
 
 
 def words(groups: Iterable[str], text: str) -> str:
-    """Return the words that find the documents in which a casefolded text may stand."""
+    """Return the terms that find the documents which may contain a casefolded text."""
     if len(text) < GRAM:
         parts = [f"{_entry(text)}*"]
     else:
@@ -93,7 +93,7 @@ def words(groups: Iterable[str], text: str) -> str:
 
 
 def stored(documents: int, known: Known) -> bytes | None:
-    """Return for a column what is known of a session; its own key, which it has anyway, is left out."""
+    """Return the stored form of a session's names, without its own key."""
     key = next(iter(known.values()))[0] if known else None
     return (
         msgspec.msgpack.encode(
@@ -105,7 +105,7 @@ def stored(documents: int, known: Known) -> bytes | None:
 
 
 def restored(value: bytes | None, key: str) -> tuple[int, Known]:
-    """Return what was stored of the session with a key."""
+    """Return the names from their stored form, with the session's key."""
     if value is None:
         return 0, {}
     documents, known = _DECODER.decode(value)
@@ -119,7 +119,7 @@ _MATCHING: Final = f"SELECT rowid FROM {TABLE} WHERE {TABLE} MATCH ? LIMIT ?"  #
 
 
 def candidates(moment: Moment, groups: Sequence[str], text: str, most: int) -> set[int] | None:
-    """Return the sessions of some groups that a casefolded text may be part of a name of.
+    """Return the sessions of some groups one of whose names may contain a casefolded text.
 
     None if they are more than `most`, or if the log has no index that can be read here.
     """
@@ -128,14 +128,14 @@ def candidates(moment: Moment, groups: Sequence[str], text: str, most: int) -> s
 
 
 def matching(groups: Sequence[str], text: str, most: int) -> list[Question]:
-    """Ask the index for the same; `matched` reads what it finds."""
+    """Ask the index for the same; `matched` reads the answer."""
     return [
         (_MATCHING, (words(groups[at : at + _AT_ONCE], text), most)) for at in range(0, len(groups), _AT_ONCE)
     ]
 
 
 def matched(answers: Iterable[list[Row] | None], most: int) -> set[int] | None:
-    """Return the sessions that the index has found; None if they are more than `most`, or if there was none to ask."""
+    """Return the sessions in the index's answer; None if they are more than `most`, or if the index was not asked."""
     found: set[int] = set()
     for rows in answers:
         if rows is None:
@@ -156,13 +156,13 @@ def _matching(moment: Moment, asked: Sequence[Question]) -> Iterator[list[Row] |
 
 
 def other_names(key: str, known: Known) -> bytes | None:
-    """Return for a column all names that a session has or had beside its key, casefolded; None if there is none."""
+    """Return for a column all past and present names of a session beside its key, casefolded; None if there is none."""
     names = dict.fromkeys(name.casefold() for every in known.values() for name in every if name != key)
     return "\n".join(names).encode() if names else None
 
 
 def matches(names: Iterable[str | None], text: str) -> bool:
-    """Whether a casefolded text is a part of one of some names, in any case."""
+    """Whether one of some names contains a casefolded text, in any case."""
     return any(text in name.casefold() for name in names if name is not None)
 
 

@@ -1,4 +1,4 @@
-"""Which sessions of the list somebody asks for, and which of them a reader sees (LIST-4, VIS-2)."""
+"""Filters of the session list: which sessions match, and which are visible to a reader (LIST-4, VIS-2)."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from intersession_projections.views.sessions.sets import kind_of
 
 
 class VisibleSessions(NamedTuple):
-    """Which sessions a reader sees: all of some agents, itself, and what it spawned, directly or not (VIS-2).
+    """The sessions visible to a reader: all of some agents, itself, and its descendants (VIS-2).
 
     Of these it sees itself, and those that are `within` something else that limits it, by their keys (VIS-6); None is no limit.
     """
@@ -20,12 +20,12 @@ class VisibleSessions(NamedTuple):
     within: Callable[[str], bool] | None = None
 
     def has(self, key: str) -> bool:
-        """Whether a session is not beyond what the reader is limited to."""
+        """Whether a session is within the reader's limits."""
         return self.within is None or key == self.key or self.within(key)
 
 
 class SessionFilter(NamedTuple):
-    """Which sessions are asked for; all that is set holds. No kinds are all kinds.
+    """A filter for sessions; all set fields must match. No kinds mean all kinds.
 
     `kinds` are those of a log whose main sessions have their usual name. `parent` is the key of the session that spawned
     them itself, `seen` is what the reader sees (None: all).
@@ -39,7 +39,7 @@ class SessionFilter(NamedTuple):
 
 
 def matches(row: SessionRow, wanted: SessionFilter) -> bool:
-    """Whether a row is wanted, whoever sees it."""
+    """Whether a row matches the filter, visible or not."""
     return (
         wanted.agent_id in {None, row.agent_id}
         and (not wanted.kinds or kind_of(row.key) in wanted.kinds)

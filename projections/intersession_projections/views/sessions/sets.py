@@ -1,4 +1,4 @@
-"""Ordered sets of sessions: the session list reads the set that fits its filters, place by place.
+"""Ordered sets of sessions: the list reads the set that fits its filters, place by place.
 
 A set is of one agent and one kind, of all sessions or of those that one session spawned, with any label or with one. So
 whatever is asked for is a few sets, and a page of it costs a page. What stood where is kept as well, in levels: a place that was
@@ -23,7 +23,7 @@ ALL: Final = 0
 
 
 class ListSet(NamedTuple):
-    """One set: of which scope, with which label, of which part."""
+    """One set: its scope, its label, its part."""
 
     scope: int
     """`ALL`, or the number of the session whose descendants these are; below zero: its children."""
@@ -43,7 +43,7 @@ def agent_of(part: int) -> int:
 
 @lru_cache(4096)
 def kind_of(key: str) -> Kind:
-    """Return the kind of a session by its key, as it is where the main session has its usual name."""
+    """Return the kind of a session by its key, for the usual name of the main session."""
     try:
         return SessionKey.recorded(key).kind
     except InvalidKey:
@@ -51,12 +51,12 @@ def kind_of(key: str) -> Kind:
 
 
 def level_of(since: int, until: int) -> int:
-    """Return the level at which a place lies that was held from one position until before another."""
+    """Return the level of a place that was held from one position until before another."""
     return (since ^ until).bit_length()
 
 
 class Held(NamedTuple):
-    """A place that a session holds in each of some sets."""
+    """The place of a session in each of its sets."""
 
     sets: frozenset[ListSet]
     falling: int
@@ -119,7 +119,7 @@ Since = dict[tuple[ListSet, int], int]
 
 
 class Moved(Protocol):
-    """A session that moves."""
+    """The change of a session's places."""
 
     no: int
     key: str
@@ -128,14 +128,14 @@ class Moved(Protocol):
 
 
 class Moves:
-    """The moves of sessions between places, while a batch of events is taken in. What was left is stored at its end."""
+    """Changes of places while a batch of events is taken in. Places that were left are stored at the end."""
 
     def __init__(self, sql: Sql) -> None:
         self._sql = sql
         self._left: list[_Left] = []
 
     def move(self, who: Moved, before: Held, after: Held, position: int) -> None:
-        """Let a session leave the places that it held and take others, at a position."""
+        """Move a session from its places to others, at a position."""
         no, key = who.no, who.key
         stays = before.sets & after.sets if before.falling == after.falling else frozenset[ListSet]()
         taken = set(after.sets - stays)
@@ -165,7 +165,7 @@ class Moves:
                 _count(self._sql, one, position, 1 if one in after.sets else -1)
 
     def store(self) -> None:
-        """Store from when to when each place was held that was left."""
+        """Store the period of each place that was left."""
         for one in self._left:
             ((since,),) = one.since()
             if since < one.until:
@@ -199,14 +199,14 @@ def _count(sql: Sql, one: ListSet, position: int, more: int) -> None:
 
 
 class Numbers:
-    """The numbers of agents and labels, each asked for once a batch."""
+    """The numbers of agents and labels, each read once a batch."""
 
     def __init__(self, sql: Sql) -> None:
         self._sql = sql
         self._known: dict[tuple[str, str], int] = {}
 
     def learn(self, agents: Iterable[Row]) -> None:
-        """Take in numbers of agents that were read."""
+        """Add numbers of agents that were read."""
         self._known.update((("session_agents", agent_id), agent) for agent, agent_id in agents)
 
     def of_agent(self, agent_id: str) -> int:

@@ -1,4 +1,4 @@
-"""The messages of a session in the order in which its agent took them, read backwards or forwards (HIST-3).
+"""The messages of a session in the order in which its agent took them, backwards or forwards (HIST-3).
 
 A message that waits for its run stands in the log where it arrived, in the middle of another run's talk. The agent
 takes it when its run starts, so it is shown there; until then it stands at the end. `TranscriptFold` gives agents the
@@ -36,7 +36,7 @@ _SHARE: Final = 4
 
 
 class Taken(NamedTuple):
-    """A message of a session, and the run that it belongs to: the one that answers it or that said it.
+    """A message of a session, and its run: the one that answers it, or that wrote it.
 
     A line of an imported transcript that is no message has its place among them.
     """
@@ -46,7 +46,7 @@ class Taken(NamedTuple):
 
 
 def with_run(message: Message, run_id: str | None) -> Message:
-    """Return a message as one of a run."""
+    """Return a message as part of a run."""
     return message if run_id == message.run_id else replace(message, run_id=run_id)
 
 
@@ -58,7 +58,7 @@ class _Place:
 
 
 def taken_backwards(backwards: Iterable[Recorded], waiting: int) -> Iterator[Taken]:
-    """Yield the messages and imported lines among events of one session's stream, the last that was taken first.
+    """Yield the messages and imported lines of one session's events, the one taken last first.
 
     `backwards` are the events of one generation, the newest first; `waiting` is how many runs wait after the newest of
     them, as the session's row counts them.
@@ -139,7 +139,7 @@ def _waits(recorded: Recorded, known: set[str]) -> bool:
 
 
 def taken_forwards(batch: Sequence[Recorded], log: Log) -> Iterator[Recorded]:
-    """Yield messages and imported lines of a batch of the log as they were taken, each at the position where it was.
+    """Yield the messages and imported lines of a batch of the log, in the order they were taken, with their positions.
 
     A message that begins to wait in this batch is left out; one whose run starts in it is read back from the log. It
     carries its run's id. A damaged row is as if it were not there.

@@ -1,4 +1,4 @@
-"""The view of thread bindings: which thread of a channel belongs to which session (SPAWN-12)."""
+"""The view of thread bindings: the session of each thread of a channel (SPAWN-12)."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,7 +12,7 @@ _SESSION: Final = "session:"
 
 
 class ThreadBindingsView:
-    """Keeps a row per session that has a thread: the thread is its own until it is unbound or archived."""
+    """Stores a row per session that has a thread, until the thread is unbound or the session is archived."""
 
     name = "thread_bindings"
     shape = 2
@@ -59,13 +59,13 @@ def _take(sql: Sql, recorded: Recorded) -> None:
 
 
 class ThreadBindings:
-    """Queries on threads that belong to sessions, as they do now."""
+    """Queries on the present bindings of threads."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
 
     def session_of(self, route: Route) -> str | None:
-        """Return the session that a thread belongs to; the last one that was bound, should there be several."""
+        """Return the session of a thread; the last one bound, if there are several."""
         if route.thread is None:
             return None
         rows = self._log.query(
@@ -76,7 +76,7 @@ class ThreadBindings:
         return rows[0][0] if rows else None
 
     def of(self, key: str) -> Route | None:
-        """Return the thread that belongs to a session."""
+        """Return the thread of a session."""
         rows = self._log.query(
             "SELECT channel, account, chat, thread FROM thread_bindings WHERE session_key = ?", (key,)
         )
@@ -85,7 +85,7 @@ class ThreadBindings:
         return None
 
     def all(self) -> list[tuple[str, Route]]:
-        """Return the sessions that have a thread, and theirs, in the order they got it."""
+        """Return the sessions with a thread, and their threads, in the order of binding."""
         rows = self._log.query(
             "SELECT session_key, channel, account, chat, thread FROM thread_bindings ORDER BY bound"
         )
@@ -95,7 +95,7 @@ class ThreadBindings:
         ]
 
     def limited_sessions(self) -> list[str]:
-        """Return the sessions whose thread is theirs for a time, in the order they got it."""
+        """Return the sessions whose binding has an end, in the order of binding."""
         rows = self._log.query("SELECT session_key FROM thread_bindings WHERE is_limited = 1 ORDER BY bound")
         return [key for (key,) in rows]
 

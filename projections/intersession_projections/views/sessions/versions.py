@@ -1,4 +1,4 @@
-"""Versions of a session's row: sixteen in a row are one block, the first of them whole, the others as what has changed.
+"""Versions of a session's row: blocks of sixteen, the first of each whole, the others as changes.
 
 The newest block grows in the row itself, so that a change touches no other place; once it is full, it is stored beside.
 """
@@ -26,14 +26,14 @@ _DECODER: Final = msgspec.msgpack.Decoder(list[Version])
 
 
 def with_version(block: bytes | None, version: Version) -> bytes:
-    """Return a block with another version at its end; without one, that it begins with, whole."""
+    """Return a block with another version at its end; without a block, a new one."""
     if block is None:
         return _HEADS[1] + pack(version)
     return _HEADS[block[_NUMBER] + 1] + block[_HEAD:] + pack(version)
 
 
 def is_full(block: bytes) -> bool:
-    """Whether a block takes no more."""
+    """Whether a block is full."""
     return block[_NUMBER] == MOST
 
 
@@ -43,12 +43,12 @@ def versions_in(block: bytes) -> Sequence[Version]:
 
 
 def messages_in(versions: Sequence[Version]) -> list[tuple[int, int]]:
-    """Return the numbers of the messages that came with versions, and where in the session's stream each lies."""
+    """Return the numbers of the messages that came with versions, and the place of each in the session's stream."""
     return [(message, small[_VERSION]) for _, small, message in versions if message is not None]
 
 
 def row_in(block: bytes | None, key: str, position: int) -> SessionRow | None:
-    """Return the row that stood at a position; None where the block begins behind it."""
+    """Return the row at a position; None if the block begins after it."""
     row: Small = {}
     since = None
     for changed, small, _ in versions_in(block) if block else ():

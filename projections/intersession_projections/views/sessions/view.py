@@ -1,4 +1,4 @@
-"""The view of the session list: a row per session as it is now, each row as it was at any position, and the places of all."""
+"""The view of the session list: a row per session as it is now, its versions at all positions, and the places of all."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -80,7 +80,7 @@ class _CurrentSession(msgspec.Struct):
 
 
 class SessionListView:
-    """Keeps the rows, their versions by position, the generations of each key, and where each message lies.
+    """Stores the rows, their versions by position, the generations of each key, and the place of each message.
 
     A version holds from its position up to the next one of the same session, so its end is not stored. The last ones, and
     where the messages lie that came with them, stand in the row itself, so that most events change nothing else.
@@ -137,7 +137,7 @@ class SessionListView:
         ]
 
     def apply_answered(self, sql: Sql, events: Sequence[Recorded], known: Known) -> None:
-        """Take events in: a session's own events change its row, and the clock that was set back all rows with later times."""
+        """Take events in: a session's own events change its row; the clock, set back, changes all rows with later times."""
         taking: _Taking | None = None
         for recorded in events:
             stream = recorded.stream
