@@ -10,24 +10,24 @@ from eventsourcing.tests.persistence import (
 )
 from eventsourcing.utils import Environment
 
-from intersession_events.stores.postgres.recorder import GroupCommitRecorder
+from support.library_recorders import ServerRecorder
 
 pytestmark = pytest.mark.postgres
 
 
-def make_recorder(url: str) -> GroupCommitRecorder:
+def make_recorder(url: str) -> ServerRecorder:
     environment = {
         "PERSISTENCE_MODULE": "intersession_events.stores.postgres.application:LogFactory",
-        "APPLICATION_RECORDER_TOPIC": "intersession_events.stores.postgres.recorder:GroupCommitRecorder",
+        "APPLICATION_RECORDER_TOPIC": "support.library_recorders:ServerRecorder",
         "POSTGRES_URL": url,
     }
     recorder = PostgresFactory.construct(Environment(env=environment)).application_recorder()
-    assert isinstance(recorder, GroupCommitRecorder)
+    assert isinstance(recorder, ServerRecorder)
     return recorder
 
 
 class _OnPostgres:
-    recorders: list[GroupCommitRecorder]
+    recorders: list[ServerRecorder]
 
     @pytest.fixture(autouse=True)
     def _server(self, postgres_url: str) -> None:
@@ -44,12 +44,12 @@ class _OnPostgres:
     def new_originator_id(self) -> str:
         return str(uuid.uuid4())
 
-    def create_recorder(self) -> GroupCommitRecorder:
+    def create_recorder(self) -> ServerRecorder:
         self.recorders.append(make_recorder(self._url))
         return self.recorders[-1]
 
 
-class TestApplicationRecorderOnPostgres(_OnPostgres, ApplicationRecorderTestCase[GroupCommitRecorder]):
+class TestApplicationRecorderOnPostgres(_OnPostgres, ApplicationRecorderTestCase[ServerRecorder]):
     pass
 
 

@@ -13,24 +13,24 @@ from eventsourcing.tests.persistence import (
 from eventsourcing.utils import Environment
 
 from intersession_events.stores.sqlite.connections import LogDatastore, PinnedConnection
-from intersession_events.stores.sqlite.recorder import GroupCommitRecorder
+from support.library_recorders import FileRecorder
 
 ENVIRONMENT = {
     "PERSISTENCE_MODULE": "intersession_events.stores.sqlite.application:LogFactory",
-    "APPLICATION_RECORDER_TOPIC": "intersession_events.stores.sqlite.recorder:GroupCommitRecorder",
+    "APPLICATION_RECORDER_TOPIC": "support.library_recorders:FileRecorder",
     "ORIGINATOR_ID_TYPE": "text",
 }
 
 
-def make_recorder(database: str) -> GroupCommitRecorder:
+def make_recorder(database: str) -> FileRecorder:
     factory = SQLiteFactory.construct(Environment(env={**ENVIRONMENT, "SQLITE_DBNAME": database}))
     recorder = factory.application_recorder()
-    assert isinstance(recorder, GroupCommitRecorder)
+    assert isinstance(recorder, FileRecorder)
     return recorder
 
 
 class _OnMemory:
-    recorders: list[GroupCommitRecorder]
+    recorders: list[FileRecorder]
 
     def setUp(self) -> None:
         self.recorders = []
@@ -46,7 +46,7 @@ class _OnMemory:
     def database(self) -> str:
         return ":memory:"
 
-    def create_recorder(self) -> GroupCommitRecorder:
+    def create_recorder(self) -> FileRecorder:
         self.recorders.append(make_recorder(self.database()))
         return self.recorders[-1]
 
@@ -60,11 +60,11 @@ class _OnFile(_OnMemory):
         return f"file:{self._path}/{uuid.uuid4()}.db?mode=rwc"
 
 
-class TestApplicationRecorderInMemory(_OnMemory, ApplicationRecorderTestCase[GroupCommitRecorder]):
+class TestApplicationRecorderInMemory(_OnMemory, ApplicationRecorderTestCase[FileRecorder]):
     pass
 
 
-class TestApplicationRecorderOnFile(_OnFile, ApplicationRecorderTestCase[GroupCommitRecorder]):
+class TestApplicationRecorderOnFile(_OnFile, ApplicationRecorderTestCase[FileRecorder]):
     pass
 
 
@@ -80,7 +80,7 @@ del ApplicationRecorderTestCase, NonInterleavingNotificationIDsBaseCase
 
 
 @pytest.fixture
-def recorder(tmp_path: Path) -> Iterator[GroupCommitRecorder]:
+def recorder(tmp_path: Path) -> Iterator[FileRecorder]:
     recorder = make_recorder(f"file:{tmp_path}/events.db?mode=rwc")
     yield recorder
     recorder.close()
@@ -88,7 +88,7 @@ def recorder(tmp_path: Path) -> Iterator[GroupCommitRecorder]:
 
 
 @pytest.mark.clause("D3")
-def test_every_connection_of_the_pool_is_pinned(recorder: GroupCommitRecorder) -> None:
+def test_every_connection_of_the_pool_is_pinned(recorder: FileRecorder) -> None:
     datastore = recorder.datastore
     assert isinstance(datastore, LogDatastore)
     connections = [datastore.pool.get_connection() for _ in range(15)]

@@ -13,15 +13,13 @@ from functools import partial
 from pathlib import PurePath
 from typing import Any, Final, NamedTuple
 
-from eventsourcing.persistence import IntegrityError, StoredEvent
+from eventsourcing.persistence import StoredEvent
 
 from intersession_events.basics.errors import LogError, StoreUnavailable, WriterSuperseded
 from intersession_events.stores.database import Cursor, Failures, Row, another, attempt
 from intersession_events.stores.later import tell
-from intersession_events.stores.portable.group_commit import GroupCommit, Transact, Work
+from intersession_events.stores.portable.group_commit import GroupCommit, Work
 from intersession_events.stores.portable.reading.recorder import ReadsLog
-
-PUT_TIMEOUT_S: Final = 30.0
 
 _LOGGER: Final = logging.getLogger("intersession.store")
 
@@ -76,21 +74,11 @@ def _where(error: BaseException) -> str:
 
 
 class BatchObserver:
-    """What has a say in each transaction. This one has none: events are inserted as they are, as by the library's own recorder."""
-
-    def __init__(self, recorder: "Committing") -> None:
-        self.recorder = recorder
+    """What has a say in each transaction: the writer of a log."""
 
     def put(self, stored_events: Sequence[StoredEvent]) -> Sequence[int]:
         """Append events of the library's event store and wait; see `Committing.insert_events`."""
-        work = Transact(partial(self.recorder.insert, stored_events), lambda: None, self.recorder.failures)
-        self.recorder.submit(work)
-        try:
-            return work.result(PUT_TIMEOUT_S)
-        except Exception as error:
-            if self.recorder.is_taken(error):
-                raise IntegrityError(error) from error
-            raise
+        raise NotImplementedError
 
     def begin(self) -> None:
         """Hear that a transaction begins; it may be a repeated one."""
@@ -121,7 +109,7 @@ class Committing(ReadsLog):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.commits = GroupCommit(self._commit)
-        self.observer: BatchObserver = BatchObserver(self)
+        self.observer: BatchObserver = BatchObserver()
         """The writer, which sets itself before it submits anything: the library's factory knows nothing of it."""
         self.refusals = Refusals()
         """Who hears of batches that had to be written piece by piece."""
@@ -156,14 +144,8 @@ class Committing(ReadsLog):
         """
 
     @abstractmethod
-    def insert_rows(
-        self, cursor: Cursor, stored_events: Sequence[StoredEvent], *, first: int
-    ) -> Sequence[int]:
-        """Insert rows from a position on, and return their positions: the only place that does so."""
-
-    @abstractmethod
-    def is_taken(self, error: Exception) -> bool:
-        """Return whether an error says that a stream has an event of that version already."""
+    def insert_rows(self, cursor: Cursor, stored_events: Sequence[StoredEvent], *, first: int) -> None:
+        """Insert rows from a position on: the only place that does so."""
 
     def is_in_doubt(self) -> bool:
         """Return whether a transaction that failed may have been committed all the same."""
@@ -234,12 +216,6 @@ class Committing(ReadsLog):
         self._given += len(stored_events)
         self._queued += stored_events
         return range(first, self._given + 1)
-
-    def insert(self, stored_events: Sequence[StoredEvent], cursor: Cursor) -> Sequence[int]:
-        """Insert events as they are, inside a transaction."""
-        positions = self.queue(stored_events)
-        self.flush(cursor)
-        return positions
 
     def flush(self, cursor: Cursor) -> None:
         """Insert the queued rows: must be called before reading events inside the transaction."""

@@ -27,7 +27,7 @@ from intersession_events.stores.library.frontier import Frontier
 from intersession_events.stores.library.mapper import ChainedMapper, Pending
 from intersession_events.stores.portable.appends import Append, Heads, NotTaken, Part, Sealing
 from intersession_events.stores.portable.application import LogApplication
-from intersession_events.stores.portable.committing import PUT_TIMEOUT_S, BatchObserver, Committing
+from intersession_events.stores.portable.committing import BatchObserver, Committing
 from intersession_events.stores.portable.group_commit import Transact, Waiting, Work
 from intersession_events.stores.portable.inline_views import Answers, InlineViews
 from intersession_events.stores.portable.reading.events import EventReader
@@ -35,6 +35,7 @@ from intersession_events.stores.portable.recent import End, KnownIds, LogClock, 
 
 T = TypeVar("T")
 
+PUT_TIMEOUT_S: Final = 30.0
 PAGE_TIMEOUT_S: Final = 3600.0
 """A page of a rebuild is given this long; it waits behind appends."""
 
@@ -90,7 +91,7 @@ class Writer(BatchObserver):
         by_hand: bool,
         clock: LogClock,
     ) -> None:
-        super().__init__(opened.recorder)
+        self.recorder = opened.recorder
         self.opened = opened
         self.commits = opened.recorder.commits
         self._events = events

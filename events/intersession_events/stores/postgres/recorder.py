@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Final, cast
 
 import psycopg
-from eventsourcing.persistence import IntegrityError, StoredEvent
+from eventsourcing.persistence import StoredEvent
 from eventsourcing.postgres import PostgresApplicationRecorder, PostgresDatastore
 from psycopg_pool import PoolTimeout
 
@@ -25,7 +25,6 @@ from intersession_events.stores.postgres.connections import LogDatastore
 from intersession_events.stores.postgres.cursor import PgCursor
 from intersession_events.stores.postgres.failures import PostgresFailures
 from intersession_events.stores.postgres.follower import Follower
-from intersession_events.stores.postgres.tables import create
 from intersession_events.stores.postgres.wire.values import byte_strings, number, numbers, texts, truth
 
 EVENTS: Final = "stored_events"
@@ -88,13 +87,6 @@ class ReadingRecorder(ReadsLog, PostgresApplicationRecorder):
     def close_readers(self) -> None:
         """Close the reading connections, at once or when they are returned."""
         self.store.readers.close()
-
-    def create_table(self) -> None:
-        """Make the tables, if the schema has none: for the library, which makes them without a log."""
-        with self.store.writing(None) as cursor:
-            found = cursor.execute("SELECT to_regclass('log_identity')").fetchone()
-            if found is None or found[0] is None:
-                create(cursor, self.store.schema, log_id="", now_ms=0)
 
 
 class GroupCommitRecorder(Committing, ReadingRecorder):
@@ -231,10 +223,8 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         """
         raise NotStorable(f"the stream's name {stream!r} holds a NUL, which PostgreSQL has in no text")
 
-    def insert_rows(
-        self, cursor: Cursor, stored_events: Sequence[StoredEvent], *, first: int
-    ) -> Sequence[int]:
-        """Append rows from a position on, and return their positions."""
+    def insert_rows(self, cursor: Cursor, stored_events: Sequence[StoredEvent], *, first: int) -> None:
+        """Append rows from a position on."""
         own = cast("PgCursor", cursor)
         own.append(
             (
@@ -248,8 +238,3 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
                 self._wakes if time.monotonic() >= self._tells_from else _NOBODY,
             )
         )
-        return range(first, first + len(stored_events))
-
-    def is_taken(self, error: Exception) -> bool:
-        """Return whether an error says that a stream has an event of that version already."""
-        return isinstance(error, IntegrityError | psycopg.IntegrityError)

@@ -103,24 +103,12 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
 
     def __init__(self, datastore: SQLiteDatastore, events_table_name: str = "stored_events") -> None:
         super().__init__(datastore, events_table_name)
-        self.epoch: int | None = None
-        """The writer's, set by whoever opens the log; the library has none."""
+        self.epoch = 0
+        """The writer's, set by whoever opens the log."""
         self.whole_views = ""
         """The views that nobody else had written into, as the last transaction began: their names in order."""
         self.presence: Presence | None = None
         """The files that must still be there when a commit is acknowledged; None for a log in memory."""
-
-    def construct_create_table_statements(self) -> list[str]:
-        """Return the table: positions that are never assigned twice, in a column of the name that the library reads."""
-        columns = (
-            "rowid INTEGER PRIMARY KEY AUTOINCREMENT CHECK (rowid > 0)",
-            "originator_id TEXT NOT NULL",
-            "originator_version INTEGER NOT NULL",
-            "topic TEXT NOT NULL",
-            "state BLOB NOT NULL",
-            "UNIQUE (originator_id, originator_version)",
-        )
-        return [f"CREATE TABLE IF NOT EXISTS {self.events_table_name} ({', '.join(columns)})"]
 
     def transaction(self) -> AbstractContextManager[Cursor]:
         """Run a writing transaction round a block."""
@@ -139,30 +127,18 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
 
     def last_given(self, cursor: Cursor) -> int:
         """Return the last position that was ever assigned; fails if another writer has taken over."""
-        if self.epoch is not None:
-            given, self.whole_views = identity.begun(cursor, self.epoch)
-            return given
-        cursor.execute("SELECT seq FROM sqlite_sequence WHERE name='stored_events'")
-        row = cursor.fetchone()
-        return 0 if row is None else int(row[0])
+        given, self.whole_views = identity.begun(cursor, self.epoch)
+        return given
 
-    def insert_rows(
-        self, cursor: Cursor, stored_events: Sequence[StoredEvent], *, first: int
-    ) -> Sequence[int]:
-        """Insert rows from a position on, and return their positions."""
-        positions = range(first, first + len(stored_events))
+    def insert_rows(self, cursor: Cursor, stored_events: Sequence[StoredEvent], *, first: int) -> None:
+        """Insert rows from a position on."""
         cursor.executemany(
             _INSERT,
             [
                 (position, event.originator_id, event.originator_version, event.topic, event.state)
-                for position, event in zip(positions, stored_events, strict=True)
+                for position, event in enumerate(stored_events, first)
             ],
         )
-        return positions
-
-    def is_taken(self, error: Exception) -> bool:
-        """Return whether an error says that a stream has an event of that version already."""
-        return isinstance(error, sqlite3.IntegrityError)
 
     def look(self) -> None:
         """Check, from any thread, that the files are where they were.
