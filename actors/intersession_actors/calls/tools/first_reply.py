@@ -35,7 +35,7 @@ def first_reply(service: Service, caller: Caller, run_id: str) -> FirstReply:
     """Return what became of a reply. The operator, who may release it, has it at once."""
     if caller.key is None:
         return GOES_ON
-    stream = _stream(service, run_id)
+    stream = ids.exchange_stream(flow_begun_by(service, "exchange", run_id))
     exchange = service.flows.exchange(stream.partition(":")[2])
     if exchange is None:
         return GOES_ON
@@ -60,7 +60,3 @@ def first_reply(service: Service, caller: Caller, run_id: str) -> FirstReply:
 def _released(service: Service, stream: str) -> ExchangeReleased | None:
     events = (item.event for item in service.log.stream(stream))
     return next((event for event in events if isinstance(event, ExchangeReleased)), None)
-
-
-def _stream(service: Service, run_id: str) -> str:
-    return ids.exchange_stream(flow_begun_by(service, "exchange", run_id))

@@ -50,10 +50,8 @@ from intersession_actors.rules.prompt.silence import spoken
 from intersession_events.basics import ids
 from intersession_events.basics.crash_points import crash_point
 from intersession_events.basics.errors import StoreUnavailable
-from intersession_events.basics.keys.key import SessionKey
-from intersession_events.facts import ExchangeAccepted, Route, RunEnd, SendRefused, SessionOpened, ready
+from intersession_events.facts import ExchangeAccepted, RunEnd, SendRefused, SessionOpened, ready
 from intersession_projections.views.run_outcomes.outcome import EndOfRun, RunOutcome, end_of
-from intersession_projections.views.sessions.row import SessionRow
 
 DEFAULT_TIMEOUT_S: Final = 30
 
@@ -72,19 +70,11 @@ class SessionsSend(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     idempotency_key: limits.IdempotencyKey | None = None
 
 
-class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom the message is for, as `judged`; `opening` where the session does not exist yet (SEND-2).
+class Target(Resolved, frozen=True, kw_only=True):
+    """Whom the message is for; `opening` where the session does not exist yet (SEND-2)."""
 
-    `caller` is the session that sends, where it was looked at together with the other.
-    """
-
-    key: SessionKey
-    shown: str
     session_id: str
     opening: SessionOpened | None = None
-    row: SessionRow | None = None
-    caller: SessionRow | None = None
-    judged: Judgement | None = None
 
 
 class Send(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,7 +141,9 @@ def send_message(service: Service, call: Call, arguments: Result) -> Result | Pe
         if awaited is not None:
             awaited.over()
         raise
-    delivery = _delivery(target) if again is None else _told_delivery(again.route)
+    # Whether there is anywhere for an announce to go; never that it will get there (SEND-8).
+    route = route_of(target.row, target.key) if again is None else again.route
+    delivery = {"status": "none"} if route is None else {"status": "pending", "mode": "announce"}
     if awaited is not None:
         return awaited.pending(target.shown, delivery)
     return {"runId": send.run_id, "status": "accepted", "sessionKey": target.shown, "delivery": delivery}
@@ -176,9 +168,8 @@ def _accepted_before(
 def _target_again(service: Service, call: Call, accepted: ExchangeAccepted) -> Target:
     key = service.reader.parse(accepted.target)
     call.summary = AccessSummary(keys=(accepted.target,))
-    return Target(
-        key=key, shown=service.reader.show(key, call.requester), session_id=accepted.target_session_id
-    )
+    shown = service.reader.show(key, call.requester)
+    return Target(key=key, shown=shown, session_id=accepted.target_session_id, row=None)
 
 
 def _was_accepted(send: Send) -> bool:
@@ -225,21 +216,13 @@ def _target(service: Service, call: Call, given: SessionsSend) -> Target:
     key = found.key
     _check_other(found, call.requester, given)
     call.summary = AccessSummary(keys=(str(key),), judged=found.judged)
-    if found.row is not None:
-        return Target(
-            key=key,
-            shown=found.shown,
-            session_id=found.row.session_id,
-            row=found.row,
-            caller=found.caller,
-            judged=found.judged,
-        )
-    opened = opening(service, key, by="send")
+    opened = opening(service, key, by="send") if found.row is None else None
     return Target(
         key=key,
         shown=found.shown,
-        session_id=opened.session_id,
+        session_id=found.session_id or (opened.session_id if opened is not None else ""),
         opening=opened,
+        row=found.row,
         caller=found.caller,
         judged=found.judged,
     )
@@ -377,17 +360,6 @@ def _policy(service: Service, target: Target) -> Verdict:
     return verdict
 
 
-def _delivery(target: Target) -> dict[str, str]:
-    """Say whether there is anywhere for an announce to go; never that it will get there (SEND-8)."""
-    return _told_delivery(route_of(target.row, target.key))
-
-
-def _told_delivery(route: Route | None) -> dict[str, str]:
-    if route is None:
-        return {"status": "none"}
-    return {"status": "pending", "mode": "announce"}
-
-
 class _Awaited:
     """The reply to a send that its caller waits for. It is expected before the send is accepted, so that it can't be missed."""
 
@@ -406,7 +378,7 @@ class _Awaited:
         send = self._send
         try:
             if has_answer(send.service, send.call.caller, send.run_id):
-                self._done()
+                self._waits.finish(self._name, self._future)
         except StoreUnavailable as error:
             # It was accepted: the wait ends with what the log tells, or with its time.
             send.service.store_failed(error)
@@ -445,9 +417,6 @@ class _Awaited:
             over=self.over,
             in_vain=partial(finish, in_vain=True),
         )
-
-    def _done(self) -> None:
-        self._waits.finish(self._name, self._future)
 
     def _end(self) -> RunEnd | None:
         """Return the event that ended the run, where it is the whole answer, and came in time."""

@@ -33,9 +33,10 @@ from intersession_actors.outside.attachments.checks import (
     receipt,
     taken_out,
 )
-from intersession_actors.outside.attachments.files import Place, can_be_safe, discard_staged, stage_files
+from intersession_actors.outside.attachments.files import can_be_safe, discard_staged, stage_files
 from intersession_actors.outside.attachments.workspaces import workspace_of
 from intersession_actors.owners.spawn.commands import AskStarted, OpenSpawn
+from intersession_actors.owners.spawn.preparation import place_of
 from intersession_actors.rules.config.settings import milliseconds
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate import limits, values
@@ -55,22 +56,138 @@ MOST_TITLE: Final = 80
 HOUR_S: Final = 3600
 
 
-class SpawnWords(msgspec.Struct, frozen=True, kw_only=True):
-    """What a spawn takes over from its caller as it is."""
+class AttachAs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """Where the child is told its files would be mounted."""
 
-    task: str
-    label: str | None = None
-    mount_path: str | None = None
-    idempotency_key: str | None = None
-    digest: str
-    wants_thread: bool = False
+    mount_path: Annotated[str, msgspec.Meta(extra_json_schema={"maxLength": limits.MOUNT.most})] | None = None
+
+
+@ready
+class SessionsSpawn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """What a caller gives (SPAWN-1)."""
+
+    task: limits.MessageText
+    label: limits.Label | None = None
+    agent_id: limits.AgentId | None = None
+    model: limits.Name | None = None
+    thinking: limits.Name | None = None
+    run_timeout_seconds: Annotated[
+        float | None, msgspec.Meta(extra_json_schema={"minimum": 0, "maximum": limits.RUN_TIME.most})
+    ] = None
+    thread: bool = False
+    mode: Literal["run", "session"] | None = None
+    cleanup: Literal["delete", "keep"] = "keep"
+    sandbox: Literal["inherit", "require"] = "inherit"
+    attachments: tuple[AttachmentArgument, ...] = ()
+    attach_as: AttachAs | None = None
     runtime: Literal["subagent", "acp"] = "subagent"
+    idempotency_key: limits.IdempotencyKey | None = None
 
 
-def accepted_spawn(
+class _CheckedSpawn(NamedTuple):
+    """Checked arguments of a spawn, and their digest; a fork has placeholders for files."""
+
+    given: SessionsSpawn
+    mount_path: str | None
+    digest: str
+    references: Mapping[int, Reference]
+
+
+def start_subagent(service: Service, call: Call, arguments: Result) -> Result | Pending:
+    """Start a sub-agent on a task and answer at once; its result is announced when it has ended.
+
+    Where files or a thread have to be there first, that is waited for, and holds no thread of a door.
+
+    Raises:
+        ToolRefused: nothing was started and nothing is left behind.
+    """
+    arguments, references = taken_out(arguments) if service.log.forked is not None else (arguments, {})
+    given = read_arguments(SessionsSpawn, arguments)
+    if not given.task.strip():
+        raise values.invalid("task", "blank, write what the sub-agent should do")
+    seconds = given.run_timeout_seconds
+    if seconds is not None:
+        values.seconds_of("runTimeoutSeconds", seconds, most=limits.RUN_TIME.most)
+    mount_path = check_mount_path(given.attach_as.mount_path if given.attach_as is not None else None)
+    asked = _CheckedSpawn(given, mount_path, digest_of(given), references)
+    run_id = run_id_of(service, call, method="sessions_spawn", idempotency_key=given.idempotency_key)
+    # One after the other for one requester: what the limit is judged by is in the log when the next one is judged.
+    with service.spawning.inside(call.caller.key or call.caller.name):
+        known = _known(service, call, asked, run_id)
+        accepted, started = (known, None) if known is not None else _begin(service, call, asked, run_id)
+    call.summary = AccessSummary(keys=(accepted.child,))
+    if accepted.attachments is not None or accepted.thread is not None:
+        # A channel is given up before that.
+        seconds = service.config.deliveries.timeout_seconds + LONGER_THAN_A_CHANNEL_S
+        late = f"the sub-agent was not ready within {seconds:g} s"
+        return (started or _ask_again(service, accepted)).pending(seconds, late, lambda: _answer(accepted))
+    return _answer(accepted)
+
+
+def _check_acp(service: Service, given: SessionsSpawn) -> None:
+    if not service.world.agents.has(ACP):
+        raise ToolRefused("not_supported", "runtime: no acp runtime is registered here, use subagent")
+    if given.attachments:
+        raise values.invalid(
+            "attachments", "not with runtime acp, use subagent or put the content in the task"
+        )
+
+
+def _known(service: Service, call: Call, asked: _CheckedSpawn, run_id: str) -> SpawnAccepted | None:
+    """Return the spawn that was accepted before: under the same key (SPAWN-6), in an attempt that was cut off (SEND-13), or before a fork's cut (FORK-4)."""
+    key = asked.given.idempotency_key
+    if key is None and not call.again:
+        return None
+    stream = ids.spawn_stream(flow_begun_by(service, "spawn", run_id))
+    first = next((item.event for item in service.log.stream(stream, to=1)), None)
+    # What was recorded of a call is without the contents of its files, so that it has another digest.
+    if isinstance(first, SpawnAccepted) and (call.again or first.request_digest == asked.digest):
+        return first
+    if key is not None and (
+        first is not None or service.runs.by_idempotency_key(call.caller.name, key) is not None
+    ):
+        raise key_conflict("task or tool")
+    return None
+
+
+def _begin(
+    service: Service, call: Call, asked: _CheckedSpawn, run_id: str
+) -> tuple[SpawnAccepted, FirstAnswer]:
+    """Judge a spawn, stage its files, and have it accepted."""
+    given = asked.given
+    if given.runtime == "acp":
+        _check_acp(service, given)
+    allowed, started = _judge(service, call, given), FirstAnswer()
+    origin = origin_of(service, call.caller, run_id)
+    files: tuple[CheckedFile, ...] = ()
+    if given.attachments:
+        rules = service.config.tools.sessions_spawn.attachments
+        files = check_attachments(given.attachments, rules, asked.references)
+    accepted = _accepted(service, call, asked, allowed, files=files, run_id=run_id)
+    spoken = _check_policy(service, accepted)
+    with keeping_refusals(service, call.caller, origin, "sessions_spawn", accepted.child):
+        command = OpenSpawn(
+            budget=gone_on(service, origin, accepted.child, "task"),
+            accepted=accepted,
+            started=started,
+            causation=origin.causation,
+            judged=tuple(one for one in (allowed.judged, spoken.judged) if one is not None),
+        )
+        _stage(service, accepted, files)
+        crash_point("P1")
+        try:
+            ask_flow(service, command)
+        except ToolRefused as refused:
+            if accepted.attachments is not None and refused.code != "unavailable":
+                discard_staged(place_of(service.log.log_id, accepted.spawn_id, accepted.attachments))
+            raise
+    return accepted, started
+
+
+def _accepted(
     service: Service,
     call: Call,
-    words: SpawnWords,
+    asked: _CheckedSpawn,
     allowed: SpawnAllowed,
     *,
     files: tuple[CheckedFile, ...],
@@ -82,8 +199,9 @@ def accepted_spawn(
         ToolRefused: there is no thread to be had (`no_threads`), or no place for the files (`not_supported`).
     """
     log_id = service.log.log_id
+    given = asked.given
     spawn_id = flow_begun_by(service, "spawn", run_id)
-    made = SessionKey.acp if words.runtime == "acp" else SessionKey.subagent
+    made = SessionKey.acp if given.runtime == "acp" else SessionKey.subagent
     child = str(made(allowed.agent_id, ids.derive(log_id, "child", run_id)))
     caller, requester = call.caller, call.requester
     row = calling_row(service, requester)
@@ -94,7 +212,7 @@ def accepted_spawn(
         child=child,
         child_session_id=ids.derive(log_id, "session", run_id),
         agent_id=allowed.agent_id,
-        task=words.task,
+        task=given.task,
         message_id=ids.derive(log_id, "message", run_id),
         caller=caller.name,
         requester=caller.key,
@@ -102,7 +220,7 @@ def accepted_spawn(
         requester_run_id=caller.run.run_id if caller.run is not None else None,
         requester_channel=service.reader.channel_of(row) if row is not None else None,
         route=route,
-        label=words.label,
+        label=given.label,
         model=allowed.model,
         thinking=allowed.thinking,
         mode=allowed.mode,
@@ -114,19 +232,14 @@ def accepted_spawn(
         archive_after_ms=allowed.archive_after_ms,
         sandboxed=allowed.sandboxed,
         depth=allowed.depth,
-        idempotency_key=words.idempotency_key,
-        request_digest=words.digest,
+        idempotency_key=given.idempotency_key,
+        request_digest=asked.digest,
         attachments=_attachments(service, allowed.agent_id, files, spawn_id) if files else None,
-        mount_path=words.mount_path,
+        mount_path=asked.mount_path,
     )
-    if not words.wants_thread:
+    if not given.thread:
         return accepted
     return msgspec.structs.replace(accepted, thread=_thread(service, accepted))
-
-
-def place_of(service: Service, accepted: SpawnAccepted, attachments: Attachments) -> Place:
-    """Return where a spawn's files go."""
-    return Place(root=attachments.root, log_id=service.log.log_id, spawn_id=accepted.spawn_id)
 
 
 def _attachments(
@@ -185,141 +298,6 @@ def _no_thread(why: str) -> ToolRefused:
     return ToolRefused("no_threads", f"thread: {why}, spawn without one")
 
 
-class AttachAs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """Where the child is told its files would be mounted."""
-
-    mount_path: Annotated[str, msgspec.Meta(extra_json_schema={"maxLength": limits.MOUNT.most})] | None = None
-
-
-@ready
-class SessionsSpawn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """What a caller gives (SPAWN-1)."""
-
-    task: limits.MessageText
-    label: limits.Label | None = None
-    agent_id: limits.AgentId | None = None
-    model: limits.Name | None = None
-    thinking: limits.Name | None = None
-    run_timeout_seconds: Annotated[
-        float | None, msgspec.Meta(extra_json_schema={"minimum": 0, "maximum": limits.RUN_TIME.most})
-    ] = None
-    thread: bool = False
-    mode: Literal["run", "session"] | None = None
-    cleanup: Literal["delete", "keep"] = "keep"
-    sandbox: Literal["inherit", "require"] = "inherit"
-    attachments: tuple[AttachmentArgument, ...] = ()
-    attach_as: AttachAs | None = None
-    runtime: Literal["subagent", "acp"] = "subagent"
-    idempotency_key: limits.IdempotencyKey | None = None
-
-
-class _CheckedSpawn(NamedTuple):
-    """Checked arguments of a spawn; a fork has placeholders for files."""
-
-    given: SessionsSpawn
-    words: SpawnWords
-    references: Mapping[int, Reference]
-
-
-def start_subagent(service: Service, call: Call, arguments: Result) -> Result | Pending:
-    """Start a sub-agent on a task and answer at once; its result is announced when it has ended.
-
-    Where files or a thread have to be there first, that is waited for, and holds no thread of a door.
-
-    Raises:
-        ToolRefused: nothing was started and nothing is left behind.
-    """
-    arguments, references = taken_out(arguments) if service.log.forked is not None else (arguments, {})
-    given = read_arguments(SessionsSpawn, arguments)
-    if not given.task.strip():
-        raise values.invalid("task", "blank, write what the sub-agent should do")
-    seconds = given.run_timeout_seconds
-    if seconds is not None:
-        values.seconds_of("runTimeoutSeconds", seconds, most=limits.RUN_TIME.most)
-    words = SpawnWords(
-        task=given.task,
-        label=given.label,
-        mount_path=check_mount_path(given.attach_as.mount_path if given.attach_as is not None else None),
-        idempotency_key=given.idempotency_key,
-        digest=digest_of(given),
-        wants_thread=given.thread,
-        runtime=given.runtime,
-    )
-    asked = _CheckedSpawn(given, words, references)
-    run_id = run_id_of(service, call, method="sessions_spawn", idempotency_key=given.idempotency_key)
-    # One after the other for one requester: what the limit is judged by is in the log when the next one is judged.
-    with service.spawning.inside(call.caller.key or call.caller.name):
-        known = _known(service, call, words, run_id)
-        accepted, started = (known, None) if known is not None else _begin(service, call, asked, run_id)
-    call.summary = AccessSummary(keys=(accepted.child,))
-    if accepted.attachments is not None or accepted.thread is not None:
-        # A channel is given up before that.
-        seconds = service.config.deliveries.timeout_seconds + LONGER_THAN_A_CHANNEL_S
-        late = f"the sub-agent was not ready within {seconds:g} s"
-        return (started or _ask_again(service, accepted)).pending(seconds, late, lambda: _answer(accepted))
-    return _answer(accepted)
-
-
-def _check_acp(service: Service, given: SessionsSpawn) -> None:
-    if not service.world.agents.has(ACP):
-        raise ToolRefused("not_supported", "runtime: no acp runtime is registered here, use subagent")
-    if given.attachments:
-        raise values.invalid(
-            "attachments", "not with runtime acp, use subagent or put the content in the task"
-        )
-
-
-def _known(service: Service, call: Call, words: SpawnWords, run_id: str) -> SpawnAccepted | None:
-    """Return the spawn that was accepted before: under the same key (SPAWN-6), in an attempt that was cut off (SEND-13), or before a fork's cut (FORK-4)."""
-    key = words.idempotency_key
-    if key is None and not call.again:
-        return None
-    stream = ids.spawn_stream(flow_begun_by(service, "spawn", run_id))
-    first = next((item.event for item in service.log.stream(stream, to=1)), None)
-    # What was recorded of a call is without the contents of its files, so that it has another digest.
-    if isinstance(first, SpawnAccepted) and (call.again or first.request_digest == words.digest):
-        return first
-    if key is not None and (
-        first is not None or service.runs.by_idempotency_key(call.caller.name, key) is not None
-    ):
-        raise key_conflict("task or tool")
-    return None
-
-
-def _begin(
-    service: Service, call: Call, asked: _CheckedSpawn, run_id: str
-) -> tuple[SpawnAccepted, FirstAnswer]:
-    """Judge a spawn, stage its files, and have it accepted."""
-    given, words, references = asked
-    if given.runtime == "acp":
-        _check_acp(service, given)
-    allowed, started = _judge(service, call, given), FirstAnswer()
-    origin = origin_of(service, call.caller, run_id)
-    files: tuple[CheckedFile, ...] = ()
-    if given.attachments:
-        rules = service.config.tools.sessions_spawn.attachments
-        files = check_attachments(given.attachments, rules, references)
-    accepted = accepted_spawn(service, call, words, allowed, files=files, run_id=run_id)
-    spoken = _check_policy(service, accepted)
-    with keeping_refusals(service, call.caller, origin, "sessions_spawn", accepted.child):
-        command = OpenSpawn(
-            budget=gone_on(service, origin, accepted.child, "task"),
-            accepted=accepted,
-            started=started,
-            causation=origin.causation,
-            judged=tuple(one for one in (allowed.judged, spoken.judged) if one is not None),
-        )
-        _stage(service, accepted, files)
-        crash_point("P1")
-        try:
-            ask_flow(service, command)
-        except ToolRefused as refused:
-            if accepted.attachments is not None and refused.code != "unavailable":
-                discard_staged(place_of(service, accepted, accepted.attachments))
-            raise
-    return accepted, started
-
-
 def _check_policy(service: Service, accepted: SpawnAccepted) -> Verdict:
     """Ask the send policy for the child: it has a key, and no channel and no setting of its own yet (POL-3)."""
     verdict = service.world.rules.judge_child(accepted.child)
@@ -334,7 +312,9 @@ def _stage(service: Service, accepted: SpawnAccepted, files: tuple[CheckedFile, 
         return
     if not can_be_safe():
         raise ToolRefused("not_supported", "attachments: not on this system, put the content in the task")
-    stage_files(place_of(service, accepted, accepted.attachments), accepted.attachments, files)
+    stage_files(
+        place_of(service.log.log_id, accepted.spawn_id, accepted.attachments), accepted.attachments, files
+    )
 
 
 def _ask_again(service: Service, accepted: SpawnAccepted) -> FirstAnswer:

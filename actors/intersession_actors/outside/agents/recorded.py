@@ -391,7 +391,13 @@ def _result(found: RecordedAttempt) -> object:
     end = found.end
     match end:
         case facts.RunCompleted():
-            return _reply(found, end)
+            return Reply(
+                found.reply,
+                usage=end.usage,
+                model=end.model,
+                messages=found.answered,
+                stop_reason=end.stop_reason,
+            )
         case facts.RunFailed(code=code, error=error, traceback=trace):
             return Broke(code=code, error=error, traceback=trace)
         case facts.RunAborted(by=by):
@@ -402,13 +408,3 @@ def _result(found: RecordedAttempt) -> object:
             return Broke(code="interrupted", error="interrupted: it was cut off then")
         case None:
             raise LookupError(f"the end of run {found.run_id} was not recorded")
-
-
-def _reply(found: RecordedAttempt, end: facts.RunCompleted) -> Reply:
-    return Reply(
-        found.reply,
-        usage=end.usage,
-        model=end.model,
-        messages=found.answered,
-        stop_reason=end.stop_reason,
-    )

@@ -26,7 +26,7 @@ from intersession_actors.rules.prompt.transcript import RunContext
 from intersession_events import facts
 from intersession_events.basics.crash_points import crash_point
 from intersession_events.basics.errors import StoreUnavailable
-from intersession_events.facts import RunQueued, SessionOpened, Step
+from intersession_events.facts import SessionOpened, Step
 from intersession_events.log.recorded import Recorded
 
 
@@ -243,7 +243,7 @@ class RunStarter:
             return
         self._ready = None
         world, key = self._world, self._key
-        before, after = _points(queued)
+        before, after = _OF_A_TASK if is_task(queued) else _POINTS[queued.step]
         crash_point(before)
         turn = self._make_turn(agent_id=self.runner, key=key, running=running, context=context, opened=opened)
 
@@ -291,7 +291,3 @@ _OF_A_TASK: tuple[str, str] = ("P5", "P5")
 
 RETURNED: dict[Step, str] = {"message": "S6", "reply": "K3", "announce": "A2"}
 """Crash points where an agent has answered and the answer is not yet stored."""
-
-
-def _points(queued: RunQueued) -> tuple[str, str]:
-    return _OF_A_TASK if is_task(queued) else _POINTS[queued.step]

@@ -44,17 +44,34 @@ _WORDS: Final = {
 }
 
 
-class Checked:
-    """What a check found: `problems` to refuse for, `ignored` places that mean nothing here."""
+class Findings:
+    """What is said of a configuration: `problems` to refuse it for, `notices` to show."""
 
     def __init__(self) -> None:
         self.problems: list[ConfigProblem] = []
+        self.notices: list[str] = []
+
+    def refuse(self, path: str, what: str) -> None:
+        """Note a problem."""
+        self.problems.append(ConfigProblem(path, what))
+
+    def note(self, what: str) -> None:
+        """Note what is to be shown."""
+        self.notices.append(what)
+
+
+class ShapeCheck:
+    """Holds plain JSON against the shape of a configuration."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
         self.ignored: list[str] = []
+        """Places that mean nothing here."""
 
     def object(self, value: JsonValue, shape: type[Settings], path: str = "") -> JsonObject:
         """Return the object without the keys that mean nothing here."""
         if not is_object(value):
-            self._problem(path, f"expected an object, got {_name(value)}")
+            self._findings.refuse(path, f"expected an object, got {_name(value)}")
             return {}
         fields = _fields_of(shape)
         ignored, restricting = IGNORED.get(_place(path), frozenset()), REFUSED.get(_place(path), {})
@@ -64,14 +81,16 @@ class Checked:
             if key in fields:
                 kept[key] = self._value(inner, fields[key].type, at)
             elif key in restricting and restricting[key].is_in(inner):
-                self._problem(at, restricting[key].refusal)
+                self._findings.refuse(at, restricting[key].refusal)
             elif key in ignored or key in restricting:
                 self.ignored.append(at)
             else:
-                self._problem(at, _unknown(str(key), [*fields]))
+                self._findings.refuse(at, _unknown(str(key), [*fields]))
         for field in fields.values():
-            if field.encode_name not in value and _is_required(field):
-                self._problem(f"{path}.{field.encode_name}", "is missing; give it")
+            if field.encode_name not in value and (
+                field.default is msgspec.NODEFAULT and field.default_factory is msgspec.NODEFAULT
+            ):
+                self._findings.refuse(f"{path}.{field.encode_name}", "is missing; give it")
         return kept
 
     def channels(self, channels: JsonValue) -> None:
@@ -83,11 +102,13 @@ class Checked:
                 ours = _fields_of(ChannelDelivery)
                 delivery = {key: value for key, value in channel.items() if key in ours}
                 self.object(delivery, ChannelDelivery, f"channels.{name}")
-            self.problems.extend(restrictions_of_channel(channel, f"channels.{name}"))
+            self._findings.problems.extend(restrictions_of_channel(channel, f"channels.{name}"))
 
     def _value(self, value: JsonValue, expected: Expected, path: str) -> JsonValue:
         if value is None:
-            self._problem(path, f"null is no value{_allowed(expected)}; leave the key out for the default")
+            self._findings.refuse(
+                path, f"null is no value{_allowed(expected)}; leave the key out for the default"
+            )
             return None
         if shape := _shape_for(value, expected):
             return self.object(value, shape, path)
@@ -103,11 +124,8 @@ class Checked:
         try:
             msgspec.convert(value, expected)
         except msgspec.ValidationError as error:
-            self._problem(path, _bad_value(value, expected, str(error), path))
+            self._findings.refuse(path, _bad_value(value, expected, str(error), path))
         return value
-
-    def _problem(self, path: str, what: str) -> None:
-        self.problems.append(ConfigProblem(path, what))
 
 
 @cache
@@ -120,10 +138,6 @@ def _place(path: str) -> str:
     if path.startswith("channels."):
         return f"channels.*.{path.rpartition('.')[2]}"
     return re.sub(r"\[\d+\]", "[]", path)
-
-
-def _is_required(field: FieldInfo) -> bool:
-    return field.default is msgspec.NODEFAULT and field.default_factory is msgspec.NODEFAULT
 
 
 def _shape_for(value: JsonValue, expected: Expected) -> type[Settings] | None:
@@ -187,18 +201,6 @@ def _name(value: JsonValue) -> str:
             return "an object"
 
 
-class Findings:
-    """`problems` to refuse for, `notices` to show."""
-
-    def __init__(self) -> None:
-        self.problems: list[ConfigProblem] = []
-        self.notices: list[str] = []
-
-    def refuse(self, path: str, what: str) -> None:
-        """Note a problem."""
-        self.problems.append(ConfigProblem(path, what))
-
-
 def check_session(session: SessionSettings, findings: Findings) -> None:
     """Refuse a main key that can't be one, and rules of the send policy that name one session (POL-1)."""
     try:
@@ -234,7 +236,7 @@ def check_agents(agents: Agents, findings: Findings) -> None:
         _check_rules(agent.tools, f"{path}.tools", findings)
     depth = agents.defaults.subagents.max_spawn_depth
     if depth > 1:
-        findings.notices.append(
+        findings.note(
             f"agents.defaults.subagents.maxSpawnDepth: {depth} lets sub-agents start sub-agents where "
             "tools.subagents.tools gives them sessions_spawn; 1 is usual"
         )
@@ -246,9 +248,7 @@ def check_tools(tools: ToolSettings, findings: Findings) -> None:
     _check_rules(tools.subagents.tools, "tools.subagents.tools", findings)
     _check_rules(tools.sandbox.tools, "tools.sandbox.tools", findings)
     if tools.agent_to_agent.enabled and tools.agent_to_agent.allow == ():
-        findings.notices.append(
-            "tools.agentToAgent.allow: [] allows no agent; leave the key out to allow all"
-        )
+        findings.note("tools.agentToAgent.allow: [] allows no agent; leave the key out to allow all")
 
 
 def _check_rules(rules: ToolRules | ToolSettings | AgentTools, path: str, findings: Findings) -> None:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession_actors.rules.config import check, host
-from intersession_actors.rules.config.check import Checked
+from intersession_actors.rules.config.check import Findings
 from intersession_actors.rules.config.read import check_plain, read_config_file
 from intersession_actors.rules.config.redacted import config_digest, plain_config, redacted_text
 from intersession_actors.rules.config.session import SessionSettings
@@ -179,20 +179,17 @@ def load_config(
         raise ConfigError([ConfigProblem("", "a configuration is an object: {session: …, tools: …}")])
     if "$include" in given:
         raise ConfigError([ConfigProblem("$include", "is not supported; put all settings into one file")])
-    renaming = Renaming(given)
-    renamed = renaming.run()
-    findings = check.Findings()
-    clamp_turns(renamed, findings.notices)
-    fold_agent_ids(renamed, findings.notices)
-    checked = Checked()
-    kept = checked.object(renamed, Config)
-    checked.channels(kept.get("channels"))
-    problems = [*renaming.problems, *checked.problems]
-    filled = kept
+    findings = Findings()
+    renamed = Renaming(given, findings).run()
+    clamp_turns(renamed, findings)
+    fold_agent_ids(renamed, findings)
+    shape = check.ShapeCheck(findings)
+    filled = kept = shape.object(renamed, Config)
+    shape.channels(kept.get("channels"))
     if not literal and not isinstance(source, Config):
-        filled = fill_in(kept, os.environ if variables is None else variables, problems)
-    if problems:
-        raise ConfigError(problems)
+        filled = fill_in(kept, os.environ if variables is None else variables, findings)
+    if findings.problems:
+        raise ConfigError(findings.problems)
     check_plain(filled)  # a variable of the process's environment may be bytes that are no text
     config = _converted(filled)
     check.check_session(config.session, findings)
@@ -203,9 +200,9 @@ def load_config(
         check.check_denied(config.tools, config.agents, config.gateway, findings)
     if findings.problems:
         raise ConfigError(findings.problems)
-    if checked.ignored:
-        findings.notices.append(f"accepted and not used here: {', '.join(sorted(checked.ignored))}")
-    return LoadedConfig(config, (*renaming.notices, *findings.notices))
+    if shape.ignored:
+        findings.note(f"accepted and not used here: {', '.join(sorted(shape.ignored))}")
+    return LoadedConfig(config, tuple(findings.notices))
 
 
 def _plain(source: ConfigSource | Config) -> JsonValue:

@@ -5,8 +5,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from intersession_actors.rules.config.check import Findings
 from intersession_actors.rules.config.unused import OF_CHANNELS
-from intersession_actors.rules.errors import ConfigProblem
 from intersession_events.basics.plain_json import (
     JsonMapping,
     JsonObject,
@@ -27,12 +27,11 @@ MAX_TURNS: Final = 5
 
 
 class Renaming:
-    """A configuration on its way to today's names. Nothing given to it is changed; `notices` say what was."""
+    """A configuration on its way to today's names. Nothing given to it is changed."""
 
-    def __init__(self, config: JsonMapping) -> None:
+    def __init__(self, config: JsonMapping, findings: Findings) -> None:
         self.config: JsonObject = _copy(config)
-        self.notices: list[str] = []
-        self.problems: list[ConfigProblem] = []
+        self._findings = findings
 
     def run(self) -> JsonObject:
         """Return the configuration with today's names."""
@@ -69,16 +68,18 @@ class Renaming:
             listed = self._listed(str(default))
             if listed is not None:
                 listed.setdefault("default", True)
-            self.notices.append("routing.defaultAgentId is called agents.list[].default now")
+            self._findings.note("routing.defaultAgentId is called agents.list[].default now")
         if "agentToAgent" in routing:
             self._move(routing, "agentToAgent", "tools.agentToAgent", "routing.agentToAgent")
         if "bindings" in routing:
             self._move(routing, "bindings", "bindings", "routing.bindings")
         if OF_CHANNELS["allowFrom"].is_in(routing.pop("allowFrom", [])):
-            self.problems.append(ConfigProblem("routing.allowFrom", OF_CHANNELS["allowFrom"].refusal))
+            self._findings.refuse("routing.allowFrom", OF_CHANNELS["allowFrom"].refusal)
         elsewhere = [key for key in _ROUTING_ELSEWHERE if routing.pop(key, None) is not None]
         if elsewhere:
-            self.notices.append(f"not used here: {', '.join(f'routing.{key}' for key in elsewhere)}")
+            self._findings.note(
+                f"not used here: {', '.join(f'routing.{key}' for key in elsewhere)}"
+            )
         if not routing:
             del self.config["routing"]
 
@@ -87,7 +88,7 @@ class Renaming:
             listed = self._listed(str(agent_id))
             if listed is not None and is_object(entry):
                 self._merge(listed, entry, f"agents.list[{agent_id}]")
-                self.notices.append(
+                self._findings.note(
                     f"routing.agents.{agent_id} is called agents.list[] (id {agent_id!r}) now"
                 )
 
@@ -104,7 +105,9 @@ class Renaming:
             kind: JsonValue = match.get("chatType")
             if isinstance(kind, str) and kind in _CHAT_TYPES:
                 match["chatType"] = _CHAT_TYPES[kind]
-                self.notices.append(f"{path}.chatType: {kind!r} is called {_CHAT_TYPES[kind]!r} now")
+                self._findings.note(
+                    f"{path}.chatType: {kind!r} is called {_CHAT_TYPES[kind]!r} now"
+                )
 
     def _thread_hours(self) -> None:
         owners = {"session": self.config.get("session")}
@@ -130,11 +133,9 @@ class Renaming:
 
     def _rename(self, owner: JsonObject, old: str, new: str, path: str) -> None:
         if new in owner and owner[new] != owner[old]:
-            self.problems.append(
-                ConfigProblem(f"{path}.{old}", f"is the old name of {new}, which says otherwise")
-            )
+            self._findings.refuse(f"{path}.{old}", f"is the old name of {new}, which says otherwise")
         owner[new] = owner.pop(old)
-        self.notices.append(f"{path}.{old} is called {path}.{new} now")
+        self._findings.note(f"{path}.{old} is called {path}.{new} now")
 
     def _move(
         self, owner: JsonObject, key: str, to: str, shown: str | None = None, *, spell_out: bool = False
@@ -151,14 +152,14 @@ class Renaming:
         if is_object(value) and is_object(place.setdefault(last, {})):
             inner: JsonObject = value
             if spell_out:
-                self.notices.extend(f"{old}.{name} is called {to}.{name} now" for name in inner)
+                self._findings.notices.extend(f"{old}.{name} is called {to}.{name} now" for name in inner)
             self._merge(place[last], inner, to)
         elif last in place and place[last] != value:
-            self.problems.append(ConfigProblem(old, f"is the old name of {to}, which says otherwise"))
+            self._findings.refuse(old, f"is the old name of {to}, which says otherwise")
         else:
             place[last] = value
         if not spell_out:
-            self.notices.append(f"{old} is called {to} now")
+            self._findings.note(f"{old} is called {to} now")
 
     def _merge(self, into: JsonObject, values: JsonObject, path: str) -> None:
         """Take the old values over; where both spellings say something, they must say the same."""
@@ -168,9 +169,7 @@ class Renaming:
             elif is_object(into[key]) and is_object(value):
                 self._merge(into[key], value, f"{path}.{key}")
             elif into[key] != value:
-                self.problems.append(
-                    ConfigProblem(f"{path}.{key}", "is given twice, by its old name differently")
-                )
+                self._findings.refuse(f"{path}.{key}", "is given twice, by its old name differently")
 
 
 def _at(value: object, *keys: str) -> JsonValue:
@@ -187,7 +186,7 @@ def _copy(value: object) -> JsonValue:
     return value
 
 
-def clamp_turns(config: JsonMapping, notices: list[str]) -> None:
+def clamp_turns(config: JsonMapping, findings: Findings) -> None:
     """Bring the number of turns into 0..5, in place (LOOP-2). What is no number is left for the check to refuse."""
     exchanges = _at(config, "session", "agentToAgent")
     if not is_object(exchanges):
@@ -197,34 +196,34 @@ def clamp_turns(config: JsonMapping, notices: list[str]) -> None:
         return
     turns = min(max(math.floor(given), 0), MAX_TURNS)
     if turns != given:
-        notices.append(f"{_TURNS}: {given!r} is not a whole number from 0 to {MAX_TURNS}; {turns} is used")
+        findings.note(
+            f"{_TURNS}: {given!r} is not a whole number from 0 to {MAX_TURNS}; {turns} is used"
+        )
     exchanges["maxPingPongTurns"] = turns
 
 
-def fold_agent_ids(config: JsonMapping, notices: list[str]) -> None:
+def fold_agent_ids(config: JsonMapping, findings: Findings) -> None:
     """Write agent ids in lower case, as keys have them, in place."""
     listed = _at(config, "agents", "list")
     for index, entry in enumerate(listed if is_list(listed) else []):
         given: JsonValue = entry.get("id") if is_object(entry) else None
         if isinstance(given, str) and given.isascii() and given != given.lower():
             entry["id"] = given.lower()
-            notices.append(f"agents.list[{index}].id: {given!r} is written {given.lower()!r} here")
+            findings.note(f"agents.list[{index}].id: {given!r} is written {given.lower()!r} here")
 
 
-def fill_in(
-    value: object, variables: Mapping[str, str], problems: list[ConfigProblem], path: str = ""
-) -> JsonValue:
+def fill_in(value: object, variables: Mapping[str, str], findings: Findings, path: str = "") -> JsonValue:
     """Replace `${NAME}` in texts by environment variables, as the original does; `$${NAME}` stays as `${NAME}`.
 
     A variable that is not set is a problem: its literal text would otherwise become somebody's token.
     """
     if is_object(value):
         return {
-            key: fill_in(inner, variables, problems, f"{path}.{key}" if path else str(key))
+            key: fill_in(inner, variables, findings, f"{path}.{key}" if path else str(key))
             for key, inner in value.items()
         }
     if is_list(value):
-        return [fill_in(inner, variables, problems, f"{path}[{index}]") for index, inner in enumerate(value)]
+        return [fill_in(inner, variables, findings, f"{path}[{index}]") for index, inner in enumerate(value)]
     if not isinstance(value, str):
         return value
 
@@ -232,7 +231,7 @@ def fill_in(
         if found[0].startswith("$$"):
             return found[0][1:]
         if not variables.get(found[1]):
-            problems.append(ConfigProblem(path, f"the environment variable {found[1]} is not set; set it"))
+            findings.refuse(path, f"the environment variable {found[1]} is not set; set it")
             return ""
         return variables[found[1]]
 

@@ -268,7 +268,13 @@ class TranscriptFold:
         elif self._last is not None and self._last.id == queued.answers:
             message, self._last = self._last, None  # a fork has a run answer what was imported before
         if message is not None:
-            self._waiting[queued.run_id] = _asked(queued, message)
+            self._waiting[queued.run_id] = RunInput(
+                run_id=queued.run_id,
+                message=message,
+                system_context=queued.system_context,
+                instructions=queued.instructions,
+                turn=queued.turn,
+            )
 
     def _start(self, run_id: str) -> None:
         """Put the message in its place; a run that is tried again keeps what it did before."""
@@ -318,16 +324,6 @@ class TranscriptFold:
         self.size += len(encoded)
         self.tokens += tokens
         self._chain = hashlib.sha256(self._chain + encoded).digest()
-
-
-def _asked(queued: facts.RunQueued, message: facts.Message) -> RunInput:
-    return RunInput(
-        run_id=queued.run_id,
-        message=message,
-        system_context=queued.system_context,
-        instructions=queued.instructions,
-        turn=queued.turn,
-    )
 
 
 def _hash(chain: bytes, context: str, message: facts.Message, partial: tuple[facts.Message, ...]) -> str:
