@@ -16,9 +16,9 @@ from intersession_actors.assembly.methods import runs
 from intersession_actors.calls.service import asking, receipts
 from intersession_actors.calls.service.asking import ask_session, gone_on
 from intersession_actors.calls.tools import sessions_send, sessions_spawn
-from intersession_actors.outside.channels.attempts import Attempts
-from intersession_actors.outside.channels.attempts import CallState as InProcess
 from intersession_actors.outside.channels.channels import Outbound
+from intersession_actors.outside.channels.turns import Attempts
+from intersession_actors.outside.channels.turns import CallState as InProcess
 from intersession_actors.owners.chains.ledger import ChainLedger
 from intersession_actors.owners.delivery import effects as delivery_effects
 from intersession_actors.owners.delivery import rules as delivery_rules

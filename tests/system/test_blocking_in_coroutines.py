@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from intersession import CalledOnLoop, Failure, SessionSystem, Turn
-from intersession_actors.running.host.steps import Blocking
+from intersession_actors.running.host.calls import Blocking
 from support.fakes import ManualClock
 from support.running import QUIET, SEES_ALL, WAIT, merged
 

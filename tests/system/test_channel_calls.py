@@ -217,7 +217,7 @@ def test_a_text_that_waits_for_its_channels_seat_has_not_started(
 
     assert len(started) == 1
     assert [call.text for call in held.calls] == ["one", "two", "three"]
-    assert system.service.world.channels.calls == {}
+    assert system.service.world.channels.lanes.calls() == {}
 
 
 @pytest.mark.clause("ANN-4")

@@ -9,7 +9,7 @@ import pytest
 from intersession import GoingOn, MemoryChannel, Message, Reply, SessionSystem, Turn
 from intersession_actors.outside.channels.channels import Channel
 from intersession_actors.outside.channels.outcomes import ThreadOpened, delivery_of, thread_of
-from intersession_actors.running.failures.trace import described
+from intersession_actors.running.failures.failure import described
 from intersession_actors.running.host.calls import Came, Raised
 from intersession_events.facts import ExchangeHeld
 from intersession_events.log.recorded import parts_in

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from intersession_actors.assembly.checkpoints.publishing import Publisher, pause_ms
 from intersession_actors.rules.config.host import Checkpoints
 from intersession_actors.rules.config.settings import milliseconds
+from intersession_actors.running.failures.failure import described
 from intersession_actors.running.failures.reports import Reports
-from intersession_actors.running.failures.trace import described
 from intersession_actors.running.host.threads import Job, Workers
 from intersession_actors.running.runtime.clock import Clock
 from intersession_actors.running.runtime.threads import MachineThreads, Threads

@@ -12,8 +12,8 @@ from functools import partial
 from typing import Final
 
 from intersession_actors.assembly.checkpoints.targets import Target
+from intersession_actors.running.failures.failure import described
 from intersession_actors.running.failures.reports import Reports
-from intersession_actors.running.failures.trace import described
 from intersession_actors.running.host.threads import Job, Workers
 from intersession_actors.running.runtime.clock import Clock
 from intersession_actors.running.runtime.threads import MachineThreads, Threads

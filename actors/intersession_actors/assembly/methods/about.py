@@ -32,8 +32,8 @@ from intersession_actors.owners.delivery.rules import GIVEN_UP
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.values import invalid
 from intersession_actors.rules.policy.windows import model_names, reckon
+from intersession_actors.running.failures.failure import described
 from intersession_actors.running.failures.findings import clock_findings, full_findings, process_findings
-from intersession_actors.running.failures.trace import described
 from intersession_events.basics.errors import ImportFailed, LogError
 from intersession_events.basics.ids import delivery_stream
 from intersession_events.basics.plain_json import JsonMapping
@@ -60,12 +60,14 @@ class GatewayAbout:
         describe: Callable[[], Result],
         standing: Callable[[], Result],
         checkpoint: Callable[[], Result],
+        imports: Imports,
     ) -> None:
         self._service = service
         self._targets = targets
         self._describe = describe
         self._standing = standing
         self._checkpoint = checkpoint
+        self._imports = imports
 
     def agents_list(self, call: Call, params: JsonMapping) -> Result:
         """Return the configured agents that the caller may use, the default one first."""
@@ -339,14 +341,7 @@ class GatewayAbout:
             there_are = f"use one of {', '.join(known)}" if known else "register one first"
             raise invalid("channel", f"nobody delivers for {name[:128]!r} here, {there_are}")
 
-
-class GatewayImport:
-    """Reads a directory of this machine into the log."""
-
-    def __init__(self, imports: Imports) -> None:
-        self._imports = imports
-
-    def openclaw(self, call: Call, params: JsonMapping) -> Result:
+    def import_openclaw(self, call: Call, params: JsonMapping) -> Result:
         """Import an OpenClaw state directory and return the report.
 
         Raises:

@@ -6,7 +6,7 @@ from typing import Final, Literal, NamedTuple, overload
 
 import msgspec
 
-from intersession_actors.assembly.methods.about import GatewayAbout, GatewayImport
+from intersession_actors.assembly.methods.about import GatewayAbout
 from intersession_actors.assembly.methods.debug import GatewayDebug, GatewayNotes
 from intersession_actors.assembly.methods.erasing import GatewayErase
 from intersession_actors.assembly.methods.forking import GatewayForks
@@ -46,7 +46,6 @@ class Parts(NamedTuple):
     holds: GatewayHolds
     sessions: GatewaySessions
     about: GatewayAbout
-    imports: GatewayImport
     erasing: GatewayErase
     forks: GatewayForks
     notes: GatewayNotes
@@ -88,7 +87,7 @@ METHODS: Final[Mapping[str, Registered]] = {
     "forks.make": Registered("operator.fork", lambda parts: parts.forks.make),
     "forks.remove": Registered("operator.fork", lambda parts: parts.forks.remove),
     "health": Registered("operator.read", lambda parts: parts.about.health, about=True),
-    "import.openclaw": Registered("operator.admin", lambda parts: parts.imports.openclaw),
+    "import.openclaw": Registered("operator.admin", lambda parts: parts.about.import_openclaw),
     "models.list": Registered("operator.read", lambda parts: parts.about.models_list),
     "notes.pin": Registered("operator.write", lambda parts: parts.notes.pin),
     "runs.retry": Registered("operator.write", lambda parts: parts.retries.retry),
@@ -142,8 +141,14 @@ class GatewayMethods:
             GatewayRetries(service, targets),
             GatewayHolds(service, targets),
             GatewaySessions(service, targets),
-            GatewayAbout(service, targets, describe=describe, standing=standing, checkpoint=checkpoint),
-            GatewayImport(imports),
+            GatewayAbout(
+                service,
+                targets,
+                describe=describe,
+                standing=standing,
+                checkpoint=checkpoint,
+                imports=imports,
+            ),
             GatewayErase(service, targets, forget, cover),
             GatewayForks(service.reader, forks),
             GatewayNotes(service),

@@ -21,7 +21,6 @@ from intersession_actors.calls.tools.registry import tools_offered
 from intersession_actors.hindsight.forking.overlay import fork_of
 from intersession_actors.outside.agents.agents import Agent
 from intersession_actors.outside.agents.executor import AgentExecutor
-from intersession_actors.outside.agents.runners import runner_of, runner_of_turn
 from intersession_actors.outside.channels.caller import ChannelCaller
 from intersession_actors.outside.channels.channels import AnyChannel
 from intersession_actors.owners.chains.ledger import ChainLedger, RunUse
@@ -41,8 +40,8 @@ from intersession_actors.rules.config.config import Config
 from intersession_actors.rules.config.settings import milliseconds
 from intersession_actors.rules.disclosure.redaction import redact_raw
 from intersession_actors.rules.policy.holding import HoldRule
+from intersession_actors.running.failures.failure import described
 from intersession_actors.running.failures.reports import OnFailure, Reports
-from intersession_actors.running.failures.trace import described
 from intersession_actors.running.host.door_threads import DoorThreads
 from intersession_actors.running.host.hosts_loop import HostsLoop
 from intersession_actors.running.host.threads import Job, Workers
@@ -102,15 +101,12 @@ class Assembly:
         if isinstance(log, PortableLog):
             log.on_refused(lambda refused: self.reports.batch_refused(refused.error))
         runs = config().runs
-        self.tracing = Tracing(
-            log, settings=lambda: config().tracing, agent_of=runner_of, provider=tracer_provider
-        )
+        self.tracing = Tracing(log, settings=lambda: config().tracing, provider=tracer_provider)
         self.executor = AgentExecutor(
             hosts_loop=self.hosts_loop,
             around=self.tracing.around,
             pool_size=runs.pool_size,
             reply_max_bytes=runs.reply_max_bytes,
-            runner_of=runner_of_turn,
             threads=threads,
             blocking=self.reports.blocking,
         )

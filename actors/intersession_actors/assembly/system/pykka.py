@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from contextvars import Context
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -74,14 +74,6 @@ class Inbound(InboundMessage, frozen=True, kw_only=True, metaclass=_Filled):
     wait: float | None = None
 
 
-class ToolsOf(Protocol):
-    """Gives the tools as a session has them; `of_agent`: what they do goes on with the run that the session is at."""
-
-    def __call__(self, session_key: str | None, *, of_agent: bool) -> Tools:
-        """Return them."""
-        ...
-
-
 class PykkaDoor:
     """Keeps one actor in Pykka's registry; when that is stopped, `close` is called, which stops this door too.
 
@@ -92,7 +84,7 @@ class PykkaDoor:
     def __init__(
         self,
         *,
-        tools: "ToolsOf",
+        tools: Callable[..., Tools],
         chat: ChatDoor,
         threads: DoorThreads,
         close: Callable[[], None],

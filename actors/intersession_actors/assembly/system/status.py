@@ -10,7 +10,7 @@ from intersession_actors.assembly.system.assembly import Assembly
 from intersession_actors.assembly.system.settings import Settings
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.outside.agents.runners import is_agent, runner_of
-from intersession_actors.running.failures.trace import described
+from intersession_actors.running.failures.failure import described
 from intersession_events.basics.errors import LogError, StoreUnavailable
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import SessionPatched
@@ -46,7 +46,7 @@ def status_of(parts: Assembly, settings: Settings) -> JsonObject:
         "agents": [runner for runner in parts.executor.registered if is_agent(runner)],
         "channels": list(parts.caller.registered),
         "liveSessions": parts.supervisor.live_sessions,
-        "channelCalls": msgspec.to_builtins(parts.caller.calls),
+        "channelCalls": msgspec.to_builtins(parts.caller.lanes.calls()),
         "failures": parts.reports.counts,
         **recorded,
         "notices": list(settings.notices),

@@ -12,12 +12,13 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final
 
+from intersession_actors.outside.agents.runners import runner_of
 from intersession_actors.outside.agents.turn import Turn
 from intersession_actors.rules.config.host import Tracing as Settings
 from intersession_actors.rules.disclosure.events import hidden_event
 from intersession_actors.rules.disclosure.redaction import redact_text
 from intersession_actors.rules.gate.values import invalid
-from intersession_actors.running.failures.trace import described
+from intersession_actors.running.failures.failure import described
 from intersession_events import facts
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
@@ -56,10 +57,8 @@ class Tracing:
         log: Log,
         *,
         settings: Callable[[], Settings],
-        agent_of: Callable[[str], str],
         provider: "TracerProvider | None" = None,
     ) -> None:
-        self._agent_of = agent_of
         self._settings = settings
         self._provider = provider
         self._lock = threading.Lock()
@@ -225,7 +224,7 @@ class Tracing:
         caused = self._contexts.get(cause or "") or self._contexts.get(queued_id)
         parent = flow.get_span_context() if flow is not None else caused
         links = [caused] if caused is not None and caused is not parent else []
-        agent = self._agent_of(key)
+        agent = runner_of(key)
         attributes: Attributes = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.provider.name": (model or "intersession").partition("/")[0],

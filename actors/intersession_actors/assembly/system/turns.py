@@ -8,7 +8,6 @@ from intersession_actors.calls.service.callers import Caller, CallingRun
 from intersession_actors.calls.service.service import Service
 from intersession_actors.calls.tools.recorder import RunRecorder
 from intersession_actors.calls.tools.toolbox import Tools
-from intersession_actors.outside.agents.runners import ACP
 from intersession_actors.outside.agents.turn import Turn
 from intersession_actors.outside.attachments.workspaces import OwnFiles, own_files
 from intersession_actors.owners.session.state import Running
@@ -30,15 +29,7 @@ class Turns:
         self._threads = threads
         self._waiting = waiting
 
-    def __call__(
-        self,
-        *,
-        agent_id: str,
-        key: str,
-        running: Running,
-        context: RunContext,
-        opened: SessionOpened | None,
-    ) -> Turn:
+    def __call__(self, key: str, running: Running, context: RunContext, opened: SessionOpened | None) -> Turn:
         """Return the turn of an attempt that has just begun."""
         service, run = self._service, running.waiting.queued
         calling = CallingRun(
@@ -54,9 +45,9 @@ class Turns:
             opened=opened,
             offers=running.has_tools,
         )
-        of_agent = SessionKey.recorded(key).agent_id if agent_id == ACP else agent_id
+        agent_id = SessionKey.recorded(key).agent_id
         return Turn(
-            agent_id=of_agent,
+            agent_id=agent_id,
             session_key=key,
             step=run.step,
             asked=context.message,
@@ -76,7 +67,7 @@ class Turns:
             partial=context.partial,
             forked=service.log.forked is not None,
             recorder=RunRecorder(service, key, calling, context.partial),
-            _own_files=partial(self._files, of_agent, None if opened is None else opened.spawn_id),
+            _own_files=partial(self._files, agent_id, None if opened is None else opened.spawn_id),
         )
 
     def _files(self, agent_id: str, spawn_id: str | None) -> OwnFiles:

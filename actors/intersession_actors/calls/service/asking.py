@@ -234,10 +234,7 @@ def ask_session(service: Service, key: str, command: Request) -> Accepted:
     Raises:
         ToolRefused: it was refused, or the log did not take it in time (`unavailable`).
     """
-    _check_process(service)
-    answered = FirstAnswer()
-    service.supervisor.tell_session(key, msgspec.structs.replace(command, answer=answered))
-    return _durable(service, answered)
+    return _asked(service, partial(service.supervisor.tell_session, key), command)
 
 
 def ask_flow(service: Service, command: BeginsFlow | FlowRequest) -> Accepted:
@@ -246,19 +243,15 @@ def ask_flow(service: Service, command: BeginsFlow | FlowRequest) -> Accepted:
     Raises:
         ToolRefused: it was refused, or the log did not take it in time (`unavailable`).
     """
-    _check_process(service)
-    answered = FirstAnswer()
-    service.supervisor.tell_flow(command.stream, msgspec.structs.replace(command, answer=answered))
-    return _durable(service, answered)
+    return _asked(service, partial(service.supervisor.tell_flow, command.stream), command)
 
 
-def _check_process(service: Service) -> None:
-    """Refuse in a forked child, or once the log is closed: the threads that would answer are not there."""
+def _asked(service: Service, tell: Callable[[Request], None], command: Request) -> Accepted:
+    # In a forked child, or once the log is closed, the threads that would answer are not there.
     with service.refusing_without_store:
         service.log.check()
-
-
-def _durable(service: Service, answered: "FirstAnswer") -> Accepted:
+    answered = FirstAnswer()
+    tell(msgspec.structs.replace(command, answer=answered))
     late = f"the log did not take it within {COMMIT_TIMEOUT_S:g} s"
     return answered.wait(service.blocking, COMMIT_TIMEOUT_S, late)
 

@@ -1,8 +1,11 @@
-"""Runs as every door has them: waiting for the end of one, and stopping one. Answers are dicts, as a model sees them."""
+"""Runs as every door has them: waiting for the end of one, what became of its reply, and stopping one. Answers are dicts."""
+
+from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_actors.calls.service.asking import ask_flow, ask_session
+from intersession_actors.calls.service.asking import ask_flow, ask_session, flow_begun_by
+from intersession_actors.calls.service.callers import Caller
 from intersession_actors.calls.service.pending import Pending, Result
 from intersession_actors.calls.service.service import Service
 from intersession_actors.outside.agents.runners import runner_of
@@ -14,7 +17,7 @@ from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.limits import IDENTITY
 from intersession_actors.rules.gate.texts import checked
 from intersession_events.basics import ids
-from intersession_events.facts import ExchangeHeld
+from intersession_events.facts import ExchangeHeld, ExchangeReleased
 from intersession_events.log.recorded import parts_in
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
@@ -163,3 +166,56 @@ def wait_result(outcome: RunOutcome, further: str) -> Result:
     if outcome.ended_ms is not None:
         answer["endedAt"] = outcome.ended_ms
     return answer
+
+
+class FirstReply(NamedTuple):
+    """What became of it. `waits`: it may not be given yet. `text` is what somebody wrote in its place.
+
+    `ended_by` is who ended the exchange while it was held: nobody is given it.
+    """
+
+    waits: bool = False
+    is_held: bool = False
+    is_dropped: bool = False
+    text: str | None = None
+    ended_by: str | None = None
+
+
+GOES_ON: Final = FirstReply()
+"""It is given as it was said."""
+
+
+def has_answer(service: Service, caller: Caller, run_id: str) -> bool:
+    """Whether what a caller waits for is there."""
+    return service.runs.has_ended(run_id) and not first_reply(service, caller, run_id).waits
+
+
+def first_reply(service: Service, caller: Caller, run_id: str) -> FirstReply:
+    """Return what became of a reply. The operator, who may release it, has it at once."""
+    if caller.key is None:
+        return GOES_ON
+    stream = ids.exchange_stream(flow_begun_by(service, "exchange", run_id))
+    exchange = service.flows.exchange(stream.partition(":")[2])
+    if exchange is None:
+        return GOES_ON
+    if exchange.holds_first:
+        return FirstReply(waits=True, is_held=True)
+    if exchange.primary_status is None:
+        # Nothing was decided on it yet. Nobody decides on what was set aside, which held nothing when it was.
+        return FirstReply(waits=not {stream, "exchange"} & service.supervisor.degraded.keys())
+    match exchange.first:
+        case "drop":
+            return FirstReply(is_dropped=True)
+        case "end":
+            released = _released(service, stream)
+            return FirstReply(ended_by="somebody" if released is None else released.by)
+        case "edit":
+            released = _released(service, stream)
+            return FirstReply(text=None if released is None else released.text)
+        case "go_on" | None:
+            return GOES_ON
+
+
+def _released(service: Service, stream: str) -> ExchangeReleased | None:
+    events = (item.event for item in service.log.stream(stream))
+    return next((event for event in events if isinstance(event, ExchangeReleased)), None)

@@ -30,15 +30,15 @@ from intersession_actors.calls.service.resolve import (
     resolve_main,
     resolve_target,
 )
-from intersession_actors.calls.service.run_waits import goes_on
-from intersession_actors.calls.service.service import Service
-from intersession_actors.calls.service.waits import Wait
-from intersession_actors.calls.tools.first_reply import (
+from intersession_actors.calls.service.run_waits import (
     GOES_ON,
     FirstReply,
     first_reply,
+    goes_on,
     has_answer,
 )
+from intersession_actors.calls.service.service import Service
+from intersession_actors.calls.service.waits import Wait
 from intersession_actors.owners.exchange.commands import OpenExchange
 from intersession_actors.rules.errors import Judgement, ToolRefused
 from intersession_actors.rules.gate import limits, values

@@ -19,12 +19,12 @@ from intersession_actors.outside.agents.result import (
     Broke,
     result_of,
 )
+from intersession_actors.outside.agents.runners import runner_of
 from intersession_actors.outside.agents.turn import AgentFunction, Turn
 from intersession_actors.rules.policy.windows import ModelWindow, Reckoned
-from intersession_actors.running.failures.trace import described
-from intersession_actors.running.host.calls import Call, Inside, Outcome, Outside, is_async
+from intersession_actors.running.failures.failure import described
+from intersession_actors.running.host.calls import Blocking, Call, Inside, Outcome, Outside, is_async
 from intersession_actors.running.host.hosts_loop import HostsLoop
-from intersession_actors.running.host.steps import Blocking
 from intersession_actors.running.runtime.threads import MachineThreads, Threads
 from intersession_events.facts import (
     LateReplyDropped,
@@ -130,10 +130,6 @@ class _Running(NamedTuple):
     runner: str
 
 
-def _agent_of(turn: Turn) -> str:
-    return turn.agent_id
-
-
 def _nothing(_: Turn) -> None:
     """Give nothing that an agent is called inside of."""
 
@@ -153,7 +149,7 @@ class AgentExecutor:
     """Calls agents: a sync one on at most `pool_size` threads at a time, async ones on the host's event loop or one of our own.
 
     A run has one result, the first; what comes after it was cancelled is late. Callbacks come from any thread
-    and must not block. Agents are called inside of what `around` gives, if it gives something. `runner_of` says under which id a turn's agent is registered.
+    and must not block. Agents are called inside of what `around` gives, if it gives something.
     """
 
     def __init__(
@@ -161,7 +157,6 @@ class AgentExecutor:
         *,
         pool_size: int = 8,
         reply_max_bytes: int = DEFAULT_REPLY_BYTES,
-        runner_of: Callable[[Turn], str] = _agent_of,
         hosts_loop: HostsLoop | None = None,
         around: Around = _nothing,
         threads: Threads | None = None,
@@ -178,7 +173,6 @@ class AgentExecutor:
             blocking=blocking,
         )
         self._reply_max_bytes = reply_max_bytes
-        self._runner_of = runner_of
         self._around = around
         self.results = Results()
         """What came back, until it is recorded."""
@@ -254,7 +248,7 @@ class AgentExecutor:
         with self._changed:
             if self._stopping:
                 return
-            runner = self._runner_of(turn)
+            runner = runner_of(turn.session_key)
             agent = self._agents.get(runner)
             lost = self._lost(runner)
             if agent is not None and lost < MOST_LOST:

@@ -17,7 +17,7 @@ from intersession_actors.outside.agents.turn import Reply, Turn, is_blank, json_
 from intersession_actors.rules.disclosure.redaction import redact_text
 from intersession_actors.rules.gate.texts import arguments_in
 from intersession_actors.rules.gate.values import storable, storable_value
-from intersession_actors.running.failures.trace import one_line
+from intersession_actors.running.failures.failure import one_line
 from intersession_actors.running.host.own_threads import off_loop
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import TextBlock, Usage

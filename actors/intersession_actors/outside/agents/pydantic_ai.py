@@ -39,7 +39,7 @@ from intersession_actors.outside.agents.turn import Reply, ToolBox, Turn, is_bla
 from intersession_actors.rules.gate.texts import arguments_of
 from intersession_actors.rules.gate.values import is_storable, storable, storable_value
 from intersession_actors.rules.policy.windows import ModelWindow
-from intersession_actors.running.failures.trace import described
+from intersession_actors.running.failures.failure import described
 from intersession_actors.running.host.own_threads import off_loop
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
 from intersession_events.facts import Block, Message, TextBlock, ThinkingBlock, Usage

@@ -14,15 +14,16 @@ import msgspec
 from intersession_actors.outside.agents.recording import RecordedAttempt, Recording, spot
 from intersession_actors.outside.agents.result import Broke
 from intersession_actors.outside.agents.turn import Reply, Turn
-from intersession_actors.rules.prompt.differing import (
+from intersession_actors.rules.prompt.meaning import (
+    Meanings,
     Part,
     TurnInput,
     brief,
     given_then,
     prompts_differing,
     results_differing,
+    tool_meaning,
 )
-from intersession_actors.rules.prompt.meaning import Meanings, tool_meaning
 from intersession_actors.rules.prompt.transcript import context_hash, fitted_hash
 from intersession_events import facts
 from intersession_events.basics.errors import Picklable

@@ -11,7 +11,7 @@ import msgspec
 from intersession_actors.outside.agents.too_long import is_too_long
 from intersession_actors.outside.agents.turn import Reply, Turn
 from intersession_actors.rules.gate import answers, limits, texts, values
-from intersession_actors.running.failures.trace import described, traced
+from intersession_actors.running.failures.failure import described, traced
 from intersession_actors.running.host.calls import Came, Outcome, Raised
 from intersession_actors.running.host.hosts_loop import LoopEnded
 from intersession_events.basics.errors import IntersessionError

@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from intersession_actors.outside.agents.turn import Turn
 from intersession_events.basics.keys.key import SessionKey
 
 ACP: Final = "runtime:acp"
@@ -13,11 +12,6 @@ def runner_of(session_key: str) -> str:
     """Return what the executor knows the runner of a session by: the agent's id, or the runtime."""
     key = SessionKey.recorded(session_key)
     return ACP if key.family == "acp" else key.agent_id
-
-
-def runner_of_turn(turn: Turn) -> str:
-    """Return who is called with a turn."""
-    return runner_of(turn.session_key)
 
 
 def is_agent(runner: str) -> bool:

@@ -8,7 +8,6 @@ from typing import Final, NamedTuple, TypeVar, cast
 
 import msgspec
 
-from intersession_actors.outside.channels.attempts import Attempts
 from intersession_actors.outside.channels.channels import (
     AnyChannel,
     Channel,
@@ -18,7 +17,7 @@ from intersession_actors.outside.channels.channels import (
     as_channel,
 )
 from intersession_actors.outside.channels.fitting import fitted
-from intersession_actors.outside.channels.lanes import Calls, Lanes, Waiting
+from intersession_actors.outside.channels.lanes import Lanes, Waiting
 from intersession_actors.outside.channels.outcomes import (
     DeliveryResult,
     NotDelivered,
@@ -26,9 +25,9 @@ from intersession_actors.outside.channels.outcomes import (
     delivery_of,
     thread_of,
 )
-from intersession_actors.outside.channels.turns import Turns
+from intersession_actors.outside.channels.turns import Attempts, Turns
 from intersession_actors.rules.gate.values import invalid
-from intersession_actors.running.host import actors, steps
+from intersession_actors.running.host import actors, calls
 from intersession_actors.running.host import calls as host_calls
 from intersession_actors.running.host import hosts_loop as host_hosts_loop
 from intersession_actors.running.runtime.clock import Clock
@@ -73,7 +72,7 @@ class ChannelCaller:
         hosts_loop: host_hosts_loop.HostsLoop | None = None,
         threads: Threads | None = None,
         sealed: Callable[[str], bool] = lambda _name: False,
-        blocking: steps.Blocking | None = None,
+        blocking: calls.Blocking | None = None,
     ) -> None:
         threads = threads or MachineThreads()
         self._outside = host_calls.Outside(
@@ -84,7 +83,8 @@ class ChannelCaller:
             threads=threads,
             blocking=blocking,
         )
-        self._lanes = Lanes(seats)
+        self.lanes = Lanes(seats)
+        """The seats of each channel. What was started and never called would be in doubt after a crash, so a text has its seat first."""
         self.deliveries: Attempts[DeliveryResult] = Attempts()
         """What came of each attempt, by key and number, that is not on record yet."""
         self.turns = Turns(clock, threads)
@@ -137,17 +137,6 @@ class ChannelCaller:
         with self._changed:
             return tuple(sorted(self._channels))
 
-    def keep_seat(self, name: str, seat: str, free: Callable[[], None]) -> bool:
-        """Keep a seat of a channel under a name; `free` is told once there is one, where there is none now.
-
-        What was started and never called would be in doubt after a crash, so a text is started when it has its seat.
-        """
-        return self._lanes.keep(name, seat, free)
-
-    def give_back_seat(self, seat: str) -> None:
-        """Free a seat that was kept for a text which will not be delivered now, if there is one."""
-        self._lanes.give_back(seat)
-
     def start(
         self,
         name: str,
@@ -174,7 +163,7 @@ class ChannelCaller:
             _report(done, result)
 
         if channel is None:
-            self._lanes.give_back(seat)
+            self.lanes.give_back(seat)
             came(NotDelivered(error=f"no channel {name!r} is registered in this process", retry=True))
             return
         function = _as_function(channel.deliver)
@@ -243,7 +232,7 @@ class ChannelCaller:
         """
         with self._changed:
             self._stopping = True
-        self._lanes.close()
+        self.lanes.close()
         with self._changed:
             self._changed.wait_for(lambda: not self._running, timeout=grace)
             left, self._running = self._running, {}
@@ -257,14 +246,9 @@ class ChannelCaller:
         return tuple(cut_off)
 
     @property
-    def calls(self) -> dict[str, Calls]:
-        """The calls of each channel that has any: under way, waiting, and lost."""
-        return self._lanes.calls()
-
-    @property
     def zombies(self) -> int:
         """How many calls of channels were given up and have not come back."""
-        return sum(calls.lost for calls in self._lanes.calls().values())
+        return sum(calls.lost for calls in self.lanes.calls().values())
 
     def _call(
         self,
@@ -288,7 +272,7 @@ class ChannelCaller:
 
         def give_up() -> None:
             if call.cancel():
-                self._lanes.lose(name, call)
+                self.lanes.lose(name, call)
                 failed(self._timed_out(name, retry=idempotent, called=not call.withdraw()))
                 self._over(name, call)
 
@@ -304,20 +288,20 @@ class ChannelCaller:
         with self._changed:
             if self._stopping:
                 return
-        lost = self._lanes.lost(name)
+        lost = self.lanes.lost(name)
         if lost >= MOST_LOST:
-            self._lanes.give_back(seat)
+            self.lanes.give_back(seat)
             failed(
                 NotDelivered(error=f"busy: {lost} calls of channel {name!r} have not come back", retry=True)
             )
             return
-        self._lanes.enter(name, Waiting(begin, lambda: failed(_NOT_CALLED)), seat)
+        self.lanes.enter(name, Waiting(begin, lambda: failed(_NOT_CALLED)), seat)
 
     def _over(self, name: str, call: host_calls.Call) -> None:
         with self._changed:
             self._running.pop(call, None)
             self._changed.notify_all()
-        self._lanes.leave(name)
+        self.lanes.leave(name)
 
     def _timed_out(self, name: str, *, retry: bool, called: bool) -> NotDelivered:
         seconds = self._timeout_ms / 1000

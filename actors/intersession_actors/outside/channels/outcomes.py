@@ -18,7 +18,7 @@ from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.limits import RECEIPT, THREAD
 from intersession_actors.rules.gate.texts import checked
 from intersession_actors.rules.gate.values import flaw_of, plain, plain_text
-from intersession_actors.running.failures.trace import described, traced
+from intersession_actors.running.failures.failure import described, traced
 from intersession_actors.running.host import calls, hosts_loop
 from intersession_events.facts import Fact
 

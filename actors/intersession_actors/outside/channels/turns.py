@@ -1,13 +1,17 @@
-"""Whose turn it is among the texts to one place, so that they arrive in the order in which they were decided (ANN-5).
+"""The texts on their way: whose turn it is among those to one place (ANN-5), and what this process has asked of channels.
+
+Texts to one place arrive in the order in which they were decided.
 
 A text waits while an earlier one to its place is under way or is tried again. One that has failed for ten minutes holds nothing
 back for good: right after each of its failures the one behind it is tried. Where that one arrives, the service is well, and the
 text that fails is left to itself.
 """
 
+import threading
 from bisect import insort
 from collections.abc import Callable
-from typing import Final, NamedTuple, Self
+from enum import Enum
+from typing import Final, Generic, NamedTuple, Self, TypeVar
 
 from intersession_actors.running.runtime.clock import Clock
 from intersession_actors.running.runtime.threads import MachineThreads, Threads
@@ -144,3 +148,49 @@ class Turns:
 
 def _first(line: list[_Text]) -> _Text | None:
     return next((text for text in line if not text.left_alone), None)
+
+
+R = TypeVar("R")
+
+
+class CallState(Enum):
+    """Where a call stands whose outcome is not there."""
+
+    DUE = "due"
+    """It is about to be made: that it begins is on record, or soon will be, and the channel does not know of it."""
+    UNDER_WAY = "under way"
+    NEVER = "never"
+    """This process has not made it, or its outcome is on record."""
+
+
+class Attempts(Generic[R]):
+    """The calls of this process by idempotency key and attempt. Its methods may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._asked: dict[tuple[str, int], R | CallState] = {}
+
+    def due(self, key: str, attempt: int) -> None:
+        """Note that a channel is going to be asked."""
+        with self._lock:
+            self._asked[key, attempt] = CallState.DUE
+
+    def begin(self, key: str, attempt: int) -> None:
+        """Note that a channel is asked."""
+        with self._lock:
+            self._asked[key, attempt] = CallState.UNDER_WAY
+
+    def came(self, key: str, attempt: int, result: R) -> None:
+        """Keep what came of it until it is recorded."""
+        with self._lock:
+            self._asked[key, attempt] = result
+
+    def recorded(self, key: str, attempt: int) -> None:
+        """Forget an attempt: the log has its outcome."""
+        with self._lock:
+            self._asked.pop((key, attempt), None)
+
+    def of(self, key: str, attempt: int) -> R | CallState:
+        """Return what came of an attempt, or that it is under way, or that nothing is known of it here."""
+        with self._lock:
+            return self._asked.get((key, attempt), CallState.NEVER)

@@ -6,9 +6,8 @@ from typing import assert_never
 
 import msgspec
 
-from intersession_actors.outside.channels.attempts import CallState
 from intersession_actors.outside.channels.outcomes import Delivered, DeliveryResult, NotDelivered
-from intersession_actors.outside.channels.turns import Place
+from intersession_actors.outside.channels.turns import CallState, Place
 from intersession_actors.owners.delivery import rules
 from intersession_actors.owners.delivery.commands import (
     DeliveryCommand,
@@ -178,14 +177,14 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
         """Whether the channel has a seat for the text. If not, it is asked again once there is one: it has not started by then."""
         due = RetryDue(stream=stream, attempt=state.attempt)
         # Not to ourselves: the outbox may have been started anew while the channel was at work.
-        return self.world.channels.keep_seat(
+        return self.world.channels.lanes.keep(
             state.decided.route.channel, stream, lambda: self.world.mail.tell_flow(stream, due)
         )
 
     def given_up(self, stream: str, refused: Refused) -> None:
         """Free the seat of a delivery that can't go on."""
         super().given_up(stream, refused)
-        self.world.channels.give_back_seat(stream)
+        self.world.channels.lanes.give_back(stream)
         self.world.channels.turns.over(stream)
 
     @property
@@ -225,7 +224,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
                     self._told_parked.discard(stream)
                 channels.turns.over(stream, arrived=arrived)
             case GiveBackSeat():
-                channels.give_back_seat(stream)
+                channels.lanes.give_back(stream)
             case AttemptDue(key, attempt):
                 channels.deliveries.due(key, attempt)
             case AttemptRecorded(key, attempt):

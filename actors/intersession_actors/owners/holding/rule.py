@@ -6,8 +6,8 @@ from typing import Final
 from intersession_actors.rules.gate.texts import word_of
 from intersession_actors.rules.gate.values import plain_text
 from intersession_actors.rules.policy.holding import GoingOn, HoldRule, Ruling
+from intersession_actors.running.failures.failure import described
 from intersession_actors.running.failures.reports import Reports
-from intersession_actors.running.failures.trace import described
 from intersession_actors.running.host.calls import Call, Inside, Outcome, Outside, Raised
 from intersession_actors.running.host.hosts_loop import HostsLoop
 from intersession_actors.running.runtime.threads import Threads

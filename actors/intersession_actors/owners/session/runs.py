@@ -4,7 +4,6 @@ A run begins in the append that lets it begin where that can be, else once its c
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from intersession_actors.outside.agents.result import AgentResult
 from intersession_actors.outside.agents.runners import runner_of
@@ -29,21 +28,8 @@ from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.facts import SessionOpened, Step
 from intersession_events.log.recorded import Recorded
 
-
-class TurnMaker(Protocol):
-    """Makes what an agent gets, with the tools bound to its session."""
-
-    def __call__(
-        self,
-        *,
-        agent_id: str,
-        key: str,
-        running: Running,
-        context: RunContext,
-        opened: SessionOpened | None,
-    ) -> Turn:
-        """Return the turn."""
-        ...
+TurnMaker = Callable[[str, Running, RunContext, SessionOpened | None], Turn]
+"""Makes what an agent gets for an attempt of the session of a key, with the tools bound to that."""
 
 
 class RunStarter:
@@ -245,7 +231,7 @@ class RunStarter:
         world, key = self._world, self._key
         before, after = _OF_A_TASK if is_task(queued) else _POINTS[queued.step]
         crash_point(before)
-        turn = self._make_turn(agent_id=self.runner, key=key, running=running, context=context, opened=opened)
+        turn = self._make_turn(key, running, context, opened)
 
         def returned(result: AgentResult) -> None:
             world.chains.under_way.end(cause)

@@ -9,14 +9,14 @@ from collections.abc import Callable
 import msgspec
 
 from intersession_actors.outside.attachments.files import Place, claim_files, manifest_sha256, remove_claimed
-from intersession_actors.outside.channels.attempts import CallState
 from intersession_actors.outside.channels.channels import ThreadWanted
 from intersession_actors.outside.channels.outcomes import NotDelivered, ThreadOpened
+from intersession_actors.outside.channels.turns import CallState
 from intersession_actors.owners.spawn.commands import FilesRemoved, Prepared
 from intersession_actors.owners.streams.commands import Refused
 from intersession_actors.owners.streams.world import World
 from intersession_actors.rules.errors import ToolRefused
-from intersession_actors.running.failures.trace import described
+from intersession_actors.running.failures.failure import described
 from intersession_actors.running.host.calls import Inside
 from intersession_events.basics import ids
 from intersession_events.facts import Attachments, Route, SpawnAccepted, ThreadAsked

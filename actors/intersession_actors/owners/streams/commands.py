@@ -144,10 +144,6 @@ class StoreDue(OfOneLife, frozen=True, kw_only=True):
     number: int
 
 
-OfStream = FlowCommand | FlowRequest | BeginsFlow | StreamLoaded | WasRead | Appended | StoreDue
-"""What names the stream that it is about: the manager of many flows knows by it which one."""
-
-
 # --- to the process managers
 
 

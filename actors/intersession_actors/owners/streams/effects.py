@@ -219,7 +219,3 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     asked: Command | None = None
     knew: JsonObject = {}
     effects: Sequence[Effect] = ()
-
-    def sent_through(self, through: Through) -> "Plan":
-        """Return the same plan, appended by a session's actor."""
-        return msgspec.structs.replace(self, through=through)

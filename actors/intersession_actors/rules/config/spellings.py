@@ -77,9 +77,7 @@ class Renaming:
             self._findings.refuse("routing.allowFrom", OF_CHANNELS["allowFrom"].refusal)
         elsewhere = [key for key in _ROUTING_ELSEWHERE if routing.pop(key, None) is not None]
         if elsewhere:
-            self._findings.note(
-                f"not used here: {', '.join(f'routing.{key}' for key in elsewhere)}"
-            )
+            self._findings.note(f"not used here: {', '.join(f'routing.{key}' for key in elsewhere)}")
         if not routing:
             del self.config["routing"]
 
@@ -105,9 +103,7 @@ class Renaming:
             kind: JsonValue = match.get("chatType")
             if isinstance(kind, str) and kind in _CHAT_TYPES:
                 match["chatType"] = _CHAT_TYPES[kind]
-                self._findings.note(
-                    f"{path}.chatType: {kind!r} is called {_CHAT_TYPES[kind]!r} now"
-                )
+                self._findings.note(f"{path}.chatType: {kind!r} is called {_CHAT_TYPES[kind]!r} now")
 
     def _thread_hours(self) -> None:
         owners = {"session": self.config.get("session")}
@@ -196,9 +192,7 @@ def clamp_turns(config: JsonMapping, findings: Findings) -> None:
         return
     turns = min(max(math.floor(given), 0), MAX_TURNS)
     if turns != given:
-        findings.note(
-            f"{_TURNS}: {given!r} is not a whole number from 0 to {MAX_TURNS}; {turns} is used"
-        )
+        findings.note(f"{_TURNS}: {given!r} is not a whole number from 0 to {MAX_TURNS}; {turns} is used")
     exchanges["maxPingPongTurns"] = turns
 
 

@@ -15,12 +15,13 @@ from intersession_actors.running.failures.failure import (
     Failure,
     FailureKind,
     FailureLevel,
+    described,
     failure_line,
+    one_line,
+    traced,
 )
-from intersession_actors.running.failures.trace import described, one_line, traced
-from intersession_actors.running.host.calls import Call, Inside, Outcome, Outside, Raised
+from intersession_actors.running.host.calls import Blocking, Call, Inside, Outcome, Outside, Raised
 from intersession_actors.running.host.hosts_loop import HostsLoop
-from intersession_actors.running.host.steps import Blocking
 from intersession_actors.running.runtime.clock import Clock
 from intersession_actors.running.runtime.threads import MachineThreads, Threads
 

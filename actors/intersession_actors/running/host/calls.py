@@ -1,4 +1,4 @@
-"""Calls the host's code, for agents and channels, and catches whatever it does.
+"""Calls the host's code, for agents and channels, catches whatever it does, and tells of code that blocks an event loop.
 
 The host's code may raise anything, SystemExit included, answer twice, late or never. None of that reaches a thread of
 ours: each call has one outcome, the first.
@@ -9,15 +9,15 @@ import concurrent.futures
 import inspect
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable
 from contextlib import AbstractContextManager, nullcontext
-from types import FunctionType
-from typing import Any, NamedTuple, TypeGuard, TypeVar
+from functools import partial
+from types import FunctionType, coroutine
+from typing import Any, Final, NamedTuple, TypeGuard, TypeVar
 
 import pykka
 
 from intersession_actors.running.host.hosts_loop import HostsLoop, LoopEnded, OwnLoop, Watch
-from intersession_actors.running.host.steps import Blocking
 from intersession_actors.running.host.threads import Job, Workers
 from intersession_actors.running.runtime.reply import ReplyFuture
 from intersession_actors.running.runtime.threads import Threads
@@ -25,6 +25,53 @@ from intersession_actors.running.runtime.threads import Threads
 T = TypeVar("T")
 
 logger = logging.getLogger("intersession.host")
+
+
+LONG_S: Final = 1.0
+"""A step that takes so long has blocked the loop: it computes, sleeps, or waits for a client that blocks."""
+
+
+class Blocking(NamedTuple):
+    """Who is told of code that blocks an event loop: what it is called, and for how many seconds. `monotonic` is the clock."""
+
+    monotonic: Callable[[], float]
+    tell: Callable[[str, float], None]
+
+    async def watched(self, name: str, awaitable: Awaitable[T]) -> T:
+        """Await something, and tell of the first of its steps that takes long."""
+
+        async def whole() -> T:
+            return await awaitable
+
+        told = False
+
+        def took(seconds: float) -> None:
+            nonlocal told
+            if seconds >= LONG_S and not told:
+                told = True
+                self.tell(name, seconds)
+
+        return await _stepped(whole(), self.monotonic, took)
+
+
+@coroutine
+def _stepped(
+    whole: Coroutine[object, object, T], monotonic: Callable[[], float], took: Callable[[float], None]
+) -> Generator[object, object, T]:
+    resume: Callable[[], object] = partial(whole.send, None)
+    while True:
+        began = monotonic()
+        try:
+            awaited = resume()
+        except StopIteration as end:
+            found: T = end.value
+            return found
+        finally:
+            took(monotonic() - began)
+        try:
+            resume = partial(whole.send, (yield awaited))
+        except BaseException as error:  # noqa: BLE001 - a cancellation above all: the coroutine decides on it
+            resume = partial(whole.throw, error)
 
 
 class Came(NamedTuple):

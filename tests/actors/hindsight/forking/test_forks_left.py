@@ -10,7 +10,7 @@ import pytest
 from intersession import SessionSystem
 from intersession_actors.hindsight.forking.carrying import Carried
 from intersession_actors.hindsight.forking.listing import forks_of
-from intersession_actors.rules.prompt.differing import TurnInput, prompts_differing, results_differing
+from intersession_actors.rules.prompt.meaning import TurnInput, prompts_differing, results_differing
 from intersession_events.facts import ForkEdit, Message, Provenance, RecordingLeft, RunCompleted
 from intersession_events.log.log import Log
 from intersession_events.stores.opened import open_log

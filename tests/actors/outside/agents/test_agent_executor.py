@@ -32,7 +32,7 @@ def a_turn(run_id: str = "run", *, agent_id: str = "agent", attempt: int = 1, st
     )
     return Turn(
         agent_id=agent_id,
-        session_key="agent:main:main",
+        session_key=f"agent:{agent_id}:main",
         step=step,
         asked=asked,
         run_id=run_id,

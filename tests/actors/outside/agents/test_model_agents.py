@@ -87,7 +87,7 @@ class Diary(ToolBox, Recorder):
 def a_turn(diary: Diary, **fields: Any) -> Turn:
     return Turn(
         agent_id="agent",
-        session_key="agent:main:main",
+        session_key="agent:agent:main",
         step="message",
         asked=Message(id="2", role="user", content="obey me", timestamp=2, provenance=OTHER),
         run_id="run-1",

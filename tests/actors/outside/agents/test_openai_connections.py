@@ -124,7 +124,7 @@ def an_executor() -> Generator[AgentExecutor]:
 
 def a_turn(run_id: str = "run") -> Turn:
     asked = Message(id="1", role="user", content="Is it done?", timestamp=1)
-    return Turn(agent_id="agent", session_key="agent:main:main", step="message", asked=asked, run_id=run_id)
+    return Turn(agent_id="agent", session_key="agent:agent:main", step="message", asked=asked, run_id=run_id)
 
 
 def an_agent(endpoint: Endpoint, *, client_options: dict[str, Any] | None = None, **options: Any) -> Any:

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.outside.channels.attempts import CallState
 from intersession_actors.outside.channels.caller import ChannelCaller
 from intersession_actors.outside.channels.channels import (
     Channel,
@@ -28,6 +27,7 @@ from intersession_actors.outside.channels.outcomes import (
     NotDelivered,
     ThreadOpened,
 )
+from intersession_actors.outside.channels.turns import CallState
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.running.host.hosts_loop import HostsLoop
 from intersession_events.basics.printable import printable
@@ -412,7 +412,7 @@ def test_calls_of_one_channel_that_hang_hold_up_no_other_channel(caller: Channel
 
     assert isinstance(result_of(caller, other), Delivered)
     assert sorted(began) == [f"{number}" for number in range(8)]
-    assert caller.calls == {"hung": Calls(under_way=8, waiting=32, lost=0)}
+    assert caller.lanes.calls() == {"hung": Calls(under_way=8, waiting=32, lost=0)}
     hung.go_on.set()
 
 
@@ -431,7 +431,7 @@ def test_an_async_channel_has_no_more_calls_under_way_than_seats() -> None:
     for number in range(5):
         caller.start("async", outbound(f"{number}", key=f"{number}"), results.put)
     first = [began.get(timeout=WAIT) for _ in range(2)]
-    calls = caller.calls["async"]
+    calls = caller.lanes.calls()["async"]
     go_on.set()
 
     assert sorted(first) == ["0", "1"]
@@ -456,7 +456,7 @@ def test_the_time_of_a_call_counts_from_its_beginning_and_not_from_the_queue() -
     assert hung.began.get(timeout=WAIT) == "second"  # on another thread, in the seat that is free
     timers.advance(29_999)
     given_up = results.get(timeout=WAIT)
-    lost = caller.calls["slow"]
+    lost = caller.lanes.calls()["slow"]
     hung.go_on.set()
 
     assert isinstance(given_up, NotDelivered)

@@ -94,7 +94,9 @@ class Bench(ProcessManager[int, Begin | Go, None]):
         if command is OWN and flow.version > 1:
             return None  # that is recorded already
         if command.through_session:
-            return plan.sent_through(lambda carried: (KEY, StepOfSession(flow=flow.stream, carried=carried)))
+            return replace(
+                plan, through=lambda carried: (KEY, StepOfSession(flow=flow.stream, carried=carried))
+            )
         return plan
 
     def is_over(self, state: int) -> bool:

@@ -9,9 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession_actors.running.failures.failure import KINDS, Failure, FailureKind, failure_line
+from intersession_actors.running.failures.failure import (
+    KINDS,
+    Failure,
+    FailureKind,
+    described,
+    failure_line,
+    traced,
+)
 from intersession_actors.running.failures.reports import Reports
-from intersession_actors.running.failures.trace import described, traced
 from support.fakes import ManualClock
 from support.paths import ROOT
 
