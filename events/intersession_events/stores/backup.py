@@ -145,7 +145,7 @@ def _dumped(log: "PostgresLog", part: Path, verifying: Progress | None) -> Verif
         filling.begin(moved)
         events = (_event(row) for _, row in rows_in(address, programs, part, ("stored_events",)))
         while rows := list(islice(events, _ROWS)):
-            filling.put(rows, after=0)
+            filling.put(rows, after=None)
         with filling.reading() as copied:
             return _unharmed(verify_log(copied, progress=verifying))
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
+from typing import cast
 
 import psycopg
 from psycopg import sql
 
 from intersession_events.basics.errors import LogError, MigrationFailed, NotALog
-from intersession_events.log.tables import FORMAT
-from intersession_events.stores.database import Row
-from intersession_events.stores.portable.filling import Moved
+from intersession_events.stores.database import Cursor, Row
+from intersession_events.stores.portable.filling import Filling, Moved
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.connections import settle
 from intersession_events.stores.postgres.cursor import PgCursor
@@ -19,7 +19,6 @@ from intersession_events.stores.postgres.opening import inspect
 from intersession_events.stores.postgres.tables import FILLING, FUNCTIONS_OF, create, make_functions
 
 _COLUMNS = ("notification_id", "originator_id", "originator_version", "topic", "state")
-_LAST = "SELECT coalesce(max(notification_id), 0) FROM stored_events"
 
 
 class _Unfinished(PostgresLog):
@@ -28,18 +27,17 @@ class _Unfinished(PostgresLog):
     _may_be_unfinished = True
 
 
-class SchemaFilling:
+class SchemaFilling(Filling):
     """A schema that becomes a log. An interrupted attempt is continued by the next one."""
+
+    _identity = "SELECT log_filling.log_id, format FROM log_filling, log_identity FOR UPDATE OF log_filling"
+    _remedy = "drop the schema"
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._address = address_of(url)
+        self.shown = self._filled = self._address.shown
         self._failures = PostgresFailures(self._address)
-
-    @property
-    def shown(self) -> str:
-        """The URL without its password."""
-        return self._address.shown
 
     def whole(self) -> PostgresLog | None:
         """Open the log that is there already, to read it.
@@ -56,64 +54,6 @@ class SchemaFilling:
             return None
         return PostgresLog(self._url, read_only=True)
 
-    def begin(self, log: Moved) -> int:
-        """Make the schema and its tables, or continue an earlier attempt; return the last position that is there.
-
-        Raises:
-            MigrationFailed: another log was begun there, or it can't be written.
-            StoreUnavailable: the server is gone; so in all that writes here.
-        """
-        schema = self._address.schema
-        with self._writing() as cursor:
-            cursor.execute(
-                "SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (f"intersession {schema}",)
-            )
-            cursor.execute("SELECT to_regclass('log_identity') IS NULL")
-            if cursor.fetchall() == [(True,)]:
-                create(cursor, schema, log_id=log.log_id, now_ms=log.created_ms)
-                cursor.run(sql.SQL(FILLING).format(schema=sql.Identifier(schema)))
-                cursor.execute("INSERT INTO log_filling VALUES (?)", (log.log_id,))
-            cursor.execute("SELECT log_filling.log_id, format FROM log_filling, log_identity")
-            if cursor.fetchall() != [(log.log_id, FORMAT)]:
-                raise MigrationFailed(
-                    f"{self.shown} is another log, whose move was begun and not ended: end that, or drop the schema"
-                )
-            cursor.execute("UPDATE log_identity SET epoch = ?, created_ms = ?", (log.epoch, log.created_ms))
-            cursor.execute("UPDATE log_head SET position = ?", (log.given,))
-            cursor.execute("DELETE FROM log_topics")
-            cursor.executemany(
-                "INSERT INTO log_topics VALUES (?)", [(topic,) for topic in sorted(log.topics)]
-            )
-            (((made_of,),),) = cursor.together([FUNCTIONS_OF])
-            make_functions(cursor, schema, made_of)
-            return _last(cursor)
-
-    def put(self, rows: Sequence[Row], *, after: int) -> None:
-        """Take rows behind a position.
-
-        Raises:
-            MigrationFailed: PostgreSQL can't hold one of them, it can't be written, or somebody else does.
-        """
-        for position, stream, *_ in rows:
-            if "\0" in stream:
-                raise MigrationFailed(
-                    f"position {position}: the stream's name {stream!r} holds a NUL, which PostgreSQL has in no text"
-                )
-        with self._writing() as cursor:
-            cursor.execute("SELECT log_id FROM log_filling FOR UPDATE")
-            if _last(cursor) != after:
-                raise MigrationFailed(f"somebody else writes into {self.shown}")
-            cursor.copy_in("stored_events", _COLUMNS, rows)
-
-    def cut(self, after: int) -> None:
-        """Take away the rows behind a position.
-
-        Raises:
-            MigrationFailed: it can't be written.
-        """
-        with self._writing() as cursor:
-            cursor.execute("DELETE FROM stored_events WHERE notification_id > ?", (after,))
-
     def reading(self) -> PostgresLog:
         """Open what has arrived so far, for reading."""
         return _Unfinished(self._url, read_only=True)
@@ -129,13 +69,30 @@ class SchemaFilling:
             # Else the server thinks until its next look that the table is empty.
             cursor.execute("ANALYZE stored_events")
 
-    def close(self) -> None:
-        """Do nothing: each step has a connection of its own."""
-
     def _is_begun(self) -> bool:
         with self._writing() as cursor:
             cursor.execute("SELECT to_regclass('log_filling') IS NOT NULL")
             return cursor.fetchall() == [(True,)]
+
+    def _make_tables(self, cursor: Cursor, log: Moved) -> None:
+        own, schema = cast("PgCursor", cursor), self._address.schema
+        own.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (f"intersession {schema}",))
+        own.execute("SELECT to_regclass('log_identity') IS NULL")
+        if own.fetchall() == [(True,)]:
+            create(own, schema, log_id=log.log_id, now_ms=log.created_ms)
+            own.run(sql.SQL(FILLING).format(schema=sql.Identifier(schema)))
+            own.execute("INSERT INTO log_filling VALUES (?)", (log.log_id,))
+        (((made_of,),),) = own.together([FUNCTIONS_OF])
+        make_functions(own, schema, made_of)
+        own.execute("UPDATE log_head SET position = ?", (log.given,))
+
+    def _insert(self, cursor: Cursor, rows: Sequence[Row]) -> None:
+        for position, stream, *_ in rows:
+            if "\0" in stream:
+                raise MigrationFailed(
+                    f"position {position}: the stream's name {stream!r} holds a NUL, which PostgreSQL has in no text"
+                )
+        cast("PgCursor", cursor).copy_in("stored_events", _COLUMNS, rows)
 
     @contextmanager
     def _writing(self) -> Generator[PgCursor]:
@@ -158,9 +115,3 @@ class SchemaFilling:
             raise failure
         if failure is not None:
             raise MigrationFailed(f"{self.shown} can't be written: {failure}")
-
-
-def _last(cursor: PgCursor) -> int:
-    cursor.execute(_LAST)
-    last: int = cursor.fetchall()[0][0]
-    return last

@@ -8,31 +8,32 @@ from pathlib import Path
 
 from intersession_events.basics.errors import LogError, MigrationFailed
 from intersession_events.basics.machine import sync
-from intersession_events.log.tables import FORMAT
-from intersession_events.stores.database import Row
-from intersession_events.stores.portable.filling import Moved
+from intersession_events.stores.database import Cursor, Row
+from intersession_events.stores.folding.fold import PlainSql
+from intersession_events.stores.portable.filling import Filling, Moved
 from intersession_events.stores.sqlite.connections import PAGE_BYTES
 from intersession_events.stores.sqlite.identity import create
 from intersession_events.stores.sqlite.log import SqliteLog
 
 
-class FileFilling:
+class FileFilling(Filling):
     """A file that becomes a log. Its name is `.NAME.migrating` until then, and an interrupted attempt is continued by the next one.
 
     One that is made `anew` is `.NAME.part` before, is taken away by `close`, and lets errors of the file and of SQLite out as they
     are. Nothing of it is durable before the end, so it takes less time.
     """
 
+    _identity = "SELECT log_id, format FROM log_identity"
+    _remedy = "delete the file"
+
     def __init__(self, path: str | os.PathLike[str], *, anew: bool = False) -> None:
         self._whole = Path(os.path.realpath(path))
-        self._part = self._whole.with_name(f".{self._whole.name}.{'part' if anew else 'migrating'}")
+        self.shown = os.fspath(self._whole)
+        self._part = self._filled = self._whole.with_name(
+            f".{self._whole.name}.{'part' if anew else 'migrating'}"
+        )
         self._anew = anew
         self._connection: sqlite3.Connection | None = None
-
-    @property
-    def shown(self) -> str:
-        """The file."""
-        return os.fspath(self._whole)
 
     def whole(self) -> SqliteLog | None:
         """Open the log that is there already, to read it.
@@ -67,42 +68,7 @@ class FileFilling:
             made.execute(f"PRAGMA synchronous={'OFF' if self._anew else 'NORMAL'}")
             made.execute("PRAGMA cache_size=-65536")
             made.execute("PRAGMA secure_delete=ON")
-            made.execute("BEGIN IMMEDIATE")
-            if made.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
-                create(made.cursor(), log_id=log.log_id, now_ms=log.created_ms)
-            found = made.execute("SELECT log_id, format FROM log_identity").fetchall()
-            if found != [(log.log_id, FORMAT)]:
-                raise MigrationFailed(
-                    f"{self._part} is another log, whose move was begun and not ended: end that, or delete the file"
-                )
-            made.execute("UPDATE log_identity SET epoch=?, created_ms=?", (log.epoch, log.created_ms))
-            made.execute("DELETE FROM sqlite_sequence WHERE name='stored_events'")
-            if log.given:
-                made.execute("INSERT INTO sqlite_sequence VALUES ('stored_events', ?)", (log.given,))
-            made.execute("DELETE FROM log_topics")
-            made.executemany("INSERT INTO log_topics VALUES (?)", [(topic,) for topic in sorted(log.topics)])
-            made.execute("COMMIT")
-            return self._last(made)
-
-    def put(self, rows: Sequence[Row], *, after: int) -> None:
-        """Add rows behind a position. A file that is made `anew` takes them in any order.
-
-        Raises:
-            MigrationFailed: it can't be written, or somebody else does.
-        """
-        with self.writing() as made:
-            if not self._anew and self._last(made) != after:
-                raise MigrationFailed(f"somebody else writes into {self._part}")
-            made.executemany("INSERT INTO stored_events VALUES (?, ?, ?, ?, ?)", rows)
-
-    def cut(self, after: int) -> None:
-        """Take away the rows behind a position.
-
-        Raises:
-            MigrationFailed: it can't be written.
-        """
-        with self.writing() as made:
-            made.execute("DELETE FROM stored_events WHERE rowid > ?", (after,))
+        return super().begin(log)
 
     def reading(self) -> SqliteLog:
         """Open what has arrived so far, for reading."""
@@ -149,10 +115,21 @@ class FileFilling:
                     self._connection.execute("ROLLBACK")
                 raise
 
-    @staticmethod
-    def _last(made: sqlite3.Connection) -> int:
-        last: int = made.execute("SELECT coalesce(max(rowid), 0) FROM stored_events").fetchone()[0]
-        return last
+    @contextmanager
+    def _writing(self) -> Generator[Cursor]:
+        with self.writing() as made:
+            yield PlainSql(made)
+
+    def _make_tables(self, cursor: Cursor, log: Moved) -> None:
+        cursor.execute("SELECT count(*) FROM sqlite_master")
+        if cursor.fetchone() == (0,):
+            create(cursor, log_id=log.log_id, now_ms=log.created_ms)
+        cursor.execute("DELETE FROM sqlite_sequence WHERE name='stored_events'")
+        if log.given:
+            cursor.execute("INSERT INTO sqlite_sequence VALUES ('stored_events', ?)", (log.given,))
+
+    def _insert(self, cursor: Cursor, rows: Sequence[Row]) -> None:
+        cursor.executemany("INSERT INTO stored_events VALUES (?, ?, ?, ?, ?)", rows)
 
     @contextmanager
     def _typed(self) -> Generator[None]:
