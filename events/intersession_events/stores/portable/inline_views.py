@@ -175,18 +175,8 @@ class InlineViews:
         return last, {name: position for name, position in got.items() if name in whole}
 
     def begin(self, cursor: Cursor, name: str) -> None:
-        """Drop a view and make it again, empty, inside a transaction."""
-        self.forget()
-        sql = self._tables.sql(cursor)
-        self._tables.make_room(sql, layout_of(self._views[name]))
-        self._views[name].drop(sql)
-        self._views[name].create(sql)
-        cursor.execute("DELETE FROM set_aside WHERE view=?", (name,))
-        cursor.execute("DELETE FROM inline_views WHERE name=?", (name,))
-        cursor.execute("INSERT INTO inline_views VALUES (?, ?, 0)", (name, self._views[name].shape))
-
-    def mark(self, cursor: Cursor, name: str) -> None:
-        """Make every foreign write into the tables of a view leave a mark, inside the transaction that makes them."""
+        """Drop a view and create it again, empty, inside a transaction; everybody who writes into its tables leaves a mark."""
+        self._make(cursor, name)
         self._tables.mark(self._tables.sql(cursor), layout_of(self._views[name]))
 
     def advance(self, cursor: Cursor, name: str, page: Page) -> None:
@@ -202,11 +192,11 @@ class InlineViews:
 
     def swap(self, cursor: Cursor, fold: Fold) -> None:
         """Replace a stored view by a folded one, inside a transaction: no reader sees half of it."""
-        self.begin(cursor, fold.name)
+        self._make(cursor, fold.name)
         self._tables.fill(cursor, fold, layout_of(self._views[fold.name]))
         for one in fold.set_aside:
             _set_aside(cursor, one)
-        self.mark(cursor, fold.name)
+        self._tables.mark(self._tables.sql(cursor), layout_of(self._views[fold.name]))
         self._tables.remember(cursor, {fold.name: self._views[fold.name].shape}, fold.position)
 
     def join(self, name: str) -> None:
@@ -220,6 +210,16 @@ class InlineViews:
 
     def _tell_whole(self) -> None:
         self.whole = ",".join(sorted(self._live.keys() - self._touched))
+
+    def _make(self, cursor: Cursor, name: str) -> None:
+        self.forget()
+        sql = self._tables.sql(cursor)
+        self._tables.make_room(sql, layout_of(self._views[name]))
+        self._views[name].drop(sql)
+        self._views[name].create(sql)
+        cursor.execute("DELETE FROM set_aside WHERE view=?", (name,))
+        cursor.execute("DELETE FROM inline_views WHERE name=?", (name,))
+        cursor.execute("INSERT INTO inline_views VALUES (?, ?, 0)", (name, self._views[name].shape))
 
     def _take_in(self, cursor: Cursor, name: str, events: Sequence[Recorded]) -> None:
         view, sql, failures = self._views[name], self._tables.sql(cursor), self._tables.failures

@@ -78,7 +78,6 @@ class Keeping:
                 with self._writer.recorder.without_answers(cursor):
                     for name in behind.keys() - positions:
                         self._views.begin(cursor, name)
-                        self._views.mark(cursor, name)
                         behind[name] = False
 
         def join() -> None:

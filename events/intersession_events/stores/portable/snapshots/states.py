@@ -71,15 +71,12 @@ class StreamStates:
         """Fold a stream on a reader's thread; never blocks."""
         self._loader.later(partial(self.fold, stream, folding), on_folded)
 
-    def keep(self, stream: str, folding: Folding[S], folded: Folded[S]) -> bool:
+    def keep(self, stream: str, folding: Folding[S], folded: Folded[S], *, as_of: int = 0) -> bool:
         """Store a state as a snapshot with the next commit; False if it is not to be stored, or can't be.
 
         Nobody says when it was begun. So once something was erased in the stream it is not written any more: what is folded
         anew is, and an actor that wakes again does that.
         """
-        return self._keep(stream, folding, folded, as_of=0)
-
-    def _keep(self, stream: str, folding: Folding[S], folded: Folded[S], *, as_of: int) -> bool:
         if folded.last is None or self._recorder.submit is None:
             return False
         data = folding.encode(folded.state)
@@ -179,7 +176,7 @@ class StreamStates:
             if (
                 last is not None
                 and last.version - kept >= EVERY
-                and self._keep(stream, folding, Folded(state, last, kept), as_of=as_of)
+                and self.keep(stream, folding, Folded(state, last, kept), as_of=as_of)
             ):
                 kept = last.version
             if fresh or snapshot is None:
