@@ -1,1 +1,1 @@
-"""What agents and doors ask: one service, and the session tools."""
+"""The calls of agents and doors: one service, and the session tools."""

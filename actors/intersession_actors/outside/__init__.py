@@ -1,1 +1,1 @@
-"""Who is called: agents, channels, and the files that an agent hands on."""
+"""What is called outside: agents, channels, and the files that an agent hands on."""

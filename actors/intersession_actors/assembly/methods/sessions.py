@@ -291,7 +291,7 @@ class GatewaySessions:
         return {"ok": True, "key": str(found.key), "sessionId": session_id, "entry": _entry(row)}
 
     def delete(self, call: Call, params: JsonMapping) -> Result:
-        """Archive a session; a main session can't be, also where nobody has opened it yet."""
+        """Archive a session; a main session can't be archived, even before it is opened."""
         given = read_arguments(DeleteParams, params)
         self._check_deletable(call, given.key)
         try:

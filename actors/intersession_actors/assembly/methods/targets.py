@@ -28,7 +28,7 @@ class Targets:
         self._service = service
 
     def seen(self, call: Call, text: str, operation: Operation, *, field: str = "sessionKey") -> Resolved:
-        """Return a session that is there.
+        """Return an existing session.
 
         Raises:
             ToolRefused: it is not, or is beyond reach (`not_visible`); or this is no key.
@@ -39,7 +39,7 @@ class Targets:
         return found
 
     def seen_or_main(self, call: Call, text: str) -> Resolved:
-        """Return a session whose history is asked for; a configured agent's main session may not be there yet.
+        """Return a session for its history; a configured agent's main session need not exist yet.
 
         A terminal reads the history first and speaks then, which is what opens the session.
 
@@ -59,7 +59,7 @@ class Targets:
     def opened(
         self, call: Call, text: str | None, agent_id: str | None = None, *, field: str = "sessionKey"
     ) -> SessionKey:
-        """Return the session that is meant; one of a configured agent that is not there yet can be opened (KEY-9).
+        """Return a session; one of a configured agent that does not exist yet can be opened (KEY-9).
 
         Without a text it is the agent's main session, without an agent the default agent's. Who stands for some sessions
         opens none of a chat: its key says where its words go, and only what comes from there shows that it is meant.
@@ -86,7 +86,7 @@ class Targets:
         return key
 
     def is_named(self, key: SessionKey, text: str | None, agent_id: str | None) -> bool:
-        """Whether a text names this session, whether or not it is there any more; without one, its agent's main session."""
+        """Whether a text names this session, present or not; without a text, its agent's main session."""
         reader = self._service.reader
         if text is None:
             return key == reader.main_key(agent_id or reader.config.default_agent)
@@ -104,11 +104,11 @@ class Targets:
                 return False
 
     def opening(self, call: Call, key: SessionKey) -> SessionOpened:
-        """Return the event that opens a session for a caller of the gateway."""
+        """Return the event that opens a session for a gateway's caller."""
         return replace(opening(self._service, key, by="operator"), by=call.caller.name)
 
     def run(self, call: Call, run_id: str) -> RunOutcome:
-        """Return a run by its id, or by the caller's own idempotency key, else by anybody's (GATE-1).
+        """Return a run by its id, or by an idempotency key: the caller's own, else any caller's (GATE-1).
 
         Raises:
             ToolRefused: there is none within reach (`unknown_run`).
@@ -156,11 +156,11 @@ class Targets:
         return None
 
     def agents(self, call: Call) -> list[str]:
-        """Return the configured agents that a caller can have sessions of."""
+        """Return the configured agents that a caller may use."""
         return [agent_id for agent_id in self._service.config.agent_ids if call.caller.has_agent(agent_id)]
 
     def default_agent(self, call: Call) -> str:
-        """Return the agent that is meant where none is named: the default one, else the caller's first.
+        """Return the agent of a call that names none: the default one, else the caller's first.
 
         Who has no agent at all gets the name "main", which says nothing.
         """

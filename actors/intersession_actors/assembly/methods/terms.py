@@ -1,4 +1,4 @@
-"""What the commands of the command line are called as methods, for those who ask for methods and get advice."""
+"""Translates advice about commands into advice about methods, for callers of methods."""
 
 from typing import Final
 
@@ -22,13 +22,13 @@ METHOD_TERMS: Final[Terms] = {
 
 
 def in_terms_of_methods(refused: ToolRefused) -> ToolRefused:
-    """Return a refusal that advises methods and not commands."""
+    """Return a refusal whose advice names methods in place of commands."""
     refused.error = advised(refused.error, METHOD_TERMS)
     return refused
 
 
 def with_advice(answer: JsonObject, terms: Terms) -> JsonObject:
-    """Return the answer of a verb, whose explanations say what else could have come, with their advice in the terms of a door."""
+    """Return a verb's answer with the advice in its explanations in the terms of a door."""
     explanations = answer.get("explanations")
     for explanation in explanations if is_list(explanations) else ():
         instead = explanation.get("instead") if is_object(explanation) else None

@@ -67,7 +67,7 @@ LEAST_FOR_REPORTS_S = 1.0
 
 
 class Assembly:
-    """Executor, channels, timers, supervisor and service on one log. `config` gives the configuration in force."""
+    """Executor, channels, timers, supervisor and service on one log. `config` returns the configuration in force."""
 
     def __init__(
         self,
@@ -210,7 +210,7 @@ class Assembly:
         )
 
     def start(self) -> None:
-        """Start the process managers, and carry on what is open in the log.
+        """Start the process managers, and continue open work from the log.
 
         Raises:
             ConfigError: main sessions of the log would have no name under this configuration.
@@ -239,7 +239,7 @@ class Assembly:
                 self._mirror.start()
 
     def stop(self, seconds: float) -> None:
-        """Stop in order: runs and texts under way get a grace, then timers, actors, waits, views beside the log."""
+        """Stop in order: running agents and deliveries get a grace period, then timers, actors, waits, views beside the log."""
         until = self._clock.monotonic() + seconds
         self.executor.stop(seconds)
         drain(self.service, until - self._clock.monotonic())
@@ -323,7 +323,7 @@ LOOK_AGAIN_S = 0.05
 
 
 def drain(service: Service, seconds: float) -> bool:
-    """Wait until no delivery is on its way any more, at most `seconds`; True if none is.
+    """Wait until no delivery is on its way, at most `seconds`; return whether none is.
 
     One that is to be tried again later, that waits for such a one, or whose channel is not here, is not waited for: the log has it.
     """

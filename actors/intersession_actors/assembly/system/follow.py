@@ -1,4 +1,4 @@
-"""Live events without any server: an iterator over what is committed, from any position on."""
+"""Live events without a server: an iterator over committed events, from any position on."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ POLL_S = 0.5
 
 
 def followed(log: Log, position: int | None, *, timeout: float | None = None) -> Iterator[Recorded]:
-    """Iterate over the events behind a position (None: from now on). Ends when nothing came for `timeout` seconds."""
+    """Iterate over the events behind a position (None: from now on). Ends when none came for `timeout` seconds."""
     return _events(log, log.head() if position is None else position, timeout)
 
 

@@ -42,7 +42,7 @@ _TOLD_EVERY: Final = 100_000
 
 
 def checked_store(store: str | Path | HostLog | None) -> str | Path | HostLog | None:
-    """Return the log that a host gives, or what it is called.
+    """Return the log of a host, or the name that stands for one.
 
     Raises:
         ToolRefused: it is neither.
@@ -55,7 +55,7 @@ def checked_store(store: str | Path | HostLog | None) -> str | Path | HostLog | 
 
 
 def open_store(store: str | Path | None, clock: Clock, runtime: Runtime) -> HostLog:
-    """Open a log for writing, with the views that all calls need. In a simulation it draws what the simulation's seed gives.
+    """Open a log for writing, with the inline views. In a simulation, its random values come from the simulation's seed.
 
     Raises:
         StoreLocked: another process is the writer of this log.
@@ -80,7 +80,7 @@ def _tell_folding(position: int, head: int) -> None:
 
 
 def record_opening(service: Service, config: Config) -> None:
-    """Record that this process is the writer now; and its configuration and its tools, unless they are those that were in force.
+    """Record that this process is the writer now, and its configuration and tools, unless these were already in force.
 
     Raises:
         StoreUnavailable: the store could not take it; then it would not take anything else either.
@@ -95,7 +95,7 @@ def record_opening(service: Service, config: Config) -> None:
 
 
 def record_reload(service: Service, config: Config) -> None:
-    """Record the configuration that came into force, unless it is the one that was; nobody waits for that (PLACE-3)."""
+    """Record a new configuration, unless it was already in force, without waiting (PLACE-3)."""
     loaded = _fresh(service, config)
     if loaded is None:
         return
@@ -118,7 +118,7 @@ def _note(outcome: Outcome) -> None:
 
 
 def config_in_force(service: Service) -> ConfigLoaded | None:
-    """Return the configuration that was loaded last, as far as the log knows it; None for a new log."""
+    """Return the configuration that was loaded last, as the log has it; None for a new log."""
     ((version,),) = service.log.query(_LAST_LOADED, (STREAM,))
     if version is None:
         return None
@@ -141,7 +141,7 @@ class _Loaded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def refuse_orphans(service: Service, config: Config) -> None:
-    """Let a configuration pass under which each main session keeps its name.
+    """Refuse a configuration unless each main session keeps its name.
 
     Raises:
         ConfigError: it has another main key, or another default agent for the one session of all, than the log's sessions.

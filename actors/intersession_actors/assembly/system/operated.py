@@ -1,4 +1,4 @@
-"""What the operator does with a running system, at a call of Python: the one half of `SessionSystem`."""
+"""The operator's methods of a running system, for Python: one half of `SessionSystem`."""
 
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -29,7 +29,7 @@ from intersession_projections.copies.openclaw_state.exporting import ExportRepor
 
 
 class Operated:
-    """A system that is operated: its log is imported, exported and erased from, its runs are stopped, tried again and held."""
+    """The operator's methods: import, export and erase in its log; stop, retry and hold its runs."""
 
     gateway: GatewayMethods
     _parts: Assembly
@@ -38,7 +38,7 @@ class Operated:
 
     @property
     def service(self) -> Service:
-        """What doors work with. For those who build another door."""
+        """The service that doors work with. For authors of another door."""
         return self._parts.service
 
     def import_openclaw(
@@ -48,7 +48,7 @@ class Operated:
         on_taken: OnTaken = "beside",
         progress: Callable[[int, int], None] | None = None,
     ) -> ImportReport:
-        """Import an OpenClaw state directory into the log, beside all that goes on (IMP-1). It blocks until it is done.
+        """Import an OpenClaw state directory into the running system's log (IMP-1). Blocks until it is done.
 
         Sessions that are used meanwhile are never mixed with what is imported: those are kept beside them, or refused with
         `on_taken="refuse"`. `progress` is told (events appended, events to append).
@@ -69,7 +69,7 @@ class Operated:
         sessions: Collection[str] = (),
         progress: Callable[[int, int], None] | None = None,
     ) -> ExportReport:
-        """Write an OpenClaw state directory of the log, beside all that goes on (EXP-1). It blocks until it is done.
+        """Write an OpenClaw state directory of the running system's log (EXP-1). Blocks until it is done.
 
         `directory` must be empty or not there. `as_of` is a position or an ISO time; `sessions` are those to write, by key
         or session id, all if none is named. `progress` is told (sessions written, sessions to write).
@@ -96,7 +96,7 @@ class Operated:
         reason: str = "",
         unsent: Literal["refuse", "giveUp"] = "refuse",
     ) -> Result:
-        """Erase what was said in a session, or in some of its messages, for good (ERASE-1). It blocks until it is done.
+        """Erase the texts of a session, or of some of its messages, for good (ERASE-1). Blocks until it is done.
 
         `session` is a key or a session id, also of an archived session. An event says who erased what, and all that read it
         read `[erased]`. Texts of it that are still to be delivered keep it from that, or are given up (`unsent`).
@@ -116,12 +116,12 @@ class Operated:
         return self.gateway.perform("sessions.erase", asked)
 
     def abort(self, run_id: str, *, by: str = "operator") -> bool:
-        """Stop a run, queued or under way; True if there was something to stop (GATE-5)."""
+        """Stop a queued or running run; True if there was something to stop (GATE-5)."""
         not_on_a_loop("system.abort(…)", "await asyncio.to_thread(system.abort, …)")
         return self._runs.abort(run_id, by=by)
 
     def retry(self, run_id: str) -> AcceptedAnswer:
-        """Have the message of a run that failed answered after all (GATE-6): `{runId, status, sessionKey, retryOf, …}`.
+        """Answer the message of a failed run with a new run (GATE-6): `{runId, status, sessionKey, retryOf, …}`.
 
         The words are recorded anew, in the same session, and a new run answers them. Asked for again, it is the same run.
 
@@ -135,7 +135,7 @@ class Operated:
     def hold(
         self, run_id: str | None = None, *, session_key: str | None = None, before: HoldBefore = "next"
     ) -> HoldAnswer:
-        """Have an exchange stop before a text goes on, until somebody releases it (LIVE-1).
+        """Stop an exchange before its next text goes on, until it is released (LIVE-1).
 
         It is named by one of its runs, or by its id. With `session_key` all exchanges of that session stop, those to come as
         well.
@@ -151,12 +151,12 @@ class Operated:
     async def ahold(
         self, run_id: str | None = None, *, session_key: str | None = None, before: HoldBefore = "next"
     ) -> HoldAnswer:
-        """Do what `hold` does, without blocking the event loop."""
+        """Like `hold`, without blocking the event loop."""
         asked = hold_params(run_id, session_key, before)
         return cast("HoldAnswer", await self.gateway.aperform("exchanges.hold", asked))
 
     def release(self, run_id: str | None = None, **given: Unpack[ReleaseFields]) -> ReleaseAnswer:
-        """Let a held exchange go on (LIVE-1): as it is, with another `text`, or by `action` without it (`drop`), or not at all (`end`).
+        """Release a held exchange (LIVE-1): with its text, with another `text`, or by `action` without it (`drop`), or end it (`end`).
 
         `hold_id` is the hold that is meant, so that saying it twice releases one. `for_good`: it is not held again. With
         `session_key` all that is held of that session goes on, and its own hold is taken away.
@@ -169,7 +169,7 @@ class Operated:
         return cast("ReleaseAnswer", self.gateway.perform("exchanges.release", release_params(run_id, given)))
 
     async def arelease(self, run_id: str | None = None, **given: Unpack[ReleaseFields]) -> ReleaseAnswer:
-        """Do what `release` does, without blocking the event loop."""
+        """Like `release`, without blocking the event loop."""
         answer = await self.gateway.aperform("exchanges.release", release_params(run_id, given))
         return cast("ReleaseAnswer", answer)
 
@@ -187,7 +187,7 @@ class Operated:
         return {**checkpoint, "hash": last.checkpoint.hash, "at": last.position, "takenMs": last.time_ms}
 
     def unbind_thread(self, session_key: str) -> bool:
-        """Take its thread from a session (SPAWN-12); True if it had one.
+        """Unbind a session's thread (SPAWN-12); True if it had one.
 
         Raises:
             InvalidKey: this is no session key.

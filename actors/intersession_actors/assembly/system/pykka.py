@@ -1,4 +1,4 @@
-"""The door for hosts built of Pykka actors: the tools and a person's message as messages to one actor reference."""
+"""The door for hosts built of Pykka actors: tool calls and people's messages as messages to one actor reference."""
 
 import asyncio
 import logging
@@ -55,7 +55,7 @@ class _Filled(msgspec.StructMeta):
 
 
 class As(msgspec.Struct, frozen=True):
-    """A tool's call by a session, or by the operator (None): `As("agent:main:main", SessionsSend(message="…", …))`.
+    """A tool call by a session, or by the operator (None): `As("agent:main:main", SessionsSend(message="…", …))`.
 
     `call` is the arguments of one of the tools. The answer is the dict that `SessionSystem.tools(session_key).call` gives.
     """
@@ -65,7 +65,7 @@ class As(msgspec.Struct, frozen=True):
 
 
 class Inbound(InboundMessage, frozen=True, kw_only=True, metaclass=_Filled):
-    """What a person says (INB-1). The answer is what `SessionSystem.inbound` gives; `wait` is in seconds.
+    """A person's message (INB-1). The answer is that of `SessionSystem.inbound`; `wait` is in seconds.
 
     Raises:
         ToolRefused: a field is missing, unknown or given without its name.
@@ -75,7 +75,7 @@ class Inbound(InboundMessage, frozen=True, kw_only=True, metaclass=_Filled):
 
 
 class PykkaDoor:
-    """Keeps one actor in Pykka's registry; when that is stopped, `close` is called, which stops this door too.
+    """Keeps one actor in Pykka's registry; stopping that actor calls `close`, which stops this door too.
 
     Calls of one session are begun in the order in which they were told, and so are the messages of one chat. None
     waits for the answer of another.
@@ -104,7 +104,7 @@ class PykkaDoor:
         pykka.ActorRegistry.register(self.ref)
 
     def stop(self) -> None:
-        """Take no more, give up what waits for an answer, and leave the registry. Also while the actor stops."""
+        """Take no more messages, give up waiting ones, and leave the registry. Also while the actor stops."""
         pykka.ActorRegistry.unregister(self.ref)
         if threading.get_ident() != self._closing_thread:
             self._runtime.stop(STOP_S)

@@ -1,4 +1,4 @@
-"""The actor that Pykka's registry knows the system by. It hands messages on to `pykka.py` and, as an actor, waits for nothing."""
+"""The system's actor in Pykka's registry. It hands messages to `pykka.py`, and never waits."""
 
 import threading
 from collections.abc import Callable
@@ -15,7 +15,7 @@ Take = Callable[[object, ReplyFuture | None, Context], None]
 
 
 class SystemActor(Handler):
-    """Hands every message on with the answer that is owed, None for nobody's, and goes on with the next.
+    """Hands every message on with its reply future (None for a tell), and goes on with the next.
 
     `close` is called when it is stopped, on another thread: it waits for actors, which no handler may. `check` raises where
     nobody would take a message from the inbox, in a forked child.
@@ -34,7 +34,7 @@ class SystemActor(Handler):
         self._take(message, self.take_reply(), context)
 
     def on_stop(self) -> None:
-        """Close the system, and count as stopped when that is done: whoever stops all actors waits for it."""
+        """Close the system before this actor counts as stopped: a host that stops all actors waits for it."""
         closing = threading.Thread(target=self._close, name="closing")
         closing.start()
         closing.join()

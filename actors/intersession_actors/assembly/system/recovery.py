@@ -1,4 +1,4 @@
-"""Carrying on after a stop or a crash: what is open in the log is told to whoever leads it, in stored order.
+"""Recovery after a stop or a crash: tells each actor its open work from the log, in stored order.
 
 The views say what is open; actors never read them. Nothing here decides anything: the same rules go on from the same streams.
 """
@@ -25,7 +25,7 @@ logger = logging.getLogger("intersession.flows")
 
 
 def recover(service: Service) -> None:
-    """Tell everybody to go on: deliveries, exchanges, spawns, then the sessions with runs."""
+    """Tell all actors to go on: deliveries, exchanges, spawns, then the sessions with runs."""
     _hold_accepted(service)
     service.world.standing.holds.sessions.take(tuple(HeldSessions(service.log).all()))
     _take_over_sessions(service)
@@ -79,7 +79,7 @@ def _hold_accepted(service: Service) -> None:
 
 
 def recover_flows(service: Service, prefix: str) -> None:
-    """Tell a manager of all its open flows, with the outcomes they may have missed."""
+    """Tell a manager its open flows, with outcomes that they may have missed."""
     flows = service.flows
     streams_of = {
         "delivery": flows.open_deliveries,
@@ -97,7 +97,7 @@ def recover_flows(service: Service, prefix: str) -> None:
 
 
 def recover_flow(service: Service, stream: str) -> None:
-    """Tell the manager of one open flow to carry it on, with the outcomes that it may have missed."""
+    """Tell a manager one open flow, with outcomes that it may have missed."""
     prefix, _, flow_id = stream.partition(":")
     if prefix == "delivery":
         _resume(service, stream)
@@ -109,7 +109,7 @@ def recover_flow(service: Service, stream: str) -> None:
 
 
 def recover_channel(service: Service, name: str) -> None:
-    """Tell the outbox of the texts that wait for a channel: somebody delivers for it now."""
+    """Tell the outbox of the texts that wait for a channel, which has been registered."""
     frozen = service.world.fork.frozen_flows
     rows = [row for row in service.flows.open_deliveries_to(name) if row.stream not in frozen]
     _line_up(service, rows)
@@ -144,7 +144,7 @@ def _recover_children(service: Service) -> None:
 
 
 def sweep_staged(service: Service) -> None:
-    """Remove what was staged for spawns that were never accepted (ATT-3). To be done before anything is staged again."""
+    """Remove staged files of spawns that were never accepted (ATT-3). Must run before anything is staged again."""
     claimed = {stream.partition(":")[2] for stream in service.flows.open_spawns()}
     if not can_be_safe():
         return
@@ -155,7 +155,7 @@ def sweep_staged(service: Service) -> None:
 
 
 def wake_agent(service: Service, agent_id: str) -> None:
-    """Tell the sessions of an agent that it is there now: parked runs start (KEY-9), released exchanges go on (LIVE-1)."""
+    """Tell the sessions of a newly registered agent: parked runs start (KEY-9), released exchanges go on (LIVE-1)."""
     for key in dict.fromkeys(run.session_key for run in service.runs.open_runs()):
         if runner_of(key) == agent_id:
             service.supervisor.tell_session(key, Wake())

@@ -1,4 +1,4 @@
-"""The configuration in force in a system: checked as a start checks it, and changed while the system runs (CFG-4)."""
+"""The configuration of a running system: checked like at a start, and replaceable while the system runs (CFG-4)."""
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ ConfigSource = Config | JsonMapping | Path | str | None
 
 
 class Prepared(NamedTuple):
-    """A configuration, what is to be said of it, and what a start makes of it."""
+    """A checked configuration, its notices, and what a start makes from it."""
 
     config: Config
     notices: tuple[str, ...]
@@ -32,7 +32,7 @@ class Prepared(NamedTuple):
 
 
 def prepared(given: ConfigSource) -> Prepared:
-    """Return a configuration that a start would take.
+    """Return a configuration that passes the checks of a start.
 
     Raises:
         ConfigError: a start would refuse it, with the path of every problem.
@@ -44,7 +44,7 @@ def prepared(given: ConfigSource) -> Prepared:
 
 
 class Settings:
-    """The configuration in force. `agents` and `channels` are those that the host itself registers.
+    """The configuration in force. `agents` and `channels` are those registered by the host itself.
 
     Raises:
         ConfigError: the configuration was refused.
@@ -67,7 +67,7 @@ class Settings:
             logger.warning("configuration: %s", notice)
 
     def overlay(self, edits: Sequence[ForkEdit]) -> None:
-        """Take what was set in a fork into force, on top of what is configured (FORK-4).
+        """Apply a fork's settings on top of the configuration (FORK-4).
 
         Raises:
             ConfigError: there is no such setting, or this is none of its values.
@@ -76,7 +76,7 @@ class Settings:
             self.config = overlaid(self.config, edits)
 
     def take(self, given: ConfigSource, *, agents: Iterable[str], check: Callable[[Config], None]) -> None:
-        """Take another configuration into force; what the next start would refuse is refused now.
+        """Apply another configuration; one that the next start would refuse is refused now.
 
         Raises:
             ConfigError: it was refused, by `check` or before. The old one stays, and `error` says why.

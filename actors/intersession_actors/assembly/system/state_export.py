@@ -1,4 +1,4 @@
-"""Exports sessions as another system keeps them, by the settings in force (EXP-1); for `SessionSystem` and the command line."""
+"""Exports sessions in another system's form, by the settings in force (EXP-1); for `SessionSystem` and the command line."""
 
 from collections.abc import Callable, Collection
 from pathlib import Path

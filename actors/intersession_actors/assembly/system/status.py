@@ -1,4 +1,4 @@
-"""How a system is, for `status`: the head of the log, who is awake, who is degraded, what waits, what was set aside."""
+"""The answer of `status`: the log's head, awake and degraded actors, waiting work, events set aside."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _NEWEST: Final = 20
 
 
 def status_of(parts: Assembly, settings: Settings) -> JsonObject:
-    """Return how a system is. Of a log that can't be read, what would be read from it is left out, and its position is null."""
+    """Return the system's status. If the log can't be read, its fields are left out, and its position is null."""
     log = parts.service.log
     unread: str | None = None
     try:
@@ -54,7 +54,7 @@ def status_of(parts: Assembly, settings: Settings) -> JsonObject:
 
 
 def standing_of(parts: Assembly, settings: Settings, *, unread: str | None = None) -> JsonObject:
-    """Return of how a system is what can be said without reading its log: it is asked for often, and when the log is away.
+    """Return the part of the status that needs no log: it is asked for often, and when the log is away.
 
     `unread` is why the log could not be read, where somebody tried.
     """

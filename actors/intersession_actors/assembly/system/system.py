@@ -144,7 +144,7 @@ class SessionSystem(Operated):
     # --- life
 
     def start(self) -> None:
-        """Open the log, start the actors, carry on what was open. Done by the constructor."""
+        """Open the log, start the actors, continue open work. Called by the constructor."""
         if self._started:
             return
         runtime, settings = self._runtime or PooledRuntime(), self._settings
@@ -212,7 +212,7 @@ class SessionSystem(Operated):
         self._started = True
 
     def close(self, grace: float | None = None) -> None:
-        """Stop in order: no new work, runs and texts under way get `grace` seconds, then actors, then the log.
+        """Stop in order: no new work; running agents and deliveries get `grace` seconds; then actors, then the log.
 
         What is cut off is tried again by the next start. Nothing happens in a forked child: all of it is its parent's.
 
@@ -255,7 +255,7 @@ class SessionSystem(Operated):
             return  # closed, as the caller finds out
 
     async def aclose(self, grace: float | None = None) -> None:
-        """Stop in order, without blocking the event loop."""
+        """Like `close`, without blocking the event loop."""
         await to_its_end(self.close, grace)
 
     def __enter__(self) -> Self:
@@ -284,12 +284,12 @@ class SessionSystem(Operated):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What was said of the configuration when it came into force."""
+        """The notices about the configuration when it came into force."""
         return self._settings.notices
 
     @property
     def threads(self) -> DoorThreads:
-        """The threads on which doors on an event loop have blocking work done. For those who build another door."""
+        """The threads that run blocking work for doors on an event loop. For authors of another door."""
         return self._parts.threads
 
     @property
@@ -299,12 +299,12 @@ class SessionSystem(Operated):
 
     @property
     def debug(self) -> Debugger:
-        """The debugger on its log, as the operator has it: the state at any place, beside all that goes on (PLACE-3)."""
+        """The operator's debugger on the system's log: the state at any place, while the system runs (PLACE-3)."""
         return Debugger(View(self.service.reader))
 
     @property
     def ref(self) -> pykka.ActorRef[Handler]:
-        """The system's one actor in Pykka's registry, for hosts built of Pykka actors: `ask` it `As(…)` or `Inbound(…)`.
+        """The system's actor in Pykka's registry, for hosts built of Pykka actors: `ask` it `As(…)` or `Inbound(…)`.
 
         It is started when it is first asked for. `ActorRegistry.stop_all()`, or stopping it, closes the system.
 
@@ -335,7 +335,7 @@ class SessionSystem(Operated):
         of_agent: bool = False,
         within: tuple[str, ...] | None = None,
     ) -> Tools:
-        """Return the tools as a session has them; without a key, as the operator has them.
+        """Return a session's tools; without a key, the operator's.
 
         `name` is what idempotency keys are kept under, instead of the key; `credential` who else stands behind the
         calls, for their receipts. `of_agent`: an agent calls, and goes on with the run that its session is at (LOOP-5).
@@ -367,7 +367,7 @@ class SessionSystem(Operated):
         return Tools(self.service, caller, threads=self._parts.threads)
 
     def inbound(self, *unnamed: Never, **given: Unpack[InboundFields]) -> InboundAnswer:
-        """Take what a person says (INB-1): returns `{runId, sessionKey, status}` once it is durable.
+        """Take a person's message (INB-1): returns `{runId, sessionKey, status}` once it is durable.
 
         `inbound(*, channel, chat_id, text, sender, sender_name=None, chat_type="direct", chat_name=None, account=None,
         thread=None, agent_id=None, owner=False, message_id=None, deliver=True, wait=None)`
@@ -384,7 +384,7 @@ class SessionSystem(Operated):
         return self._chat.inbound(unnamed, given)
 
     async def ainbound(self, *unnamed: Never, **given: Unpack[InboundFields]) -> InboundAnswer:
-        """Take a person's message as `inbound` does, without blocking the event loop.
+        """Like `inbound`, without blocking the event loop.
 
         Async agents run on this loop once it has outlived a call, if no other one was taken over before; `async with` takes
         it over at once.
@@ -404,7 +404,7 @@ class SessionSystem(Operated):
         deliver: Collection[str] = (),
         by: str = "operator",
     ) -> "SessionSystem":
-        """Fork a run, as it stood at a place, and carry the fork on: the system that is returned runs on it (FORK-10).
+        """Fork a run at a place, and continue the fork: returns the system that runs on it (FORK-10).
 
         `at` is a place, also without the run (`turn:2`). `edits` say what is changed there. `agents` answer in the fork: by
         id, `*` for all others, each an agent or a SPEC: `recorded`, `script:FILE`, `module:name`, or the name of an agent of this
@@ -442,7 +442,7 @@ class SessionSystem(Operated):
         )
 
     def carried_on(self, timeout: float | None = None) -> Carried:
-        """Wait until what was forked has ended, waits for agents that are not here, or has left its recording (FORK-7).
+        """Wait until the forked work has ended, waits for agents that are not registered, or has left its recording (FORK-7).
 
         `timeout` in seconds; None is no limit. The system stays open.
 
@@ -453,7 +453,7 @@ class SessionSystem(Operated):
         return self._forks.carried_on(timeout)
 
     def follow(self, position: int | None = None, *, timeout: float | None = None) -> Iterator[Recorded]:
-        """Iterate over committed events from behind a position (None: from now on), as they come.
+        """Iterate over committed events behind a position (None: from now on), as they come.
 
         Ends when the system closes, or when nothing came for `timeout` seconds.
 
@@ -474,7 +474,7 @@ class SessionSystem(Operated):
                 raise
 
     def register_agent(self, agent_id: str, agent: Agent) -> None:
-        """Say who answers for an agent id; its parked runs start (KEY-9).
+        """Register the agent of an agent id; its parked runs start (KEY-9).
 
         Raises:
             ConfigError: this is no agent id.
@@ -488,7 +488,7 @@ class SessionSystem(Operated):
         wake_agent(self.service, agent_id)
 
     def register_runtime(self, name: Literal["acp"], runner: Agent) -> None:
-        """Say who runs the sub-agents that are spawned with `runtime: "acp"` (SPAWN-1); parked ones start.
+        """Register the runner of sub-agents that are spawned with `runtime: "acp"` (SPAWN-1); parked ones start.
 
         Raises:
             ToolRefused: there is no such runtime, or this is no agent.
@@ -500,7 +500,7 @@ class SessionSystem(Operated):
         wake_agent(self.service, ACP)
 
     def register_channel(self, name: str, channel: AnyChannel) -> None:
-        """Say who delivers for a channel; what is parked for it goes out.
+        """Register a channel; its parked texts go out.
 
         One that a fork has sealed stays so. In a coroutine: async channels run on its loop.
 
@@ -515,7 +515,7 @@ class SessionSystem(Operated):
         recover_channel(self.service, name)
 
     def reload(self, config: Config | JsonMapping | Path | str | None) -> None:
-        """Take another configuration into force. A bad one is refused, the old one stays and `status` says so (CFG-4).
+        """Apply another configuration. An invalid one is refused, the old one stays and `status` says so (CFG-4).
 
         Agents, channels, the store, the key of checkpoints, where they are published, and the sizes of pools stay as they
         are until the next start.
@@ -535,7 +535,7 @@ class SessionSystem(Operated):
         record_reload(self.service, self.config)
 
     def status(self, at: At | None = None) -> JsonObject:
-        """Return how the system is: the head of the log, who is awake, who is degraded, what was set aside.
+        """Return the system's status: the log's head, awake and degraded actors, events set aside.
 
         With a place it is what stood there: sessions in number, what was open, what was held.
 

@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry, where the host has it: runs, tool calls, exchanges, spawns, deliveries and commits, made of events.
+"""Spans of OpenTelemetry, if the host has it: runs, tool calls, exchanges, spawns, deliveries and commits, made from events.
 
 They follow the semantic conventions for generative AI (`invoke_agent`, `execute_tool`, `gen_ai.*`). A span's parent is what
 it is part of; what led to it from another flow is a link. No words of anybody are in them unless a setting asks for that.
@@ -36,7 +36,7 @@ Attributes = dict[str, str | bool | int | float | Sequence[str]]
 
 
 def tracer_provider_of(provider: Any) -> Any:  # OpenTelemetry's, which not every host has
-    """Return a provider of tracers that a host hands in; None is the global one.
+    """Return the tracer provider of a host; None is the global one.
 
     Raises:
         ToolRefused: it gives no tracers.
@@ -50,7 +50,7 @@ def tracer_provider_of(provider: Any) -> Any:  # OpenTelemetry's, which not ever
 
 
 class Tracing:
-    """Makes spans of what is committed. Without OpenTelemetry, or without a provider of the host's, it does nothing."""
+    """Makes spans of committed events. Without OpenTelemetry, or without a provider, it does nothing."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Tracing:
         return tracer
 
     def around(self, turn: Turn) -> AbstractContextManager[object] | None:
-        """Return a context that makes all that an agent does in it part of its run's span; None if tracing is off."""
+        """Return a context in which an agent's own spans belong to its run's span; None if tracing is off."""
         otel = self._otel
         span = None if otel is None else self._span_of(turn)
         if span is None or otel is None:
@@ -114,7 +114,7 @@ class Tracing:
         return span
 
     def take(self, batch: Sequence[Recorded]) -> None:
-        """Take committed events in. Called on the writer's thread, before anybody acts on them."""
+        """Take committed events in. Called on the writer's thread, before any actor acts on them."""
         try:
             tracer = self._tracer()
             if tracer is not None:

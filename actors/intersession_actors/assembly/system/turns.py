@@ -1,4 +1,4 @@
-"""Makes what an agent gets for one attempt of a run: the turn, with the tools bound to its session."""
+"""Makes an agent's turn for one attempt of a run, with the tools bound to its session."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -20,7 +20,7 @@ from intersession_events.facts import SessionOpened
 
 
 class Turns:
-    """Makes turns. `threads` block for coroutines, `waiting` lets others run while an agent waits in a tool."""
+    """Makes turns. `threads` block for coroutines, `waiting` lets other agents run while one waits in a tool."""
 
     def __init__(
         self, service: Service, *, threads: DoorThreads, waiting: Callable[[], AbstractContextManager[None]]

@@ -1,1 +1,1 @@
-"""What every door asks: who calls and what it may have, views to read, actors to tell, answers to wait for."""
+"""The service behind every door: callers and their rights, views to read, actors to tell, answers to wait for."""

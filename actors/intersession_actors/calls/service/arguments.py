@@ -1,4 +1,4 @@
-"""Reads a tool's arguments: strictly, and so that a refusal names the field and what to do."""
+"""Reads a tool's arguments strictly: a refusal names the field and what to do."""
 
 import math
 import re
@@ -59,14 +59,14 @@ def whole(value: float, field: str) -> int:
 
 
 class Bounded(NamedTuple):
-    """A number as it holds, and what an answer says of it where it is not the one that was asked for."""
+    """A number within its bounds, and the note in an answer if it differs from the requested one."""
 
     value: int
     told: JsonObject
 
 
 def bounded(given: float | None, field: str, low: int, high: int, *, default: int = 0) -> Bounded:
-    """Return a number without its fraction, or the bound that it is beyond: then the answer has it as `<field>Applied`.
+    """Return a number without its fraction, or the bound that it exceeds: then the answer has it as `<field>Applied`.
 
     Raises:
         ToolRefused: it is infinite or none.

@@ -29,7 +29,7 @@ COMMIT_TIMEOUT_S: Final = 30.0
 
 
 def run_id_of(service: Service, call: Call, *, method: str, idempotency_key: str | None) -> str:
-    """Return the id of a run that is asked for: derived where that can be, else random (design, rule 4).
+    """Return the id of a requested run: derived if possible, else random (design, rule 4).
 
     In a fork, what was asked for before its cut is in the log, under the id that it had there.
     """
@@ -44,7 +44,7 @@ def run_id_of(service: Service, call: Call, *, method: str, idempotency_key: str
 
 
 def was_asked_for(service: Service, log_id: str, run_id: str) -> bool:
-    """Whether a log that this one was forked from had taken a run, the spawn that it begins with, or the text it stands for."""
+    """Whether a log that this one was forked from had accepted a run, its spawn, or its text."""
     return (
         service.runs.get(run_id) is not None
         or service.flows.spawn(ids.derive(log_id, "spawn", run_id)) is not None
@@ -53,14 +53,14 @@ def was_asked_for(service: Service, log_id: str, run_id: str) -> bool:
 
 
 def flow_begun_by(service: Service, kind: Literal["exchange", "spawn"], run_id: str) -> str:
-    """Return the id of the exchange or spawn that a run begins with: in a fork, that of the source where it began there."""
+    """Return the id of the exchange or spawn that a run begins with: in a fork, that of the source if it began there."""
     own, *before = (ids.derive(log_id, kind, run_id) for log_id in service.log.log_ids)
     found = service.flows.exchange if kind == "exchange" else service.flows.spawn
     return next((flow_id for flow_id in before if found(flow_id) is not None), own)
 
 
 def digest_of(asked: object) -> str:
-    """Return the digest that tells whether two calls under one idempotency key asked for the same."""
+    """Return the digest that tells whether two calls under one idempotency key made the same request."""
     return hashlib.sha256(msgspec.json.encode(asked, order="sorted")).hexdigest()
 
 
@@ -72,7 +72,7 @@ def key_conflict(what: str) -> ToolRefused:
 
 
 class Origin(NamedTuple):
-    """What a call goes on with: the budget of its causal chain, and the event that led to it.
+    """What a call continues: the budget of its causal chain, and the event that led to it.
 
     `begins`: nothing led to it, a chain begins here. `session_key` is the session whose run or delivery led to it.
     """
@@ -83,7 +83,7 @@ class Origin(NamedTuple):
     session_key: str | None = None
 
     def provenance(self, channel: str) -> Provenance:
-        """Return where a message is from that goes on with it: from a person, or from what led to it (PROV-2)."""
+        """Return the provenance of a message: a person, or the event that led to it (PROV-2)."""
         if self.begins:
             return Provenance(kind="external_user", source_channel=channel)
         return Provenance(
@@ -108,7 +108,7 @@ class MessageRequest(NamedTuple):
 
 
 def asked_within(service: Service, caller: Caller, what: str, words: str) -> tuple[str, bool] | None:
-    """Return the id that derives of what a caller is called for: a second attempt that says the same gets the same ids.
+    """Return an id derived from the running call's own and its content: a repeated attempt gets the same ids.
 
     `what` is the tool or method, `words` the digest of what is said. With the id comes whether an attempt before may have asked
     for it. None: nothing that could be tried again led to it.
@@ -121,12 +121,12 @@ def asked_within(service: Service, caller: Caller, what: str, words: str) -> tup
 
 
 def cause_of(service: Service, caller: Caller) -> Cause | None:
-    """Return what a caller is called for that does not say its run itself."""
+    """Return the cause of a call whose caller does not name its run."""
     return current_cause() or _under_way(service, caller)
 
 
 def origin_of(service: Service, caller: Caller, run_id: str) -> Origin:
-    """Return what a call goes on with: its run, or what its caller is called for; else `run_id` begins (LOOP-5)."""
+    """Return what a call continues: its run, or its caller's; else `run_id` begins a chain (LOOP-5)."""
     run, cause = caller.run, cause_of(service, caller)
     if run is not None:
         return Origin(run.budget, causation=run.cause, session_key=caller.key)
@@ -149,7 +149,7 @@ def _under_way(service: Service, caller: Caller) -> Cause | None:
 
 
 def gone_on(service: Service, origin: Origin, target: str, field: str) -> Budget:
-    """Return what is left of the budget for what a call begins in another session.
+    """Return the rest of the budget for work that a call begins in another session.
 
     Raises:
         LimitReached: the chain may not come there by one more hop.
@@ -165,7 +165,7 @@ def gone_on(service: Service, origin: Origin, target: str, field: str) -> Budget
 def keeping_refusals(
     service: Service, caller: Caller, origin: Origin, tool: str, target: str, *, runs: bool = True
 ) -> Generator[None]:
-    """Put on record that a guard over the causal chain refused what is done inside (LOOP-5).
+    """Record refusals by a guard over the causal chain, in a block (LOOP-5).
 
     `runs`: a run is asked for there. What its chain had used is said by whoever looked at that.
     """
@@ -195,7 +195,7 @@ def keeping_refusals(
 
 @contextmanager
 def reserving(service: Service, caller: Caller, asked: MessageRequest) -> Generator[Origin]:
-    """Reserve the run of a message for what is done inside, which gets the origin as it is in its session.
+    """Reserve the run of a message in a block, which gets the origin as it counts in its session.
 
     Raises:
         LimitReached: the chain that it would go on with has used all that it may.
@@ -229,7 +229,7 @@ def _reached(tripped: Tripped, error: str) -> LimitReached:
 
 
 def ask_session(service: Service, key: str, command: Request) -> Accepted:
-    """Tell a session's actor and wait until it is durable.
+    """Tell a session's actor a command, and wait until it is durable.
 
     Raises:
         ToolRefused: it was refused, or the log did not take it in time (`unavailable`).
@@ -238,7 +238,7 @@ def ask_session(service: Service, key: str, command: Request) -> Accepted:
 
 
 def ask_flow(service: Service, command: BeginsFlow | FlowRequest) -> Accepted:
-    """Tell the manager of the flow that a command begins or is about, and wait until it is durable.
+    """Tell a flow's manager a command, and wait until it is durable.
 
     Raises:
         ToolRefused: it was refused, or the log did not take it in time (`unavailable`).
@@ -257,7 +257,7 @@ def _asked(service: Service, tell: Callable[[Request], None], command: Request) 
 
 
 class FirstAnswer:
-    """Takes the first answer to a command, from an actor's thread; nobody asks for another."""
+    """Takes the first answer to a command, on an actor's thread; later ones are dropped."""
 
     def __init__(self) -> None:
         self._future: Future[Accepted | Refused] = Future()
@@ -271,7 +271,7 @@ class FirstAnswer:
                 self._future.set_result(outcome)
 
     def wait(self, blocking: Threads, seconds: float, late: str) -> Accepted:
-        """Return the answer once it is there; `late` is what an error says of one that does not come in time.
+        """Return the answer once it is there; `late` is the message of the error if it does not come in time.
 
         Raises:
             ToolRefused: the command was refused, or there is no answer in time (`unavailable`).
@@ -280,7 +280,7 @@ class FirstAnswer:
         return self._outcome(late)
 
     def pending(self, seconds: float, late: str, answer: Callable[[], Result]) -> Pending:
-        """Return an answer that is given once the command was accepted; a refusal, and no answer in time, are answers too."""
+        """Return a pending answer for an accepted command; a refusal and a timeout are answers too."""
 
         def finish() -> Result:
             try:
@@ -314,7 +314,7 @@ def opening(
     chat_type: ChatType | None = None,
     channel: str | None = None,
 ) -> SessionOpened:
-    """Return the event that opens a session, with an id of its own and the sandbox as configured (SPAWN-5)."""
+    """Return the event that opens a session, with a new id and the configured sandbox (SPAWN-5)."""
     return SessionOpened(
         key=str(key),
         session_id=service.new_id(),
@@ -327,7 +327,7 @@ def opening(
 
 
 def calling_row(service: Service, requester: Requester, known: SessionRow | None = None) -> SessionRow | None:
-    """Return the session that calls, which is answered later; None for the operator and where there is none.
+    """Return the calling session's row, to answer it later; None for the operator and for a missing session.
 
     `known` is its row, where the call has looked at it already.
     The main session of a configured agent is opened where it does not exist, as it is for a target (SEND-2):

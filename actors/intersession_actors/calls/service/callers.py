@@ -1,4 +1,4 @@
-"""The caller of a tool or a method, and one call with what it decided about access; made by every door."""
+"""The caller of a tool or a method, and one call with its access decisions; used by every door."""
 
 from typing import Final
 
@@ -22,7 +22,7 @@ EVERY: Final = "*"
 
 
 class CallingRun(msgspec.Struct, frozen=True, kw_only=True):
-    """The run that calls a tool: `budget` is what the call inherits of its causal chain, `cause` the event that began it."""
+    """A run that calls a tool: `budget` is the call's share of its causal chain, `cause` the event that began it."""
 
     run_id: str
     attempt: int
@@ -31,7 +31,7 @@ class CallingRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """The caller: a session (`key`), perhaps from inside a run, or the operator, or a credential for some sessions (VIS-6).
+    """The caller: a session (`key`), with or without a run, or the operator, or a credential for some sessions (VIS-6).
 
     `name` is what idempotency keys are kept under. `act_as` are globs over the canonical keys within reach of the
     operator or a credential; what a session reaches is policy's to say. `credential` names the limited credential that
@@ -51,18 +51,18 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     def by_credential(
         cls, name: str, act_as: tuple[str, ...], *, of_agent: bool = False, sees: tuple[str, ...] = ()
     ) -> "Caller":
-        """Return the caller that a limited credential stands for."""
+        """Return the caller for a limited credential."""
         return cls(name=f"credential:{name}", act_as=act_as, credential=name, of_agent=of_agent, sees=sees)
 
     @property
     def within(self) -> tuple[str, ...] | None:
-        """What the tools of a session see and reach at most where this caller acts as it: globs over canonical keys; None is no limit."""
+        """The greatest reach of a session's tools when this caller acts as it: globs over canonical keys; None is no limit."""
         named = (*self.act_as, *self.sees)
         return None if EVERY in named else named
 
     @property
     def is_operator(self) -> bool:
-        """Whether every session is within reach, and so what belongs to none."""
+        """Whether every session is within reach, and with it everything that belongs to no session."""
         return self.key is None and EVERY in self.act_as
 
     def reaches(self, key: SessionKey) -> bool:
@@ -70,11 +70,11 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         return self.is_operator or may_act_as(self.act_as, key)
 
     def judged(self, key: SessionKey) -> Judgement:
-        """Return what is asked and known where a session is not within reach."""
+        """Return the judgement's inputs for a session that is not within reach."""
         return Judgement(SeeSession(operation="history", key=str(key)), Sight(within=self.act_as))
 
     def has_agent(self, agent_id: str) -> bool:
-        """Whether any session of an agent can be within reach; who has none of an agent hears nothing of it."""
+        """Whether any session of an agent can be within reach; other agents are not mentioned to the caller."""
         return self.is_operator or may_act_for(self.act_as, agent_id)
 
 
@@ -83,7 +83,7 @@ OPERATOR: Final = Caller()
 
 
 class AccessSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What a call decided about access: the canonical keys it returned, and how many sessions were there and not shown.
+    """The access decisions of a call: the canonical keys that it returned, and how many existing sessions were hidden.
 
     `denied_targets` are single targets that were refused, as given, and why. `judged` is what was asked and known: of the last
     target that was refused, else of what was let.
@@ -96,7 +96,7 @@ class AccessSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of_refused(cls, given: str, code: str, judged: Judgement | None = None) -> "AccessSummary":
-        """Return the summary of a call whose one target was refused."""
+        """Return the summary of a call whose only target was refused."""
         return cls(denied_targets=((storable(given[: DENIED.most]), code),), judged=judged)
 
 
@@ -119,19 +119,19 @@ class Call:
         """What the call decided about access, for its receipt (VIS-4); None while it has decided nothing."""
 
     def saw(self, key: str) -> None:
-        """Take down that a session is in the answer."""
+        """Note that a session is in the answer."""
         self._add(AccessSummary(keys=(key,)))
 
     def left_out(self) -> None:
-        """Take down that a session that is there is not in the answer, because it is beyond reach."""
+        """Note that an existing session was left out of the answer, because it is beyond reach."""
         self._add(AccessSummary(denied=1))
 
     def was_denied(self, given: str, code: str, judged: Judgement | None = None) -> None:
-        """Take down that a single target was refused."""
+        """Note that a single target was refused."""
         self._add(AccessSummary.of_refused(given, code, judged))
 
     def check(self, key: SessionKey, given: str) -> None:
-        """Refuse a session beyond reach, in the same words as one that is not there, and take that down.
+        """Refuse a session beyond reach, in the same words as a missing one, and note that.
 
         Raises:
             ToolRefused: `not_visible`.

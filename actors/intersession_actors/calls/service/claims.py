@@ -1,4 +1,4 @@
-"""Checks the session that a caller over the network says it is, for every door that takes such a claim (VIS-6)."""
+"""Checks the session that a network caller claims to be, for every door (VIS-6)."""
 
 from intersession_actors.calls.service.callers import AccessSummary, Caller
 from intersession_actors.calls.service.resolve import resolve_target
@@ -12,7 +12,7 @@ from intersession_events.basics.plain_json import JsonMapping
 def claimed_session(
     service: Service, caller: Caller, text: str, *, field: str, what: str, arguments: JsonMapping
 ) -> SessionKey:
-    """Return the session that is claimed: it is there, or a configured agent's main one, and within reach.
+    """Return a claimed session: it exists, or is a configured agent's main one, and is within reach.
 
     `field` is what an error names, `what` the tool or method that is called, with its arguments: a claim that is
     refused leaves a receipt (VIS-4).

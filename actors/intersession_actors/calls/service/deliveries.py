@@ -1,4 +1,4 @@
-"""Words of a session that a door sends outside: where they go, and how they come into the outbox."""
+"""Texts of a session that a door sends outside: their route, and the way into the outbox."""
 
 import msgspec
 
@@ -15,7 +15,7 @@ from intersession_projections.views.sessions.row import SessionRow
 
 
 def route_of(row: SessionRow | None, key: SessionKey) -> Route | None:
-    """Return where a session's words go outside: its route, else its group (ANN-2)."""
+    """Return the route of a session's texts: its own, else its group (ANN-2)."""
     if row is not None and row.route is not None:
         return row.route
     if row is not None and row.last_channel is not None and row.last_to is not None:
@@ -36,7 +36,7 @@ def delivery_of(
     purpose: Purpose,
     by: str | None = None,
 ) -> StreamAppend:
-    """Return the append that puts a text of a session into the outbox; `by` is who sends one that no run made."""
+    """Return the append that puts a session's text into the outbox; `by` is the sender of a text without a run."""
     log_id, now = service.log.log_id, service.clock.now_ms()
     own, *before = (ids.derive(log_id, "delivery", run_id, purpose) for log_id in service.log.log_ids)
     delivery_id = next((one for one in before if service.flows.delivery(one) is not None), own)
@@ -54,7 +54,7 @@ def delivery_of(
 
 
 def deliver(service: Service, append: StreamAppend) -> None:
-    """Append a delivery of its own and hand it to the outbox. One that is there already is left as it is.
+    """Append a separate delivery and tell the outbox. An existing one stays as it is.
 
     So is one that a fork has from its source, and one of a log of before, which does not say who sent it.
 

@@ -1,4 +1,4 @@
-"""Imports what other systems left into the log of a running system, one at a time; sessions that are awake read their logs again."""
+"""Imports other systems' data into a running system's log, one import at a time; awake sessions then read their streams again."""
 
 import threading
 from collections.abc import Callable, Collection
@@ -18,7 +18,7 @@ _SESSION: Final = "session:"
 
 
 class Imports:
-    """Appends what other systems left, beside the actors that write to the same log."""
+    """Appends other systems' data, beside the actors that write to the same log."""
 
     def __init__(self, service: Service) -> None:
         self._service = service

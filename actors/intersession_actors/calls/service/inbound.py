@@ -46,7 +46,7 @@ _CALLER: Final = "inbound"
 
 @facts.ready
 class InboundMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a channel knows of a person's message (INB-1)."""
+    """A person's message as a channel reports it (INB-1)."""
 
     channel: Identity
     chat_id: Identity
@@ -64,7 +64,7 @@ class InboundMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class InboundFields(TypedDict, total=False):
-    """The fields of a person's message as `SessionSystem.inbound` takes them, and how many seconds it waits."""
+    """The fields of a person's message for `SessionSystem.inbound`, and the seconds to wait."""
 
     channel: Required[str]
     chat_id: Required[str]
@@ -83,7 +83,7 @@ class InboundFields(TypedDict, total=False):
 
 
 class InboundAccepted(msgspec.Struct, frozen=True, kw_only=True):
-    """The message is durable. `message_id` is its id where no run was started (`/send`, or `deliver: false`)."""
+    """The message is durable. `message_id` is its id if no run was started (`/send`, or `deliver: false`)."""
 
     run_id: str
     session_key: str
@@ -95,7 +95,7 @@ class InboundAccepted(msgspec.Struct, frozen=True, kw_only=True):
         return self.message_id is None
 
     def as_result(self) -> JsonObject:
-        """Return the answer a door gives: it names the run only where there is one."""
+        """Return a door's answer: it names the run only if there is one."""
         named = {"runId": self.run_id} if self.runs else {"messageId": self.message_id}
         return {**named, "sessionKey": self.session_key, "status": "accepted"}
 
@@ -312,7 +312,7 @@ def _answer(
 
 
 def session_key_of(service: Service, message: InboundMessage) -> SessionKey:
-    """Return the session that a chat belongs to, by `session.dmScope` for direct ones (INB-1).
+    """Return the session of a chat, by `session.dmScope` for direct ones (INB-1).
 
     Raises:
         ToolRefused: a part of the address can't be in a key, or the agent is not known.
@@ -369,12 +369,12 @@ def _linked(service: Service, message: InboundMessage) -> str:
 
 
 def lane_of(given: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the chat that a message is said in, whose calls take their turns with those of other chats."""
+    """Return the chat of a message, whose channel calls take turns with those of other chats."""
     return tuple(repr(given.get(field)) for field in ("channel", "account", "chat_id"))
 
 
 class ChatDoor:
-    """A person speaks; the doors of Python and of Pykka actors. `threads` block for its coroutines."""
+    """The doors for a person's message, in Python and Pykka. `threads` block for its coroutines."""
 
     def __init__(self, service: Service, runs: RunDoor, threads: DoorThreads) -> None:
         self._service = service
@@ -412,7 +412,7 @@ class ChatDoor:
         return cast("InboundAnswer", answer)
 
     async def ainbound(self, unnamed: Sequence[object], given: Mapping[str, object]) -> InboundAnswer:
-        """Take a person's message as `inbound` does, without blocking the event loop."""
+        """Like `inbound`, without blocking the event loop."""
         try:
             message, wait = _said(unnamed, given)
             with self._service.refusing_without_store:

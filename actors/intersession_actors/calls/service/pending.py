@@ -1,4 +1,4 @@
-"""Answers that may have to be waited for, and the two ways to wait: on the calling thread, or without blocking a loop."""
+"""Answers that may need a wait, and the two ways to wait: on the calling thread, or on the event loop."""
 
 import asyncio
 from collections.abc import Callable, Hashable
@@ -37,13 +37,13 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     """Makes the answer of a wait in which nothing came, whatever the log has by now; None where that is what `finish` does."""
 
     def as_then(self, *, ran_out: bool) -> "Pending":
-        """Return the same wait as it ended in a recording: at once and in vain, or with what is waited for, however late."""
+        """Return the same wait with the outcome of a recording: an immediate timeout, or the awaited result, however late."""
         if not ran_out:
             return msgspec.structs.replace(self, timeout=max(self.timeout, _HOWEVER_LATE_S))
         return msgspec.structs.replace(self, timeout=0.0, finish=self.in_vain or self.finish)
 
     def with_fields(self, **fields: object) -> "Pending":
-        """Return the same wait, whose answer has these fields too."""
+        """Return the same wait, with more fields in its answer."""
         return msgspec.structs.replace(self, finish=lambda: self.finish() | fields)
 
 
@@ -59,7 +59,7 @@ def finished(begun: Result | Pending, blocking: Threads) -> Result:
 
 
 async def afinished(begun: Result | Pending, threads: DoorThreads, lane: Hashable = None) -> Result:
-    """Return the answer without blocking the event loop; while it is waited for, no thread is held."""
+    """Return the answer without blocking the event loop; the wait holds no thread."""
     if not isinstance(begun, Pending):
         return begun
     try:

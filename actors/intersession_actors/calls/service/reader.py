@@ -1,4 +1,4 @@
-"""Reads for every door: the log, its views, the configuration in force. It also says how a session is shown to whom."""
+"""Reads for every door: the log, its views, the configuration in force, and the form in which a requester sees keys."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -33,7 +33,7 @@ Record = Callable[[str | None, AccessEvent], None]
 
 
 class Reader:
-    """The reading half of the system, for every door. It changes nothing but for access receipts.
+    """The reading half of the system, for every door. It writes nothing but access receipts.
 
     `transcripts` is the directory of the mirrored transcripts, where there is one (LIST-5). `smells` are rules of the host's
     own for what is seldom meant (SMELL-1).
@@ -63,7 +63,7 @@ class Reader:
         self.positions = Positions(log)
 
     def on(self, log: Log) -> "Reader":
-        """Return the same reader on another face of its log."""
+        """Return the same reader with another face of its log."""
         reader = Reader(
             log,
             config=self._config,
@@ -81,12 +81,12 @@ class Reader:
         return self._config()
 
     def record(self, requester: str | None, fact: AccessEvent) -> None:
-        """Keep a receipt; nothing happens where receipts can't be kept (a log open for reading only)."""
+        """Record a receipt; does nothing if receipts can't be recorded (a read-only log)."""
         if self._record is not None:
             self._record(requester, fact)
 
     def parse(self, key: str) -> SessionKey:
-        """Return a canonical key of the log in its parts."""
+        """Parse a canonical key of the log."""
         return SessionKey.recorded(key, main_key=self.config.session.main_key)
 
     def main_key(self, agent_id: str) -> SessionKey:
@@ -104,7 +104,7 @@ class Reader:
         opened: SessionOpened | None = None,
         within: tuple[str, ...] | None = None,
     ) -> Requester:
-        """Return the caller: a session, now or as it stood at a position, or the operator (None).
+        """Return the caller's row: a session, now or as of a position; None for the operator.
 
         `agent_id` is the agent that works in the session, where that is not the key's own (the global scope). Who knows how the
         session was `opened` spares the look into the list of sessions, which a fork would have to be folded for. `within` is what
@@ -132,15 +132,15 @@ class Reader:
         )
 
     def reach(self, requester: Requester) -> Reach:
-        """Return what a requester sees, by the settings in force."""
+        """Return a requester's reach, by the settings in force."""
         return reach_of(self.sight(requester))
 
     def sight(self, requester: Requester) -> Sight:
-        """Return what decides on what a requester may see and reach, by the settings in force."""
+        """Return the inputs that decide what a requester may see and reach, by the settings in force."""
         return sight_of(self.config, requester)
 
     def seen(self, requester: Requester) -> VisibleSessions | None:
-        """Return which sessions a requester sees (VIS-2), None for all of them."""
+        """Return the sessions visible to a requester (VIS-2); None for all of them."""
         reach = self.reach(requester)
         if reach.everything:
             return None
@@ -151,12 +151,12 @@ class Reader:
         return requester.key is not None and str(requester.key) != key
 
     def sees(self, requester: Requester) -> Sees | None:
-        """Return what says of a session, by its canonical key, whether a requester sees it (VIS-2); None for all of them."""
+        """Return a function that tells of a canonical key whether a requester sees it (VIS-2); None for all of them."""
         reach = self.reach(requester)
         return None if reach.everything else lambda key: bool(self._seen(reach, (key,)))
 
     def seen_among(self, requester: Requester, keys: Sequence[str]) -> set[str]:
-        """Return which of some sessions a requester sees, in one question for all of them."""
+        """Return those of some sessions that a requester sees, in one query."""
         return self._seen(self.reach(requester), keys)
 
     def _seen(self, reach: Reach, keys: Sequence[str]) -> set[str]:
@@ -175,7 +175,7 @@ class Reader:
         requester: Requester | None = None,
         is_end: bool = False,
     ) -> Located:
-        """Return where a place is, in any of its forms (PLACE-1, LIST-8); a fraction is floored (LIST-1).
+        """Return the position of a place, in any of its forms (PLACE-1, LIST-8); a fraction is floored (LIST-1).
 
         `field` is what an error names. Events and runs are found among those of the sessions that `requester` sees, who is the
         operator if not given. Where it `is_end` of a part of the log, a time that has not come yet is the head.
@@ -194,7 +194,7 @@ class Reader:
             raise ToolRefused("invalid_request", said) from None
 
     def show(self, key: SessionKey, requester: Requester) -> str:
-        """Return a key as it is shown to a requester, who can type it back (KEY-2, KEY-3, CFG-2)."""
+        """Return a key in the form a requester sees and can type back (KEY-2, KEY-3, CFG-2)."""
         config = self.config
         older = config.session.dialect != "channel"
         if older and key.kind == "group" and key.agent_id == requester.agent_id:
@@ -202,7 +202,7 @@ class Reader:
         return display(key, requester_agent=requester.agent_id, scope=config.session.scope)
 
     def channel_of(self, row: SessionRow, key: SessionKey | None = None) -> str:
-        """Return the channel a row shows (LIST-6); `key` is that of the row, if it is read already."""
+        """Return the channel that a row shows (LIST-6); `key` is the row's, if it is parsed already."""
         key = key or self.parse(row.key)
         if key.kind == "group":
             return row.channel or key.channel or "unknown"
@@ -211,7 +211,7 @@ class Reader:
         return row.last_channel or key.channel or "unknown"
 
     def transcript_path(self, session_id: str) -> str | None:
-        """Return where the mirrored transcript of a session is, if transcripts are mirrored."""
+        """Return the path of a session's mirrored transcript, if transcripts are mirrored."""
         if self.transcripts is None:
             return None
         return storable(str(self.transcripts / file_name(session_id)))

@@ -1,4 +1,4 @@
-"""Writes access receipts: who asked to see or reach what, and what was answered (VIS-4).
+"""Writes access receipts: the requester, what it asked to see or reach, and the verdict (VIS-4).
 
 A receipt is appended without waiting for it: it shares the sync of whatever is appended next to it, and the answer it is about
 does not wait.
@@ -29,7 +29,7 @@ _MOST_VIEWS: Final = 4_096
 
 
 class Receipts:
-    """Writes receipts; `level` says how much: all, denied, off (`audit.access`)."""
+    """Writes receipts; `level` says which: all, denied, off (`audit.access`)."""
 
     def __init__(
         self, log: Appends, *, now_ms: Callable[[], int], new_id: Callable[[], str], level: Callable[[], str]
@@ -49,7 +49,7 @@ class Receipts:
         *,
         view: str | None = None,
     ) -> None:
-        """Record the decisions of one call of a tool or a method, as far as `audit.access` wants them.
+        """Record the access decisions of one call, as far as `audit.access` asks for it.
 
         With a `view`, what shows the same sessions in it to the same caller within an hour is recorded once: a page that follows
         the log asks again each time that something comes.
@@ -86,7 +86,7 @@ class Receipts:
         correlation: str | None = None,
         judged: Judgement | None = None,
     ) -> None:
-        """Append an access event of whoever asked: a session, a credential, or None, the operator.
+        """Append an access event of a requester: a session, a credential, or None, the operator.
 
         `judged` is what was asked and known, which its decision record says as far as the event does not.
         """
@@ -133,7 +133,7 @@ _MOST_OF_ONE: Final = FILTERS.most // 8
 
 
 def filters_of(arguments: JsonMapping) -> str:
-    """Return the source text of a call's arguments, without the words, which are in the log already, or are looked for in it.
+    """Return the source text of a call's arguments without message texts and search words.
 
     What is long is left out with its size, so that no caller makes the log grow by what it asks. Total: a call that was
     refused may hold what no JSON can say.

@@ -1,4 +1,4 @@
-"""Resolves what a caller typed to the session that it may have, or refuses it: the one way, for every tool (KEY-5, HIST-6)."""
+"""Resolves a caller's name for a session, or refuses it: the one way, for every tool (KEY-5, HIST-6)."""
 
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from intersession_projections.views.sessions.row import SessionRow
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):
-    """A session that was found and allowed. `shown` is its key as the requester sees it.
+    """A session that was found and is allowed. `shown` is its key as the requester sees it.
 
     `session_id` is the generation that was authorised, and what is done is bound to it; `row` is the session as it
     stands, at the position asked for. Both are None for a main session that the call may open (SEND-2).
@@ -41,7 +41,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TargetRefused(ToolRefused):
-    """One session was asked for and refused. `given` is what was typed, for the receipt (VIS-4).
+    """A refused target. `given` is the typed name, for the receipt (VIS-4).
 
     `named` is the session that the error names, where it names one: whoever hands the error on has to know who may hear it.
     """

@@ -23,13 +23,13 @@ from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 
 class RunDoor:
-    """Waiting for runs, and stopping them."""
+    """Waits for runs, and stops them."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
 
     def begin(self, run_id: str, seconds: float) -> Result | Pending:
-        """Begin to wait as `agent.wait` does (GATE-3): the outcome if the run ends in time, else `timeout`.
+        """Begin to wait like `agent.wait` (GATE-3): the outcome if the run ends in time, else `timeout`.
 
         Raises:
             ToolRefused: there is no such run (`unknown_run`).
@@ -55,7 +55,7 @@ class RunDoor:
         return self._answer(outcome)
 
     def abort(self, run_id: str, *, by: str) -> bool:
-        """Stop a run, queued or under way, or what its exchange holds or may hold; True if there was something to stop.
+        """Stop a queued or running run, or what its exchange holds or may hold; True if there was something to stop.
 
         Raises:
             ToolRefused: there is no such run (`unknown_run`), or `by` is no name.
@@ -125,7 +125,7 @@ class RunDoor:
 
 
 def run_ended(service: Service, stream: str, run_id: str | None) -> RunEnded | None:
-    """Return what a flow is told of the end of its run; None while it is under way."""
+    """Return the message to a flow about the end of its run; None while it is running."""
     outcome = service.runs.get(run_id) if run_id is not None else None
     if outcome is None or not outcome.ended:
         return None
@@ -137,12 +137,12 @@ def run_ended(service: Service, stream: str, run_id: str | None) -> RunEnded | N
 
 
 def unknown_run(run_id: str) -> ToolRefused:
-    """Return the refusal of a run that is not there, or is beyond reach."""
+    """Return the refusal of a run that is missing or beyond reach."""
     return ToolRefused("unknown_run", f"runId: there is no run {run_id[:128]!r}, use one that was answered")
 
 
 def goes_on(service: Service, outcome: RunOutcome | None) -> str:
-    """Say what becomes of a run that nobody waits for any longer: it goes on, or waits until its agent is there (KEY-9)."""
+    """Say what becomes of a run after its caller's timeout: it goes on, or waits until its agent is registered (KEY-9)."""
     if outcome is not None and outcome.status == "queued":
         agent = runner_of(outcome.session_key)
         if not service.world.agents.has(agent):
@@ -151,7 +151,7 @@ def goes_on(service: Service, outcome: RunOutcome | None) -> str:
 
 
 def wait_result(outcome: RunOutcome, further: str) -> Result:
-    """Return what `agent.wait` answers: a pure function of the log (GATE-3, reliability 3.1 rule 6) and of who is registered."""
+    """Return the answer of `agent.wait`: a pure function of the log (GATE-3, reliability 3.1 rule 6) and the registered agents."""
     answer: Result = {"runId": outcome.run_id}
     if not outcome.ended:
         answer |= {"status": "timeout", "error": f"no reply yet; {further}", "runState": outcome.status}
@@ -169,7 +169,7 @@ def wait_result(outcome: RunOutcome, further: str) -> Result:
 
 
 class FirstReply(NamedTuple):
-    """What became of it. `waits`: it may not be given yet. `text` is what somebody wrote in its place.
+    """The state of the reply. `waits`: it is held. `text` replaces it after an edit.
 
     `ended_by` is who ended the exchange while it was held: nobody is given it.
     """
@@ -186,12 +186,12 @@ GOES_ON: Final = FirstReply()
 
 
 def has_answer(service: Service, caller: Caller, run_id: str) -> bool:
-    """Whether what a caller waits for is there."""
+    """Whether a caller's awaited answer is there."""
     return service.runs.has_ended(run_id) and not first_reply(service, caller, run_id).waits
 
 
 def first_reply(service: Service, caller: Caller, run_id: str) -> FirstReply:
-    """Return what became of a reply. The operator, who may release it, has it at once."""
+    """Return the state of a reply. The operator, who may release it, has it at once."""
     if caller.key is None:
         return GOES_ON
     stream = ids.exchange_stream(flow_begun_by(service, "exchange", run_id))

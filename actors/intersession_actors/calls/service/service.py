@@ -1,4 +1,4 @@
-"""What every door works with: the log, its views, the actors to tell, the ends of runs to wait for. Wired by the system."""
+"""The parts that every door works with: the log, its views, the actors, the ends of runs. Wired by the system."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from intersession_projections.views.sessions.threads import ThreadBindings
 
 @dataclass(kw_only=True, eq=False)
 class Service:
-    """The parts that all doors share. What they do with them stands in the modules of this room."""
+    """The parts that all doors share. The modules of this room use them."""
 
     log: HostLog
     clock: Clock
@@ -47,7 +47,7 @@ class Service:
         self.refusing_without_store = _RefusingWithoutStore(self.store_failed)
 
     def store_failed(self, error: Exception) -> None:
-        """Tell the operator that somebody met a store that is away. A closed system, or one in a forked child, has none."""
+        """Report that a caller found the store unavailable. A closed system, or one in a forked child, reports nothing."""
         if not self.world.agents.closing and not isinstance(error, ForkedStoreError):
             self.world.reports.store_unread(error)
 

@@ -1,4 +1,4 @@
-"""The supervisor: wakes session actors on their first message, starts failed actors again from the log, stops all in order.
+"""The supervisor: wakes session actors on their first message, restarts failed actors from the log, stops all in order.
 
 Sessions asleep cost nothing: an address exists while the actor does. An actor that fails is started again from the log, three
 times in five seconds; then its session is `degraded`: reading goes on, what is told to it is refused and says so.
@@ -29,7 +29,7 @@ from intersession_actors.running.runtime.runtime import Runtime, RuntimeStopped
 
 
 class Recipe(NamedTuple):
-    """How an actor is made, each time anew: of which class, from which parts."""
+    """How an actor is made, each time anew: its class and its parts."""
 
     actor: type[Handler]
     parts: tuple[object, ...]
@@ -61,7 +61,7 @@ class Supervisor:
 
     @property
     def degraded(self) -> dict[str, str]:
-        """The actors that were given up, by session key, manager prefix or the stream of a flow, and the last error."""
+        """The actors that were given up, by session key, manager prefix or flow stream, and the last error."""
         with self._lock:
             return dict(self._degraded)
 
@@ -74,7 +74,7 @@ class Supervisor:
     def start(
         self, *, session: Recipe, managers: Mapping[str, Recipe], recover: Callable[[str], None]
     ) -> None:
-        """Start the process managers, by the prefix of their streams; from now on sessions can be woken.
+        """Start the process managers, by the prefix of their streams; afterwards sessions can be woken.
 
         `session` makes a session's actor, with the session's key as its last argument. `recover` tells a manager that was started
         again what is open.
@@ -155,7 +155,7 @@ class Supervisor:
             self._degraded[stream] = reason
 
     def tell_awake(self, key: str, command: Command) -> None:
-        """Tell a session's actor if there is one; who sleeps reads the log when it wakes."""
+        """Tell a session's actor if it is awake; a sleeping one reads the log when it wakes."""
         with self._lock:
             awake = key in self._sessions
         if awake:
@@ -169,7 +169,7 @@ class Supervisor:
                 del self._sessions[key]
 
     def stop(self, timeout: float) -> tuple[str, ...]:
-        """Stop all actors in order; return the names of those that did not in time."""
+        """Stop all actors in order; return the names of those that did not stop in time."""
         self._stopping = True
         return self._runtime.stop(timeout)
 
@@ -234,7 +234,7 @@ class Supervisor:
         self.read_back(key, lost=True)
 
     def read_back(self, key: str, *, lost: bool = False) -> None:
-        """Tell the flows that a session goes on from what the log has; whether what it was told is `lost`."""
+        """Tell the flows of a session their events from the log; return whether earlier messages to it are `lost`."""
         for prefix in list(self._managers):
             self.tell_flow(f"{prefix}:", SessionReadBack(key=key, lost=lost))
 

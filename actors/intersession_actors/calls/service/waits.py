@@ -1,4 +1,4 @@
-"""Waits for the ends of runs, and for first replies that may go on, which the log tells: the answer is the same before, after and across restarts (SEND-9, GATE-3).
+"""Waits for the ends of runs, and for first replies that may go on, by events of the log: answers are the same before, after and across restarts (SEND-9, GATE-3).
 
 A waiter is a future that the commit listener completes: with the event that ended the run, where that is the whole answer. All
 else is read from the views.
@@ -34,7 +34,7 @@ End = Future[RunEnd | None]
 
 
 class RunWaits:
-    """Futures that are done when a run has ended; or, by the stream of an exchange, when its first reply has gone on."""
+    """Futures that are done when a run has ended; or, by the stream of an exchange, when its first reply was released."""
 
     def __init__(self, log: Follows, run_ended: Callable[[str, str], None] | None = None) -> None:
         self._lock = threading.Lock()
@@ -45,7 +45,7 @@ class RunWaits:
         self._stop: Callable[[], None] = log.on_committed(self._committed, RunEnd | ExchangeHeld | _ANSWERS)
 
     def expect(self, name: str, first: str | None = None) -> End:
-        """Return a future of the end of a run, or of an exchange's first reply. Look whether it is there only after this call.
+        """Return a future of a run's end, or of an exchange's first reply. Check whether it is there only after this call.
 
         `first` is the run that gives that reply; a caller that names it gives it to `forget` as well.
         """
@@ -57,7 +57,7 @@ class RunWaits:
         return future
 
     def forget(self, name: str, future: End, first: str | None = None) -> bool:
-        """Give a future up; say whether it was still waiting."""
+        """Give a future up; return whether it was still waiting."""
         with self._lock:
             if first is not None:
                 self._ended.pop(first, None)
@@ -70,12 +70,12 @@ class RunWaits:
         return waited
 
     def finish(self, name: str, future: End) -> None:
-        """Let a future be done whose run was seen to have ended; the end may be on its way to it just now."""
+        """Complete the future of a run that has ended; its event may arrive here a moment later."""
         if self.forget(name, future):
             _finish(future)
 
     def close(self) -> None:
-        """Stop listening, and let everybody who waits look once more."""
+        """Stop listening, and let all waiting callers check once more."""
         self._stop()
         with self._lock:
             futures = [future for waiting in self._waiting.values() for future in waiting]
@@ -112,7 +112,7 @@ def _finish(future: End, end: RunEnd | None = None) -> None:
 
 
 class Wait:
-    """One session waits for another, from inside a run or from outside, `until` seconds of the monotonic clock.
+    """One session's wait for another, from inside a run or from outside, `until` seconds of the monotonic clock.
 
     A session can wait for the same one twice at a time, so two waits are the same only if they are one object.
     """
@@ -127,7 +127,7 @@ class Wait:
 
 
 class WaitGraph:
-    """Which session waits for which, in this process and now, so that a cycle is refused at once (SEND-10).
+    """The present waits between sessions of this process: a cycle is refused at once (SEND-10).
 
     To look and to begin to wait is one step: two sessions that turn to each other at the same moment are a cycle too.
     """
@@ -141,7 +141,7 @@ class WaitGraph:
     def begin(
         self, requester: str, target: str, *, seconds: float, run_id: str | None = None
     ) -> Wait | tuple[str, ...]:
-        """Begin to wait, or return the path of the cycle that this would close."""
+        """Begin a wait, or return the path of the cycle that it would close."""
         with self._lock:
             now = self._now()
             waits = self._waits_from(target, now)
@@ -155,7 +155,7 @@ class WaitGraph:
             return begun
 
     def end(self, wait: Wait) -> None:
-        """Wait no longer; twice is once."""
+        """End a wait; may be called again."""
         with self._lock:
             waits = self._waits.get(wait.requester, [])
             if wait in waits:
@@ -171,7 +171,7 @@ class WaitGraph:
             )
 
     def run_ended(self, session_key: str, run_id: str) -> None:
-        """End the waits of a run that is over: its session does not wait for anybody any more."""
+        """End the waits of an ended run."""
         with self._lock:
             over = [wait for wait in self._waits.get(session_key, ()) if wait.run_id == run_id]
         for wait in over:
@@ -197,7 +197,7 @@ def _nothing() -> None:
 
 
 class OneAtATime:
-    """Lets one door in after the other, by name, where a view is asked and what follows from it is appended (SPAWN-3)."""
+    """Serialises doors by a name while one queries a view and appends what follows from the answer (SPAWN-3)."""
 
     def __init__(self, threads: Threads) -> None:
         self._changed = threads.changed()
@@ -205,7 +205,7 @@ class OneAtATime:
 
     @contextmanager
     def inside(self, name: str) -> Generator[None]:
-        """Wait until nobody else of this name is inside, then be it."""
+        """Wait until no other caller of this name is inside, for the time of a block."""
         with self._changed:
             self._changed.wait_for(lambda: name not in self._inside)
             self._inside.add(name)

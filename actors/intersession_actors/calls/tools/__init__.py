@@ -1,1 +1,1 @@
-"""The session tools, one module a tool, and the toolbox that an agent, a host and every door calls them with."""
+"""The session tools, one module a tool, and the toolbox through which agents, hosts and doors call them."""

@@ -1,4 +1,4 @@
-"""`agents_list`: the agents a requester may start sub-agents of (SPAWN-2)."""
+"""`agents_list`: the agents that a requester may start sub-agents of (SPAWN-2)."""
 
 import msgspec
 
@@ -12,7 +12,7 @@ from intersession_events.facts import ready
 
 @ready
 class AgentsList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Nothing is asked for."""
+    """No arguments."""
 
 
 def list_agents(service: Service, call: Call, arguments: Result) -> Result:

@@ -1,4 +1,4 @@
-"""Pages of `sessions_list`: cuts an answer to its size, messages first, then rows, and writes the cursor of the next (LIST-4)."""
+"""Pages of `sessions_list`: cuts an answer to its size, messages first, then rows, and writes the next cursor (LIST-4)."""
 
 import base64
 import binascii
@@ -86,12 +86,12 @@ class Cursor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def write_cursor(cursor: Cursor) -> str:
-    """Return a cursor as the opaque text a caller gives back."""
+    """Return a cursor as the opaque text that a caller passes back."""
     return base64.urlsafe_b64encode(msgspec.json.encode(cursor)).decode()
 
 
 def read_cursor(text: str, filters: str, head: int) -> Cursor:
-    """Return the cursor that a caller gave back.
+    """Parse the cursor that a caller passed back.
 
     Raises:
         ToolRefused: it is none, or was made for other filters.
@@ -109,7 +109,7 @@ def read_cursor(text: str, filters: str, head: int) -> Cursor:
 
 
 def digest_of_filters(*filters: object) -> str:
-    """Return what binds a cursor to its filters."""
+    """Return the digest that binds a cursor to its filters."""
     return hashlib.sha256(msgspec.json.encode(filters)).hexdigest()[:16]
 
 

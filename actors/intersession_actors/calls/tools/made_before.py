@@ -1,4 +1,4 @@
-"""Finds what an attempt calls again that was called before: in an attempt that was cut off, or where its log was forked (SEND-13).
+"""Recognises calls that an attempt repeats: made in an interrupted attempt, or before a fork was cut (SEND-13).
 
 The agent is asked again from the beginning, so it does again what it did. The how many-th call of the same words it is says
 which call it is, in whatever order calls come: its id derives of the run, the words and that number. What came of a call is in
@@ -21,7 +21,7 @@ from intersession_events.facts import Message, ToolCallBlock, text_of
 
 
 class MadeCall(NamedTuple):
-    """A call that was recorded before: the log in which it was made, its id, that of the run it asked for, and whether what it gave is on record.
+    """A recorded call: the log in which it was made, its id, the id of its run, and whether its result is recorded.
 
     `answer` is that, unless it was too long to be recorded whole.
     """
@@ -34,7 +34,7 @@ class MadeCall(NamedTuple):
 
 
 class CallIds(NamedTuple):
-    """What derives of a call in a log: its own id, and that of the run that it asks for where it has no key."""
+    """The ids derived for a call in a log: its own, and that of its run if it has no key."""
 
     log_id: str
     call_id: str
@@ -42,7 +42,7 @@ class CallIds(NamedTuple):
 
 
 def words_of(name: object, arguments: object) -> str:
-    """Return the digest of what a call says. Of a file it says what is recorded of it (ATT-4)."""
+    """Return the digest of a call's content. A file counts with what is recorded of it (ATT-4)."""
     flaw = flaw_of(arguments) if is_object(arguments) else None
     if flaw is not None:  # it is refused, and what is far too large is not read for that
         return digest_of([ascii(name), flaw.field, flaw.what])
@@ -53,7 +53,7 @@ def words_of(name: object, arguments: object) -> str:
 
 
 def ids_of(log_id: str, run_id: str, words: str, time: int) -> CallIds:
-    """Return the ids of the how many-th call of a run that says the same, whichever attempt makes it."""
+    """Return the ids of a run's n-th call with the same content, whichever attempt makes it."""
     call_id = f"call_{ids.derive(log_id, 'call', run_id, words, time)}"
     return CallIds(log_id, call_id, ids.derive(log_id, "run", run_id, words, time))
 
@@ -61,7 +61,7 @@ def ids_of(log_id: str, run_id: str, words: str, time: int) -> CallIds:
 def asked_anew(
     log_id: str, sources: Sequence[str], run_id: str, said: Iterable[Message], asked_for: str
 ) -> str | None:
-    """Return the id that the run which a call asked for in a source has here, where the call is made again; None if no call did.
+    """Return the id here of the run that a source's call asked for, if the call is repeated; None if there was none.
 
     `said` is what the calling run had recorded.
     """
@@ -75,7 +75,7 @@ def asked_anew(
 
 
 class CallsBefore:
-    """The calls that a run had on record when an attempt began. `done` is all that it had recorded.
+    """The recorded calls of a run when an attempt began. `done` is the run's whole record.
 
     `log_ids` are the log's and those of the logs that it was forked from.
     """
@@ -86,7 +86,7 @@ class CallsBefore:
         self._done = done
 
     def found(self, words: str, time: int) -> MadeCall | None:
-        """Return the call that is made again, if it was the same one: the how many-th that says the same."""
+        """Return the recorded call that is being repeated, if it is the same: the n-th with this content."""
         if not self._done:
             return None
         for log_id in self._log_ids:
@@ -110,7 +110,7 @@ class CallsBefore:
 
 
 def calls_in(messages: Iterable[Message]) -> Iterator[ToolCallBlock]:
-    """Yield the calls of tools that stand in messages."""
+    """Yield the tool calls in messages."""
     for message in messages:
         if not isinstance(message.content, str):
             yield from (block for block in message.content if isinstance(block, ToolCallBlock))

@@ -1,4 +1,4 @@
-"""Puts what an agent does during a run into its session's transcript; for the tools it calls and for runners of models."""
+"""Records an agent's actions during a run in its session's transcript; for its tools and for runners of models."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -39,11 +39,11 @@ class RunRecorder(Recorder):
         """The ids of those, with the ids of what else was said meanwhile."""
 
     def has(self, message_id: str) -> bool:
-        """Say whether the session has a message of this id."""
+        """Return whether the session has a message with this id."""
         return bool(self._service.sessions.versions_of_message(self._key, message_id))
 
     def said(self, blocks: Sequence[Block]) -> None:
-        """Record what the model said beside a tool call."""
+        """Record the model's text beside a tool call."""
         words = digest_of([fit_block(block) for block in blocks])
         made = (self._run.run_id, "said", words, self._times.next(words))
         own, *before = (ids.derive(log_id, "message", *made) for log_id in self._service.log.log_ids)
@@ -64,7 +64,7 @@ class RunRecorder(Recorder):
         is_error: bool,
         judged: Judgement | None = None,
     ) -> None:
-        """Record what a tool gave; `judged` is what was asked and known where a rule refused it."""
+        """Record a tool's result; `judged` has a refusal's inputs."""
         self._record(
             self._message_id(f"result:{call_id}"),
             "toolResult",

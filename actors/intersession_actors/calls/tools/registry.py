@@ -1,4 +1,4 @@
-"""The session tools by name: what each is called with, what it does, how it is described to a model."""
+"""The session tools by name: arguments, function, description for a model."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -24,7 +24,7 @@ from intersession_events.basics.plain_json import JsonList, JsonMapping, JsonObj
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool, and all that doors need to know of it. `call` returns its answer, or what is to be waited for; it raises `ToolRefused`.
+    """A tool with all that doors need to know. `call` returns its answer, or a pending one; it raises `ToolRefused`.
 
     `title` is what a person sees. A tool that only `reads` changes nothing, and asks for `operator.read` at
     the gateway, any other for `operator.write`. One that answers `at_once` reads settings alone, and never
@@ -125,7 +125,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
 def tools_offered(
     config: Config, requester: Requester, among: Sequence[str] = tuple(TOOLS)
 ) -> tuple[str, ...]:
-    """Return the names of the tools that a caller has, in their order; the operator has all."""
+    """Return the names of a caller's tools, in their order; the operator has all."""
     return _offered(workshop(config, requester), tuple(among))
 
 
@@ -136,7 +136,7 @@ def _offered(known: Workshop, among: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def workshop(config: Config, requester: Requester) -> Workshop:
-    """Return what decides on which of the tools a caller has."""
+    """Return the inputs that decide which tools a caller has."""
     return workshop_of(config, requester, _WITHHELD)
 
 
@@ -144,7 +144,7 @@ _WITHHELD: Final = tuple(name for name, tool in TOOLS.items() if not tool.for_ch
 
 
 def schemas(names: Sequence[str], dialect: str) -> list[JsonObject]:
-    """Describe tools as an API takes them: `openai`, `responses`, `anthropic`, `mcp`, or `json-schema` (name and plain schema).
+    """Describe tools in an API's form: `openai`, `responses`, `anthropic`, `mcp`, or `json-schema` (name and plain schema).
 
     The caller gets objects of their own.
 
@@ -155,7 +155,7 @@ def schemas(names: Sequence[str], dialect: str) -> list[JsonObject]:
 
 
 def described() -> str:
-    """Return the JSON of all tools as models are told of them: name, description, plain schema."""
+    """Return the JSON of all tools for models: name, description, plain schema."""
     return _described(tuple(TOOLS), "json-schema").decode()
 
 
@@ -193,7 +193,7 @@ def _described(names: tuple[str, ...], dialect: str) -> bytes:
 
 
 def schema_of(arguments: type[msgspec.Struct]) -> JsonObject:
-    """Return the self-contained JSON schema of a struct of arguments: what models' APIs take has no references in it."""
+    """Return the self-contained JSON schema of an arguments struct: models' APIs take no references."""
     (schema,), parts = msgspec.json.schema_components([arguments], ref_template="{name}")
     resolved = _resolved(schema, parts)
     # Its name and docstring are for whoever reads the code; the tool has a name and a description of its own.

@@ -1,4 +1,4 @@
-"""Searches what was said, for the tool `sessions_search` and the debugger's `search`: as far as the caller may read it (FIND-1)."""
+"""Searches texts, for the tool `sessions_search` and the debugger's `search`, within the caller's rights (FIND-1)."""
 
 import re
 from collections.abc import Callable, Collection, Iterator
@@ -25,7 +25,7 @@ _CURSOR: Final = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 
 
 class Hit(NamedTuple):
-    """A place where all words stand. `session_key` is whose own stream it is in; None for an exchange, a spawn and so on."""
+    """A match of all words. `session_key` is the session whose stream it is in; None for an exchange, a spawn and so on."""
 
     recorded: Recorded
     session_key: str | None
@@ -34,14 +34,14 @@ class Hit(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Hits, the newest first, and the cursor of those behind them, if there are any."""
+    """Hits, newest first, and the cursor of the next page, if there is one."""
 
     hits: list[Hit]
     cursor: str | None
 
 
 def words_asked(text: str, field: str) -> tuple[Term, ...]:
-    """Return the words of what is searched for.
+    """Return the words of a search.
 
     Raises:
         ToolRefused: there is none in it (`invalid_request`).
@@ -53,7 +53,7 @@ def words_asked(text: str, field: str) -> tuple[Term, ...]:
 
 
 def before_of(cursor: str | None) -> int | None:
-    """Return the position that a page ends before.
+    """Return the position before which a page ends.
 
     Raises:
         ToolRefused: the cursor is none that a search has given (`invalid_request`).
@@ -66,7 +66,7 @@ def before_of(cursor: str | None) -> int | None:
 def page_of(
     reader: Reader, found: Found, wanted: Wanted, *, redacts: Callable[[str], bool], limit: int
 ) -> Page:
-    """Return a page of hits. `redacts` says of a session whether the caller reads it without its secrets."""
+    """Return a page of hits. `redacts` tells of a session whether the caller sees it without its secrets."""
     hits: list[Hit] = []
     # One more than the page is read, to know whether there is another.
     for hit in _hits(reader, found, wanted, redacts, limit + 1):

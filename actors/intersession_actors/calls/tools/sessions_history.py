@@ -22,7 +22,7 @@ MAX_LIMIT: Final = 1000
 
 @ready
 class SessionsHistory(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What a caller gives (HIST-1); null is not given."""
+    """The arguments (HIST-1); null counts as missing."""
 
     session_key: Annotated[KeyText, msgspec.Meta(description="The session, by sessionKey or sessionId.")]
     limit: Annotated[
@@ -43,7 +43,7 @@ class SessionsHistory(msgspec.Struct, frozen=True, kw_only=True, rename="camel",
 def read_history(
     reader: Reader, requester: Requester, arguments: JsonMapping
 ) -> tuple[JsonObject, AccessSummary]:
-    """Return the last messages of a session, oldest first, and what was decided on access.
+    """Return the last messages of a session, oldest first, and the access decisions.
 
     Raises:
         ToolRefused: `invalid_request` naming the field, or why the session is not to be read.

@@ -1,4 +1,4 @@
-"""`sessions_list`: the sessions a caller can see, as they stand or stood (LIST)."""
+"""`sessions_list`: the sessions a caller can see, now or at a position (LIST)."""
 
 from collections.abc import Callable
 from typing import Annotated, Final
@@ -41,7 +41,7 @@ _Row = tuple[SessionKey, SessionRow]
 
 @ready
 class SessionsList(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What a caller gives (LIST-1); null is not given."""
+    """The arguments (LIST-1); null counts as missing."""
 
     kinds: Annotated[
         Annotated[tuple[Kind, ...], msgspec.Meta(max_length=CHOICES.most)] | None,
@@ -104,7 +104,7 @@ def list_sessions(
     within: Sees | None = None,
     hides: bool = False,
 ) -> tuple[JsonObject, AccessSummary]:
-    """Return the sessions a caller can see: `{count, sessions, asOf, nextCursor?}`, and what was decided on access.
+    """Return the sessions a caller can see: `{count, sessions, asOf, nextCursor?}`, and the access decisions.
 
     Filters and visibility apply before the limit (LIST-2); all rows belong to one position. With `parent`, a canonical
     key, only what that session spawned itself is listed. `within` says which sessions a limited caller reaches: no other

@@ -1,4 +1,4 @@
-"""`sessions_search`: where words were said, in the transcripts that a caller can read (FIND-1)."""
+"""`sessions_search`: where a text was said, in the transcripts that a caller can read (FIND-1)."""
 
 from typing import Annotated, Final
 
@@ -24,7 +24,7 @@ MAX_LIMIT: Final = 100
 
 @ready
 class SessionsSearch(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What a caller gives (FIND-1); null is not given."""
+    """The arguments (FIND-1); null counts as missing."""
 
     query: Annotated[
         SearchText,
@@ -54,7 +54,7 @@ class SessionsSearch(msgspec.Struct, frozen=True, kw_only=True, rename="camel", 
 def search_sessions(
     reader: Reader, requester: Requester, arguments: JsonMapping
 ) -> tuple[JsonObject, AccessSummary]:
-    """Return where words were said, newest first: `{hits, cursor}`, and what was decided on access.
+    """Return where a text was said, newest first: `{hits, cursor}`, and the access decisions.
 
     What may not be read is not searched, and neither is what is a secret to the caller: both are as if they were not there.
 

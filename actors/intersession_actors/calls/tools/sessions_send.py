@@ -1,4 +1,4 @@
-"""`sessions_send`: a message to another session, and, if asked to, its reply (SEND)."""
+"""`sessions_send`: a message to another session, and, if requested, its reply (SEND)."""
 
 from concurrent.futures import CancelledError
 from functools import partial
@@ -58,7 +58,7 @@ DEFAULT_TIMEOUT_S: Final = 30
 
 @ready
 class SessionsSend(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """What a caller gives (SEND-1)."""
+    """The arguments (SEND-1)."""
 
     message: limits.MessageText
     session_key: limits.KeyText | None = None
@@ -78,7 +78,7 @@ class Target(Resolved, frozen=True, kw_only=True):
 
 
 class Send(msgspec.Struct, frozen=True, kw_only=True):
-    """A send on its way: the call, what it says, how long it waits (seconds), the run that it asks for, and the exchange that begins."""
+    """A send in progress: the call, its text, its timeout (seconds), its run, and its exchange."""
 
     service: Service
     call: Call
@@ -436,7 +436,7 @@ def send_result(
     further: str,
     first: FirstReply = GOES_ON,
 ) -> Result:
-    """Return the answer to a send whose wait is over: a pure function of how the run ended (SEND-5 to SEND-7).
+    """Return the answer of a send after its wait: a pure function of how the run ended (SEND-5 to SEND-7).
 
     `ended` is None for a run that is not over, of which `further` says what becomes.
     `first` is what became of the reply on its way to who waits for it (LIVE-1).

@@ -64,7 +64,7 @@ class AttachAs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 @ready
 class SessionsSpawn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """What a caller gives (SPAWN-1)."""
+    """The arguments (SPAWN-1)."""
 
     task: limits.MessageText
     label: limits.Label | None = None
@@ -94,7 +94,7 @@ class _CheckedSpawn(NamedTuple):
 
 
 def start_subagent(service: Service, call: Call, arguments: Result) -> Result | Pending:
-    """Start a sub-agent on a task and answer at once; its result is announced when it has ended.
+    """Start a sub-agent on a task and answer at once; its result is announced later.
 
     Where files or a thread have to be there first, that is waited for, and holds no thread of a door.
 

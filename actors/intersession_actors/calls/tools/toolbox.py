@@ -1,4 +1,4 @@
-"""The tools as one caller has them: call, await, describe. What a run calls is recorded as it happens."""
+"""The tools of one caller: call, await, describe. A run's calls are recorded as they happen."""
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -100,11 +100,11 @@ class Tools(ToolBox):
         return tools_offered(self._service.config, requester, among)
 
     def schemas(self, dialect: str = "openai") -> list[JsonObject]:
-        """Describe the tools this session has, for `openai`, `responses`, `anthropic`, `mcp` or plain `json-schema`."""
+        """Describe the session's tools, for `openai`, `responses`, `anthropic`, `mcp` or plain `json-schema`."""
         return schemas(self.names, dialect) if self._offers else []
 
     def pass_over(self, name: str, arguments: ToolArguments = None) -> None:
-        """Count a call that is not made, so that the next one in the same words is the one that follows on it."""
+        """Count a skipped call, so that the next one with the same content counts as the one after it."""
         self._said(name, arguments)
 
     def _said(self, name: str, arguments: ToolArguments) -> _CallIdentity:
@@ -115,7 +115,7 @@ class Tools(ToolBox):
         return _CallIdentity(name, given, words, self._times.next(words))
 
     def call_as_then(self, name: str, arguments: ToolArguments, *, ran_out: bool) -> Result:
-        """Call a tool, whose wait ends as it did in a recording."""
+        """Call a tool with the wait's outcome of a recording."""
         return self._called(name, arguments, ran_out=ran_out)
 
     def _called(self, name: str, arguments: ToolArguments, *, ran_out: bool | None = None) -> Result:
@@ -138,7 +138,7 @@ class Tools(ToolBox):
         return await (await self.abegin(name, arguments))
 
     async def abegin(self, name: str, arguments: ToolArguments = None) -> Coroutine[object, object, Result]:
-        """Call a tool, and return what its answer is awaited with. A call that is begun after that comes after it."""
+        """Call a tool, and return an awaitable for its answer. Calls that begin later are ordered after it."""
         said = self._said(name, arguments)
 
         def begin() -> _Begun:
@@ -155,7 +155,7 @@ class Tools(ToolBox):
         return self._afinish(begun, name)
 
     def begin(self, name: str, arguments: JsonMapping | None = None) -> Coroutine[object, object, Result]:
-        """Do what `abegin` does, on this thread, which may block. For a door that has more to do on it."""
+        """Like `abegin`, on this thread, which may block. For a door that has more work for the thread."""
         return self._afinish(self._begin(self._said(name, arguments)), name)
 
     def _is_at_once(self, name: str) -> bool:

@@ -1,1 +1,1 @@
-"""The debugger: reads a log at any place, and says why it is as it is. Its verbs are the same at every door (PLACE, WHY)."""
+"""The debugger: reads a log at any place, and explains it. Its verbs are the same at every door (PLACE, WHY)."""

@@ -1,4 +1,4 @@
-"""What every verb of the debugger shares in its answers. Each verb's own answers stand beside it."""
+"""The parts of answers that all verbs of the debugger share. Each verb's own answers stand beside it."""
 
 from typing import TypedDict
 
@@ -8,7 +8,7 @@ from intersession_projections.questions.places.described import Described
 
 
 class PlaceAnswer(TypedDict):
-    """A place. `eventId` and `timeMs` (ms since 1970) are those of the event it is after; None before the first.
+    """A place. `eventId` and `timeMs` (ms since 1970) are those of the event before it; None before the first.
 
     `text` says it in words of ours alone: nothing in it was said by anybody.
     """
@@ -20,6 +20,6 @@ class PlaceAnswer(TypedDict):
 
 
 def place_answer(described: Described) -> PlaceAnswer:
-    """Return a place as an answer has it."""
+    """Return a place in the form of answers."""
     answer: PlaceAnswer = msgspec.to_builtins(described)
     return answer

@@ -65,7 +65,7 @@ def _awaitable(
 
 
 class Debugger:
-    """Reads a log at any place, and says why it is as it is. Each verb is a method; none of them changes anything.
+    """Reads a log at any place, and explains it. Each verb is a method; none of them changes anything.
 
     `system.debug` is one of a running system, `open_log(…).debug` of a log that is only read: they see what the operator sees.
     Each verb has a twin to be awaited, `await debug.awhy(…)` for `debug.why(…)`, which does not block the event loop. Every verb
@@ -80,7 +80,7 @@ class Debugger:
 
     @property
     def view(self) -> View:
-        """What it reads through. For those who build another door."""
+        """The view it reads through. For authors of another door."""
         return self._view
 
     @property
@@ -89,7 +89,7 @@ class Debugger:
         return tuple(VERBS)
 
     def call(self, verb: str, arguments: JsonMapping | None = None) -> JsonObject:
-        """Call a verb by its name, with arguments as JSON has them, and return its answer.
+        """Call a verb by its name, with JSON arguments, and return its answer.
 
         Raises:
             ToolRefused: there is no such verb, an argument is none, or names nothing that is there.
@@ -139,7 +139,7 @@ class Debugger:
         messages: int | None = None,
     ) -> ChangesAnswer: ...
     def state(self, of: str | None = None, **given: Any) -> Any:  # as the overloads have it
-        """Return everything at a place (None: the head), or what differs between two (`frm`, `to`) (PLACE-3).
+        """Return the state at a place (None: the head), or the differences between two (`frm`, `to`) (PLACE-3).
 
         `of` is a session, an exchange, a spawn or a run; without it, the whole log. `as_` is a session: only what it could see
         then. At most `limit` sessions, runs and flows are shown (50), and `messages` of each transcript (200; of the whole log 10).
@@ -156,7 +156,7 @@ class Debugger:
     @overload
     def why(self, of: At, *, forward: Literal[True]) -> EffectsAnswer: ...
     def why(self, of: At, **given: Any) -> Any:  # as the overloads have it
-        """Return what led to an event, and why things ended, were refused or reached nobody (WHY); or what it led to (`forward`).
+        """Return the causes of an event, and why things ended, were refused or reached nobody (WHY); or its effects (`forward`).
 
         `of` is a place, an event's id, or the id of an exchange, a spawn, a run or a delivery: of one of these, all that ended,
         was refused or reached nobody in it is explained.
@@ -184,7 +184,7 @@ class Debugger:
         limit: int | None = None,
     ) -> SmellingAnswer: ...
     def smells(self, run: str | None = None, **given: Any) -> Any:  # as the overloads have it
-        """Return what is seldom meant in a run, or in the exchange or the spawn that it belongs to (SMELL-1).
+        """Return unusual patterns in a run, or in its exchange or spawn (SMELL-1).
 
         Without a run, all runs that smell, newest first: at most `limit` (50) of the 500 that are looked at for a page. `session` took
         part; they began between the places `since` and `until`; `cursor` is of the page before. `code` are the smells meant, none:
@@ -200,7 +200,7 @@ class Debugger:
     def replay(
         self, run: str | None = None, *, progress: Callable[[int, int], None] | None = None
     ) -> Replayed:
-        """Replay a run sealed, or the whole log: today's rules and actors decide again, with the recorded inputs alone (SEAL).
+        """Replay a run sealed, or the whole log: today's rules and actors decide again, from the recorded inputs alone (SEAL).
 
         `run` is an exchange, a spawn or a run. `progress` is told (events done, events to do).
 
@@ -215,7 +215,7 @@ class Debugger:
     areplay = _awaitable(replay)
 
     def diff(self, a: str, b: str, *, exact: bool = False, other: Debugger | None = None) -> DiffAnswer:
-        """Return what differs between two runs, or between two places of one, by structure and by what is meant (DIFF).
+        """Return the differences between two runs, or between two places of one, by structure and by meaning (DIFF).
 
         Each is an exchange, a spawn or a run by any name of it, or a place of one (`RUN@turn:1`): then as far as there. `other` is
         the log that `b` is in, if it is another one: `open_log(…).debug`. With `exact`, ids, times, positions and hashes count, too.
@@ -231,7 +231,7 @@ class Debugger:
     adiff = _awaitable(diff)
 
     def diagram(self, run: str, *, at: At | None = None) -> Diagram:
-        """Return what `show` does, to be drawn: a notebook shows it as a picture; `text`, `svg` and `mermaid` give it in other forms.
+        """Return the diagram of `show` for drawing: a notebook shows it as a picture; `text`, `svg` and `mermaid` are other forms.
 
         What stands behind the place is dimmed.
 

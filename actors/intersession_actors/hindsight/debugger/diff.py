@@ -1,4 +1,4 @@
-"""The verb `diff`: what differs between two runs (DIFF)."""
+"""The verb `diff`: the differences between two runs (DIFF)."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
@@ -29,7 +29,7 @@ _MOST: Final = 1000
 
 @ready
 class Diff(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a caller of `diff` gives."""
+    """The arguments of `diff`."""
 
     a: Annotated[
         PlaceText,
@@ -44,7 +44,7 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class ComparedAnswer(TypedDict):
-    """What is compared: an exchange, a spawn or a run, as it stood at `place`, and what came of it by then.
+    """One side: an exchange, a spawn or a run, as it stood at `place`, and its outcome by then.
 
     `totals` are `{turns, loopEnd, end, tokens, costMicros, durationMs, deliveries}`.
     """
@@ -70,7 +70,7 @@ class TurnAnswer(TypedDict):
 
 
 class DivergenceAnswer(TypedDict):
-    """Where two runs begin to differ. `place` is the one in A, else that in B; `a` and `b` are both as far as they are there."""
+    """The first difference of two runs. `place` is the one in A, else that in B; `a` and `b` are both sides, if present."""
 
     turn: str
     kind: RowKind
@@ -80,7 +80,7 @@ class DivergenceAnswer(TypedDict):
 
 
 class DiffAnswer(TypedDict):
-    """What differs between two runs. `totals` has those of `a` and `b` again; they never make two runs differ."""
+    """The differences of two runs. `totals` repeats those of `a` and `b`; they never count as a difference."""
 
     same: bool
     firstDivergence: DivergenceAnswer | None
@@ -91,7 +91,7 @@ class DiffAnswer(TypedDict):
 
 
 def diff(view: View, given: Diff) -> DiffAnswer:
-    """Return what differs between two runs of a log, or of forks of it.
+    """Return the differences between two runs of a log, or of forks of it.
 
     Raises:
         ToolRefused: what is named is no run, and no place of one (`invalid_request`).
@@ -100,7 +100,7 @@ def diff(view: View, given: Diff) -> DiffAnswer:
 
 
 def diff_of(of_a: View, of_b: View, given: Diff) -> DiffAnswer:
-    """Return what differs between a run of one log and a run of another.
+    """Return the differences between a run of one log and a run of another.
 
     Raises:
         ToolRefused: as `diff`.

@@ -1,4 +1,4 @@
-"""Names of forks, wherever a verb is given a run: the id of one, or its beginning, means the run that the fork was made for (FORK-9)."""
+"""Names of forks in place of runs: a fork's id, or its beginning, means the run that the fork was made for (FORK-9)."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -24,7 +24,7 @@ R = TypeVar("R")
 
 
 class ForkViews:
-    """Opens the forks that names mean, to be read, for as long as the block lasts. They are the operator's alone to see."""
+    """Opens named forks for reading, for the time of a block. Only the operator sees them."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -40,7 +40,7 @@ class ForkViews:
         self._open.close()
 
     def of(self, names: Sequence[object], *, field: str) -> tuple[View, list[object]]:
-        """Return the log that names of runs and of places of them mean together, and what they are called in it.
+        """Return the one log that names of runs and places refer to, and the names as that log has them.
 
         Names that are of no fork stay as they are.
 
@@ -61,7 +61,7 @@ class ForkViews:
         ]
 
     def meant(self, name: str, *, field: str) -> tuple[View, str]:
-        """Return the log that the name of a run, or of a place of one, means, and what it is called in it.
+        """Return the log that a run's or place's name refers to, and the name as that log has it.
 
         Raises:
             ToolRefused: as `of`.
@@ -70,7 +70,7 @@ class ForkViews:
         return view, str(meant)
 
     def placed(self, run: str, at: P, *, field: str) -> tuple[View, str, P | str]:
-        """Return the log that the name of a run means, and what the run and a place of it are called in it.
+        """Return the log that a run's name refers to, and the run and a place of it as that log has them.
 
         Raises:
             ToolRefused: as `of`.
@@ -122,7 +122,7 @@ class ForkViews:
 
 
 def naming_forks(call: Callable[[View, A], R], *fields: str) -> Callable[[View, A], R]:
-    """Return a verb that takes the name of a fork in some of its fields, and looks into the fork then."""
+    """Return a verb that also takes names of forks in some of its fields, and then looks into the fork."""
 
     def called(view: View, given: A) -> R:
         with ForkViews(view) as forks:

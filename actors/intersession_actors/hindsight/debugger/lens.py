@@ -1,4 +1,4 @@
-"""The verb `lens`: exactly what an agent was given in an attempt, rebuilt from the log and held against its hash (LENS-1)."""
+"""The verb `lens`: an agent's exact input in an attempt, rebuilt from the log and checked against its hash (LENS-1)."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -47,7 +47,7 @@ LensDialect = Literal["prompt", "openai", "responses", "anthropic", "json"]
 
 @ready
 class Lens(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What a caller of `lens` gives; null is not given."""
+    """The arguments of `lens`; null counts as missing."""
 
     run: Annotated[
         KeyText,
@@ -83,7 +83,7 @@ class Lens(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
 
 
 class MadeBefore(TypedDict):
-    """A call of a tool that an attempt before had recorded (SEND-13); its words stand in `partial`."""
+    """A tool call that an earlier attempt had recorded (SEND-13); its text is in `partial`."""
 
     callId: str
     name: str
@@ -92,7 +92,7 @@ class MadeBefore(TypedDict):
 
 
 class LeftOut(TypedDict):
-    """What of a context its model was not shown (CTX-2): the oldest `messages` of it, and of earlier attempts the first `partial`.
+    """The part of a context that its model was not shown (CTX-2): the oldest `messages` of it, and of earlier attempts the first `partial`.
 
     Of each text that is left it was shown at most so many characters: `earlierChars`, and `messageChars` of the message and of what
     the system quotes; None is all. `told` says all that in words.
@@ -106,7 +106,7 @@ class LeftOut(TypedDict):
 
 
 class LensAnswer(TypedDict):
-    """What an agent was given in an attempt of a run.
+    """The input of an agent in an attempt of a run.
 
     `asRecorded` says whether all of it has the hash that was recorded when the attempt began (`contextHash`); `rebuiltHash` is
     what it has now. `madeBefore` are the calls in `partial`, which are not made again. `tools` are as they were described to models
@@ -146,7 +146,7 @@ class LensAnswer(TypedDict):
 
 
 def lens(view: View, given: Lens) -> LensAnswer:
-    """Return what an agent was given.
+    """Return an agent's input.
 
     Raises:
         ToolRefused: there is no such run within reach, it did not start, or not so often.

@@ -1,4 +1,4 @@
-"""Finds what somebody means who types what a command has printed: short names of sessions, and the beginnings of ids."""
+"""Resolves names that commands print: short names of sessions, and beginnings of ids."""
 
 import re
 from typing import Final
@@ -22,7 +22,7 @@ _HEX: Final = re.compile(r"[0-9a-f]{8}", re.IGNORECASE)
 def session_named(
     reader: Reader, typed: str, *, field: str, by_label: bool = True, sees: Sees | None = None
 ) -> str:
-    """Return the key of the session that a text names, archived ones too, for who sees certain ones (None: all).
+    """Return the key of the named session, archived or not, for a reader of certain sessions (None: all).
 
     It is a key in any form, a session id or its beginning, the short name that lists and stories print (`research`,
     `main/detour`, `main/subagent:54f1abcd`), or else the label of a session (`detour`), of archived ones where no other has it:
@@ -57,7 +57,7 @@ def session_named(
 
 
 def near_sessions(reader: Reader, typed: str) -> tuple[str, ...]:
-    """Return the short names or keys of sessions that look like a text, among those that were updated last."""
+    """Return the short names or keys of the latest updated sessions that resemble a text."""
     keys = KnownNames(reader.log).sessions(_LOOKED_AT)
     return near(typed.strip(), [*dict.fromkeys((*SessionNames(reader.log).of(keys).values(), *keys))])
 
@@ -68,7 +68,7 @@ def _alike(reader: Reader, typed: str) -> str:
 
 
 def as_key(reader: Reader, typed: str) -> str:
-    """Return the key of a session that goes by a short name, a label, or the beginning of an id; all else as it was typed."""
+    """Return the key for a session's short name, a label, or the beginning of an id; other texts unchanged."""
     if not _is_known(reader, typed) and (shown := _by_shown_name(reader, typed, "session", None)) is not None:
         return shown
     whole = reader.sessions.session_ids(typed, 2) if len(typed) >= FEWEST else []
@@ -76,7 +76,7 @@ def as_key(reader: Reader, typed: str) -> str:
 
 
 def run_named(reader: Reader, typed: str) -> str:
-    """Return the id of the exchange, spawn or run that a text names, of which the beginning is enough; all else as it was typed.
+    """Return the id of the exchange, spawn or run whose id begins so; other texts unchanged.
 
     Raises:
         ToolRefused: several begin so (`invalid_request`); it names them.
@@ -90,7 +90,7 @@ def run_named(reader: Reader, typed: str) -> str:
 
 
 def run_meant(reader: Reader, typed: str) -> RunOutcome | None:
-    """Return the run that a text names; of an exchange or a spawn the one that it waits for, else the one it began with.
+    """Return the named run; of an exchange or a spawn the one that it waits for, else its first.
 
     Raises:
         ToolRefused: several begin so (`invalid_request`); it names them.
@@ -101,7 +101,7 @@ def run_meant(reader: Reader, typed: str) -> RunOutcome | None:
 
 
 def delivery_named(reader: Reader, typed: str) -> str:
-    """Return the id of a delivery, of which the beginning may be given.
+    """Return the id of a delivery, given its beginning.
 
     Raises:
         ToolRefused: there is none, or several begin so (`invalid_request`).

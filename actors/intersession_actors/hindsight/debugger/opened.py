@@ -1,4 +1,4 @@
-"""Opens a log to be read, with the debugger on it: for notebooks, scripts and tests, beside whoever writes it."""
+"""Opens a log for reading, with the debugger on it: for notebooks, scripts and tests, beside the log's writer."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ from intersession_projections.views.inline_views import inline_views
 
 
 class OpenLog:
-    """A log that is open to be read, and no more. Use it as a context manager, or close it."""
+    """A log that is open for reading only. Use it as a context manager, or close it."""
 
     def __init__(self, log: HostLog, config: Config, smells: Sequence[SmellRule] = ()) -> None:
         self.log = log
@@ -26,7 +26,7 @@ class OpenLog:
 
     @property
     def debug(self) -> Debugger:
-        """The debugger on it, as the operator has it."""
+        """The operator's debugger on the log."""
         return Debugger(View(self._reader))
 
     def close(self) -> None:
@@ -48,7 +48,7 @@ def open_log(
     config: Config | JsonMapping | Path | str | None = None,
     smells: Sequence[SmellRule] = (),
 ) -> OpenLog:
-    """Open a log to be read, beside a process that writes it: `open_log("host.db").debug.state(at="head")`.
+    """Open a log for reading, beside a process that writes it: `open_log("host.db").debug.state(at="head")`.
 
     `store` is a file or a URL; without one the configuration's, `$INTERSESSION_STORE`, else `./intersession.db`. `config` is whose
     rules hold where the log does not say which were in force. `smells` are rules of the host's own for what is seldom meant.

@@ -1,4 +1,4 @@
-"""The verb `origin`: where words came from, and by which hops they reached others (ORIGIN-1)."""
+"""The verb `origin`: where a text came from, and by which hops it reached others (ORIGIN-1)."""
 
 from typing import Annotated, NotRequired, TypedDict
 
@@ -19,7 +19,7 @@ from intersession_projections.questions.places.located import steps_of_flow
 
 @ready
 class Origin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a caller of `origin` gives."""
+    """The arguments of `origin`."""
 
     words: Annotated[SearchText, msgspec.Meta(description="The words, as somebody said them.")]
     run: Annotated[
@@ -40,7 +40,7 @@ class Origin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HopAnswer(TypedDict):
-    """Words where they were said or came to. `cause` is the position that they came from; None where they were said anew.
+    """A text where it was sent or arrived. `cause` is the position that it came from; None where it was written anew.
 
     `via` is `person`, `agent`, `sessions_send`, `sessions_spawn`, `tool`, `delivery` or `system`; `to` is where they went.
     `editedBy` wrote them in the place of what `who` had said, which was held.
@@ -60,7 +60,7 @@ class HopAnswer(TypedDict):
 
 
 class SeenAnswer(TypedDict):
-    """A run whose agent was given the words, in its last attempt up to there. `position` is where that began.
+    """A run whose agent had the text in its input, in its last attempt up to there. `position` is where that began.
 
     `within` says where they stood: in its `transcript`, the `message` to answer, what the attempt before had done (`partial`), or
     the `systemContext`.
@@ -75,7 +75,7 @@ class SeenAnswer(TypedDict):
 
 
 class OriginAnswer(TypedDict):
-    """The first message that holds the words, None if there is none, and all others that do, in log order.
+    """The first message that holds the text, None if there is none, and all others that do, in log order.
 
     `match` is `exact`, `folded` (in other case or white space) or `shared` (`words` are the longest run of them that anybody
     said). `cut` is the position at which the search was given up, None if it was not. `seen` are runs, where they were asked
@@ -92,7 +92,7 @@ class OriginAnswer(TypedDict):
 
 
 def origin(view: View, given: Origin) -> OriginAnswer:
-    """Return where words came from.
+    """Return where a text came from.
 
     Raises:
         ToolRefused: there are no words, or the place or the run is none.

@@ -1,4 +1,4 @@
-"""Which runs some words were given to: what each agent was given is rebuilt, as its lens does. For the verb `origin`."""
+"""The runs whose agents had a text in their input, which is rebuilt like in `lens`. For the verb `origin`."""
 
 import heapq
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ from intersession_projections.questions.origins.origins import Origin
 
 
 def runs_given(view: View, found: Origin, span: Span) -> Iterator[SeenAnswer]:
-    """Yield the runs whose agents were given the words, newest first: what each was given is rebuilt, as its lens does."""
+    """Yield the runs whose agents had the text in their input, newest first: each input is rebuilt like in `lens`."""
     if found.first is None or found.words is None:
         return
     since: dict[str, int] = {}

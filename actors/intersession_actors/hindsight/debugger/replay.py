@@ -1,4 +1,4 @@
-"""The verb `replay`: a run as it was recorded, and as it is decided today (SEAL)."""
+"""The verb `replay`: a run as it was recorded, and as the rules of today decide it (SEAL)."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -15,7 +15,7 @@ from intersession_events.log.other_words import as_it_is
 
 @ready
 class Replay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a caller of `replay` gives: a whole log takes as long as it is, and is replayed beside it."""
+    """The arguments of `replay`: the time for a whole log grows with its size, beside the running host."""
 
     run: Annotated[
         KeyText, msgspec.Meta(description="An exchange, a spawn or a run, by any name of it; or a fork.")
@@ -23,7 +23,7 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def replay(view: View, given: Replay) -> Replayed:
-    """Decide a run again by today's rules and actors, with the recorded inputs alone, and say what comes out otherwise.
+    """Decide a run again by today's rules and actors, from the recorded inputs alone, and return the differences.
 
     Raises:
         ToolRefused: as `replayed`.
@@ -32,7 +32,7 @@ def replay(view: View, given: Replay) -> Replayed:
 
 
 def replayed(view: View, run: str | None, progress: Callable[[int, int], None] | None = None) -> Replayed:
-    """Replay a run sealed, or (None) the whole log. `progress` is told (events done, events to do).
+    """Replay a run sealed, or (None) the whole log. `progress` gets (events done, events to do).
 
     Raises:
         ToolRefused: there is no such run, or several are meant (`invalid_request`); the caller does not see everything (`forbidden`).

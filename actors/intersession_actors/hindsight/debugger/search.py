@@ -1,4 +1,4 @@
-"""The verb `search`: where words were said, in all transcripts and events that the caller may see (FIND-1)."""
+"""The verb `search`: where a text was said, in all transcripts and events that the caller may see (FIND-1)."""
 
 from collections.abc import Collection, Sequence
 from typing import Annotated, TypedDict
@@ -19,7 +19,7 @@ from intersession_projections.views.full_text.view import events_of, private_of,
 
 @ready
 class InSpan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What is asked of a list over the log, newest first, that is read in pages."""
+    """The arguments of a list over the log, read newest first in pages."""
 
     since: Annotated[int | float | PlaceText | None, msgspec.Meta(description="Only behind this place.")] = (
         None
@@ -33,7 +33,7 @@ class InSpan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_u
 
 
 def span_of(view: View, given: InSpan) -> Span:
-    """Return the part of the log that is asked for.
+    """Return the selected part of the log.
 
     Raises:
         ToolRefused: a place or the cursor is none.
@@ -46,7 +46,7 @@ def span_of(view: View, given: InSpan) -> Span:
 
 
 def check_kinds(kinds: Collection[str]) -> None:
-    """Check names of events.
+    """Refuse unknown names of events.
 
     Raises:
         ToolRefused: no event is called that.
@@ -59,7 +59,7 @@ def check_kinds(kinds: Collection[str]) -> None:
 
 @ready
 class Search(InSpan, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What a caller of `search` gives; null is not given."""
+    """The arguments of `search`; null counts as missing."""
 
     words: Annotated[
         SearchText,
@@ -78,7 +78,7 @@ class Search(InSpan, frozen=True, rename="camel", forbid_unknown_fields=True):
 
 
 class HitAnswer(TypedDict):
-    """A place where all words stand. `runId` is the run that it is of, or that answers it; an exchange and a spawn have their own."""
+    """A match of all words. `runId` is the run that it belongs to, or that answers it; exchanges and spawns have fields of their own."""
 
     position: int
     sessionKey: str | None
@@ -89,7 +89,7 @@ class HitAnswer(TypedDict):
 
 
 class SearchAnswer(TypedDict):
-    """Hits, the newest first; `cursor` is for those behind them.
+    """Hits, newest first; `cursor` is for the next page.
 
     `indexed` is False where all words had to be looked at: there is no index, or it is far behind.
     """
@@ -100,7 +100,7 @@ class SearchAnswer(TypedDict):
 
 
 def search(view: View, given: Search) -> SearchAnswer:
-    """Return where words were said.
+    """Return where a text was said.
 
     Raises:
         ToolRefused: there is no word, or a name, a kind, a place or the cursor is none.

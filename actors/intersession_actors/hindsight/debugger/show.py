@@ -1,4 +1,4 @@
-"""The verb `show`: a run as a sequence diagram, as far as the caller may see it (SHOW-1)."""
+"""The verb `show`: a run as a sequence diagram, within the caller's rights (SHOW-1)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -24,7 +24,7 @@ from intersession_projections.views.sessions.names import SessionNames
 
 @ready
 class Show(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What a caller of `show` gives; null is not given."""
+    """The arguments of `show`; null counts as missing."""
 
     run: Annotated[
         KeyText,
@@ -75,7 +75,7 @@ def show(view: View, given: Show) -> ShowAnswer:
 
 
 def drawing(view: View, given: Show) -> Diagram:
-    """Return the diagram of a run, to be drawn.
+    """Return the diagram of a run, for drawing.
 
     Raises:
         ToolRefused: as `show`.
@@ -93,7 +93,7 @@ def _meant(view: View, given: Show) -> tuple[ReadFlow, Located | None]:
 
 
 def drawings(view: View, runs: Sequence[ReadFlow], at: int | None = None) -> list[Diagram]:
-    """Return the diagrams of some exchanges, spawns and runs; what else they are drawn of is read for all of them at once."""
+    """Return the diagrams of exchanges, spawns and runs; their other inputs are read for all at once."""
     own = [{one.position: one for one in run.events} for run in runs]
     calling = calling_runs(view.log, runs)
     of_callers = [

@@ -1,4 +1,4 @@
-"""The verb `smells`: what is seldom meant in a run, or in all runs of a log (SMELL-1)."""
+"""The verb `smells`: unusual patterns in a run, or in all runs of a log (SMELL-1)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -29,7 +29,7 @@ LOOKED_AT: Final = 500
 
 @ready
 class SmellsOf(InSpan, frozen=True, forbid_unknown_fields=True):
-    """What a caller of `smells` gives; null is not given."""
+    """The arguments of `smells`; null counts as missing."""
 
     run: Annotated[
         KeyText | None,
@@ -55,7 +55,7 @@ class SmellsOf(InSpan, frozen=True, forbid_unknown_fields=True):
 
 
 class SmellAnswer(TypedDict):
-    """One smell: its code, where it shows, and what it is in a sentence."""
+    """One smell: its code, where it shows, and a sentence."""
 
     code: str
     place: PlaceAnswer
@@ -63,14 +63,14 @@ class SmellAnswer(TypedDict):
 
 
 class SmellsAnswer(TypedDict):
-    """What is seldom meant in a run, or in the exchange or the spawn that it belongs to."""
+    """The smells of a run, or of its exchange or spawn."""
 
     run: str
     smells: list[SmellAnswer]
 
 
 class SmellingAnswer(TypedDict):
-    """The runs of a log that smell, newest first, each by the id of its exchange or spawn, if it belongs to one.
+    """The runs of a log with smells, newest first, each by the id of its exchange or spawn, if it belongs to one.
 
     `looked` is at how many of them was looked; `cursor` goes on behind those.
     """
@@ -81,7 +81,7 @@ class SmellingAnswer(TypedDict):
 
 
 def smells(view: View, given: SmellsOf) -> SmellsAnswer | SmellingAnswer:
-    """Return the smells of an exchange, a spawn or a run in log order, or all of them that smell.
+    """Return the smells of an exchange, a spawn or a run in log order, or all runs that have some.
 
     Raises:
         ToolRefused: nothing is called that, or several are (`invalid_request`); a place, a code or the cursor is none.
@@ -103,7 +103,7 @@ def smells_of(view: View, run: ReadFlow, at: int | None = None) -> list[SmellAns
 
 
 def smells_of_all(view: View, runs: Sequence[ReadFlow], at: int | None = None) -> list[list[SmellAnswer]]:
-    """Return the same of some."""
+    """Return the same for several."""
     smelled = Smells(view.log, view.reader.smells).of_each(runs, to=at)
     places = view.at_each(smell.position for smells in smelled for smell in smells)
     return [_seen(view, run.flow, smells, places) for run, smells in zip(runs, smelled, strict=True)]

@@ -1,4 +1,4 @@
-"""The verb `state`: everything at a place, and what differs between two; and the same in numbers, for `status` (PLACE-3)."""
+"""The verb `state`: the state at a place, and the differences between two; and the same in numbers, for `status` (PLACE-3)."""
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -41,7 +41,7 @@ PlaceArgument = int | float | PlaceText
 
 
 class Change(TypedDict):
-    """One difference. `path` says where, from the name of a list on by ids; a side is None where it had nothing there."""
+    """One difference. `path` is its place, from the name of a list on by ids; a side is None if it has nothing there."""
 
     path: str
     before: JsonValue
@@ -50,7 +50,7 @@ class Change(TypedDict):
 
 @ready
 class State(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What a caller of `state` gives; null is not given."""
+    """The arguments of `state`; null counts as missing."""
 
     of: Annotated[
         KeyText | None,
@@ -85,7 +85,7 @@ ChangesAnswer = TypedDict("ChangesAnswer", {"from": PlaceAnswer, "to": PlaceAnsw
 
 
 def state(view: View, given: State) -> StateAnswer | ChangesAnswer:
-    """Return everything at a place, or what differs between two.
+    """Return the state at a place, or the differences between two.
 
     Raises:
         ToolRefused: a place or a name is none, or not within reach.
@@ -193,14 +193,14 @@ _RECENT: Final = 10
 
 
 class CountedAnswer(TypedDict):
-    """How many sessions there were, and those that had been updated last: `{key, agentId, updatedAt, age}`, the age in ms."""
+    """How many sessions there were, and the latest updated ones: `{key, agentId, updatedAt, age}`, the age in ms."""
 
     count: int
     recent: list[JsonObject]
 
 
 class StatusAnswer(TypedDict):
-    """What stood at a place: what was not over, which exchanges were held, how many sessions there were."""
+    """The counts at a place: open work, held exchanges, sessions."""
 
     place: PlaceAnswer
     next: PlaceAnswer | None
@@ -212,7 +212,7 @@ class StatusAnswer(TypedDict):
 
 
 def status_at(reader: Reader, at: At) -> StatusAnswer:
-    """Return what stood at a place of a whole log.
+    """Return the counts at a place of a whole log.
 
     Raises:
         ToolRefused: it is no place.

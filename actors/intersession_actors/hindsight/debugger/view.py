@@ -1,4 +1,4 @@
-"""What a verb of the debugger sees: a log through the eyes of the caller. All verbs read by way of it."""
+"""A verb's view of a log, with the caller's rights. All verbs read through it."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ At = int | float | str
 
 
 class View:
-    """A log as one requester sees it: the operator (the default), or a session. `within` leaves it some sessions of these.
+    """A log as one requester sees it: the operator (the default), or a session. `within` restricts it to some sessions.
 
     Verbs ask it for places, names and sessions; what is beyond reach is as if it were not there. One that `hides` has no secrets
     of anybody: it is made by `hiding`, and reads a log whose events have none (HIST-5).
@@ -74,7 +74,7 @@ class View:
         return self.reader.log
 
     def hiding(self) -> "View":
-        """Return the same view of a log in which no event has a secret: nothing that is drawn, cut or found there has one."""
+        """Return the same view with secrets hidden in all events: nothing that is drawn, cut or found there has one."""
         if self.hides:
             return self
 
@@ -95,11 +95,11 @@ class View:
         return view
 
     def revealed(self) -> "View":
-        """Return the same view of the log as it is, for what the operator has asked to see so."""
+        """Return the same view without hiding, for the operator who asked for it."""
         return self._of(View(self.reader.on(as_it_is(self.log)), self.requester, within=self._within))
 
     def handed_out(self, answer: Mapping[str, object]) -> Mapping[str, object]:
-        """Return an answer as it goes out of a door: of a view that `hides`, names and what else no event holds are looked through, too.
+        """Return an answer as a door sends it: a view that `hides` also checks names and other values outside of events.
 
         `redacted` says there that something was hidden. What a configuration has is left: it has no secrets, though names like theirs.
         """
@@ -119,7 +119,7 @@ class View:
         return any(sees(key) for recorded in read for key in sessions_of(self.log, recorded))
 
     def is_stranger(self, key: str) -> bool:
-        """Whether the caller reads the words of a session without its secrets."""
+        """Whether the caller reads a session's texts without its secrets."""
         return self.hides or self.reader.is_stranger(self.requester, key)
 
     @property
@@ -128,7 +128,7 @@ class View:
         return self.sees is None
 
     def check_asked(self, question: str, given: JsonMapping) -> None:
-        """Refuse a question, with its arguments as JSON, that the caller may not ask. Every door does so first.
+        """Refuse a question, with its arguments as JSON, that the caller may not ask. Every door calls it first.
 
         Raises:
             ToolRefused: only the operator may ask so (`forbidden`).
@@ -144,7 +144,7 @@ class View:
         return seen
 
     def seen_of(self, found: Iterable[T], sessions: Callable[[T], Iterable[str]]) -> Iterator[T]:
-        """Yield what is of a session that the caller sees. It is looked at for some at once, and for more each time."""
+        """Yield the items whose sessions the caller sees. Checks several at once, and more each time."""
         if self.is_operator:
             yield from (one for one in found if any(map(self.is_seen, sessions(one))))
             return
@@ -163,11 +163,11 @@ class View:
         return seen if self._within is None else set(filter(self._within, seen))
 
     def may_know(self, recorded: Recorded) -> bool:
-        """Whether the caller sees an event: it is of a session of theirs."""
+        """Whether the caller sees an event: it belongs to a visible session."""
         return self.is_operator or any(map(self.is_seen, sessions_of(self.log, recorded)))
 
     def known(self, found: Iterable[Recorded]) -> Iterator[Recorded]:
-        """Yield the events that the caller sees. It is looked at for some at once, and for more each time."""
+        """Yield the events that the caller sees. Checks several at once, and more each time."""
         if self.is_operator:
             yield from found
             return
@@ -179,7 +179,7 @@ class View:
             size *= 2
 
     def place(self, at: At | None, *, field: str = "at", is_end: bool = False) -> Located:
-        """Return where a place is; None is the head, and so is a time that has not come yet where it `is_end` of what is asked for.
+        """Return a resolved place; None is the head, and so is a future time if it `is_end` of the selected part.
 
         Raises:
             ToolRefused: it is no place, or not in the log (`invalid_request`).
@@ -194,30 +194,30 @@ class View:
             raise ToolRefused("invalid_request", str(error)) from None
 
     def say(self, place: Located, of: ReadFlow | None = None) -> PlaceAnswer:
-        """Return a place as an answer has it, with its words (PLACE-5); looked at for a run, `of`, with that run's own."""
+        """Return a place in the form of answers, with its description (PLACE-5); with `of`, in that run's words."""
         return place_answer(self._words.say(place, of))
 
     def say_next(self, place: Located, of: ReadFlow | None = None) -> PlaceAnswer | None:
-        """Return what comes behind a place, which every view shows beside it; None where nothing has come yet."""
+        """Return what follows a place, which every view shows beside it; None if nothing has come yet."""
         described = self._words.next(place, of)
         return None if described is None else place_answer(described)
 
     def step_at(self, position: int) -> str:
-        """Return what an event is, in a few words; empty where it is no step of anything, or the caller may not know of it."""
+        """Return an event in a few words; empty if it is not a step, or not visible to the caller."""
         return self._words.step_at(position)
 
     def end_of(self, run: ReadFlow) -> Located:
-        """Return the place after the last event of a run, as far as it has come and the caller may know of it."""
+        """Return the place after the last event of a run that is visible to the caller."""
         head = self.place(None)
         last = self._words.last_of(run, head.position)
         return head if last is None else msgspec.structs.replace(head, position=last.position, flow=run.flow)
 
     def at(self, position: int) -> PlaceAnswer:
-        """Return the place of an event as an answer has it, with its words, if the caller may see that event."""
+        """Return the place of an event in the form of answers, with its description if the caller may see the event."""
         return self.say(Located(position=position, time_ms=0, is_named=True))
 
     def at_each(self, positions: Iterable[int]) -> dict[int, PlaceAnswer]:
-        """Return the same of some events."""
+        """Return the same for several events."""
         each = list(dict.fromkeys(positions))
         there = list(self.log.at(each))
         if not self.is_operator:
@@ -228,7 +228,7 @@ class View:
         return {position: told.get(position) or self.at(position) for position in each}
 
     def flow(self, name: str, *, field: str = "run") -> Flow:
-        """Return the exchange or spawn that a run's name means, else the run.
+        """Return the named exchange or spawn, or that of the named run; else the run.
 
         Raises:
             ToolRefused: nothing is called that, or several are (`invalid_request`).
@@ -239,7 +239,7 @@ class View:
             raise ToolRefused("invalid_request", str(error)) from None
 
     def parted(self, name: str, at: At | None = None, *, field: str) -> tuple[str, At | None]:
-        """Return what a text names, and the place it is looked at from: `RUN@turn:2` is a run and a place of it.
+        """Split a text into a name and a place in it: `RUN@turn:2` is a run and a place of it.
 
         Raises:
             ToolRefused: it names a place, and another one is given (`invalid_request`).
@@ -257,7 +257,7 @@ class View:
         return base.run, name
 
     def is_run(self, name: str) -> bool:
-        """Whether an exchange, a spawn or a run is called that, or several are."""
+        """Whether there is an exchange, a spawn or a run of that name, or several."""
         try:
             self.names.named(name, field="")
         except UnknownPlace as unknown:
@@ -265,7 +265,7 @@ class View:
         return True
 
     def run(self, name: str, *, field: str = "run") -> RunOutcome:
-        """Return the very run that a name means, of an exchange or not.
+        """Return exactly the named run, in an exchange or not.
 
         Raises:
             ToolRefused: nothing is called that, or several are (`invalid_request`).
@@ -276,7 +276,7 @@ class View:
             raise ToolRefused("invalid_request", str(error)) from None
 
     def session(self, name: str, *, field: str = "sessionKey") -> str:
-        """Return the canonical key of the session that a name means, in any form that is shown.
+        """Return the canonical key of the named session, in any displayed form.
 
         Raises:
             ToolRefused: there is none, or none that is seen (`not_visible`); several are meant, or it is no key.
@@ -292,7 +292,7 @@ class View:
         return key
 
     def session_or_flow(self, name: str, *, field: str) -> str | Flow:
-        """Return what a name means: a session's key, or an exchange, a spawn or a run.
+        """Return what a name refers to: a session's key, or an exchange, a spawn or a run.
 
         Raises:
             ToolRefused: nothing is called that, or several are.
@@ -314,17 +314,17 @@ class View:
             ) from None
 
     def shown(self, text: str | None, key: str) -> str | None:
-        """Return words of a session as the caller may read them: strangers see no secrets (HIST-4)."""
+        """Return a session's text as the caller may read it: strangers see no secrets (HIST-4)."""
         if text is None or not self.is_stranger(key):
             return text
         return redact_text(text)[0]
 
     def shown_value(self, value: JsonValue, key: str) -> JsonValue:
-        """Return a JSON value of a session as the caller may read it: a secret may be one by the name that it stands under (HIST-5)."""
+        """Return a session's JSON value as the caller may read it: a key's name can make its value a secret (HIST-5)."""
         return redact_value(value)[0] if self.is_stranger(key) else value
 
     def acting_as(self, name: str, *, at: int) -> "View":
-        """Return the log as a session would have seen it at a position, by the configuration that was in force there.
+        """Return the log as a session would have seen it at a position, under the configuration in force there.
 
         Raises:
             ToolRefused: there was no such session, or the caller may not act as another one (`forbidden`).
@@ -346,7 +346,7 @@ class View:
         return self._of(eyes)
 
     def recorded_config(self, at: int) -> ConfigLoaded | None:
-        """Return the configuration that was in force at a position, as it was recorded, without secrets."""
+        """Return the configuration in force at a position, as recorded, without secrets."""
         return next(
             (
                 recorded.event
@@ -357,7 +357,7 @@ class View:
         )
 
     def config_at(self, at: int) -> Config | None:
-        """Return the settings that were in force at a position; None where none were recorded, or they can't be read any more."""
+        """Return the settings in force at a position; None if none were recorded, or they can't be read any more."""
         recorded = self.recorded_config(at)
         if recorded is None:
             return None
@@ -371,7 +371,7 @@ class View:
 
 
 def settings_of(recorded: ConfigLoaded) -> JsonObject:
-    """Return the settings that were recorded; none where the text can't be read."""
+    """Return recorded settings; None if the text can't be read."""
     try:
         settings: object = msgspec.json.decode(recorded.config)
     except msgspec.DecodeError:

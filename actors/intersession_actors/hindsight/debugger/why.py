@@ -1,4 +1,4 @@
-"""The verb `why`: what led to an event, what it led to, and why things ended, were refused or reached nobody (WHY)."""
+"""The verb `why`: the causes and effects of an event, and why things ended, were refused or reached nobody (WHY)."""
 
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
@@ -30,7 +30,7 @@ _EVENT = "event:"
 
 @ready
 class Why(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a caller of `why` gives."""
+    """The arguments of `why`."""
 
     of: Annotated[
         int | float | PlaceText,
@@ -44,7 +44,7 @@ class Why(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DescribedEvent(TypedDict):
-    """An event in words. `who` acts and `to` is acted on, None where there is nobody; `text` is what was said or happened.
+    """An event in words. `who` acts and `to` is acted on, None if there is nobody; `text` is the message or the event.
 
     `how` is for people: a sentence, or a verb after `who`; it is empty where a story leaves the event out, because another one
     says the same. `way` is how it is told: `said`, `tool`, `note` or `end`. `carried` says that it only carries on the words of
@@ -65,7 +65,7 @@ class DescribedEvent(TypedDict):
 
 
 class RootAnswer(DescribedEvent):
-    """What it all began with: `kind` is `person`, `operator`, `timer`, `start`, `import` or `system`.
+    """What a chain began with: `kind` is `person`, `operator`, `timer`, `start`, `import` or `system`.
 
     `by` is who called for it, where it began with a call (`operator`, `credential:<name>`, a session); None elsewhere.
     """
@@ -75,7 +75,7 @@ class RootAnswer(DescribedEvent):
 
 
 class WhyAnswer(TypedDict):
-    """An event, what led to it (the nearest first), and what it all began with; None if that is not within reach.
+    """An event, its causes (the nearest first), and the chain's beginning; None if that is not within reach.
 
     `explanations` say why it, what it came of, and (for an exchange, a spawn or a run) anything of it ended, was refused or
     reached nobody: `{position, about, code, rule, text, inputs, instead, asDecided}`. `waits` says what an exchange, a spawn or a
@@ -92,14 +92,14 @@ class WhyAnswer(TypedDict):
 
 
 class EffectAnswer(DescribedEvent):
-    """An event and what it led to. `more` events are left out below one that is very deep, else 0."""
+    """An event and its effects. `more` events are left out below a very deep one, else 0."""
 
     effects: "list[EffectAnswer]"
     more: int
 
 
 class EffectsAnswer(TypedDict):
-    """An event, what it led to, and what of that is still open: `{kind, id, position, eventId}`."""
+    """An event, its effects, and those that are still open: `{kind, id, position, eventId}`."""
 
     event: DescribedEvent
     effects: list[EffectAnswer]
@@ -107,7 +107,7 @@ class EffectsAnswer(TypedDict):
 
 
 def why(view: View, given: Why) -> WhyAnswer | EffectsAnswer:
-    """Return why an event is there, or what it led to.
+    """Return why an event is there, or its effects.
 
     Raises:
         ToolRefused: nothing is called that, or there is no event there (`invalid_request`).

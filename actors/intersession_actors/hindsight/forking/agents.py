@@ -1,4 +1,4 @@
-"""Reads the SPEC of an agent for a fork: a registered name, `recorded`, `script:FILE`, a model, `module:name` (FORK-4)."""
+"""Parses the SPEC of a fork's agent: a registered name, `recorded`, `script:FILE`, a model, `module:name` (FORK-4)."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -22,14 +22,14 @@ Models = Callable[[str], Agent]
 
 
 def no_such_agent(spec: str, why: str, known: Iterable[str] = ()) -> ToolRefused:
-    """Return the refusal of a SPEC that names no agent, with the forms that there are."""
+    """Return the refusal of an invalid SPEC, with the valid forms."""
     named = ", ".join(sorted(known))
     there = f"; agents here: {named}" if named else ""
     return ToolRefused("unknown_agent", f"agent {spec[:128]!r}: {why}; give {FORMS}{there}")
 
 
 class AgentSpecs:
-    """Makes agents of SPECs.
+    """Makes agents from SPECs.
 
     `named` are the agents that the host has, `models` makes one of a model, `recording` has what was answered in the source.
     From `afar` neither files nor modules of this machine can be named.
@@ -53,7 +53,7 @@ class AgentSpecs:
         self._afar = afar
 
     def agent(self, agent_id: str, spec: str | Agent, otherwise: Stopping) -> Agent:
-        """Return the agent that a SPEC means for an agent id.
+        """Return the agent of a SPEC for an agent id.
 
         Raises:
             ToolRefused: it means none, or its script can't be read.

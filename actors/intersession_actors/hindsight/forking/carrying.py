@@ -1,4 +1,4 @@
-"""Carries a fork on to its end, as a start after a crash does, and stops it where a recording ends (FORK-4, FORK-7)."""
+"""Continues a fork to its end, like a start after a crash, and stops it where a recording ends (FORK-4, FORK-7)."""
 
 import asyncio
 import threading
@@ -26,7 +26,7 @@ HowItStands = Literal["ended", "held", "waits", "imported", "diverged", "timeout
 
 
 class Stopping:
-    """What a recorded agent does where the recording ends: it answers nothing more, so that the fork stands still there.
+    """A recorded agent's action where the recording ends: it gives no answer, so that the fork stands still there.
 
     `otherwise` asks somebody else instead, who goes on from there. `found` is where the fork stands still; where it goes on, the
     first place where it left the recording. A fork records where it left it, before anybody goes on or is told.
@@ -48,11 +48,11 @@ class Stopping:
 
     @property
     def has_stopped(self) -> bool:
-        """Whether a recording has ended, and nobody goes on."""
+        """Whether a recording has ended, and the fork stands still."""
         return self.found is not None and not self.found.goes_on
 
     def lets_go_on(self, service: Service, held: Iterable[HeldAt]) -> bool:
-        """Release what is held as the recording has it; False where it has none of these releases."""
+        """Release what is held as in the recording; False if it has no such release."""
         if self._releases is None:
             return False
         flows = service.reader.flows
@@ -60,12 +60,12 @@ class Stopping:
         return any(self._releases.release(service, one) for one in exchanges if one is not None and one.held)
 
     def opened_on(self, service: Service) -> None:
-        """Have where the recording was left recorded in a fork, and what raced come there in the order of the recording."""
+        """Set up a fork: record where it leaves the recording, and order its concurrent steps like the recording."""
         self._service = service
         self._recording = leaving_recorded(service)
 
     def waits(self, attempt: RecordedAttempt, call: RecordedCall | None) -> None:
-        """Wait until an attempt may answer as it did then, or make a call (see `RecordedOrder`); no longer than it is on its recording."""
+        """Wait until an attempt may answer, or call, in the recorded order (see `RecordedOrder`); only while it follows its recording."""
         service, order = self._service, self._order
         if service is None or order is None or self._is_off(service):
             return
@@ -84,7 +84,7 @@ class Stopping:
         return self._otherwise(turn, divergence)
 
     def passed(self, divergence: Divergence) -> None:
-        """Note where something differs and the fork goes on all the same."""
+        """Note a difference after which the fork goes on all the same."""
         self._note(msgspec.structs.replace(divergence, goes_on=True))
 
     def _note(self, divergence: Divergence) -> None:
@@ -96,7 +96,7 @@ class Stopping:
 
 
 def stopping_of(stopping: Stopping | None) -> Stopping | None:
-    """Return what recorded agents do where their recording ends.
+    """Return the action of recorded agents where their recording ends.
 
     Raises:
         ToolRefused: it is none of it.
@@ -107,7 +107,7 @@ def stopping_of(stopping: Stopping | None) -> Stopping | None:
 
 
 def leaving_recorded(service: Service) -> Callable[[Divergence], None]:
-    """Return what records where a fork left its recording, by its cause: the attempt that has no answer. It blocks.
+    """Return a function that records where a fork left its recording, caused by the attempt without an answer. Blocks.
 
     What it does raises `StoreUnavailable` where the log takes no more.
     """
@@ -142,7 +142,7 @@ class _Never:
 
 
 class Carried(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a fork was carried on.
+    """How far a fork was continued.
 
     `missing` are the agents that it waits for, `held` is where it waits for a release, `set_aside` what went wrong and does not
     go on, `imported` what was under way where an import was cut, of which the log has no run to go on with. `divergence` is where a
@@ -166,7 +166,7 @@ def carry_on(
     timeout: float | None = None,
     ending: Callable[[], bool] | None = None,
 ) -> Carried:
-    """Wait until what was forked has ended, or goes on no more. It blocks; the fork's system stays open.
+    """Wait until the forked work has ended, or stands still. Blocks; the fork's system stays open.
 
     `timeout` in seconds; None is no limit. Where `ending` says so, nobody waits any longer.
     """

@@ -1,4 +1,4 @@
-"""Where a log can be cut: between two appends, for what is appended together was decided together (FORK-4).
+"""Where a log can be cut: between two appends, since an append is one decision (FORK-4).
 
 An append is not marked as such. What belongs to one is found by its causes and its kinds, as they are drafted (`streams/drafting.py`).
 """
@@ -38,7 +38,7 @@ _SAID: Final = (
 
 
 def appended_with(log: Log, position: int) -> tuple[Recorded, ...]:
-    """Return the event at a position with all that was appended together with it, in order; nothing for position 0."""
+    """Return the event at a position with all events of its append, in order; nothing for position 0."""
     if position <= 0:
         return ()
     groups = _appended_near(log, position)
@@ -110,7 +110,7 @@ def _are_together(cause: Recorded, effect: Recorded) -> bool:
 
 
 def consistent(log: Log, position: int) -> int:
-    """Return where a cut at a position has to be, so that no step is in the fork by half.
+    """Return the nearest valid place for a cut, so that no step is half in the fork.
 
     A step that is decided from what is in the log is decided anew: the cut is before it. What somebody asked for from
     outside, and what an agent had answered, is not: the cut is behind it. A run may begin in the middle of an append.

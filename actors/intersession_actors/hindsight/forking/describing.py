@@ -1,4 +1,4 @@
-"""A fork that was made, and how it came out, as every door tells of it: command line, gateway, MCP (FORK-8, FORK-9)."""
+"""Describes a fork and its outcome for every door: command line, gateway, MCP (FORK-8, FORK-9)."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -17,7 +17,7 @@ _NOTHING: Final = Outcome(end=None, turns=0, tokens=0, cost_micros=0, announced=
 
 
 class ForkResult(NamedTuple):
-    """A fork, and how it came out; None where it was only made, or goes on still. `diverged` is where it left its recording."""
+    """A fork and its outcome; None if it was only made, or is running. `diverged` is where it left its recording."""
 
     made: MadeFork
     carried: Carried | None = None
@@ -25,7 +25,7 @@ class ForkResult(NamedTuple):
 
 
 def describe_fork(came: ForkResult) -> JsonObject:
-    """Return a fork as programs read it: `{fork, store, from, run, edits}`, with `state`, `outcome` and so on once it was carried on."""
+    """Return a fork for programs: `{fork, store, from, run, edits}`, with `state`, `outcome` and so on after it was continued."""
     made, carried = came.made, came.carried
     value: JsonObject = {
         "fork": made.id,
@@ -61,12 +61,12 @@ def describe_fork(came: ForkResult) -> JsonObject:
 
 
 def describe_edits(edits: Sequence[ForkEdit]) -> list[JsonObject]:
-    """Return edits with all their fields, also those that say nothing."""
+    """Return edits with all their fields, also empty ones."""
     return [{"kind": one.kind, "place": one.place, "key": one.key, "value": one.value} for one in edits]
 
 
 def describe_outcomes(came: Sequence[ForkResult]) -> list[JsonObject]:
-    """Return how forks came out, the most frequent first: `{count, state, end, turns, tokens, costMicros, durationMs, announced, left, forks}`.
+    """Return the outcomes of forks, the most frequent first: `{count, state, end, turns, tokens, costMicros, durationMs, announced, left, forks}`.
 
     Those are one that end alike, after as many turns, with the same text. `left` says where they left the recording, None if nowhere. Tokens, money and time are the average of them.
     Those that were only made have the state `made`.

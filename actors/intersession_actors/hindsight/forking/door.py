@@ -1,4 +1,4 @@
-"""Forks for callers from elsewhere: made in a running host, and carried on beside it while they wait, or longer (FORK-10)."""
+"""Forks for callers of a running host: made in it, and continued beside it, while the caller waits or longer (FORK-10)."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -22,14 +22,14 @@ MOST_AT_ONCE: Final = 8
 
 
 class MadeForOthers(NamedTuple):
-    """A fork that was made; `coming` is done when it goes on no more, None where it was only made."""
+    """A fork that was made; `coming` is done when it stands still, None if it was only made."""
 
     made: MadeFork
     coming: "Future[ForkResult] | None"
 
 
 class ForkDoor:
-    """Makes forks of the log of a running system, carries them on, lists and deletes them.
+    """Makes forks of a running system's log, continues, lists and deletes them.
 
     `forker` makes what forks them, by the configuration that is in force: the runs of the log, or those of a fork of it that a
     reader has open; `opens` starts a system on one.
@@ -49,7 +49,7 @@ class ForkDoor:
     def make(
         self, wanted: Wanted, playing: Playing, *, inside: Reader | None = None, carry_on: bool = True
     ) -> MadeForOthers:
-        """Make a fork, and have it carried on. `inside` is open on the fork that the run is of, if it is of one.
+        """Make a fork, and continue it. `inside` is open on the fork that the run belongs to, if any.
 
         Raises:
             ToolRefused: there is no such run or place, an edit is not possible there, an agent or a setting is none, the log is
@@ -77,11 +77,11 @@ class ForkDoor:
         return MadeForOthers(made, coming)
 
     def listed(self, run: str | None = None) -> Listed:
-        """Return the forks of the log, or of a run by the id of its flow."""
+        """Return the forks of the log, or of a run by its flow's id."""
         return forks_of(self._log.place, run)
 
     def remove(self, name: str) -> Path:
-        """Delete the fork that a name means, and return where it was.
+        """Delete the named fork, and return its path.
 
         Raises:
             ToolRefused: there is none, there are several, or somebody writes to it (`busy`).
@@ -94,7 +94,7 @@ class ForkDoor:
         return file
 
     def stop(self, seconds: float) -> None:
-        """Give up what is under way, which can be carried on later, and wait at most this many seconds for that."""
+        """Give up running forks, which can be continued later, and wait at most this many seconds."""
         with self._changed:
             self._ending = True
             self._changed.wait_for(lambda: not self._under_way, seconds)

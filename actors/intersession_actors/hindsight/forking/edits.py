@@ -1,4 +1,4 @@
-"""The edits of a fork: which can be made together, which event each one replaces, and how it is written (FORK-4).
+"""The edits of a fork: valid combinations, the event that each replaces, and how it is written (FORK-4).
 
 An edit is written into the fork before it is opened, in one append with the event that says so. What follows from it the actors
 decide, as after a crash.
@@ -23,7 +23,7 @@ _KINDS: Final[tuple[str, ...]] = get_args(facts.EditKind)
 
 
 class Replaced(NamedTuple):
-    """What an edit replaces: the events that were appended together there, and the run that they end or ask for."""
+    """The target of an edit: the events of one append, and the run that they end or queue."""
 
     events: tuple[Recorded, ...]
     run_id: str
@@ -36,7 +36,7 @@ class Replaced(NamedTuple):
 
 
 def check_edits(edits: Sequence[facts.ForkEdit]) -> None:
-    """Refuse edits that don't go together, or lack what they need.
+    """Refuse edits that don't go together, or are incomplete.
 
     Raises:
         ToolRefused: two of them replace the same event, one says not what, or is nothing that can be recorded.
@@ -79,7 +79,7 @@ def _check_texts(edit: facts.ForkEdit) -> None:
 
 
 def replaced_by(log: Log, edit: facts.ForkEdit, position: int, what: str) -> Replaced:
-    """Return what an edit replaces at the position that its place means; `what` is the place as it was typed.
+    """Return the target of an edit at a resolved place; `what` is the place as it was typed.
 
     Raises:
         ToolRefused: the event there is none that this edit can replace. The refusal says what would do.

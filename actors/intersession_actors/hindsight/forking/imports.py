@@ -1,4 +1,4 @@
-"""Where an imported exchange or spawn can be carried on: at a message that asked for an answer, by a run that a fork adds (FORK-10).
+"""Where an imported exchange or spawn can be continued: at a message that asked for an answer, by a run that a fork adds (FORK-10).
 
 An import has what was said, and no runs of it (IMP-4). A fork is cut behind the message that asked, and is given the run that
 would have been queued with it here. What was answered by the place is taken over, as what that run gave; from there the rules decide.
@@ -36,7 +36,7 @@ _NEAR: Final = 16
 
 
 class Step(NamedTuple):
-    """A step of an imported flow: what asked for it, with the message in its session, and the run that answers here.
+    """A step of an imported flow: the event that asked for it, its message, and the run that answers it here.
 
     `said` are the messages of that session that belong to the answer, `answer` the flow's event that has it; None where the import
     shows none.
@@ -50,22 +50,22 @@ class Step(NamedTuple):
 
     @property
     def cut(self) -> int:
-        """The position behind which the run is queued: its message and what asked for it are there."""
+        """The position after which the run is queued: its message and its cause are there."""
         return max(self.asked.position, self.message.position)
 
     @property
     def ended(self) -> int | None:
-        """The position at which it is answered; None if it is not."""
+        """The position of its answer; None if it has none."""
         return None if self.answer is None else self.answer.position
 
 
 def is_imported(flow: Flow) -> bool:
-    """Whether an import has inferred a flow from what was said (IMP-4)."""
+    """Whether an import inferred a flow from transcripts (IMP-4)."""
     return not isinstance(flow, RunOutcome) and flow.inferred
 
 
 def under_way(log: Log, flow: Flow, position: int) -> Step | None:
-    """Return the last step of an imported flow that was asked for by a position; None where it is over by then, or has none."""
+    """Return the last step of an imported flow up to a position; None if the flow is over by then, or has none."""
     if _closed_at(log, flow) <= position:
         return None
     steps = [step for step in _steps(log, flow) if step.asked.position <= position]
@@ -75,7 +75,7 @@ def under_way(log: Log, flow: Flow, position: int) -> Step | None:
 def replaced_in(
     log: Log, flow: Flow, edit: facts.ForkEdit, position: int, what: str
 ) -> tuple[Step, Replaced]:
-    """Return what an edit replaces in an imported flow: the answer of a step, or its message.
+    """Return the target of an edit in an imported flow: a step's answer, or its message.
 
     Raises:
         ToolRefused: the event there is none that this edit can replace; it says what would do.
@@ -99,7 +99,7 @@ def replaced_in(
 
 
 def answer_of(step: Step) -> list[facts.Event]:
-    """Return the end of a run as an import shows it, with what its agent said: the events behind its start.
+    """Return the end of an imported run with its agent's messages: the events after its start.
 
     Messages lose the ids and the lines that they were imported with: they are said once more, in the fork.
     """
@@ -137,7 +137,7 @@ def answer_of(step: Step) -> list[facts.Event]:
 
 
 def attempts_of(log: Log, flow: Flow) -> Iterator[RecordedAttempt]:
-    """Yield what the agents of an imported flow answered, step by step. What they were given is not known: no hash of it was recorded."""
+    """Yield the agents' answers in an imported flow, step by step. Their inputs are unknown: no hash was recorded."""
     for step in _steps(log, flow):
         events = answer_of(step)
         if step.answer is None or not events:

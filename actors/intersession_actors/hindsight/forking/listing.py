@@ -1,4 +1,4 @@
-"""The forks of a log: all of them, those of a run, or the one that a name means (FORK-9)."""
+"""The forks of a log: all of them, those of a run, or the named one (FORK-9)."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -16,13 +16,13 @@ from intersession_projections.copies.forks.summary import ForkSummary, fork_summ
 
 
 class Listed(NamedTuple):
-    """Forks, the oldest first, and the files beside them that can't be read."""
+    """Forks, oldest first, and the unreadable files beside them."""
 
     forks: list[ForkSummary]
     unread: list[tuple[Path, LogError]]
 
     def told(self) -> JsonObject:
-        """Return them as programs read them: `{forks, unread}`."""
+        """Return them for programs: `{forks, unread}`."""
         rows: list[JsonObject] = [
             {**msgspec.to_builtins(told), "edits": describe_edits(told.edits)} for told in self.forks
         ]
@@ -31,7 +31,7 @@ class Listed(NamedTuple):
 
 
 def forks_of(path: str, run: str | None = None) -> Listed:
-    """Return the forks of a log by its path; with a `run`, by the id of its flow, only those of it."""
+    """Return the forks of a log by its path; with a `run`, by its flow's id, only those of it."""
     listed = Listed([], [])
     files = databases_beside(path) if path != MEMORY else []
     for file in files:
@@ -51,7 +51,7 @@ def forks_of(path: str, run: str | None = None) -> Listed:
 
 
 def only_fork(path: str, name: str) -> Path:
-    """Return the file of the one fork that a name means: its id, or the beginning of it.
+    """Return the file of the one fork whose id begins so.
 
     Raises:
         ToolRefused: there is none, or there are several.

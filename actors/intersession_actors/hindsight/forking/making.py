@@ -1,4 +1,4 @@
-"""Makes a fork of a run at a place, with its edits written in: a file that a system can be opened on (FORK-1, FORK-4)."""
+"""Makes a fork of a run at a place, with its edits: a file that a system can be opened on (FORK-1, FORK-4)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,7 +26,7 @@ from intersession_projections.views.inline_views import inline_views
 
 
 class MadeFork(NamedTuple):
-    """A fork: its log id, its file, the id of what goes on in it, and where its source was cut.
+    """A fork: its log id, its file, the id of its flow, and the cut of its source.
 
     `forked` is the id of that in the source: an edit of its message makes it another one. `notes` say in words what is otherwise
     than somebody may think who asked for it: where the cut was moved, and what has no effect.
@@ -43,7 +43,7 @@ class MadeFork(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """The fork that is wanted: `at` is a place, also one without its run (`turn:2`), `by` the caller."""
+    """The requested fork: `at` is a place, also one without its run (`turn:2`), `by` the caller."""
 
     run: str
     at: float | str
@@ -54,7 +54,7 @@ class Wanted(NamedTuple):
 
 
 class Added(NamedTuple):
-    """The run that a fork of an imported flow is given; `is_answered`: with the answer that was imported."""
+    """The run that is added to a fork of an imported flow; `is_answered`: with the imported answer."""
 
     step: Step
     is_answered: bool
@@ -68,7 +68,7 @@ def make_fork(
     now_ms: int,
     directory: Path | None = None,
 ) -> MadeFork:
-    """Make a fork, beside the others of its log, which is open with its views.
+    """Make a fork, in the folder of its log's forks; the log is open with its views.
 
     Raises:
         ToolRefused: there is no such run or place, or an edit is not possible there; it says what would do.

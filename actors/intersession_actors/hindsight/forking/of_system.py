@@ -1,4 +1,4 @@
-"""Forks of a running system: made of its log, opened as systems of their own, carried on; for `SessionSystem` and its gateway."""
+"""Forks of a running system: made of its log, opened as systems, continued; for `SessionSystem` and its gateway."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -23,7 +23,7 @@ S = TypeVar("S", bound=CarriedSystem)
 
 
 class Forks:
-    """The forks of one system. `named` are its agents; `stopping` is what it was handed if it is a fork itself.
+    """The forks of one system. `named` are its agents; `stopping` was passed in if it is a fork itself.
 
     By the `door` others have forks made and carried on beside it, each opened by `beside`.
     """
@@ -48,7 +48,7 @@ class Forks:
         )
 
     def opened(self, wanted: Wanted, playing: Playing, opening: Callable[[MadeFork, Cast], S]) -> S:
-        """Make a fork, also of a fork by its id, and return what `opening` makes of it and of who answers in it; a fork that can't be opened is removed.
+        """Make a fork, also of a fork by its id, and return the result of `opening` on it and its agents; a fork that can't be opened is removed.
 
         Raises:
             ToolRefused: there is no such run or place, an edit is not possible there, or an agent is none.
@@ -62,7 +62,7 @@ class Forks:
             return forker.open(made, playing, opening).system
 
     def carried_on(self, timeout: float | None) -> Carried:
-        """Wait until what was forked has ended, or goes on no more. `timeout` in seconds; None is no limit.
+        """Wait until the forked work has ended, or stands still. `timeout` in seconds; None is no limit.
 
         Raises:
             ToolRefused: this log is no fork, or `timeout` is no time.

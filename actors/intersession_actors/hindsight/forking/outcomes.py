@@ -1,4 +1,4 @@
-"""How a fork ended, and which agents it may ask (FORK-8)."""
+"""The outcome of a fork, and the agents that it may call (FORK-8)."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ from intersession_projections.views.run_outcomes.replies import told_in
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """How what was forked came out. `end` is why its loop ended, else why it is over; None while it is open.
+    """The outcome of the forked work. `end` is why its loop ended, else why it is over; None while it is open.
 
     `announced` is the text that is, or would be, told outside. Tokens and money are those of all its runs. `duration_ms` is the
     time from the cut to the last event, without what it was held.
@@ -31,7 +31,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def outcome_of(reader: Reader, run: str) -> Outcome:
-    """Return how an exchange, a spawn or a run came out, by its id."""
+    """Return the outcome of an exchange, a spawn or a run, by its id."""
     exchange, spawn, alone = reader.flows.exchange(run), reader.flows.spawn(run), reader.runs.get(run)
     end: str | None
     if exchange is not None:
@@ -97,7 +97,7 @@ def _added(used: facts.Usage, more: facts.Usage | None) -> facts.Usage:
 
 
 def agent_ids(reader: Reader) -> tuple[str, ...]:
-    """Return the ids of the agents that can be asked in a log: those of its sessions, and those that are configured.
+    """Return the ids of the agents that a log can call: those of its sessions, and the configured ones.
 
     A runtime that ran sub-agents is among them, as `runtime:acp`.
     """

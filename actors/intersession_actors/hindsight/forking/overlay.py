@@ -1,4 +1,4 @@
-"""Settings of a fork's own: `--set` holds there, whatever was in force in its source, also for what had begun (FORK-4)."""
+"""A fork's own settings: `--set` applies there over the rules of the source, also to earlier work (FORK-4)."""
 
 from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
@@ -22,7 +22,7 @@ _POSITIONS: Final = "SELECT originator_version FROM stored_events WHERE originat
 
 
 def set_in(log: Log) -> tuple[ForkEdit, ...]:
-    """Return what was set in a fork, in order; nothing for a log that is no fork."""
+    """Return a fork's own settings, in order; nothing for a log that is not a fork."""
     forked: ForkedFrom | None = log.forked
     if forked is None:
         return ()
@@ -32,7 +32,7 @@ def set_in(log: Log) -> tuple[ForkEdit, ...]:
 
 
 def fork_of(log: Log, *, config: Callable[[], Config], deliver: Container[str] = ()) -> ForkOf:
-    """Return what is otherwise in a log that is a fork: nothing goes to its channels but to those that `deliver` names (FORK-5)."""
+    """Return the fork's rules for a log: no text goes to its channels except those in `deliver` (FORK-5)."""
     if log.forked is None:
         return NOT_A_FORK
     edits, frozen = set_in(log), frozen_in(log)
@@ -47,14 +47,14 @@ def fork_of(log: Log, *, config: Callable[[], Config], deliver: Container[str] =
 
 
 class Merged(NamedTuple):
-    """A configuration with the settings of a file on top, and what those have changed: paths of settings, in order."""
+    """A configuration with a file's settings on top, and the paths of changed settings, in order."""
 
     config: Config
     changed: tuple[str, ...] = ()
 
 
 def merged(config: Config, file: Path) -> Merged:
-    """Return a configuration with what a file gives in the place of the same settings; a list is one setting.
+    """Return a configuration with a file's settings on top; a list is one setting.
 
     Raises:
         ConfigError: the file can't be read, has a setting that is none, or does not fit to the others.
@@ -86,7 +86,7 @@ def _leaves(value: JsonValue, path: tuple[str, ...] = ()) -> Iterator[tuple[tupl
 
 
 def overlaid(config: Config, edits: Iterable[ForkEdit]) -> Config:
-    """Return a configuration with settings on top. A value is JSON; anything else is a text.
+    """Return a configuration with settings on top. A value is JSON, else a text.
 
     Raises:
         ConfigError: there is no such setting, or this is none of its values; it has the path.
@@ -154,7 +154,7 @@ _NEVER: Final = (
 
 
 def without_effect(edits: Iterable[ForkEdit]) -> list[str]:
-    """Say of settings that change nothing of what goes on in a fork, or only what begins there later: doors look at them."""
+    """Return notes on settings without an effect on the fork's work, or only on later work: doors show them."""
     found: list[str] = []
     for key in (edit.key for edit in edits if edit.kind == "set"):
         if any(_is_under(key, path) for path in _LATER):

@@ -1,4 +1,4 @@
-"""Makes forks, casts who answers in them, and carries them on: what all doors have in common (FORK-4, FORK-8, FORK-10)."""
+"""Makes forks, chooses their agents, and continues them: shared by all doors (FORK-4, FORK-8, FORK-10)."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -39,11 +39,11 @@ _ITSELF: Final = "an agent of its own"
 
 
 class CarriedSystem(Protocol):
-    """The outline of a `SessionSystem` on a fork."""
+    """The part of a `SessionSystem` that a fork uses."""
 
     @property
     def service(self) -> Service:
-        """What it is made of."""
+        """Its parts."""
         ...
 
     def close(self, grace: float | None = None) -> None:
@@ -60,7 +60,7 @@ class Cast(NamedTuple):
 
 
 class Playing(NamedTuple):
-    """How a fork is carried on.
+    """How a fork is continued.
 
     `on_divergence` is what a recorded agent does where the recording ends: `stop`, `live` (the host's agent of that id
     answers) or `script:FILE`. `loose`: the place of a turn is enough to find its answer.
@@ -84,7 +84,7 @@ class Opened(NamedTuple, Generic[S]):
     def carried_on(
         self, timeout: float | None = None, *, ending: Callable[[], bool] | None = None
     ) -> ForkResult:
-        """Carry the fork on until it has ended or goes on no more, and close its system. It blocks.
+        """Continue the fork until it has ended or stands still, and close its system. Blocks.
 
         `timeout` in seconds; None is no limit. Where `ending` says so, nobody waits any longer.
         """
@@ -109,7 +109,7 @@ Opens = Callable[[MadeFork, Cast], CarriedSystem]
 
 
 class Forker:
-    """Forks the runs of one log. `reader` is on it.
+    """Forks the runs of one log, which `reader` reads.
 
     `config` is what a fork runs under, None for what was in force where it is cut, with the settings of the file `over` on top;
     `named` are the agents of the host. From `afar` neither files nor modules of this machine can be named.
@@ -138,7 +138,7 @@ class Forker:
         self._reading = threading.Lock()
 
     def make(self, wanted: Wanted, agents: AgentsById) -> MadeFork:
-        """Make a fork. Its agents are edits of it as well.
+        """Make a fork. Its agents count as edits too.
 
         Raises:
             ToolRefused: there is no such run, place or recorded agent, or an edit is not possible there or from afar.
@@ -165,7 +165,7 @@ class Forker:
         return made._replace(notes=(*made.notes, *notes))
 
     def configured(self, at: int) -> Merged:
-        """Return the configuration that a fork which is cut at a position runs under, and what the file has changed of it.
+        """Return the configuration for a fork that is cut at a position, and the file's changes of it.
 
         Raises:
             ConfigError: the file can't be read, or does not fit.
@@ -176,7 +176,7 @@ class Forker:
         return Merged(recorded) if self._over is None else merged(recorded, self._over)
 
     def open(self, made: MadeFork, playing: Playing, opens: Callable[[MadeFork, Cast], S]) -> Opened[S]:
-        """Start a system on a fork that was made; where that is not possible, the fork is deleted.
+        """Start a system on a fork; if that fails, the fork is deleted.
 
         Raises:
             ToolRefused: an agent is none, or there is no such way to go on.
@@ -190,7 +190,7 @@ class Forker:
             raise
 
     def carry(self, made: MadeFork, playing: Playing, opens: Opens) -> ForkResult:
-        """Carry a fork on until it has ended or goes on no more. It blocks.
+        """Continue a fork until it has ended or stands still. Blocks.
 
         Raises:
             ToolRefused: as `open`.

@@ -1,4 +1,4 @@
-"""What a what-if repeats of its recording beside the answers: who let go on what was held, and in which order it came (FORK-7, LIVE-1)."""
+"""What a what-if repeats from its recording besides answers: releases of held texts, and the order of concurrent steps (FORK-7, LIVE-1)."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ class _Then(NamedTuple):
 
 
 class RecordedReleases:
-    """The releases of a log behind a position. Each is given once, for what is held in the same place with the same words.
+    """The releases of a log after a position. Each applies once, to a hold in the same place with the same text.
 
     Where only the place counts (`loose`), whatever is held there is released as it was then.
     """
@@ -55,7 +55,7 @@ class RecordedReleases:
         self._left: list[_Then] | None = None
 
     def release(self, service: Service, exchange: ExchangeSummary) -> bool:
-        """Let a held exchange go on as it did then; False where the recording has no release for it.
+        """Release a held exchange as in the recording; False if it has no such release.
 
         Where its caller waited in vain for the answer then, it is released once that wait is over: True, and still held.
 
@@ -156,7 +156,7 @@ _LOOK_AGAIN_S: Final = 0.05
 
 
 class RecordedOrder:
-    """The order in which a log has, behind a position, what came in each causal chain: what agents sent and answered.
+    """The recorded order of steps in each causal chain after a position: sends and answers of agents.
 
     Recorded agents take no time, so what one said long before another would come with it, or behind it. What limits of the
     chain count, and in which order a session is spoken to, would be decided otherwise than then.
@@ -181,7 +181,7 @@ class RecordedOrder:
         call: RecordedCall | None,
         over: Callable[[], bool],
     ) -> None:
-        """Wait until a call of an attempt may come, or its answer. It blocks; not where it is `over`."""
+        """Wait until an attempt's call or answer is due in that order. Blocks, unless the recording is `over`."""
         course = self._course(service, attempt.run_id)
         if course is None:
             return

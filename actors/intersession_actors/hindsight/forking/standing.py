@@ -1,4 +1,4 @@
-"""What of a fork still goes on, and what it waits for where nothing does: agents that are not here, a release, a mended flow."""
+"""Which work of a fork goes on, and what the rest waits for: missing agents, a release, a mended flow."""
 
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 
 class HeldAt(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """An exchange that is held (LIVE-1): by the id of its first run, before what, and behind how many turns of its loop."""
+    """A held exchange (LIVE-1): the id of its first run, the step before which it is held, and the number of turns so far."""
 
     run: str
     step: HeldText
@@ -21,7 +21,7 @@ class HeldAt(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Standing(NamedTuple):
-    """How a fork stands. While something `goes_on`, the rest says nothing yet."""
+    """The state of a fork. While something `goes_on`, the other fields are empty."""
 
     goes_on: bool
     missing: tuple[str, ...]
@@ -35,7 +35,7 @@ class Standing(NamedTuple):
 
 
 def standing(service: Service) -> Standing:
-    """Return how a fork stands. What was frozen at its cut counts for nothing."""
+    """Return the state of a fork. Work that was frozen at its cut does not count."""
     reader = service.reader
     frozen, degraded = frozen_in(reader.log), service.supervisor.degraded
     runs = [run for run in reader.runs.open_runs() if run.run_id not in frozen.runs]

@@ -1,4 +1,4 @@
-"""Writes edits into a fork that nobody has opened yet: each with the event that says so, in one append (FORK-4)."""
+"""Writes edits into a fork before it is opened: each with its own event, in one append (FORK-4)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -30,7 +30,7 @@ _SKIPS: Final[Mapping[facts.Step, str]] = {
 
 
 class Writing(NamedTuple):
-    """What is needed to write edits: the fork, who wants them, and what time it is."""
+    """The inputs for writing edits: the fork, the caller, and the time."""
 
     log: HostLog
     by: str
@@ -49,7 +49,7 @@ class Writing(NamedTuple):
         self.log.append_now(appends)
 
     def adding_run(self, step: Step, replaced: Replaced | None, *, is_answered: bool) -> None:
-        """Write the run of an imported step, as it would have been queued here.
+        """Write the run of an imported step, in the form in which it would have been queued here.
 
         With what was imported as its answer where that `is_answered`; where another is to be written (`replaced`), it is under way.
         """
@@ -96,7 +96,7 @@ class Writing(NamedTuple):
         return append.drafts[-1].id
 
     def answering(self, edit: facts.ForkEdit, replaced: Replaced) -> None:
-        """Write another answer of a run, as if its agent had given it.
+        """Write another answer of a run, in place of its agent's.
 
         Raises:
             ToolRefused: the run is not under way at the cut.
@@ -130,7 +130,7 @@ class Writing(NamedTuple):
         self.log.append_now([_of_log(draft), own, *carried])
 
     def asking(self, edit: facts.ForkEdit, replaced: Replaced, names: Mapping[str, str]) -> None:
-        """Write another message, with the run and the flow that it begins; `names` are their ids here, by those there."""
+        """Write another message, with the run and the flow that it begins; `names` are their ids here, by those in the source."""
         draft = self._said(edit, replaced)
         streams: dict[str, list[facts.Event]] = {}
         causes: dict[str, str | None] = {}
@@ -200,7 +200,7 @@ class Writing(NamedTuple):
 
 
 def names_anew(source: Log, log_id: str, source_ids: Sequence[str], replaced: Replaced) -> dict[str, str]:
-    """Return ids for what a replaced message begins: other ones than in the source (FORK-3).
+    """Return new ids for the work that a replaced message begins: different from the source's (FORK-3).
 
     A run that called a tool to send it finds it again: its id is the one that the tool derives here.
     """
@@ -248,7 +248,7 @@ def _called_anew(
 
 
 def session_of(log: Log, key: str) -> Session:
-    """Return where a session stands, folded from the whole of its stream."""
+    """Return a session's state, folded from its whole stream."""
     state = Session()
     for recorded in log.stream(ids.session_stream(key)):
         state = evolve(state, recorded)

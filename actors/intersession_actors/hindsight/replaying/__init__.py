@@ -1,1 +1,1 @@
-"""Sealed replay: what was recorded, executed again by today's rules and actors with nothing but the recorded inputs (SEAL)."""
+"""Sealed replay: the recording is executed again by today's rules and actors, from the recorded inputs alone (SEAL)."""

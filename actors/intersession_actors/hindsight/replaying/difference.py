@@ -1,4 +1,4 @@
-"""Compares what is decided now with what was recorded, field by field, and says in words what differs."""
+"""Compares today's decision with the recorded one, field by field, and says in words what differs."""
 
 from collections.abc import Iterator
 from typing import Final, TypedDict
@@ -14,7 +14,7 @@ _SHORT: Final = 80
 
 
 class Field(TypedDict):
-    """A field of an event that differs; None where one of the two does not have it."""
+    """A field of an event that differs; None on a side that does not have it."""
 
     path: str
     recorded: JsonValue
@@ -22,7 +22,7 @@ class Field(TypedDict):
 
 
 class Difference(TypedDict):
-    """The first event that is not as it was recorded.
+    """The first event that differs from its record.
 
     `kind`: it is another one, or has other fields (`changed`); no decision led to it (`missing`); it was never recorded (`extra`);
     it would be refused (`refused`), or a door would say something else of it (`judged`); nothing can be decided upon its
@@ -42,7 +42,7 @@ class Difference(TypedDict):
 
 
 def fields_that_differ(recorded: Recorded, draft: Draft) -> list[Field]:
-    """Return the fields in which an event differs from what was recorded, what led to it among them."""
+    """Return the fields in which an event differs from its record, its cause among them."""
     if type(recorded.event) is not type(draft.event):
         return [Field(path="type", recorded=_name(recorded), now=type(draft.event).__name__)]
     was: JsonValue = msgspec.to_builtins(recorded.event)
@@ -56,7 +56,7 @@ def fields_that_differ(recorded: Recorded, draft: Draft) -> list[Field]:
 
 
 def misplaced(recorded: Recorded) -> list[Field]:
-    """Return in which fields the opening of a session names another one than that in whose stream it stands."""
+    """Return the fields in which the opening of a session names another session than its stream."""
     if not isinstance(recorded.event, facts.SessionOpened):
         return []
     key = recorded.stream.partition(":")[2]
@@ -67,7 +67,7 @@ def misplaced(recorded: Recorded) -> list[Field]:
 
 
 def changed(recorded: Recorded, draft: Draft, fields: list[Field], command: str | None) -> Difference:
-    """Return that an event is another one than was recorded."""
+    """Return the difference that an event is another one."""
     was, now = words_in(recorded).brief, words_in(_as_recorded(recorded, draft)).brief
     if type(recorded.event) is type(draft.event):
         parts = ", ".join(
@@ -94,7 +94,7 @@ def changed(recorded: Recorded, draft: Draft, fields: list[Field], command: str 
 
 
 def missing(recorded: Recorded) -> Difference:
-    """Return that nothing decided an event that was recorded."""
+    """Return the difference that a recorded event was not decided."""
     return Difference(
         kind="missing",
         position=recorded.position,
@@ -112,7 +112,7 @@ def missing(recorded: Recorded) -> Difference:
 
 
 def erased(differs: Difference) -> Difference:
-    """Return that nobody can say whether a difference is one: words that today's rules look at were erased."""
+    """Return that a difference can't be judged: texts that today's rules need were erased."""
     text = (
         "can't be compared: erased. The text of some events that led to this was erased, so nobody can say whether it is "
         f"a difference that {differs['text']}"
@@ -131,7 +131,7 @@ def erased(differs: Difference) -> Difference:
 
 
 def refused(recorded: Recorded, code: str, error: str) -> Difference:
-    """Return that a door would refuse what it let in."""
+    """Return the difference that a door would now refuse a call that it let in."""
     return Difference(
         kind="refused",
         position=recorded.position,
@@ -149,7 +149,7 @@ def refused(recorded: Recorded, code: str, error: str) -> Difference:
 
 
 def judged_otherwise(recorded: Recorded, was: str | None, now: str | None, problem: str) -> Difference:
-    """Return that a door would say something else today; a code None is that it lets somebody in."""
+    """Return the difference that a door would now answer otherwise; a code None means that it lets the call in."""
     return Difference(
         kind="judged",
         position=recorded.position,
@@ -164,7 +164,7 @@ def judged_otherwise(recorded: Recorded, was: str | None, now: str | None, probl
 
 
 def extra(stream: str, version: int, draft: Draft, command: str | None) -> Difference:
-    """Return that an event was decided behind the end of its stream."""
+    """Return the difference that an event was decided after the end of its stream."""
     name = type(draft.event).__name__
     return Difference(
         kind="extra",

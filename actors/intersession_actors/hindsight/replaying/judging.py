@@ -1,4 +1,4 @@
-"""Decides all of a recording again, and finds the first of its events that is not as it was recorded."""
+"""Decides all of a recording again, and finds the first event that differs from its record."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -33,7 +33,7 @@ _OF_GIVEN: Final = frozenset({"contextHash", "fit", "used"})
 
 
 class Outcome(NamedTuple):
-    """What came of a replay: how many events were decided again, how many of those have words that were erased, the first difference."""
+    """The result of a replay: how many events were decided again, how many of these have erased texts, the first difference."""
 
     decided: int
     erased: int
@@ -51,7 +51,7 @@ class Judging:
         self._position = 1 << 62
 
     def judged(self, progress: Progress | None) -> Outcome:
-        """Decide it all again. `progress` gets how many events are done, and how many there are."""
+        """Decide everything again. `progress` gets how many events are done, and how many there are."""
         recording, to_come = self._recording, self._recording.to_come()
         for stream in recording.sources.streams:
             for one in redecided(recording.sources, stream):

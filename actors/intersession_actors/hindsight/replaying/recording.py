@@ -1,4 +1,4 @@
-"""What is replayed: events in log order, where in them the replay begins, and what is known of the log that they are of."""
+"""The input of a replay: events in log order, where the replay begins, and facts about their log."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ MANAGED: Final = ("session:", "exchange:", "spawn:", "delivery:")
 
 
 class Recording:
-    """Events in log order. Those up to `begins` have happened already.
+    """Events in log order. Those up to `begins` count as given.
 
     Of a session that is in `begun` they are given from the first event on that is told there. `erased` are the places of those
     whose words were erased since; None: events say it.
@@ -62,25 +62,25 @@ class Recording:
         self._note_imports()
 
     def to_come(self) -> Sequence[Recorded]:
-        """Return what is to be replayed, in log order."""
+        """Return the events to be replayed, in log order."""
         return self.order[bisect_right(self.order, self.begins, key=_POSITION) :]
 
     def derived_id(self, recorded: Recorded) -> str:
-        """Return the id that an event has by its place and its content, if it was decided here."""
+        """Return the id that an event must have by its place and its content, if it was decided here."""
         return event_id(
             self.log_id, recorded.stream, recorded.version, recorded.topic, encode(recorded.event)
         )
 
     def has_imports(self) -> bool:
-        """Whether some of it was imported."""
+        """Whether it has imported events."""
         return bool(self._imported)
 
     def is_imported(self, recorded: Recorded) -> bool:
-        """Whether another system decided an event: it stands before the last one that was imported into its stream."""
+        """Whether another system decided an event: it stands before the last imported one of its stream."""
         return recorded.version <= self._imported.get(recorded.stream, 0)
 
     def is_walked(self, recorded: Recorded) -> bool:
-        """Whether another system decided an event, or the beginning of the flow that it is of, which a fork carries on (SEAL-4)."""
+        """Whether another system decided an event, or the beginning of its flow, which a fork continues (SEAL-4)."""
         first = self.sources.streams[recorded.stream][0].event
         return self.is_imported(recorded) or (
             isinstance(first, facts.ExchangeAccepted | facts.SpawnAccepted) and first.inferred

@@ -65,7 +65,7 @@ class Recordings:
         return erased_by(item for stream in streams for item in self._log.stream(erased_stream(stream)))
 
     def of(self, flow: Flow) -> Recording:
-        """Return the streams that a run touches, from its first event to its last; what came before has happened."""
+        """Return the streams that a run touches, from its first event to its last; earlier events count as given."""
         extent = self._extent(flow)
         return Recording(
             self._log.log_id,
@@ -76,7 +76,7 @@ class Recordings:
         )
 
     def of_late(self, flow: Flow) -> Recording | None:
-        """Return the same, of long sessions only what came behind a snapshot; None where there is none that would do."""
+        """Return the same, with only the part of long sessions after a snapshot; None without a suitable snapshot."""
         of_log = self._log.query(_OF_LOG)
         if any(is_import for _, is_import in of_log):
             return None  # which events were imported is told by all of them
@@ -109,7 +109,7 @@ class Recordings:
         )
 
     def write(self, flow: Flow, file: Path) -> int:
-        """Write the recording of a run to a new file, as lines of JSON; return how many events it has."""
+        """Write a run's recording to a new file, as lines of JSON; return the number of events."""
         extent = self._extent(flow)
         begins, touched = self._begins(extent), self._touched(extent)
         events = sorted((*self._configurations(), *touched), key=lambda recorded: recorded.position)

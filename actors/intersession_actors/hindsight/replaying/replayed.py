@@ -1,4 +1,4 @@
-"""Replays a run, a whole log, or a recording in a file, and says whether all came out as it was recorded (SEAL)."""
+"""Replays a run, a whole log, or a recording in a file, and reports whether everything came out as recorded (SEAL)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +24,7 @@ MOST_BYTES: Final = 268_435_456
 
 
 class Replayed(TypedDict):
-    """What came of a sealed replay.
+    """The result of a sealed replay.
 
     `run` is None for a whole log. Of `events`, `decided` were decided anew and are the same, `given` were inputs that nothing
     decides (configurations, receipts, imports). `walked`: another system decided some of it, so that these were only walked
@@ -42,7 +42,7 @@ class Replayed(TypedDict):
 
 
 def replay_run(log: Log, flow: Flow, progress: Progress | None = None) -> Replayed:
-    """Replay a run of a log, or the exchange or spawn that it is of."""
+    """Replay a run of a log, or its exchange or spawn."""
     recordings = Recordings(log)
     if (late := recordings.of_late(flow)) is not None:
         found = _replayed(late, flow_id(flow), progress)
@@ -58,7 +58,7 @@ def replay_all(log: Log, progress: Progress | None = None) -> Replayed:
 
 
 def replay_events(log_id: str, events: Sequence[Recorded]) -> Replayed:
-    """Replay a whole log that is given as its events, in its order, and that is no fork."""
+    """Replay a whole log that is given as its events, in its order, and that is not a fork."""
     return _replayed(Recording(log_id, events, RecordedSettings(events)), None, None)
 
 

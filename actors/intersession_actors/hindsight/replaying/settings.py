@@ -1,4 +1,4 @@
-"""The settings that were in force, as they were recorded."""
+"""The settings in force, as they were recorded."""
 
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -31,12 +31,12 @@ class RecordedSettings:
                 self._configs.append(_read(recorded.event))
 
     def recorded_at(self, position: int) -> Config | None:
-        """Return what was in force at a position; None where that was not recorded, or can't be read any more."""
+        """Return the settings in force at a position; None if they were not recorded, or can't be read any more."""
         number = bisect_right(self._positions, position)
         return self._configs[number - 1] if number else None
 
     def around(self, position: int) -> list[Config]:
-        """Return what was in force at a position, and before the last time that it was loaded: who looked did so a little earlier."""
+        """Return the settings in force at a position, and those before the last change: a reader may have looked a little earlier."""
         found = [self.recorded_at(position)]
         number = bisect_right(self._positions, position)
         found += self._configs[max(number - 2, 0) : max(number - 1, 0)]

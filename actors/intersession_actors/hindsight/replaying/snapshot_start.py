@@ -1,4 +1,4 @@
-"""Where the recording of one run begins in a long session: at a snapshot of it, so that what came long before is not read."""
+"""Where a run's recording begins in a long session: at a snapshot, so that earlier events are not read."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from intersession_projections.views.run_outcomes.runs import Runs
 
 
 class SnapshotStart(NamedTuple):
-    """How a session stood after one of its events: what a snapshot holds, and of that where the session stood.
+    """A session's state after one of its events, from a snapshot.
 
     `first` is the version of the first event that is read: all is of a run that was under way there, or waited, and still is, or
     does, where the replay begins.
@@ -41,7 +41,7 @@ Begins = Mapping[str, SnapshotStart]
 def snapshot_start_before(
     log: Log, stream: str, position: int, *, begins: int, last: int, own: VersionRange | None
 ) -> tuple[SnapshotStart, Sequence[Recorded]] | None:
-    """Return the last snapshot of a session before a position that will do, and the events from there up to the position `last`.
+    """Return a session's last suitable snapshot before a position, and the events from there up to the position `last`.
 
     None where there is none. All up to `begins` has happened before the run. `own` is the part of the stream that surely has to be read, if any.
     """

@@ -1,4 +1,4 @@
-"""Reads a stream up to a position of the log: of what a long session did long after it only a few events are read."""
+"""Reads a stream up to a position of the log: only a few of a long session's later events are read."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -11,7 +11,7 @@ _PAGE: Final = 250
 
 
 class VersionRange(NamedTuple):
-    """The versions of the first and of the last event of a stream that are known to stand before a position."""
+    """The versions of a stream's first and last event that are known to stand before a position."""
 
     first: int
     last: int
@@ -20,7 +20,7 @@ class VersionRange(NamedTuple):
 def read_until(
     log: Log, stream: str, last: int, *, after: int, own: VersionRange | None
 ) -> Sequence[Recorded]:
-    """Return the events of a stream behind a version that stand up to a position."""
+    """Return a stream's events behind a version, up to a position of the log."""
     found: list[Recorded] = []
     few = _FEW
     limit = few if own is None else max(own.last - after, 0) + few

@@ -1,1 +1,1 @@
-"""Agents: what a host registers, the turn it is called with, and who calls it."""
+"""Agents: what a host registers, the turn it is called with, and the executor that calls it."""

@@ -18,7 +18,7 @@ from intersession_actors.running.host.own_threads import off_loop
 
 
 class PydanticAiAgent(Protocol):
-    """The outline of a pydantic-ai `Agent`, for hosts without the `models` extra."""
+    """The part of a pydantic-ai `Agent` that we use, for hosts without the `models` extra."""
 
     @property
     def run(self) -> Callable[..., Awaitable[Any]]:  # its types are pydantic-ai's, which may be missing
@@ -35,7 +35,7 @@ Line: TypeAlias = "str | Reply | BaseException | type[BaseException] | AgentFunc
 
 
 def as_function(agent: Agent) -> AgentFunction:
-    """Return the one form in which all kinds of agents are called.
+    """Return any kind of agent in the one form in which all are called.
 
     Raises:
         TypeError: this is no agent, or not one that can be called with a turn alone.
@@ -57,7 +57,7 @@ def as_function(agent: Agent) -> AgentFunction:
 
 
 def function_of(field: str, agent: Agent) -> AgentFunction:
-    """Return an agent that a host gives in the one form in which all are called; `field` says where it was given.
+    """Return a host's agent in the one form in which all are called; `field` is where it was given.
 
     Raises:
         ToolRefused: this is no agent, or not one that can be called with a turn alone.
@@ -76,7 +76,7 @@ def pydantic_ai_agent(
     text: Callable[..., str | None] | None = None,
     context_tokens: int | None = None,
 ) -> AgentFunction:
-    """Make an agent of a pydantic-ai `Agent`; `deps` makes its dependencies for a turn.
+    """Make an agent from a pydantic-ai `Agent`; `deps` makes its dependencies for a turn.
 
     `text` says an output in words that is no text itself, such as a model of pydantic's; without it such an output fails the run
     with `bad_reply`. `context_tokens` is the window of the agent's model, where the table of windows does not know it (CTX-1). An
@@ -106,7 +106,7 @@ def openai_agent(
     context_tokens: int | None = None,
     **options: object,
 ) -> AgentFunction:
-    """Make an agent of a model behind an OpenAI-compatible endpoint (`agents.openai.OpenAiAgent`).
+    """Make an agent from a model behind an OpenAI-compatible endpoint (`agents.openai.OpenAiAgent`).
 
     `context_tokens` is the window of the model, where the table of windows does not know it (CTX-1). `options` are `system`,
     `most_rounds`, `client_options`, and those of a chat completion; what an endpoint takes beside these goes into `extra_body`.
@@ -166,11 +166,11 @@ class _OnAnEndpoint:
 
 
 class ScriptEnded(LookupError):
-    """A scripted agent was asked once more than it has lines."""
+    """A scripted agent was called once more than it has lines."""
 
 
 def scripted(lines: Sequence[Line] | Mapping[str, Sequence[Line]]) -> AgentFunction:
-    """Make an agent that says its lines in order, in each session from the first one.
+    """Make an agent that answers with its lines in order, in each session from the first one.
 
     A mapping has the lines per session key. Past the last line it raises `ScriptEnded`.
     """
@@ -197,7 +197,7 @@ def scripted(lines: Sequence[Line] | Mapping[str, Sequence[Line]]) -> AgentFunct
 
 
 def echo(prefix: str = "") -> AgentFunction:
-    """Make an agent that gives every message back, and has nothing to add in loops and announces."""
+    """Make an agent that returns every message, and is silent in loops and announces."""
 
     def agent(turn: Turn) -> str | Reply:
         return f"{prefix}{turn.message}" if turn.step == "message" else Reply.skip()

@@ -20,7 +20,7 @@ _EFFORT: Final = {"minimal": "minimal", "low": "low", "medium": "medium", "high"
 
 
 class ConfiguredAgents(NamedTuple):
-    """`agents` by id, and `notices` on those that have nobody to answer for them: their runs stay parked (KEY-9)."""
+    """`agents` by id, and `notices` on those without an implementation: their runs stay parked (KEY-9)."""
 
     agents: dict[str, AgentFunction]
     notices: tuple[str, ...]
@@ -76,7 +76,7 @@ class ConfiguredAgent:
 
 
 def configured_agents(config: Config) -> ConfiguredAgents:
-    """Make the agents that a configuration lists.
+    """Make the agents of a configuration.
 
     Raises:
         ConfigError: a model's provider has no `baseUrl`, or no key where its endpoint answers nobody without one.
@@ -151,7 +151,7 @@ _ASKS_FOR_A_KEY: Final = frozenset(
 
 
 def keyless(provider_id: str, provider: JsonObject) -> ConfigProblem | None:
-    """Return that a provider has no key, where its endpoint is elsewhere and no header of its own can be one."""
+    """Return the notice that a provider has no key, unless its endpoint is local or a header of its own can be the key."""
     host = urlsplit(str(provider.get("baseUrl"))).hostname or ""
     key, headers = provider.get("apiKey"), provider.get("headers")
     if (isinstance(key, str) and key.strip()) or (is_object(headers) and headers) or _is_here(host):

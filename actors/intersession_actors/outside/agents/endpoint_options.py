@@ -1,4 +1,4 @@
-"""What `openai_agent` takes, held against it when the agent is made: neither OpenAI's library nor an endpoint is asked for that.
+"""Checks the options of `openai_agent` when the agent is made, without OpenAI's library or the endpoint.
 
 A test holds the lists against the library that is installed.
 """
@@ -92,7 +92,7 @@ _VARIABLES: Final = ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY")
 
 
 def check_options(options: Mapping[str, object]) -> None:
-    """Refuse what an agent on an endpoint can't be made of, by its name.
+    """Refuse invalid options of an agent on an endpoint, by name.
 
     Raises:
         TypeError: an option is not known, or does not work here.

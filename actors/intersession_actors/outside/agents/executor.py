@@ -68,7 +68,7 @@ class Results:
         self._due: set[tuple[str, int]] = set()
 
     def due(self, run_id: str, attempt: int) -> None:
-        """Note that an attempt is on record for which the agent is yet to be called."""
+        """Note a recorded attempt whose agent is about to be called."""
         with self._lock:
             self._due.add((run_id, attempt))
 
@@ -82,17 +82,17 @@ class Results:
         return (run_id, attempt) in self._due
 
     def keep(self, run_id: str, attempt: int, result: AgentResult) -> None:
-        """Keep what an agent came back with; before anybody is told of it."""
+        """Store an agent's result, before any actor is told of it."""
         with self._lock:
             self._kept[run_id, attempt] = _KnownResult(result)
 
     def of(self, run_id: str, attempt: int) -> AgentResult | None:
-        """Return what the agent came back with; None if it did not, or if that is on record."""
+        """Return the agent's result; None if there is none, or if it is recorded."""
         kept = self._kept.get((run_id, attempt))
         return None if kept is None else kept.result
 
     def failed_on(self, run_id: str, attempt: int, error: Exception) -> None:
-        """Note that an actor failed while it dealt with a result."""
+        """Note that an actor failed while it handled a result."""
         with self._lock:
             kept = self._kept.get((run_id, attempt))
             if kept is None:
@@ -104,12 +104,12 @@ class Results:
             self._kept[run_id, attempt] = _KnownResult(result, failures)
 
     def forget(self, run_id: str, attempt: int) -> None:
-        """Forget a result of which nothing is to be recorded."""
+        """Drop a result that will not be recorded."""
         with self._lock:
             self._kept.pop((run_id, attempt), None)
 
     def take(self, recorded: Sequence[Recorded]) -> None:
-        """Forget the results that are on record now."""
+        """Drop the results that are recorded now."""
         for item in recorded:
             event = item.event
             match event:
@@ -186,7 +186,7 @@ class AgentExecutor:
         """No further run is begun: its attempt would only be cut off."""
 
     def register(self, agent_id: str, agent: Agent) -> None:
-        """Say who answers for an agent id, from the next turn on.
+        """Register the agent of an agent id, from the next turn on.
 
         Raises:
             ToolRefused: this is no agent: not callable, no Pykka actor, no pydantic-ai Agent; or a function
@@ -198,18 +198,18 @@ class AgentExecutor:
             self._agents[agent_id] = _Registered(function, is_async(function))
 
     def has(self, agent_id: str) -> bool:
-        """Whether somebody answers for an agent id in this process."""
+        """Whether this process has an agent for an agent id."""
         return agent_id in self._agents
 
     def resumes(self, agent_id: str) -> bool:
-        """Whether who answers for an agent id goes on with an attempt that a fork has cut in its middle (`RecordedAgent`)."""
+        """Whether an agent id's agent continues an attempt that a fork has cut in its middle (`RecordedAgent`)."""
         agent = self._agents.get(agent_id)
         return agent is not None and isinstance(agent.function, RecordedAgent)
 
     def window(
         self, agent_id: str, run_id: str, attempt: int
     ) -> "ModelWindow | Reckoned | Literal['as before'] | None":
-        """Return what who answers for an agent id says of its model; one that answers from a recording had the one it had before.
+        """Return the context window that an agent states for its model; one that answers from a recording has the recorded one.
 
         In a replay it is what was recorded of the attempt.
         """
@@ -224,7 +224,7 @@ class AgentExecutor:
 
     @property
     def registered(self) -> tuple[str, ...]:
-        """The agent ids somebody answers for, sorted."""
+        """The registered agent ids, sorted."""
         with self._changed:
             return tuple(sorted(self._agents))
 
@@ -269,7 +269,7 @@ class AgentExecutor:
         self._outside.call(call, agent.function, turn, inside=within, lane=runner, on_loop=agent.is_async)
 
     def cancel(self, run_id: str) -> None:
-        """Stop a run as far as that can be done: its task is cancelled, its thread given up and replaced.
+        """Stop a run as far as possible: its task is cancelled, its thread given up and replaced.
 
         Its callback is not called any more.
         """
@@ -284,17 +284,17 @@ class AgentExecutor:
         return running is not None and running.attempt == attempt
 
     def waiting(self) -> AbstractContextManager[None]:
-        """Not count the calling thread while its agent waits in a tool call, so that others can run meanwhile."""
+        """Leave the calling thread out of the pool's count while its agent waits in a tool call, so that others can run."""
         return self._outside.waiting()
 
     @property
     def zombies(self) -> int:
-        """How many cancelled calls have not come back: threads that can't be killed, actors that don't answer."""
+        """How many cancelled calls have not returned: threads that can't be killed, actors that don't answer."""
         with self._changed:
             return self._lost()
 
     def stop(self, grace: float) -> tuple[str, ...]:
-        """Start nothing more, wait up to `grace` seconds in all, cut off the rest; return their run ids.
+        """Start no more calls, wait up to `grace` seconds in all, cut off the rest; return their run ids.
 
         What is cut off reports nothing: in the log it is still running, so it is tried again after the restart.
         """

@@ -1,4 +1,4 @@
-"""What the attempts before had called, for an agent whose own tools must not act twice (SEND-13)."""
+"""The calls of earlier attempts, for an agent whose own tools must not act twice (SEND-13)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
@@ -12,7 +12,7 @@ from intersession_events.facts import Message, ToolCallBlock, text_of
 
 
 class MadeCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call of a tool that an attempt before had recorded.
+    """A tool call that an earlier attempt had recorded.
 
     `arguments` and `result` are as they were recorded: long ones were cut. `ordinal` says the how many-th call of these words it
     is, from 1 on. `has_ended`: its result is known. If not, the attempt was cut off while the tool was at work or just before
@@ -29,7 +29,7 @@ class MadeCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OwnCalls:
-    """The calls that an attempt makes of tools of its agent's own: each is one of before, or is numbered. From any thread."""
+    """An attempt's calls of its agent's own tools: each repeats an earlier one, or is new. From any thread."""
 
     def __init__(self) -> None:
         self.numbers = count(1)
@@ -38,7 +38,7 @@ class OwnCalls:
         """By their words the calls of before that have not been made again."""
 
     def made(self, partial: Sequence[Message]) -> Mapping[str, MadeCall]:
-        """Return the calls of before by their ids, in the order in which they were recorded."""
+        """Return the earlier calls by their ids, in the order in which they were recorded."""
         if self._made is None:
             made = _made_in(partial) if partial else {}
             of_words: dict[bytes, list[str]] = {}
@@ -49,7 +49,7 @@ class OwnCalls:
         return self._made
 
     def again(self, partial: Sequence[Message], call: ToolCallBlock) -> str | None:
-        """Return the id of the call of before that is made again: the next one of the same words. One with an id is known by that."""
+        """Return the id of the earlier call that is being repeated: the next one with the same content, or the one with the given id."""
         made = self.made(partial)
         if not made:
             return None

@@ -40,7 +40,7 @@ class TooManyToolCalls(RuntimeError):
 
 
 class NoAnswer(RuntimeError):
-    """The model's answer has no text, and its reason does not explain silence."""
+    """The model's answer has no text, and its finish reason does not explain that."""
 
 
 _SAID_ALL: Final = frozenset({"stop", "eos", "end_turn", "", None})
@@ -48,7 +48,7 @@ _SAID_ALL: Final = frozenset({"stop", "eos", "end_turn", "", None})
 
 
 class OpenAiAgent:
-    """Answers with a model: asks it, calls the tools it wants, until it has a text.
+    """Answers with a model: asks it, makes its tool calls, until it returns a text.
 
     `system` stands before the turn's context. `most_rounds` bounds how often it may ask for tools in one turn.
     `client_options` go to `AsyncOpenAI` (`timeout` in seconds, `max_retries`, …), `options` to each request

@@ -52,7 +52,7 @@ def pydantic_ai_agent(
     text: Callable[..., str | None] | None = None,
     context_tokens: int | None = None,
 ) -> "PydanticAiAnswers":
-    """Make an agent of ours of a pydantic-ai agent; `deps` makes its dependencies for a turn, `text` says an output in words.
+    """Make an agent of ours from a pydantic-ai agent; `deps` makes its dependencies for a turn, `text` renders an output.
 
     Raises:
         TypeError: the agent has no model, or one that can't be made, such as for want of a key.
@@ -262,7 +262,7 @@ def _text(value: object) -> str:
 
 
 def model_messages(rendered: Sequence[JsonMapping], at_ms: int) -> list[ModelMessage]:
-    """Return an OpenAI rendering (`dialects.openai`) in pydantic-ai's form; all parts bear the same time.
+    """Return an OpenAI rendering (`dialects.openai`) in pydantic-ai's form; all parts have the same time.
 
     What follows one another on the same side becomes one message, as pydantic-ai makes them itself.
     """

@@ -1,4 +1,4 @@
-"""An agent that answers from a recording: what an agent did when it was given the same (FORK-7). It says where that ends.
+"""An agent that answers from a recording: with the recorded answer to the same input (FORK-7). It reports where that ends.
 
 It sends and spawns again, so that their effects are those of the log it is in. What the agent did with tools of its own is not
 done again: their calls and results are put on record as they were. So are tools of the session that only read, unless the
@@ -45,7 +45,7 @@ Divergence: TypeAlias = facts.RecordingLeft
 
 
 class Diverged(Picklable, LookupError):
-    """An agent that answers from a recording has no answer: `divergence` says where."""
+    """A recorded agent has no answer: `divergence` says where."""
 
     def __init__(self, divergence: Divergence) -> None:
         differs = f"; what differs: {', '.join(divergence.differs)}" if divergence.differs else ""
@@ -64,7 +64,7 @@ OnPassed: TypeAlias = Callable[[Divergence], None]
 
 
 class RecordedCall(NamedTuple):
-    """A send or a spawn of a recording: the run that it began, None where it was refused, and the position of its result."""
+    """A recorded send or spawn: the run that it began, None if it was refused, and the position of its result."""
 
     run_id: str | None
     position: int
@@ -93,7 +93,7 @@ def _unmarked(divergence: Divergence) -> None:
 
 
 class RecordedAgent:
-    """Answers each turn as it was answered in a recording. Its calls may come from several threads.
+    """Answers each turn with its recorded answer. Calls may come from several threads.
 
     An attempt is used once, and none that had ended at the position `after`. One that goes on in the middle, since it has recorded
     something already (`Turn.partial`), goes on from there. Where it stands by its `place` alone, a tool that gives something else

@@ -1,4 +1,4 @@
-"""What agents were given and did, read from the sessions of a log: for an agent that does it again (`recorded.py`)."""
+"""The inputs and actions of agents, read from a log's sessions: for an agent that repeats them (`recorded.py`)."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ _SESSIONS: Final = "session:"
 
 
 class RecordedAttempt(msgspec.Struct, kw_only=True):
-    """One attempt of a run: where it stands, what its agent was given, what it did, and how that ended.
+    """One attempt of a run: its place, its agent's input and actions, and how it ended.
 
     `position` is that of its start. `done` are the messages that were recorded while it went on, in their order,
     `answered` those that its agent gave with its answer, as it gave them, and `reply` the text of the answer, skip words and
@@ -52,7 +52,7 @@ class RecordedAttempt(msgspec.Struct, kw_only=True):
 
     @property
     def place(self) -> "Spot":
-        """Where it stands in its session, whatever the ids are."""
+        """Its place in its session, independent of ids."""
         return spot(self.session_key, self.step, self.turn, self.attempt)
 
 
@@ -60,7 +60,7 @@ Spot: TypeAlias = "tuple[str, facts.Step, int | None, int]"
 
 
 def spot(session_key: str, step: facts.Step, turn: int | None, attempt: int) -> Spot:
-    """Return where an attempt stands in a run, by session, step, turn and attempt."""
+    """Return an attempt's place in a run, by session, step, turn and attempt."""
     return text_meaning(session_key), step, turn, attempt
 
 
@@ -80,7 +80,7 @@ class _Attempts:
 
 
 class Recording:
-    """The attempts of a log, found by what their agents were given or by where they stand. Several threads may ask.
+    """The attempts of a log, found by their agents' inputs or by their places. Safe for several threads.
 
     A session is read when somebody first asks for it, from its beginning: what was recorded elsewhere costs nothing.
     """
@@ -101,7 +101,7 @@ class Recording:
         return cls(lambda: nullcontext(log))
 
     def with_also(self, more: Iterable[RecordedAttempt]) -> "Recording":
-        """Return it with attempts that are not in the sessions of its log."""
+        """Return it with further attempts that are not in its log's sessions."""
         return Recording(self._reading, (*self._more, *more))
 
     def run(self, session_key: str, run_id: str, attempt: int) -> RecordedAttempt | None:
@@ -113,15 +113,15 @@ class Recording:
         return self._of(session_key).by_run.get((run_id, attempt))
 
     def with_context(self, session_key: str, context_hash: str) -> tuple[RecordedAttempt, ...]:
-        """Return the attempts of a session that were given exactly this."""
+        """Return the attempts of a session with exactly this input."""
         return tuple(self._of(session_key).by_hash.get(context_hash, ()))
 
     def with_meaning(self, session_key: str, meaning: str) -> tuple[RecordedAttempt, ...]:
-        """Return the attempts of a session that were given the same, but for ids and times."""
+        """Return the attempts of a session with the same input except ids and times."""
         return tuple(self._of(session_key).by_meaning.get(meaning, ()))
 
     def at(self, session_key: str, place: Spot) -> tuple[RecordedAttempt, ...]:
-        """Return the attempts that stand in one place: one for each flow that came there."""
+        """Return the attempts in one place: one for each flow that came there."""
         return tuple(self._of(session_key).by_spot.get(place, ()))
 
     def _of(self, session_key: str) -> _Attempts:

@@ -1,4 +1,4 @@
-"""The result of one call of an agent, made of whatever the agent returned or raised."""
+"""The result of one call of an agent, from whatever the agent returned or raised."""
 
 import inspect
 import re
@@ -26,7 +26,7 @@ _COROUTINE: Final = re.compile(
 
 
 class Answered(Fact, frozen=True, kw_only=True):
-    """The agent answered. `text` None is no text at all; `notes` say what of it is not as the agent gave it."""
+    """The agent answered. `text` None is no text at all; `notes` tell how it differs from the agent's own."""
 
     text: str | None
     usage: Usage | None = None
@@ -37,7 +37,7 @@ class Answered(Fact, frozen=True, kw_only=True):
 
 
 class Broke(Fact, frozen=True, kw_only=True):
-    """The agent did not answer, or nothing that is an answer; `error` is for people, `traceback` for the operator."""
+    """The agent did not return a valid answer; `error` is for people, `traceback` for the operator."""
 
     code: FailureCode
     error: str
@@ -50,7 +50,7 @@ AgentResult = Answered | Broke
 
 
 def result_of(outcome: Outcome, turn: Turn, *, most_bytes: int = DEFAULT_REPLY_BYTES) -> AgentResult:
-    """Turn an outcome into a result. Total: whatever came, this returns."""
+    """Turn an outcome into a result. Total: it returns for every input."""
     match outcome:
         case Raised(LoopEnded() as error):
             return Broke(code="interrupted", error=f"interrupted: {described(error)}")

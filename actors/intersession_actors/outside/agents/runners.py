@@ -1,4 +1,4 @@
-"""Says which agent runs a session: its own, or the runtime that a host registered for its kind (SPAWN-1)."""
+"""Decides which agent runs a session: its own, or the runtime that a host registered for its kind (SPAWN-1)."""
 
 from typing import Final
 
@@ -9,11 +9,11 @@ ACP: Final = "runtime:acp"
 
 
 def runner_of(session_key: str) -> str:
-    """Return what the executor knows the runner of a session by: the agent's id, or the runtime."""
+    """Return the executor's name of a session's runner: the agent's id, or the runtime."""
     key = SessionKey.recorded(session_key)
     return ACP if key.family == "acp" else key.agent_id
 
 
 def is_agent(runner: str) -> bool:
-    """Whether a runner is an agent, by its id."""
+    """Whether a runner's name is an agent's id."""
     return runner != ACP

@@ -1,4 +1,4 @@
-"""Agents of a file: `script:FILE`, a reply a line, for forks and tests that no model should answer (FORK-4)."""
+"""Agents from a file: `script:FILE`, a reply a line, for forks and tests without a model (FORK-4)."""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ _FIELDS: Final = "{session?, step?, turn?, reply}"
 
 @ready
 class ScriptLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A reply, and for which turns it is: of a session, in a step, in a turn of the loop. What is left out is any."""
+    """A reply, and the turns it is for: of a session, in a step, in a turn of the loop. A missing field matches any."""
 
     reply: str
     session: str | None = None
@@ -27,7 +27,7 @@ class ScriptLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     turn: int | None = None
 
     def fits(self, turn: Turn) -> bool:
-        """Whether a turn can have this reply."""
+        """Whether the reply is for a turn."""
         origin = turn.asked.provenance
         asked = None if origin is None else origin.turn
         return (
@@ -38,7 +38,7 @@ class ScriptLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def script_file(path: Path) -> AgentFunction:
-    """Make an agent of a script: for each turn the first line that fits and was not used yet. A new agent begins anew.
+    """Make an agent from a script: each turn gets the first matching, unused line. A new agent starts over.
 
     A file whose first line is a JSON object is JSON lines, `{session?, step?, turn?, reply}`; any other is plain, a reply a
     line. Blank lines are none. Past its lines it raises `ScriptEnded`.
@@ -50,7 +50,7 @@ def script_file(path: Path) -> AgentFunction:
 
 
 def script_agent(lines: Sequence[ScriptLine], name: str) -> AgentFunction:
-    """Make an agent of the lines of a script, which is called `name`."""
+    """Make an agent named `name` from the lines of a script."""
     lock = threading.Lock()
     left = list(lines)
 

@@ -1,4 +1,4 @@
-"""Recognises that a model's server refused a request as too long, by its codes and words (CTX-3). Each server says it in its own way.
+"""Recognises a model server's refusal of a request as too long, by its codes and words (CTX-3). Each server has its own.
 
 What is known is listed. Another server's words are understood if a sentence says what was asked, that it is measured, and that it
 is more than it may be.
@@ -85,7 +85,7 @@ _SENTENCE: Final = re.compile(r"[.;!?\n](?:\s|$)|['\"], ['\"]")
 
 
 def is_too_long(error: BaseException) -> bool:
-    """Whether an error of a model's client says that the request was longer than the model takes.
+    """Whether an error of a model's client means that the request exceeded the model's context.
 
     Looked at are the error and what it came from: its status, its code, its words, and the body of the answer.
     """

@@ -1,4 +1,4 @@
-"""What an agent is called with: one message to answer, what came before it, and the tools that it may use."""
+"""The input of an agent's call: one message to answer, the messages before it, and its tools."""
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import copy_context
@@ -52,7 +52,7 @@ Dialect = Literal["openai", "responses", "anthropic", "pydantic-ai"]
 
 
 class ToolBox:
-    """The system's tools, bound to the session whose turn it is. It records its own calls and their results.
+    """The system's tools, bound to the turn's session. It records its calls and their results.
 
     This one has no tools; `tools/toolbox.py` has the one that does.
     """
@@ -72,7 +72,7 @@ class ToolBox:
     @overload
     def call(self, name: str, arguments: ToolArguments = None) -> JsonValue: ...
     def call(self, name: str, arguments: ToolArguments = None) -> JsonValue:
-        """Call a tool and return its answer, as a model sees it. A refusal is an answer; nothing is raised for it.
+        """Call a tool and return its answer, as a model sees it. A refusal is an answer, and never raised.
 
         Blocks the calling thread, for `sessions_send` up to its timeout.
 
@@ -102,7 +102,7 @@ class ToolBox:
     @overload
     async def acall(self, name: str, arguments: ToolArguments = None) -> JsonValue: ...
     def acall(self, name: str, arguments: ToolArguments = None) -> Coroutine[object, object, JsonValue]:
-        """Call a tool and await its answer, without ever blocking the event loop.
+        """Call a tool and await its answer, without blocking the event loop.
 
         Nothing is called until it is awaited. A run whose agent answers and has left that out fails with `bad_reply`.
         """
@@ -112,19 +112,19 @@ class ToolBox:
 
     @cached_property
     def forgotten(self) -> list[str]:
-        """The calls of `acall` that nobody awaited and nobody can await any more, in words."""
+        """The calls of `acall` that were never awaited and can't be any more, in words."""
         return []
 
     def schemas(self, dialect: str = "openai") -> list[JsonObject]:
-        """Describe the tools this session has, for `openai`, `responses`, `anthropic`, `mcp` or plain `json-schema`."""
+        """Describe the session's tools, for `openai`, `responses`, `anthropic`, `mcp` or plain `json-schema`."""
         del dialect
         return []
 
     def pass_over(self, name: str, arguments: ToolArguments = None) -> None:
-        """Count a call that is not made, so that the next one in the same words is the one that follows on it."""
+        """Count a skipped call, so that the next one with the same content counts as the one after it."""
 
     def call_as_then(self, name: str, arguments: ToolArguments, *, ran_out: bool) -> JsonValue:
-        """Call a tool as a recording has it: where it waits, its wait ends as it did then, however fast agents are now.
+        """Call a tool with its recorded outcome: a wait ends as it did in the recording, however fast agents are now.
 
         `ran_out`: then nothing came in time. Else what it waits for is awaited, however long that takes.
         """
@@ -140,25 +140,25 @@ class ToolBox:
 
 
 class Recorder:
-    """Puts what an agent does into its session's transcript while it does it, so that a crash does not lose it.
+    """Records an agent's actions in its session's transcript as they happen, so that a crash does not lose them.
 
     Each method that records returns once it is durable, so they block: an async agent calls them on a thread. This one is of no session
     and records nothing; `tools/recorder.py` has the one that does.
     """
 
     def has(self, message_id: str) -> bool:
-        """Say whether the session has a message of this id."""
+        """Return whether the session has a message with this id."""
         del message_id
         return False
 
     def said(self, blocks: Sequence[Block]) -> None:
-        """Record what the model said beside a tool call: text, thinking."""
+        """Record the model's output beside a tool call: text, thinking."""
 
     def tool_call(self, call_id: str, name: str, arguments_json: str) -> None:
         """Record that a tool is about to be called; the arguments are the source text of a JSON object."""
 
     def tool_result(self, call_id: str, name: str, content: str, is_error: bool) -> None:
-        """Record what a tool gave."""
+        """Record a tool's result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,22 +203,22 @@ class Turn:
 
     @property
     def message(self) -> str:
-        """The text to answer, as its sender typed it: raw, and so only for an agent that shows it to no model."""
+        """The text to answer, as its sender typed it: unfenced, so only for an agent that shows it to no model."""
         return text_of(self.asked)
 
     @property
     def system_context(self) -> str:
-        """`context` as it was recorded: there quotes that are too long for the model are cut (CTX-2), here they are whole."""
+        """`context` as it was recorded: `context` cuts quotes that are too long for the model (CTX-2), this does not."""
         return self.context if self.whole_context is None else self.whole_context
 
     @property
     def skip_word(self) -> str:
-        """The word that keeps this turn silent: what `Reply.skip()` answers."""
+        """The word that keeps this turn silent: the answer of `Reply.skip()`."""
         return {"message": NO_REPLY, "reply": REPLY_SKIP, "announce": ANNOUNCE_SKIP}[self.step]
 
     @property
     def shown(self) -> tuple[Message, ...]:
-        """All that a model is to see, in order: what came before, the message, and what an interrupted attempt did.
+        """Everything for the model, in order: earlier messages, the message, and an interrupted attempt's actions.
 
         Of what does not fit the newest is left, and a line before it says how much is not there (CTX-2).
 
@@ -243,7 +243,7 @@ class Turn:
 
     @property
     def made_before(self) -> Mapping[str, MadeCall]:
-        """The calls of tools that the attempts before had recorded, by id, in their order; none in the first attempt (SEND-13).
+        """The tool calls that earlier attempts had recorded, by id, in order; empty in the first attempt (SEND-13).
 
         A call of a tool of the agent's own that is in it without a result may have acted, or not.
         """
@@ -260,7 +260,7 @@ class Turn:
 
     @property
     def attachments(self) -> tuple[Attachment, ...]:
-        """The files that the spawn of this session handed to it, in the order in which it did; none for others (ATT-6).
+        """The files from the spawn of this session, in its order; empty for other sessions (ATT-6).
 
         Looked up in the log when it is read, so an async agent reads it on a thread where the log is far away.
 
@@ -270,7 +270,7 @@ class Turn:
         return self._own_files().attachments
 
     def carrying(self, function: Callable[P, T]) -> Callable[P, T]:
-        """Return a function that does the same, and that counts as a part of this run in whatever thread it is called (LOOP-5).
+        """Return a function that does the same, and counts as part of this run in any thread (LOOP-5).
 
         Python hands nothing on to a thread that the agent starts, or to one of a pool: what that says to the system would be
         taken for a person's. Ask for it where the agent is called, not in the other thread.
@@ -285,7 +285,7 @@ class Turn:
 
     @property
     def sender(self) -> str | None:
-        """Who of the people spoke: their name on the channel, else their id there; None if it is no person's message."""
+        """The person who wrote the message: the name on the channel, else the id there; None if no person did."""
         said_by = self.asked.provenance
         return None if said_by is None else said_by.sender_name or said_by.sender
 
@@ -294,7 +294,7 @@ class Turn:
         return senders_shown(shown, in_group=in_group)
 
     def prompt(self) -> str:
-        """Return all of it as one text, context first, for a model that takes a prompt (PROV-3).
+        """Return everything as one text, context first, for a model that takes a prompt (PROV-3).
 
         Whatever no person typed is fenced, so that no text can pass for another's or for the system's.
         """
@@ -305,7 +305,7 @@ class Turn:
         return f"{fence('system', fence_id(self.run_id, 'context'), {}, self.context)}\n\n{said}"
 
     def messages(self, dialect: Dialect = "openai") -> JsonList:  # JSON objects, or objects of pydantic-ai
-        """Return `shown` as a list of messages in a dialect, fenced where no person typed them (PROV-3).
+        """Return `shown` as a list of messages in a dialect; texts that no person typed are fenced (PROV-3).
 
         `openai` is for chat completions, `responses` for OpenAI's Responses and the agents that are built on them. `context` is not
         among them: it goes where the dialect has its system text. For `pydantic-ai` they are its
@@ -333,7 +333,7 @@ class Turn:
                 return rendered
 
     def record_call(self, name: str, arguments: JsonMapping, *, call_id: str | None = None) -> str:
-        """Record that the agent is about to call a tool of its own; returns the call's id. Blocks until durable.
+        """Record that the agent is about to call one of its own tools; returns the call's id. Blocks until durable.
 
         The how many-th call of the same words in an attempt is that of the attempts before: it has the same id, is not recorded
         twice, and is in `made_before`. So its id tells another system whether it has seen the call (SEND-13).
@@ -349,7 +349,7 @@ class Turn:
         return identity
 
     def record_result(self, call_id: str, name: str, content: object, *, is_error: bool = False) -> None:
-        """Record what a tool of the agent's own gave; what is no string is recorded as JSON. Blocks until durable.
+        """Record the result of one of the agent's own tools; other values than strings are recorded as JSON. Blocks until durable.
 
         The first result of a call stays: one that an attempt before had recorded is not recorded again.
         """
@@ -362,7 +362,7 @@ class Turn:
 
 @ready
 class Reply(msgspec.Struct, frozen=True):
-    """An agent's answer, for an agent that has more to say than its text.
+    """An agent's answer, with more than a text.
 
     `messages` are what it adds to the transcript, where that is more than one message with the text; ids and times
     may be left empty. They are recorded as its own output: a `provenance` given here is not used (PROV-2). `text` None
@@ -378,7 +378,7 @@ class Reply(msgspec.Struct, frozen=True):
 
     @classmethod
     def skip(cls) -> Self:
-        """Stay silent, in the word that this step has for it (`Turn.skip_word`)."""
+        """Stay silent, by this step's word for it (`Turn.skip_word`)."""
         return cls(skipped=True)
 
 
@@ -387,12 +387,12 @@ AgentFunction = Callable[[Turn], object]
 
 
 def is_blank(text: object) -> bool:
-    """Whether what a model gave as its text says nothing: there is none, or only white space."""
+    """Whether a model's text is empty: None, or only white space."""
     return text is None or (isinstance(text, str) and not text.strip())
 
 
 def json_text(value: object) -> str:
-    """Return a value as JSON; what JSON has no form for is shown as Python prints it, or spelled out."""
+    """Return a value as JSON; other types are shown as Python prints them, or spelled out."""
     try:
         return msgspec.json.encode(value, enc_hook=repr, order="sorted").decode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Checks the files that a caller gives a sub-agent, as a whole, before anything is written (ATT-1, ATT-2). Pure."""
+"""Checks all files of a spawn together, before anything is written (ATT-1, ATT-2). Pure."""
 
 import base64
 import binascii
@@ -29,7 +29,7 @@ _MOUNT: Final = re.compile(rf"[A-Za-z0-9._/:-]{{1,{MOUNT.most}}}", re.ASCII)
 class AttachmentArgument(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"
 ):
-    """A file as a caller gives it."""
+    """A file in a caller's arguments."""
 
     name: str
     content: str
@@ -38,7 +38,7 @@ class AttachmentArgument(
 
 
 class CheckedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that was checked, with its content; one that is `withheld` has none here."""
+    """A checked file with its content; a `withheld` one has none here."""
 
     file: AttachedFile
     content: bytes
@@ -46,14 +46,14 @@ class CheckedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reference(NamedTuple):
-    """What stands for a file's content where a call is on record (ATT-4)."""
+    """Stands for a file's content in a recorded call (ATT-4)."""
 
     bytes: int
     sha256: str
 
 
 def taken_out(arguments: JsonObject) -> tuple[JsonObject, dict[int, Reference]]:
-    """Return a call's arguments with an empty content in the place of each reference, and the references by the number of their file.
+    """Return a call's arguments with an empty content for each reference, and the references by file number.
 
     For a call that is made again as it was recorded, in a fork: nobody has the contents any more.
     """
@@ -114,12 +114,12 @@ def check_mount_path(path: str | None) -> str | None:
 
 
 def relative_directory(directory: str) -> str:
-    """Return where files are, from their workspace on."""
+    """Return a directory relative to its workspace."""
     return "/".join((*ROOT_NAMES, directory))
 
 
 def receipt(attachments: Attachments) -> JsonObject:
-    """Return what the caller gets, and what the manifest says (ATT-3)."""
+    """Return the caller's receipt, which is the manifest's content (ATT-3)."""
     return {
         "count": len(attachments.files),
         "totalBytes": sum(file.bytes for file in attachments.files),
@@ -311,5 +311,5 @@ def name_problem(name: str) -> str | None:
 
 
 def one_name(name: str) -> str:
-    """Return what two names have in common that are one file on some system: case and composition folded."""
+    """Return the common form of names that some file system takes for one: case and composition folded."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())

@@ -1,4 +1,4 @@
-"""Keeps the files of a spawn on the disk: stages, claims, removes and sweeps them (ATT-3, ATT-5).
+"""Keeps a spawn's files on disk: stages, claims, removes and sweeps them (ATT-3, ATT-5).
 
 A workspace belongs to an agent, and an agent may be talked into anything. So every step goes from an open directory to
 the next one by name, follows no symbolic link, makes what it makes exclusively, and looks at what is there before it
@@ -38,7 +38,7 @@ _LINKED: Final = frozenset({errno.ELOOP, errno.ENOTDIR})
 
 
 class Place(NamedTuple):
-    """Whose files: the workspace, resolved, and the spawn, which names its staging together with its log."""
+    """The owner of files: the workspace, resolved, and the spawn, which names its staging together with its log."""
 
     root: str
     log_id: str
@@ -51,12 +51,12 @@ class Place(NamedTuple):
 
 
 def can_be_safe() -> bool:
-    """Say whether this system can go from directory to directory without following a link."""
+    """Return whether this system can walk directories without following links."""
     return os.open in os.supports_dir_fd and shutil.rmtree.avoids_symlink_attacks
 
 
 def stage_files(place: Place, attachments: Attachments, files: Sequence[CheckedFile]) -> None:
-    """Write the files and their manifest, durable, where nobody looks for them yet.
+    """Write the files and their manifest, durable, in a place that no agent reads yet.
 
     Raises:
         ToolRefused: `unsafe_path` where a link stands in the way, else `unavailable`. Nothing is left.
@@ -81,7 +81,7 @@ def stage_files(place: Place, attachments: Attachments, files: Sequence[CheckedF
 
 
 def claim_files(place: Place, attachments: Attachments) -> str:
-    """Put staged files in their place and return the SHA-256 of their manifest. Done twice it is done once.
+    """Move staged files to their place and return the SHA-256 of their manifest. May be called again.
 
     Raises:
         ToolRefused: `unsafe_path` where something else stands there or the files are not those that were given.
@@ -106,7 +106,7 @@ def manifest_sha256(attachments: Attachments) -> str:
 
 
 def discard_staged(place: Place) -> None:
-    """Remove what was staged for a spawn that was not accepted; what can't be removed is swept at the next start."""
+    """Remove the staged files of a spawn that was not accepted; leftovers are swept at the next start."""
     try:
         with _attachments(place.root) as parent, _directory(STAGING, parent) as staging:
             _remove(place.staged, staging)
@@ -115,7 +115,7 @@ def discard_staged(place: Place) -> None:
 
 
 def remove_claimed(place: Place, directory: str) -> None:
-    """Remove a spawn's files and whatever else stands in their directory; what is gone already is gone.
+    """Remove a spawn's files and everything else in their directory; missing ones are ignored.
 
     Raises:
         OSError: something of it could not be removed. Nothing outside was touched.
@@ -137,7 +137,7 @@ def remove_claimed(place: Place, directory: str) -> None:
 
 
 def sweep_unclaimed(root: str, log_id: str, claimed: Collection[str]) -> tuple[str, ...]:
-    """Remove what was staged for spawns of this log that are not among `claimed`; return their ids."""
+    """Remove staged files of this log's spawns that are not among `claimed`; return their ids."""
     swept: list[str] = []
     try:
         with _attachments(root) as parent, _directory(STAGING, parent) as staging:

@@ -37,13 +37,13 @@ def workspace_of(config: Config, agent_id: str, store: str) -> str:
 
 
 def configured_workspace(config: Config, agent_id: str) -> str | None:
-    """Return the path of the workspace that is configured for an agent, its own or that of all, links resolved; None for none."""
+    """Return the configured workspace of an agent, its own or the common one, links resolved; None if there is none."""
     configured = config.agent(agent_id).workspace or config.agents.defaults.workspace
     return None if configured is None else os.path.realpath(Path(configured).expanduser())
 
 
 def all_workspaces(config: Config, store: str) -> tuple[str, ...]:
-    """Return the workspaces of all configured agents that there can be, each once."""
+    """Return the workspaces that configured agents can have, each once."""
     found: dict[str, None] = {}
     for agent_id in config.agent_ids:
         try:
@@ -54,7 +54,7 @@ def all_workspaces(config: Config, store: str) -> tuple[str, ...]:
 
 
 class Attachment(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that a spawn handed to the child whose turn it is. Its content is untrusted, and so is its name.
+    """A file that a spawn handed to the child. Its content is untrusted, and so is its name.
 
     `size` is in bytes, `sha256` in hexadecimal digits; both are those of the content that was handed over. `mime_type` is what
     the requester said of it. `path` is None where the file is not there: it was removed (ATT-5), or this is a fork (FORK-5).
@@ -68,7 +68,7 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OwnFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent has of files: its workspace, if there is one, and what its session was handed."""
+    """An agent's files: its workspace, if there is one, and those handed to its session."""
 
     workspace: Path | None = None
     attachments: tuple[Attachment, ...] = ()

@@ -1,1 +1,1 @@
-"""Channels, which show texts to people outside: the ones that come with us, and the caller that the outbox uses."""
+"""Channels, which show texts to people outside: the built-in ones, and the caller that the outbox uses."""

@@ -1,4 +1,4 @@
-"""Says which addresses a channel's URL may lead to: public ones, unless its host is allowed by name (X13).
+"""Decides which addresses a channel's URL may lead to: public ones, unless its host is allowed by name (X13).
 
 A name is resolved once, and the connection goes to the address that was checked: a resolver that answers otherwise the
 second time has no second time.
@@ -51,7 +51,7 @@ def resolve(host: str, port: int) -> Sequence[str]:
 
 
 def connect(address: tuple[str, int], timeout: float) -> socket.socket:
-    """Open a connection to an address, which is no name.
+    """Open a connection to an address that is not a name.
 
     Raises:
         OSError: nobody answers there.

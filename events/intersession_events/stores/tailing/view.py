@@ -103,7 +103,7 @@ class QueryableView(TailedView):
 
     @property
     def position(self) -> int:
-        """How far it has come in the log."""
+        """Its position in the log."""
         return self._position
 
     @abstractmethod

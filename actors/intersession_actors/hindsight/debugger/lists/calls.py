@@ -1,4 +1,4 @@
-"""The verb `calls`: which tools agents called, with what, and what these gave, newest first (FIND-2)."""
+"""The verb `calls`: tool calls of agents with arguments and results, newest first (FIND-2)."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -31,7 +31,7 @@ _SHOWN: Final = 2_000
 
 @ready
 class CallsOf(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What a caller of `calls` gives; null is not given."""
+    """The arguments of `calls`; null counts as missing."""
 
     tool: Annotated[Name | None, msgspec.Meta(description="Only calls of this tool.")] = None
     session: Annotated[KeyText | None, msgspec.Meta(description="Only calls that this session made.")] = None
@@ -55,7 +55,7 @@ class CallsAnswer(PageAnswer):
 
 
 class Called(NamedTuple):
-    """A call of a tool: the message that made it, and the one that gave something back, None where nothing did."""
+    """A tool call: the message that made it, and the one with its result, None if there is none."""
 
     recorded: Recorded
     call: ToolCallBlock
@@ -63,18 +63,18 @@ class Called(NamedTuple):
 
     @property
     def session_key(self) -> str:
-        """Whose call it is."""
+        """The session that made it."""
         return self.recorded.stream.removeprefix(_STREAM)
 
     @property
     def failed(self) -> bool:
-        """Whether the tool refused it or failed, as its answer says; it may have said nothing of that."""
+        """Whether the tool refused it or failed, by its answer, which need not tell."""
         given = None if self.result is None else message_in(self.result.event)
         return given is not None and (given.is_error is True or _status(text_of(given)) in _FAILED)
 
 
 def list_calls(view: View, given: CallsOf) -> CallsAnswer:
-    """Return calls of tools, as far as the caller sees the sessions that made them.
+    """Return tool calls in the sessions that the caller sees.
 
     Raises:
         ToolRefused: a name, a place or the cursor is none, or there is no word in `args`.
@@ -84,7 +84,7 @@ def list_calls(view: View, given: CallsOf) -> CallsAnswer:
 
 
 def calls_found(view: View, given: CallsOf, most: int) -> Listed[Called]:
-    """Return the same, as rows up to about a limit: what one message called stays on one page.
+    """Return the same, as rows up to about a limit: the calls of one message stay on one page.
 
     Raises:
         ToolRefused: as `list_calls`.
@@ -125,7 +125,7 @@ def _calls(view: View, given: CallsOf) -> Iterator[Called]:
 
 
 def call_value(called: Called, view: View) -> JsonObject:
-    """Return a call as JSON, as a view shows it."""
+    """Return a call as JSON, in the form of a view."""
     recorded, call, key = called.recorded, called.call, called.session_key
     message = message_in(recorded.event)
     return present(

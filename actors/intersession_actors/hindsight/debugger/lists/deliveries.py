@@ -1,4 +1,4 @@
-"""The verb `deliveries`: the texts that went outside, or should have, newest first (FIND-2)."""
+"""The verb `deliveries`: texts that went outside or should have, newest first (FIND-2)."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -37,7 +37,7 @@ Delivered = tuple[DeliverySummary, DeliveryNote | None]
 
 @ready
 class Deliveries(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a caller of `deliveries` gives; null is not given."""
+    """The arguments of `deliveries`; null counts as missing."""
 
     failed: Annotated[
         bool,
@@ -70,7 +70,7 @@ class Deliveries(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class DeliveriesAnswer(PageAnswer):
-    """Texts, the newest first: `{id, sessionKey, route, state, attempts, position, purpose, text, …}`; `cursor` is for those behind them."""
+    """Texts, newest first: `{id, sessionKey, route, state, attempts, position, purpose, text, …}`; `cursor` is for the next page."""
 
     deliveries: list[JsonObject]
 
@@ -167,7 +167,7 @@ def _is_wanted(row: DeliverySummary, wanted: DeliveriesWanted) -> bool:
 
 
 def delivery_value(row: DeliverySummary, note: DeliveryNote | None, view: View) -> JsonObject:
-    """Return what became of a text, as JSON, as a view shows it; what is not known is left out."""
+    """Return a delivery's outcome as JSON, in the form of a view; unknown fields are left out."""
     return present(
         {
             "id": row.delivery_id,
@@ -185,7 +185,7 @@ def delivery_value(row: DeliverySummary, note: DeliveryNote | None, view: View) 
 
 
 def text_value(row: DeliverySummary, note: DeliveryNote | None, view: View) -> JsonObject:
-    """Return a text that goes outside, with its words and where it goes; as `delivery_value`."""
+    """Return a delivery with its text and its route; otherwise like `delivery_value`."""
     return present(
         {
             **delivery_value(row, note, view),

@@ -1,4 +1,4 @@
-"""The verb `events`: what is in the log, event by event, newest first (FIND-2)."""
+"""The verb `events`: the events of a log, newest first (FIND-2)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Final, NamedTuple
@@ -49,7 +49,7 @@ _HOLDING: Final = frozenset(topic for topic, kind in TOPICS.items() if issubclas
 
 
 class EventsWanted(NamedTuple):
-    """Which events are asked for. `stream` is one stream's name, `beginning` how the names of several begin; no kinds are all.
+    """A filter for events. `stream` is one stream's name, `beginning` how the names of several begin; no kinds mean all.
 
     Without `receipts` what says who looked at sessions is left out.
     """
@@ -60,7 +60,7 @@ class EventsWanted(NamedTuple):
     receipts: bool = True
 
     def of_streams(self, log: Log, name: str, session_named: Callable[[str], str]) -> "EventsWanted":
-        """Return it for a stream, a session's by any name of it that `session_named` knows, or for all streams that begin so."""
+        """Return the filter for a stream, a session's by any name that `session_named` knows, or for all streams that begin so."""
         if log.stream(name, limit=1):
             return self._replace(stream=name)
         session = name.removeprefix("session:")
@@ -71,7 +71,7 @@ class EventsWanted(NamedTuple):
         return self._replace(stream=stream, beginning="" if stream else name)
 
     def takes(self, recorded: Recorded) -> bool:
-        """Whether an event is asked for."""
+        """Whether an event matches."""
         if not any(self._is_of_kind(part.topic) for part in recorded.parts()):
             return False
         if self.stream not in {None, recorded.stream}:
@@ -79,7 +79,7 @@ class EventsWanted(NamedTuple):
         return recorded.stream.startswith(self.beginning)
 
     def newest(self, log: Log, span: Span) -> Iterator[Recorded]:
-        """Yield the events of a part of the log that are asked for, the newest first."""
+        """Yield the matching events of a part of the log, newest first."""
         if self.stream is not None:
             return filter(self.takes, backwards(log, span, self.stream))
         return filter(self.takes, prefiltered(log, span, self._may))
@@ -97,7 +97,7 @@ class EventsWanted(NamedTuple):
 
 @ready
 class Events(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a caller of `events` gives; null is not given."""
+    """The arguments of `events`; null counts as missing."""
 
     kind: Annotated[
         Annotated[Sequence[Name], msgspec.Meta(max_length=CHOICES.most)] | None,
@@ -114,13 +114,13 @@ class Events(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class EventsAnswer(PageAnswer):
-    """Events, the newest first: `{position, eventId, timeMs, stream, version, kind, topic, who?, to?, text, …}`; `cursor` is for those behind them."""
+    """Events, newest first: `{position, eventId, timeMs, stream, version, kind, topic, who?, to?, text, …}`; `cursor` is for the next page."""
 
     events: list[JsonObject]
 
 
 def list_events(view: View, given: Events) -> EventsAnswer:
-    """Return the events of a log; to who is not the operator, those of the sessions that they see, in words.
+    """Return the events of a log; other callers than the operator get those of the sessions they see, in words.
 
     Raises:
         ToolRefused: a name, a kind, a stream, a place or the cursor is none.
@@ -141,7 +141,7 @@ def events_found(view: View, given: Events, *, receipts: bool = True) -> Listed[
 
 
 def events_wanted(view: View, given: Events) -> EventsWanted:
-    """Return which events are asked for, wherever in the log.
+    """Return the filter for events, for the whole log.
 
     Raises:
         ToolRefused: a name, a kind or a stream is none.
@@ -161,7 +161,7 @@ def events_wanted(view: View, given: Events) -> EventsWanted:
 
 
 def event_value(recorded: Recorded) -> JsonObject:
-    """Return an event as JSON, with all that is stored of it: what it says (`data`), and the record of the decision that led to it."""
+    """Return an event as JSON, with everything that is stored of it: its content (`data`), and its decision record."""
     return event_brief(recorded) | present(
         {
             "causation": recorded.causation,
@@ -173,7 +173,7 @@ def event_value(recorded: Recorded) -> JsonObject:
 
 
 def event_brief(recorded: Recorded) -> JsonObject:
-    """Return an event as lists of programs and of pages have it: where and when it is, of which kind, and in words."""
+    """Return an event in the short form of lists: its position, time and kind, and in words."""
     words = words_in(recorded)
     return present(
         {

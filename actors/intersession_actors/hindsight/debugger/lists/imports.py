@@ -1,4 +1,4 @@
-"""The verb `imports`: what imports refused to take, left out or took otherwise, with file, line and reason (IMP-1)."""
+"""The verb `imports`: what imports refused, left out or changed, with file, line and reason (IMP-1)."""
 
 from collections.abc import Iterator
 from typing import Annotated, Final
@@ -22,7 +22,7 @@ WHATS: Final = ("skipped", "refused", "unattributed", "renamed", "note")
 
 @ready
 class ImportsOf(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What a caller of `imports` gives; null is not given."""
+    """The arguments of `imports`; null counts as missing."""
 
     what: Annotated[
         Name | None,
@@ -35,7 +35,7 @@ class ImportsOf(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbi
 
 
 class ImportsAnswer(PageAnswer):
-    """What imports brought, the newest first, and row by row what they did not: `{what, position, file?, line?, reason, …}`.
+    """The imports, newest first, and row by row what they left out: `{what, position, file?, line?, reason, …}`.
 
     `imports` are `{position, timeMs, source, sessions, messages, exchanges, spawns, skipped, refusedSends, refusedSpawns}`.
     """
@@ -45,7 +45,7 @@ class ImportsAnswer(PageAnswer):
 
 
 def list_imports(view: View, given: ImportsOf) -> ImportsAnswer:
-    """Return what imports left out and why. It tells of all sessions, and is the operator's to ask.
+    """Return what imports left out and why. It concerns all sessions, so only the operator may ask.
 
     Raises:
         ToolRefused: `what` or the cursor is none.
@@ -77,7 +77,7 @@ def list_imports(view: View, given: ImportsOf) -> ImportsAnswer:
 
 
 def rows_of(position: int, report: ImportReport) -> Iterator[JsonObject]:
-    """Yield what one import did not take as it was, each with its reason."""
+    """Yield what one import changed or left out, each with its reason."""
     for line in report.skipped:
         yield present(
             {

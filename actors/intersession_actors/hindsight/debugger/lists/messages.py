@@ -1,4 +1,4 @@
-"""The verb `messages`: who said what to which session, on whose behalf, and what became of the answers (FIND-2)."""
+"""The verb `messages`: messages to sessions, on whose behalf they were sent, and the answers' outcome (FIND-2)."""
 
 from typing import Annotated
 
@@ -27,7 +27,7 @@ Texts = tuple[tuple[DeliverySummary, DeliveryNote | None], ...]
 
 @ready
 class MessagesOf(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What a caller of `messages` gives; null is not given."""
+    """The arguments of `messages`; null counts as missing."""
 
     inter_session: Annotated[bool, msgspec.Meta(description="Only what sessions said to each other.")] = False
     from_: Annotated[KeyText | None, msgspec.Meta(description="Only what this session said.")] = (
@@ -48,13 +48,13 @@ class MessagesOf(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unkno
 
 
 class MessagesAnswer(PageAnswer):
-    """Messages, the newest first: `{position, time, from, to, runId, text, person?, why?, delivered?, …}`; `cursor` is for those behind them."""
+    """Messages, newest first: `{position, time, from, to, runId, text, person?, why?, delivered?, …}`; `cursor` is for the next page."""
 
     messages: list[JsonObject]
 
 
 def list_messages(view: View, given: MessagesOf) -> MessagesAnswer:
-    """Return what people and sessions said to sessions.
+    """Return the messages of people and sessions to sessions.
 
     Raises:
         ToolRefused: a name, a place or the cursor is none.
@@ -65,7 +65,7 @@ def list_messages(view: View, given: MessagesOf) -> MessagesAnswer:
 
 
 def messages_found(view: View, given: MessagesOf, most: int) -> Listed[tuple[IncomingMessage, Texts]]:
-    """Return the same, each with the texts that went outside for it if those are wanted, as rows up to a limit.
+    """Return the same, with the deliveries of each if requested, as rows up to a limit.
 
     Raises:
         ToolRefused: as `list_messages`.
@@ -88,7 +88,7 @@ def messages_found(view: View, given: MessagesOf, most: int) -> Listed[tuple[Inc
 
 
 def said_value(said: IncomingMessage, texts: Texts, *, view: View, given: MessagesOf) -> JsonObject:
-    """Return a message as JSON, as a view shows it; what is not known is left out.
+    """Return a message as JSON, in the form of a view; unknown fields are left out.
 
     What it all began with, and who spoke there, only those know who see that session.
     """
@@ -124,7 +124,7 @@ def said_value(said: IncomingMessage, texts: Texts, *, view: View, given: Messag
 
 
 def speaker(message: Message) -> str:
-    """Return who spoke: a session by its key, else `person`, `operator`, `system` (of an import OpenClaw), or `unknown` (an import)."""
+    """Return the speaker: a session by its key, else `person`, `operator`, `system` (of an import OpenClaw), or `unknown` (an import)."""
     if is_openclaws(message):
         return "system"
     if message.provenance is not None and is_by_method(message.provenance):

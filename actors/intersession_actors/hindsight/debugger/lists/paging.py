@@ -28,14 +28,14 @@ class PageAnswer(TypedDict):
 
 
 class Listed(NamedTuple, Generic[T]):
-    """A page of a list, and the cursor for what is behind it; None if nothing is."""
+    """A page of a list, and the cursor for the next; None if there is none."""
 
     rows: list[T]
     cursor: str | None
 
 
 def most_of(limit: float | None, most: int = MOST, usual: int = USUAL) -> int:
-    """Return how many rows there may be.
+    """Return the greatest number of rows.
 
     Raises:
         ToolRefused: the limit is no number.
@@ -60,7 +60,7 @@ _LIMITS: Final = {"limit": 1, "messages": 0}
 
 
 def paged(found: Iterable[T], position: Callable[[T], int], most: int) -> Listed[T]:
-    """Return the first page of what is found, each at its position; no more than one beyond it is read."""
+    """Return the first page of matches, each with its position; reads at most one match beyond it."""
     rows = list(islice(found, most + 1))
     if len(rows) <= most:
         return Listed(rows, None)

@@ -1,4 +1,4 @@
-"""The verb `runs`: exchanges, spawns, and runs of neither, newest first, with how each stands (FIND-2)."""
+"""The verb `runs`: exchanges, spawns, and runs outside of both, newest first, with the state of each (FIND-2)."""
 
 from collections.abc import Sequence
 from typing import Annotated, NamedTuple, Self
@@ -42,7 +42,7 @@ from intersession_projections.views.run_outcomes.replies import held_in
 
 @ready
 class Runs(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a caller of `runs` gives; null is not given. All that is given holds at once."""
+    """The arguments of `runs`; null counts as missing. All given filters must match."""
 
     open_: Annotated[bool, msgspec.Meta(description="Only what is not over yet.")] = msgspec.field(
         default=False, name="open"
@@ -103,7 +103,7 @@ class Runs(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class RunsAnswer(PageAnswer):
-    """Exchanges, spawns and runs, the newest first: `{id, kind, runId, requester, target, state, …}`; `cursor` is for those behind them.
+    """Exchanges, spawns and runs, newest first: `{id, kind, runId, requester, target, state, …}`; `cursor` is for the next page.
 
     What is not over has `waits`, as `why` has it; not at a place of the past.
     """
@@ -112,7 +112,7 @@ class RunsAnswer(PageAnswer):
 
 
 class Stands(NamedTuple):
-    """A flow, the deliveries of its texts, and whether a process is at work on the log; None where nobody knows.
+    """A flow, the deliveries of its texts, and whether a process works on the log; None if that is unknown.
 
     `retry` is the run that tries a failed one again, `held` where an exchange has stopped. `smells` is what
     is seldom meant in it, None where that was not asked for. `frozen` says that it was open when this fork
@@ -138,7 +138,7 @@ class Stands(NamedTuple):
         at_work: bool | None = None,
         at: int | None = None,
     ) -> list[Self]:
-        """Read how flows stand, or how their texts stood at a position, as the flows are given as they stood there."""
+        """Read the state of flows, or of their deliveries as of a position, for flows that are given as of it."""
         stays = frozen_in(reader.log, at)
         (texts,) = reader.log.answers(ask_deliveries_of_each(reader.flows, flows))
         if at is not None:
@@ -166,11 +166,11 @@ class Stands(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether it is not over yet."""
+        """Whether it is not over."""
         return self.flow.is_open
 
     def value(self, view: View) -> JsonObject:
-        """Return it as JSON, as a view shows it; what is not known is left out."""
+        """Return it as JSON, in the form of a view; unknown fields are left out."""
         value = flow_value(self.flow, at_work=self.at_work)
         if isinstance(self.flow, RunOutcome) and self.flow.error is not None:
             value["error"] = view.shown(self.flow.error, self.flow.session_key)

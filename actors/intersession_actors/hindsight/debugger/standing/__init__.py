@@ -1,1 +1,1 @@
-"""What stood at a place of a log: sessions, runs, flows, what was open, what was in force. The verb `state` answers it (PLACE-3)."""
+"""The state at a place of a log: sessions, runs, flows, open work, rules in force. The verb `state` answers it (PLACE-3)."""

@@ -1,4 +1,4 @@
-"""The shape of what `state` answers, and of what was open."""
+"""The form of the answer of `state`, and of open work."""
 
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
@@ -10,7 +10,7 @@ from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 
 class OpenAnswer(TypedDict):
-    """The ids of what was not over at a place."""
+    """The ids of the work that was open at a place."""
 
     runs: list[str]
     exchanges: list[str]
@@ -19,7 +19,7 @@ class OpenAnswer(TypedDict):
 
 
 def open_in(found: Sequence[RunOutcome | Summary]) -> OpenAnswer:
-    """Return the ids of what was not over."""
+    """Return the ids of open work."""
     return {
         "runs": [run.run_id for run in found if isinstance(run, RunOutcome)],
         "exchanges": [flow.exchange_id for flow in found if isinstance(flow, ExchangeSummary)],
@@ -29,7 +29,7 @@ def open_in(found: Sequence[RunOutcome | Summary]) -> OpenAnswer:
 
 
 class StateAnswer(TypedDict):
-    """Everything at a place: sessions with their `transcript`, runs and flows as far as they had got, what was open.
+    """The state at a place: sessions with their `transcript`, runs and flows at their stage, open work.
 
     `next` is what comes behind the place. `config` is what was in force, without secrets, for the operator alone.
     """

@@ -1,4 +1,4 @@
-"""Which sessions, runs and flows stood at a place and are of what is asked for, and which of them were open (PLACE-3)."""
+"""The sessions, runs and flows at a place that a query selects, and which of them were open (PLACE-3)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -41,7 +41,7 @@ def _is_of(part: _Part, one: RunOutcome | Summary) -> bool:
 
 
 class Standing:
-    """What stands at a place, as a view shows it: at most `limit` of a kind, and `messages` of each transcript."""
+    """The state at a place, in the form of a view: at most `limit` of a kind, and `messages` of each transcript."""
 
     def __init__(self, view: View, place: Located, *, limit: int, messages: int) -> None:
         self._view = view

@@ -1,4 +1,4 @@
-"""Each session, run and flow as the answer of `state` has it: what a view shows of it, and what its owner knew of it then."""
+"""Each session, run and flow in the answer of `state`: the view's fields, and its owner's knowledge at the time."""
 
 from collections.abc import Collection, Iterator, Sequence
 
@@ -27,7 +27,7 @@ from intersession_projections.views.sessions.row import SessionRow
 
 
 class Values:
-    """What stood at a place as plain values, for one view: with the last `messages` of each transcript."""
+    """The state at a place as plain values, for one view: with the last `messages` of each transcript."""
 
     def __init__(self, view: View, place: Located, *, messages: int) -> None:
         self._view = view
@@ -113,7 +113,7 @@ class Values:
         return next((one.event.by for one in behind if isinstance(one.event, SessionArchived)), None)
 
     def run(self, run: RunOutcome) -> JsonObject:
-        """Return a run as far as it had got."""
+        """Return a run at its stage."""
         shown = self._view.shown
         return {
             "runId": run.run_id,
@@ -142,7 +142,7 @@ class Values:
         )
 
     def exchanges(self, flows: Sequence[tuple[ExchangeSummary, Sequence[Recorded]]]) -> list[JsonObject]:
-        """Return exchanges, each with what the coordinator knew of it by its events."""
+        """Return exchanges, each with the coordinator's knowledge from its events."""
         decided = [exchange_records.RULES.state_in(events) for _, events in flows]
         texts = self._replied({run_id for one in decided if one is not None for run_id in _quoted_in(one)})
         return [self._exchange(flow, one, texts) for (flow, _), one in zip(flows, decided, strict=True)]
@@ -219,7 +219,7 @@ class Values:
         }
 
     def spawns(self, flows: Sequence[tuple[SpawnSummary, Sequence[Recorded]]]) -> list[JsonObject]:
-        """Return spawns, each with what the spawner knew of it by its events."""
+        """Return spawns, each with the spawner's knowledge from its events."""
         decided = [spawn_records.RULES.state_in(events) for _, events in flows]
         ended = [one.ended for one in decided if one is not None and one.ended is not None]
         texts = self._replied({one.run_id for one in ended if one.text is None and one.said == "text"})
@@ -257,7 +257,7 @@ class Values:
         return {"phase": decided.phase, "result": self._view.shown(result, flow.child)}
 
     def delivery(self, row: DeliverySummary) -> JsonObject:
-        """Return a text on its way outside, or what became of it."""
+        """Return a delivery in progress, or its outcome."""
         return {
             "deliveryId": row.delivery_id,
             "sessionKey": row.session_key,

@@ -1,1 +1,1 @@
-"""The verbs of the debugger by name, for every door: what each is for, and what it takes and does when it is called."""
+"""The verbs of the debugger by name, for every door: the purpose of each, its arguments and its function."""

@@ -1,4 +1,4 @@
-"""What each verb takes and does, loaded when it is first asked for: a verb needs little of what all of them need together."""
+"""The arguments and function of each verb, loaded when first used: one verb needs little of what all need together."""
 
 from typing import TYPE_CHECKING
 

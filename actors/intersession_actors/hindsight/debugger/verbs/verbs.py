@@ -1,4 +1,4 @@
-"""The verbs of the debugger: how each is called by every door, and as a method of `Debugger`, typed as its struct and its function are."""
+"""The verbs of the debugger: how each is called by every door, and as a method of `Debugger`, with the types of its struct and function."""
 
 import inspect
 from collections.abc import Callable, Coroutine, Mapping
@@ -33,7 +33,7 @@ class _Calls(Protocol):
 
 
 class Verb(Generic[_Taken, _Answer]):
-    """A verb, and all that doors need to know of it. It reads, and changes nothing.
+    """A verb with all that doors need to know. It reads, and changes nothing.
 
     `title` is what a person sees, `description` what a model reads. `loads` gives the struct of its arguments, which has a default
     for whatever may be left out, and the function that answers: both are loaded when they are first asked for. In a class it is a
@@ -56,18 +56,18 @@ class Verb(Generic[_Taken, _Answer]):
 
     @property
     def arguments(self) -> type[msgspec.Struct]:
-        """What it takes."""
+        """Its arguments' struct."""
         kind: type[msgspec.Struct] = self._loads()[0]
         return kind
 
     def answer(self, view: View, given: msgspec.Struct) -> _Answer:
-        """Return its answer, a plain JSON object, to its `arguments`."""
+        """Return its answer, a plain JSON object, for `arguments`."""
         answer = self._loads()[1](view, given)
         told = limits_applied(given)
         return cast("_Answer", {**answer, **told}) if told else answer
 
     def given(self, *args: _Taken.args, **kwargs: _Taken.kwargs) -> JsonObject:
-        """Return its arguments as JSON has them; what is None is left out."""
+        """Return its arguments as JSON; None is left out."""
         named = inspect.signature(self.arguments).bind(*args, **kwargs).arguments
         return {
             field.encode_name: [*value] if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - of a caller's
@@ -76,7 +76,7 @@ class Verb(Generic[_Taken, _Answer]):
         }
 
     def described(self, method: Callable[..., object]) -> None:
-        """Have a method look, to Python's introspection, as what it is."""
+        """Give a method the signature and docstring of the verb, for Python's introspection."""
         method.__name__, method.__doc__ = self.name, f"{self.title}. {self.description}"
         method.__signature__ = inspect.signature(self.arguments)  # type: ignore[attr-defined] # pyright: ignore[reportFunctionMemberAccess]
 

@@ -1,4 +1,4 @@
-"""A run as a test that replays it sealed, for anybody's own tests. The command line and the web debugger hand it out."""
+"""A run as a test that replays it sealed, for any test suite. Written by the command line and the web debugger."""
 
 from typing import Final
 
@@ -17,10 +17,10 @@ def test_run_{name}_is_decided_as_it_was_recorded() -> None:
 
 
 def name_of_test(run: str) -> str:
-    """Return what the test's file is called; its recording lies beside it, as `.jsonl`."""
+    """Return the file name of a test; its recording lies beside it, as `.jsonl`."""
     return f"test_run_{run.partition('-')[0]}.py"
 
 
 def text_of_test(run: str) -> str:
-    """Return the text of the test of a run, by the run's id."""
+    """Return the source of a run's test, by the run's id."""
     return _TEST.format(run=run, name=run.replace("-", "_"))

@@ -11,7 +11,7 @@ from intersession_events.log.recorded import Recorded
 
 @ready
 class RecordingHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The first line of a recording in a file. `begins`: up to this position all had happened before the run."""
+    """The first line of a recording in a file. `begins`: the events up to this position happened before the run."""
 
     log_id: str
     run: str | None
@@ -22,7 +22,7 @@ class RecordingHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     """The SHA-256 of all lines, each with a line feed behind it, this value left empty; in hex."""
 
     def misfit(self, lines: Sequence[bytes]) -> str | None:
-        """Return in words why the lines of the file, this one first, are not those that were written; None: they are."""
+        """Return in words why the file's lines, this one first, are not the written ones; None if they are."""
         if self.events != len(lines) - 1:
             return f"its first line says {self.events} events, and {len(lines) - 1} follow"
         said = self.sha256
@@ -54,7 +54,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lines_of(kept: RecordingHeader, lines: Sequence[Line]) -> list[bytes]:
-    """Return the lines of a recording as they are written, without their line feeds: the first says what has to follow."""
+    """Return the lines of a recording, without their line feeds: the first tells what has to follow."""
     follow = [msgspec.json.encode(line) for line in lines]
     first = msgspec.structs.replace(kept, events=len(follow), sha256="")
     found = _hash_of([msgspec.json.encode(first), *follow])
@@ -70,7 +70,7 @@ def _hash_of(lines: Sequence[bytes]) -> str:
 
 
 def line_of(recorded: Recorded, *, erased: bool = False) -> Line:
-    """Return the line of an event; `erased`: its words are gone."""
+    """Return the line of an event; `erased`: its texts are gone."""
     return Line(
         position=recorded.position,
         stream=recorded.stream,

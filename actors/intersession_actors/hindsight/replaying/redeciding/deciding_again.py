@@ -1,4 +1,4 @@
-"""Decides each append of a session, an exchange, a spawn or a delivery again, from the state before it and its decision record. Pure.
+"""Decides each append of a session, an exchange, a spawn or a delivery again, from the prior state and its decision record. Pure.
 
 Nothing else is looked at: no actor, no clock, no chance, and no event of the append but for words, which a record only names.
 """
@@ -45,7 +45,7 @@ N = TypeVar("N")
 
 
 class Redecided(NamedTuple):
-    """An append as it was recorded, and the appends that the rules of today come to: the stream's own, and what it carries.
+    """A recorded append, and the appends that today's rules decide: the stream's own, and those it carries.
 
     `problem` says in words why it could not be decided again, and `kind` what that is: today it is `refused`, its record says
     nothing that could be decided upon (`failed`), it has none or what it was asked is not here (`missing`), or words that it
@@ -65,17 +65,17 @@ class Redecided(NamedTuple):
 
     @property
     def recorded(self) -> tuple[facts.Event, ...]:
-        """The events that were recorded."""
+        """The recorded events."""
         return tuple(one.event for one in self.append)
 
     @property
     def now(self) -> tuple[facts.Event, ...]:
-        """The events of the stream that the rules of today come to."""
+        """The stream's events by today's rules."""
         return tuple(draft.event for draft in self.appends[0].drafts) if self.appends else ()
 
     @property
     def pairs(self) -> Iterator[tuple[Recorded | None, Draft | None]]:
-        """Each recorded event with what the rules of today say in its place, one of the two None where there is none."""
+        """Each recorded event with today's in its place; None for a missing one."""
         if not self.appends:
             return
         own, *carried = self.appends
@@ -91,12 +91,12 @@ class Redecided(NamedTuple):
 
     @property
     def is_same(self) -> bool:
-        """Whether the rules of today say what was recorded."""
+        """Whether today's rules decide the recorded events."""
         return self.problem is None and all(starmap(is_as_recorded, self.pairs))
 
 
 def is_as_recorded(recorded: Recorded | None, draft: Draft | None) -> bool:
-    """Whether an event is as it was recorded, with what led to it."""
+    """Whether an event equals its record, its cause included."""
     return (
         recorded is not None
         and draft is not None
@@ -111,12 +111,12 @@ _Decided = tuple[object, Plan | Refused] | None
 
 
 def redecided_all(sources: Sources) -> Iterator[Redecided]:
-    """Decide all appends of all sessions, exchanges, spawns and deliveries again, and all that doors judged."""
+    """Decide all appends of sessions, exchanges, spawns and deliveries again, and all judgements of doors."""
     return chain.from_iterable(redecided(sources, stream) for stream in sources.streams)
 
 
 def redecided(sources: Sources, stream: str) -> Iterator[Redecided]:
-    """Decide the appends of a stream again, which end behind where the replay begins; none, where it is of another kind, was imported or begun by another's append."""
+    """Decide a stream's appends again that end after the replay's beginning; none for streams of another kind, imported, or begun by another's append."""
     match stream.partition(":")[0]:
         case "session":
             yield from _of_session(sources, stream)

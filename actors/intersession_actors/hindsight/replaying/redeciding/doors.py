@@ -1,4 +1,4 @@
-"""What a door let in, as it would hand it on today: by the record of its judgements, and the settings in force. Pure."""
+"""A call that a door let in, as it would pass it on today: from its judgement records and the settings in force. Pure."""
 
 from typing import TypeVar
 
@@ -23,7 +23,7 @@ A = TypeVar("A", ExchangeAccepted, SpawnAccepted)
 def sent_today(
     sources: Sources, first: Recorded, accepted: ExchangeAccepted, record: Record
 ) -> ExchangeAccepted | Refused:
-    """Return what a send would be accepted with today, or why it would not be."""
+    """Return the event that would accept a send today, or its refusal."""
     now = _let_in(sources, first, accepted, record, accepted.target)
     if isinstance(now, Refused):
         return now
@@ -53,7 +53,7 @@ def sent_today(
 def spawned_today(
     sources: Sources, first: Recorded, accepted: SpawnAccepted, record: Record
 ) -> SpawnAccepted | Refused:
-    """Return what a spawn would be accepted with today, or why it would not be."""
+    """Return the event that would accept a spawn today, or its refusal."""
     return _let_in(sources, first, accepted, record, accepted.child)
 
 

@@ -1,4 +1,4 @@
-"""Judges again what doors judged, from the records of it: refusals, and what was let in. Pure."""
+"""Repeats judgements of doors from their records: refusals, and calls that were let in. Pure."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from intersession_events.log.recorded import Recorded
 
 
 class Judged(NamedTuple):
-    """A judgement that an event has the record of: the code of the refusal that it led to, and what the rules of today say.
+    """A recorded judgement: the code of its refusal, and today's verdict.
 
     None is none: it was allowed. `judgement` is None where the record can't be read, and `problem` says why.
     """
@@ -33,7 +33,7 @@ class Judged(NamedTuple):
 
     @property
     def problem(self) -> str | None:
-        """What is not as it was, in words; None where all is."""
+        """The difference in words; None if there is none."""
         if self.unread is not None:
             return f"its decision record says nothing that could be judged: {self.unread}"
         if self.was == self.now:
@@ -42,7 +42,7 @@ class Judged(NamedTuple):
 
 
 def judged_again(recorded: Recorded, listed: Listed) -> Iterator[Judged]:
-    """Judge again what an event of a door has the record of: a receipt, a guard's refusal, or a tool's answer."""
+    """Repeat the judgement in a door's event: a receipt, a guard's refusal, or a tool's answer."""
     if not recorded.decision:
         return
     try:
@@ -56,7 +56,7 @@ def judged_again(recorded: Recorded, listed: Listed) -> Iterator[Judged]:
 
 
 def judged_in(recorded: Recorded, listed: Listed) -> Judgement | None:
-    """Return the judgement of a door that an event has the record of; None where it has none.
+    """Return the judgement in an event; None if it has none.
 
     Raises:
         ValueError: the record says nothing that could be judged.
@@ -72,7 +72,7 @@ def judged_in(recorded: Recorded, listed: Listed) -> Judgement | None:
 def refused_at_door(
     record: Record, accepted: facts.ExchangeAccepted | facts.SpawnAccepted, listed: Listed
 ) -> Refused | None:
-    """Return why a door would not let in today what it let in, by the record of that; None where it would.
+    """Return why a door would now refuse a call that it let in, from its record; None if it would not.
 
     Raises:
         ValueError: the record says nothing that could be judged.

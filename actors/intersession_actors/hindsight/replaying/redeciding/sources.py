@@ -1,4 +1,4 @@
-"""What decision records refer to: events of a log, found by their ids, and what they say of how a run or a delivery ended."""
+"""The inputs that decision records refer to: events found by their ids, and the ends of runs and deliveries in them."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -89,7 +89,7 @@ class Sources:
         return found
 
     def listed(self, digest: str) -> JsonValue:
-        """Return the list of a setting that has a digest; None where no configuration of the log has one."""
+        """Return the list of a setting with this digest; None if no configuration of the log has it."""
         return self._lists.get(digest)
 
     @property
@@ -98,7 +98,7 @@ class Sources:
         return self._streams
 
     def beside(self, append: Sequence[Recorded]) -> Iterator[Sequence[Recorded]]:
-        """Yield the appends of other streams right before and right behind an append: what it carried is there."""
+        """Yield the appends of other streams right before and after an append: those that it carried are there."""
         position = append[0].position
         before: list[Recorded] = []
         while (one := self._by_position.get(position - len(before) - 1)) is not None and (
@@ -117,13 +117,13 @@ class Sources:
         yield behind
 
     def at(self, append: StreamAppend) -> Sequence[Recorded]:
-        """Return what was recorded in the places of an append."""
+        """Return the recorded events in the places of an append."""
         first = self._streams[append.stream][0].version if append.stream in self._streams else 0
         start = append.expected + 1 - first
         return self._streams.get(append.stream, ())[max(start, 0) : start + len(append.drafts)]
 
     def has_gap(self, append: Sequence[Recorded]) -> bool:
-        """Whether what stands right before an append or behind it is not given: what it carried is of another run."""
+        """Whether the neighbours of an append are missing: what it carried belongs to another run."""
         first, last = append[0].position - 1, append[-1].position + 1
         return (first > 0 and first not in self._by_position) or (
             last <= self._last and last not in self._by_position
@@ -132,7 +132,7 @@ class Sources:
     def tools_at(
         self, position: int, opened: facts.SessionOpened | None, begun: facts.RunStarted
     ) -> tuple[str, ...] | None:
-        """Return the tools that a session had by the settings in force: those that are recorded, where nothing speaks against it."""
+        """Return a session's tools under the settings in force: the recorded ones, unless something contradicts them."""
         configs = [] if self.settings is None or opened is None else self.settings.around(position)
         offered = [rules_of(config).tools_of(opened) for config in configs if opened is not None]
         return begun.tools if begun.tools in offered else next(iter(offered), begun.tools)
@@ -142,11 +142,11 @@ class Sources:
         return None if run_id is None else self._queued.get(run_id)
 
     def texts_with(self, append: Sequence[Recorded]) -> Sequence[Recorded]:
-        """Return the text for the outbox that was recorded with an append; empty where none was."""
+        """Return the outbox text that was recorded with an append; empty if there is none."""
         return [one for part in self.beside(append) for one in part if is_carried(one, append)]
 
     def step_with(self, append: Sequence[Recorded]) -> StreamAppend | None:
-        """Return the append of a flow that a session's append carried; None where it is no step of one."""
+        """Return the flow's append that a session's append carried; None if it is not a flow's step."""
         queued = (one.event for one in append if isinstance(one.event, facts.RunQueued))
         flow = next((run.flow for run in queued), None)
         for part in self.beside(append):
@@ -156,11 +156,11 @@ class Sources:
         return None
 
     def is_erased(self, recorded: Recorded) -> bool:
-        """Whether the words of an event were erased after it was recorded."""
+        """Whether an event's texts were erased after it was recorded."""
         return (recorded.stream, recorded.version) in self._erased
 
     def has_erased(self, append: Sequence[Recorded]) -> bool:
-        """Whether words were erased of what a session had said before it started a run: its agent was given them."""
+        """Whether texts of a session before a run's start were erased: they were in its agent's input."""
         first = self._first_erased.get(append[0].stream, append[-1].version)
         return first < append[-1].version and any(isinstance(one.event, facts.RunStarted) for one in append)
 
@@ -169,24 +169,24 @@ class Sources:
         return self._lineage.log_id_at(first.position)
 
     def accepted_as(self, accepted: facts.ExchangeAccepted, first: Recorded) -> facts.ExchangeAccepted:
-        """Return what an exchange was accepted with, as it held when an append was decided (FORK-4)."""
+        """Return the terms on which an exchange was accepted, as they applied when an append was decided (FORK-4)."""
         if self._accepted_as is None or first.position <= self._forked_at:
             return accepted
         return self._accepted_as(accepted, first.position)
 
     def reply(self, run_id: str) -> str:
-        """Return what a run replied; `[erased]` where its end is not here."""
+        """Return a run's reply; `[erased]` if its end is missing."""
         end = self._ended.get(run_id)
         return facts.ERASED if end is None else facts.reply_of(end) or ""
 
     def asked(self, run_id: str) -> str:
-        """Return what a run was asked; `[erased]` where that is not here."""
+        """Return a run's input; `[erased]` if it is missing."""
         queued = self._queued.get(run_id)
         message = None if queued is None else facts.message_in(queued.event)
         return facts.ERASED if message is None else facts.text_of(message)
 
     def run_ended(self, first: Recorded) -> RunEnded | None:
-        """Return what a flow was told of the end of the run that an append was caused by; None if that is not here."""
+        """Return the message to a flow about the end of the run that caused an append; None if that is missing."""
         end = self._cause(first)
         if end is None or not isinstance(end.event, facts.RunEnd):
             return None
@@ -196,7 +196,7 @@ class Sources:
         return None if begun is None else ended_again(first.stream, before[begun:])
 
     def delivery_ended(self, first: Recorded) -> DeliveryEnded | None:
-        """Return what a flow was told of the end of the delivery that an append was caused by; None if that is not here."""
+        """Return the message to a flow about the end of the delivery that caused an append; None if that is missing."""
         end = self._cause(first)
         if end is None or not isinstance(end.event, facts.DeliveryEvent):
             return None
@@ -207,12 +207,12 @@ class Sources:
 
 
 def rules_of(config: Config) -> RulesInForce:
-    """Return the rules that some settings are."""
+    """Return the rules in some settings."""
     return RulesInForce(lambda: config, offered=tools_offered, has_channel=lambda _: False)
 
 
 def erased_by(events: Iterable[Recorded]) -> frozenset[Place]:
-    """Return the places whose words events of a log erased."""
+    """Return the places whose texts a log's events erased."""
     return frozenset(
         (item.event.stream, version)
         for item in events
@@ -233,13 +233,13 @@ _AT_A_DOOR: Final = frozenset({"command_reply", "send"})
 
 
 def is_begun_with_another(recorded: Recorded) -> bool:
-    """Whether an event begins the delivery of a text that came with the decision which led to it."""
+    """Whether an event begins the delivery of a text that came with the decision before it."""
     event = recorded.event
     return isinstance(event, facts.DeliveryDecided) and event.purpose not in _AT_A_DOOR
 
 
 def is_carried(recorded: Recorded, append: Sequence[Recorded]) -> bool:
-    """Whether an event begins the delivery of a text that an append decided: of its flow, or of its run."""
+    """Whether an event begins the delivery of a text that an append of its flow, or of its run, decided."""
     event = recorded.event
     if not isinstance(event, facts.DeliveryDecided) or not is_begun_with_another(recorded):
         return False
@@ -290,7 +290,7 @@ _LEFT: Final = frozenset({facts.ERASED, f'"{facts.ERASED}"'})
 
 
 def are_erased(append: Sequence[Recorded], command: object) -> bool:
-    """Whether words of the input or of the append were erased."""
+    """Whether texts of the input or of the append were erased."""
     match command:
         case RunEnded():
             came_in: tuple[str | None, ...] = (command.text, command.error, command.last_tool_result)

@@ -1,4 +1,4 @@
-"""The step of a flow as it was told to a session, made again from the flow's own events. Pure."""
+"""The step of a flow as a session was told it, rebuilt from the flow's own events. Pure."""
 
 from msgspec.structs import replace
 
@@ -19,7 +19,7 @@ Step = session_commands.Enqueue | session_commands.Archive
 
 
 def step_again(sources: Sources, first: Recorded, carried: StreamAppend | None, said: Step) -> Step | None:
-    """Return what a flow told a session whose append carried the flow's own, or a door; None where that is not here.
+    """Return a flow's message to a session whose append carried the flow's own, or to a door; None if it is missing.
 
     Of what the session `said` that it was told only those parts stay that the flow or the door had from outside, such as how the
     session is opened, and when it was said.
