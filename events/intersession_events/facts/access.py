@@ -4,7 +4,12 @@ Stream `access:<requester key>`, `access:operator`, or `access:credential:<name>
 session.
 """
 
-from intersession_events.facts.base import Fact, Whole
+from collections.abc import Mapping
+from typing import ClassVar
+
+from intersession_events.facts.base import ERASED_OBJECT, Fact, Source, Whole
+
+__all__ = ["AccessEvent", "AccessRecorded", "SendRefused"]
 
 
 class AccessRecorded(Fact, frozen=True, kw_only=True):
@@ -15,14 +20,20 @@ class AccessRecorded(Fact, frozen=True, kw_only=True):
     asked over the network, acting as `requester` or as none of its sessions.
     """
 
+    topic: ClassVar[str] = "access_recorded.1"
+
     requester: str | None
     tool: str
-    filters: str = "{}"
+    filters: Source = "{}"
     allowed: Whole = 0
     denied_count: Whole = 0
     keys_digest: str | None = None
     denied: tuple[tuple[str, str], ...] = ()
     credential: str | None = None
+
+    def left_of_sources(self) -> Mapping[str, str | None]:
+        """See `Fact.left_of_sources`."""
+        return {"filters": "{}" if self.filters == "{}" else ERASED_OBJECT}
 
 
 class SendRefused(Fact, frozen=True, kw_only=True):
@@ -32,6 +43,8 @@ class SendRefused(Fact, frozen=True, kw_only=True):
     the `allowed`; `root` is the run that the chain began with, `chain` the sessions it came through. `credential` is as in
     `AccessRecorded`.
     """
+
+    topic: ClassVar[str] = "send_refused.1"
 
     requester: str | None
     target: str

@@ -1,9 +1,11 @@
 """What all facts have in common: frozen, keyword-only, camelCase on disk, defaults left out."""
 
-from collections.abc import Callable
-from typing import Annotated, Final, TypeVar, cast
+from collections.abc import Callable, Mapping
+from typing import Annotated, ClassVar, Final, TypeVar, cast
 
 import msgspec
+
+__all__ = ["ERASED", "ERASED_OBJECT", "LARGEST", "Fact", "Said", "Source", "Whole", "lean", "ready"]
 
 S = TypeVar("S")
 F = TypeVar("F", bound="Fact")
@@ -15,6 +17,19 @@ LARGEST: Final = 2**53 - 1
 Whole = Annotated[int, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
 """A number as an event has it. Nothing else is decoded where it stands, no fraction either."""
 
+Said = Annotated[str, msgspec.Meta(extra={"holds": "words"})]
+"""What a person, an agent, a channel or an error said: an erasure takes it out of the event."""
+
+Source = Annotated[str, msgspec.Meta(extra={"holds": "source"})]
+"""The source text of JSON, in which words may stand: an erasure takes out all of it."""
+
+ERASED: Final = "[erased]"
+"""What is read where there were words."""
+
+ERASED_JSON: Final = f'"{ERASED}"'
+ERASED_OBJECT: Final = f'{{"text":{ERASED_JSON}}}'
+"""What is read where there was the source text of JSON: where a tool was given something, for one."""
+
 EMPTY: Final = cast("Callable[[], dict[str, str]]", dict)
 """Makes the default of a field that is a map of texts: of no other factory msgspec leaves out what is empty."""
 
@@ -23,8 +38,15 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
     """Base of everything that can have happened.
 
     A default is a promise for ever: a field that is its default is not stored (`lean`, where it is only equal to it). Numbers are `Whole`,
-    so that the stored bytes are RFC 8785 canonical JSON.
+    so that the stored bytes are RFC 8785 canonical JSON. Fields that hold words are `Said` or `Source`.
     """
+
+    topic: ClassVar[str]
+    """The stored name of an event, `<name>.<version>`: frozen for ever, and independent of the name of its class."""
+
+    def left_of_sources(self) -> Mapping[str, str | None]:
+        """Return what an erasure leaves of each field that is a `Source`."""
+        return {}
 
 
 def lean(fact: F, default: F | None = None) -> F:

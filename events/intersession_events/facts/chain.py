@@ -4,6 +4,8 @@ from typing import Final
 
 from intersession_events.facts.base import Fact, Whole, ready
 
+__all__ = ["NO_OTHER_LIMITS", "Budget", "Limits"]
+
 
 @ready
 class Limits(Fact, frozen=True, kw_only=True):

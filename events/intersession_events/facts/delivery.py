@@ -1,10 +1,26 @@
 """What can have happened to a text on its way to a channel: the outbox. Stream `delivery:<id>` (ANN-3)."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
-from intersession_events.facts.base import Fact, Whole
+from intersession_events.facts.base import ERASED_JSON, Fact, Said, Source, Whole
 from intersession_events.facts.chain import Budget
 from intersession_events.facts.session import Route
+
+__all__ = [
+    "DeliveryDecided",
+    "DeliveryDenied",
+    "DeliveryDone",
+    "DeliveryEvent",
+    "DeliveryFailed",
+    "DeliveryPartDone",
+    "DeliveryRetried",
+    "DeliveryStarted",
+    "DeliveryUnknown",
+    "DeliveryWithheld",
+    "Purpose",
+    "delivery_named",
+]
 
 Purpose = Literal["auto_reply", "announce", "spawn_announce", "command_reply", "send", "failure_notice"]
 
@@ -17,10 +33,12 @@ class DeliveryDecided(Fact, frozen=True, kw_only=True):
     of: what the channel says to another session is of the same. `by` is who had a text sent that no run made (`send`).
     """
 
+    topic: ClassVar[str] = "delivery_decided.1"
+
     delivery_id: str
     session_key: str
     route: Route
-    text: str
+    text: Said
     key: str
     purpose: Purpose
     run_id: str | None = None
@@ -31,6 +49,8 @@ class DeliveryDecided(Fact, frozen=True, kw_only=True):
 
 class DeliveryStarted(Fact, frozen=True, kw_only=True):
     """The channel is about to be called. `rule` is the send policy's that lets the words out now (CFG-3)."""
+
+    topic: ClassVar[str] = "delivery_started.1"
 
     delivery_id: str
     attempt: Whole = 1
@@ -43,18 +63,30 @@ class DeliveryPartDone(Fact, frozen=True, kw_only=True):
     `sent` is how many characters of the text it has got by now: the next part begins behind them, in a later attempt too.
     """
 
+    topic: ClassVar[str] = "delivery_part_done.1"
+
     delivery_id: str
     attempt: Whole = 1
     sent: Whole
-    receipt: str | None = None
+    receipt: Source | None = None
+
+    def left_of_sources(self) -> Mapping[str, str | None]:
+        """See `Fact.left_of_sources`."""
+        return {"receipt": None if self.receipt is None else ERASED_JSON}
 
 
 class DeliveryDone(Fact, frozen=True, kw_only=True):
     """The channel took it, or the last part of it. `receipt` is the source text of the JSON it gave, if any."""
 
+    topic: ClassVar[str] = "delivery_done.1"
+
     delivery_id: str
     attempt: Whole = 1
-    receipt: str | None = None
+    receipt: Source | None = None
+
+    def left_of_sources(self) -> Mapping[str, str | None]:
+        """See `Fact.left_of_sources`."""
+        return {"receipt": None if self.receipt is None else ERASED_JSON}
 
 
 class DeliveryFailed(Fact, frozen=True, kw_only=True):
@@ -66,11 +98,13 @@ class DeliveryFailed(Fact, frozen=True, kw_only=True):
     `traceback` is for the operator, as in `RunFailed`, where the channel raised what it does not say of itself.
     """
 
+    topic: ClassVar[str] = "delivery_failed.1"
+
     delivery_id: str
     attempt: Whole = 1
-    error: str
+    error: Said
     retry_at_ms: Whole | None = None
-    traceback: str | None = None
+    traceback: Said | None = None
     failed_ms: Whole | None = None
     later_ms: Whole | None = None
 
@@ -81,13 +115,17 @@ class DeliveryUnknown(Fact, frozen=True, kw_only=True):
     `error` is what the channel said; None where nobody heard from it.
     """
 
+    topic: ClassVar[str] = "delivery_unknown.1"
+
     delivery_id: str
     attempt: Whole = 1
-    error: str | None = None
+    error: Said | None = None
 
 
 class DeliveryDenied(Fact, frozen=True, kw_only=True):
     """The send policy forbids it now (POL-3). `rule` names the rule."""
+
+    topic: ClassVar[str] = "delivery_denied.1"
 
     delivery_id: str
     rule: str
@@ -99,6 +137,8 @@ class DeliveryWithheld(Fact, frozen=True, kw_only=True):
     `channel` is where it would go, `rule` the send policy's that would let it out.
     """
 
+    topic: ClassVar[str] = "delivery_withheld.1"
+
     delivery_id: str
     channel: str
     rule: str | None = None
@@ -106,6 +146,8 @@ class DeliveryWithheld(Fact, frozen=True, kw_only=True):
 
 class DeliveryRetried(Fact, frozen=True, kw_only=True):
     """Somebody wants the text delivered after all, however it stands: one more attempt. `by` is who."""
+
+    topic: ClassVar[str] = "delivery_retried.1"
 
     delivery_id: str
     by: str

@@ -3,9 +3,9 @@
 The primary run, the reply-back loop turn by turn, the end of the loop and why, the announce, holds and releases, the close.
 """
 
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
-from intersession_events.facts.base import Fact, Whole
+from intersession_events.facts.base import Fact, Said, Whole
 from intersession_events.facts.chain import NO_OTHER_LIMITS, Budget, Limits
 from intersession_events.facts.message import Usage
 from intersession_events.facts.parts import (
@@ -20,6 +20,21 @@ from intersession_events.facts.parts import (
     TurnRequested,
 )
 from intersession_events.facts.session import Route
+
+__all__ = [
+    "USUAL_SETTINGS",
+    "ExchangeAccepted",
+    "ExchangeEvent",
+    "ExchangeReleased",
+    "ExchangeSettings",
+    "HoldRequested",
+    "HoldSetting",
+    "HoldWithdrawn",
+    "Release",
+    "ReplyKind",
+    "RunStatus",
+    "TurnEnded",
+]
 
 RunStatus = Literal["ok", "error", "timeout", "aborted", "interrupted"]
 HoldSetting = Literal["off", "reply", "every-turn", "announce"]
@@ -57,12 +72,14 @@ class ExchangeAccepted(Fact, frozen=True, kw_only=True):
     target was not there.
     """
 
+    topic: ClassVar[str] = "exchange_accepted.1"
+
     exchange_id: str
     run_id: str
     target: str
     target_session_id: str
     message_id: str
-    message: str | None = None
+    message: Said | None = None
     settings: ExchangeSettings = USUAL_SETTINGS
     caller: str = "operator"
     requester: str | None = None
@@ -80,7 +97,7 @@ class ExchangeAccepted(Fact, frozen=True, kw_only=True):
     send_rule: str | None = None
     visibility: str | None = None
     inferred: bool = False
-    evidence: str | None = None
+    evidence: Said | None = None
     asked_digest: str | None = None
     target_version: Whole | None = None
 
@@ -98,19 +115,23 @@ class TurnEnded(Deciding, frozen=True, kw_only=True):
     the last message of the run.
     """
 
+    topic: ClassVar[str] = "turn_ended.1"
+
     turn: Whole
     speaker: str
     run_id: str
     status: RunStatus = "ok"
     said: ReplyKind = "text"
     in_transcript: bool = True
-    text: str | None = None
-    error: str | None = None
+    text: Said | None = None
+    error: Said | None = None
     usage: Usage | None = None
 
 
 class HoldRequested(Fact, frozen=True, kw_only=True):
     """Somebody wants the exchange to stop before a text goes on, and to wait for a release (LIVE-1). The last word holds."""
+
+    topic: ClassVar[str] = "hold_requested.1"
 
     before: HoldBefore
     by: str
@@ -118,6 +139,8 @@ class HoldRequested(Fact, frozen=True, kw_only=True):
 
 class HoldWithdrawn(Fact, frozen=True, kw_only=True):
     """The exchange is not to stop after all: it was released before it had come to where it would have."""
+
+    topic: ClassVar[str] = "hold_withdrawn.1"
 
     by: str
 
@@ -128,11 +151,13 @@ class ExchangeReleased(Deciding, frozen=True, kw_only=True):
     `held_ms` is how long it was held, which no limit of its causal chain counts. `for_good`: it is not held again.
     """
 
+    topic: ClassVar[str] = "exchange_released.1"
+
     hold_id: str
     action: Release
     by: str
     held_ms: Whole = 0
-    text: str | None = None
+    text: Said | None = None
     for_good: bool = False
 
 

@@ -3,10 +3,32 @@
 Streams `log`, `clock`, `import:<id>`, `inbound:<id>`, `notes:<run>` and `erased:<stream>`.
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
-from intersession_events.facts.base import Fact, Whole, ready
+from intersession_events.facts.base import Fact, Said, Whole, ready
 from intersession_events.facts.run import Step
+
+__all__ = [
+    "CheckpointPublished",
+    "CheckpointTaken",
+    "ClockStepped",
+    "ConfigLoaded",
+    "DivergenceKind",
+    "EditKind",
+    "Erased",
+    "ForkEdit",
+    "ForkEdited",
+    "ForkedFrom",
+    "HeadProof",
+    "ImportReported",
+    "InboundTaken",
+    "LogOpened",
+    "NotePinned",
+    "PublishedTo",
+    "RecordingLeft",
+    "SourceCheckpoint",
+    "SystemEvent",
+]
 
 PublishedTo = Literal["file", "webhook", "command"]
 EditKind = Literal["reply", "message", "skip", "drop", "agent", "set", "inject"]
@@ -15,6 +37,8 @@ DivergenceKind = Literal["context", "tool", "missing", "open"]
 
 class LogOpened(Fact, frozen=True, kw_only=True):
     """A writer took the log; `epoch` fences every earlier one."""
+
+    topic: ClassVar[str] = "log_opened.1"
 
     epoch: Whole
     version: str
@@ -27,6 +51,8 @@ class ClockStepped(Fact, frozen=True, kw_only=True):
     a later time before counts, wherever a place is named by a time, as if it had that time.
     """
 
+    topic: ClassVar[str] = "clock_stepped.1"
+
     from_ms: Whole
     to_ms: Whole
 
@@ -36,6 +62,8 @@ class ConfigLoaded(Fact, frozen=True, kw_only=True):
 
     `tools` is the JSON of all tools as they are described to models, by name; None was not recorded.
     """
+
+    topic: ClassVar[str] = "config_loaded.1"
 
     digest: str
     config: str
@@ -54,6 +82,8 @@ class CheckpointTaken(Fact, frozen=True, kw_only=True):
     ever stand in the place of an erased one. `signature` is Ed25519, by the key with the id `keyId`.
     docs/howto/read-the-log.md says how to make each of them again.
     """
+
+    topic: ClassVar[str] = "checkpoint_taken.1"
 
     position: Whole
     count: Whole
@@ -74,6 +104,8 @@ class CheckpointPublished(Fact, frozen=True, kw_only=True):
     `target` tells one such place from another: a digest, since the place itself may be a secret.
     """
 
+    topic: ClassVar[str] = "checkpoint_published.1"
+
     position: Whole
     to: PublishedTo
     target: str
@@ -81,6 +113,8 @@ class CheckpointPublished(Fact, frozen=True, kw_only=True):
 
 class ImportReported(Fact, frozen=True, kw_only=True):
     """What an import found, and what it left out and why (IMP-1). `report` is the source text of a JSON object."""
+
+    topic: ClassVar[str] = "import_reported.1"
 
     import_id: str
     source: str
@@ -101,6 +135,8 @@ class InboundTaken(Fact, frozen=True, kw_only=True):
     whom.
     """
 
+    topic: ClassVar[str] = "inbound_taken.1"
+
     session_key: str
     message_id: str
     request_digest: str | None = None
@@ -112,6 +148,8 @@ class Erased(Fact, frozen=True, kw_only=True):
     `rows` has for each event its version in the stream and the SHA-256, in hex, of the payload that stands there since: the
     same with `[erased]` for its words (`unsaid`). It stands in a stream of its own, `erased:<stream>`. `by` is who wanted it.
     """
+
+    topic: ClassVar[str] = "erased.1"
 
     stream: str
     rows: tuple[tuple[Whole, str], ...]
@@ -125,9 +163,11 @@ class NotePinned(Fact, frozen=True, kw_only=True):
     Its stream is named after the exchange, the spawn or the run, `notes:<id>`, which `flow` is. `by` is who wrote it.
     """
 
+    topic: ClassVar[str] = "note_pinned.1"
+
     flow: str
     position: Whole
-    text: str
+    text: Said
     by: str
 
 
@@ -182,6 +222,8 @@ class ForkedFrom(Fact, frozen=True, kw_only=True):
     who wanted it. `proofs` show by the other log's own `checkpoints` that heads are part of it.
     """
 
+    topic: ClassVar[str] = "forked_from.1"
+
     log_id: str
     position: Whole
     flow: str
@@ -199,6 +241,8 @@ class ForkEdited(Fact, frozen=True, kw_only=True):
     is the run whose message or answer it is.
     """
 
+    topic: ClassVar[str] = "fork_edited.1"
+
     edit: ForkEdit
     by: str = "operator"
     replaces: Whole | None = None
@@ -215,17 +259,19 @@ class RecordingLeft(Fact, frozen=True, kw_only=True):
     `goes_on`: somebody else answers in the place of the recording; else the fork stands still there.
     """
 
+    topic: ClassVar[str] = "recording_left.1"
+
     session_key: str
     run_id: str
     step: Step
     turn: Whole | None
     attempt: Whole
     kind: DivergenceKind
-    recorded: str | None = None
-    now: str | None = None
+    recorded: Said | None = None
+    now: Said | None = None
     differs: tuple[str, ...] = ()
-    differs_then: tuple[str, ...] = ()
-    differs_now: tuple[str, ...] = ()
+    differs_then: tuple[Said, ...] = ()
+    differs_now: tuple[Said, ...] = ()
     goes_on: bool = False
 
 

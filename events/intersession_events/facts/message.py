@@ -11,6 +11,26 @@ import msgspec
 from intersession_events.basics.plain_json import JsonObject, JsonValue
 from intersession_events.facts.base import Fact, Whole, ready
 
+__all__ = [
+    "Block",
+    "ImageBlock",
+    "Message",
+    "OtherBlock",
+    "Provenance",
+    "ProvenanceKind",
+    "Role",
+    "SourceTool",
+    "TextBlock",
+    "ThinkingBlock",
+    "ToolCallBlock",
+    "Usage",
+    "calls_of",
+    "check_unknown",
+    "raw_block",
+    "raw_message",
+    "text_of",
+]
+
 Role = Literal["user", "assistant", "toolResult", "system"]
 ProvenanceKind = Literal["external_user", "inter_session", "internal_system"]
 SourceTool = Literal["sessions_send", "sessions_spawn"]

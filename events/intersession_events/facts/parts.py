@@ -6,12 +6,38 @@ decision.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Literal, TypeVar, get_args
+from typing import ClassVar, Final, Literal, TypeVar, get_args
 
 import msgspec
 
-from intersession_events.facts.base import Fact, Whole
+from intersession_events.facts.base import Fact, Said, Whole
 from intersession_events.facts.message import Usage
+
+__all__ = [
+    "PARTS",
+    "AnnounceDecided",
+    "AnnounceRequested",
+    "AttachmentsReady",
+    "CloseReason",
+    "Deciding",
+    "ExchangeClosed",
+    "ExchangeHeld",
+    "HeldText",
+    "HoldBefore",
+    "HoldSource",
+    "LoopEnd",
+    "LoopEnded",
+    "Part",
+    "ResultHanded",
+    "SpawnClose",
+    "SpawnClosed",
+    "Then",
+    "TurnRequested",
+    "joined",
+    "kinds_of",
+    "parts_of",
+    "with_parts",
+]
 
 E = TypeVar("E", bound=msgspec.Struct)
 
@@ -83,6 +109,8 @@ class Deciding(Fact, frozen=True, kw_only=True):
 class TurnRequested(Fact, frozen=True, kw_only=True):
     """Turn `turn` of the loop was asked of `speaker`; its message and run are in the same append."""
 
+    topic: ClassVar[str] = "turn_requested.1"
+
     turn: Whole
     speaker: str
     run_id: str
@@ -96,15 +124,19 @@ class LoopEnded(Deciding, frozen=True, kw_only=True):
     seconds.
     """
 
+    topic: ClassVar[str] = "loop_ended.1"
+
     reason: LoopEnd
     turns: Whole
     limit: str | None = None
-    note: str | None = None
+    note: Said | None = None
     used: Whole | None = None
 
 
 class AnnounceRequested(Fact, frozen=True, kw_only=True):
     """The announcing session was asked for its announce text (ANN-1, SPAWN-9)."""
+
+    topic: ClassVar[str] = "announce_requested.1"
 
     speaker: str
     run_id: str
@@ -123,7 +155,9 @@ class AnnounceDecided(Deciding, frozen=True, kw_only=True):
     `edited_by` is who wrote the text instead of the agent (LIVE-1).
     """
 
-    text: str | None = None
+    topic: ClassVar[str] = "announce_decided.1"
+
+    text: Said | None = None
     silent: bool = False
     why: Literal[
         "text", "announce_skip", "no_text", "run_failed", "not_routed", "child_failed", "limit", "dropped"
@@ -132,7 +166,7 @@ class AnnounceDecided(Deciding, frozen=True, kw_only=True):
     delivery_id: str | None = None
     run_id: str | None = None
     usage: Usage | None = None
-    stats: str | None = None
+    stats: Said | None = None
     edited_by: str | None = None
 
 
@@ -146,6 +180,8 @@ class ExchangeHeld(Fact, frozen=True, kw_only=True):
     `by` ordered it, `order` tells this order from others, `note` is what a rule said.
     """
 
+    topic: ClassVar[str] = "exchange_held.1"
+
     hold_id: str
     step: HeldText
     speaker: str
@@ -155,22 +191,24 @@ class ExchangeHeld(Fact, frozen=True, kw_only=True):
     by: str
     order: str
     to: str | None = None
-    text: str | None = None
+    text: Said | None = None
     turn: Whole = 0
     next_turn: Whole | None = None
-    note: str | None = None
+    note: Said | None = None
     run_id: str | None = None
     next_end: LoopEnd | None = None
     next_limit: str | None = None
-    next_note: str | None = None
+    next_note: Said | None = None
     next_used: Whole | None = None
 
 
 class ExchangeClosed(Fact, frozen=True, kw_only=True):
     """The exchange is over, and how. `limit` is the setting that ended it, where one did; `used` is as in `LoopEnded`."""
 
+    topic: ClassVar[str] = "exchange_closed.1"
+
     reason: CloseReason
-    note: str | None = None
+    note: Said | None = None
     limit: str | None = None
     used: Whole | None = None
 
@@ -180,6 +218,8 @@ class AttachmentsReady(Fact, frozen=True, kw_only=True):
 
     `withheld`: they are those of a fork, which has not their contents. They are named, and not there (FORK-5).
     """
+
+    topic: ClassVar[str] = "attachments_ready.1"
 
     directory: str
     count: Whole
@@ -194,6 +234,8 @@ class ResultHanded(Fact, frozen=True, kw_only=True):
     With a `limit` the causal chain had nothing left for that run, by this setting: the message is there, and no run.
     """
 
+    topic: ClassVar[str] = "result_handed.1"
+
     requester: str
     run_id: str
     message_id: str
@@ -206,8 +248,10 @@ class SpawnClosed(Fact, frozen=True, kw_only=True):
     `limit` is a guard over the causal chain that kept a run from being asked for; `used` is as in `LoopEnded`.
     """
 
+    topic: ClassVar[str] = "spawn_closed.1"
+
     reason: SpawnClose
-    note: str | None = None
+    note: Said | None = None
     limit: str | None = None
     code: str | None = None
     used: Whole | None = None

@@ -5,10 +5,35 @@ from typing import ClassVar, Final, Literal, cast, get_args
 import msgspec
 
 from intersession_events.basics.ids import exchange_stream, spawn_stream
-from intersession_events.facts.base import EMPTY, Fact, Whole
+from intersession_events.facts.base import EMPTY, Fact, Said, Whole
 from intersession_events.facts.chain import Budget
 from intersession_events.facts.message import Message, Usage, text_of
 from intersession_events.facts.session import LineImported, MessageRecorded, Route
+
+__all__ = [
+    "SESSION_TOOLS",
+    "FailureCode",
+    "Fit",
+    "Form",
+    "Instructions",
+    "LateReplyDropped",
+    "Quote",
+    "RunAborted",
+    "RunCompleted",
+    "RunEnd",
+    "RunEvent",
+    "RunFailed",
+    "RunInterrupted",
+    "RunQueued",
+    "RunStarted",
+    "Saying",
+    "Step",
+    "generation_of",
+    "is_imported",
+    "message_in",
+    "reply_of",
+    "run_named",
+]
 
 Step = Literal["message", "reply", "announce"]
 FailureCode = Literal[
@@ -83,12 +108,14 @@ class RunQueued(Fact, frozen=True, kw_only=True):
     this one (GATE-6).
     """
 
+    topic: ClassVar[str] = "run_queued.1"
+
     run_id: str
     session_id: str
     step: Step
     message: Message | None = None
     answers: str = ""
-    system_context: str = ""
+    system_context: Said = ""
     instructions: Instructions | None = None
     timeout_ms: Whole = 0
     route: Route | None = None
@@ -163,6 +190,8 @@ class RunStarted(Fact, frozen=True, kw_only=True):
     left out: in tokens. `fit` is what is left out; None is nothing (CTX-1, CTX-2).
     """
 
+    topic: ClassVar[str] = "run_started.1"
+
     run_id: str
     attempt: Whole = 1
     context_hash: str
@@ -184,9 +213,11 @@ class RunInterrupted(Fact, frozen=True, kw_only=True):
     `too_long` is what the model's server said, where it refused what it was given as too long: the next attempt gives less (CTX-3).
     """
 
+    topic: ClassVar[str] = "run_interrupted.1"
+
     run_id: str
     attempt: Whole = 1
-    too_long: str | None = None
+    too_long: Said | None = None
 
 
 class RunCompleted(Fact, frozen=True, kw_only=True):
@@ -196,16 +227,18 @@ class RunCompleted(Fact, frozen=True, kw_only=True):
     say what of the answer is not recorded as the agent gave it, such as a usage below 0.
     """
 
+    topic: ClassVar[str] = "run_completed.1"
+
     run_id: str
     attempt: Whole = 1
     session_id: str = ""
     message: Message | None = None
     message_is_reply: bool = True
-    text: str | None = None
+    text: Said | None = None
     usage: Usage | None = None
     model: str | None = None
     stop_reason: str | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Said, ...] = ()
 
     @property
     def reply(self) -> str | None:
@@ -220,12 +253,14 @@ class RunFailed(Fact, frozen=True, kw_only=True):
     causal chain that kept it from starting, with `code` `limit`, and `used` is as in `LoopEnded`.
     """
 
+    topic: ClassVar[str] = "run_failed.1"
+
     run_id: str
     attempt: Whole = 1
     code: FailureCode
-    error: str
-    partial: str | None = None
-    traceback: str | None = None
+    error: Said
+    partial: Said | None = None
+    traceback: Said | None = None
     limit: str | None = None
     used: Whole | None = None
 
@@ -236,10 +271,12 @@ class RunAborted(Fact, frozen=True, kw_only=True):
     `gone`: by archiving its session, or with `reset` by resetting it.
     """
 
+    topic: ClassVar[str] = "run_aborted.1"
+
     run_id: str
     attempt: Whole = 1
     by: str
-    partial: str | None = None
+    partial: Said | None = None
     gone: bool = False
     reset: bool = False
 
@@ -247,9 +284,11 @@ class RunAborted(Fact, frozen=True, kw_only=True):
 class LateReplyDropped(Fact, frozen=True, kw_only=True):
     """An attempt that was already closed answered after all; its answer is kept here and nowhere used."""
 
+    topic: ClassVar[str] = "late_reply_dropped.1"
+
     run_id: str
     attempt: Whole = 1
-    reply: str | None = None
+    reply: Said | None = None
 
 
 RunEnd = RunCompleted | RunFailed | RunAborted

@@ -1,11 +1,31 @@
 """What can have happened to a session: opened, patched, routed, reset, archived. Stream `session:<key>`."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 import msgspec
 
-from intersession_events.facts.base import EMPTY, Fact, Whole
+from intersession_events.facts.base import EMPTY, ERASED, Fact, Source, Whole
 from intersession_events.facts.message import Message
+
+__all__ = [
+    "ArchiveReason",
+    "ChatType",
+    "LineImported",
+    "MessageRecorded",
+    "OpenedBy",
+    "Route",
+    "RouteChanged",
+    "SessionArchived",
+    "SessionEvent",
+    "SessionImported",
+    "SessionOpened",
+    "SessionPatched",
+    "SessionReset",
+    "ThreadBound",
+    "ThreadUnbound",
+    "UnbindReason",
+]
 
 OpenedBy = Literal["person", "operator", "send", "spawn", "import"]
 ChatType = Literal["direct", "group", "channel"]
@@ -29,6 +49,8 @@ class SessionOpened(Fact, frozen=True, kw_only=True):
     `by` is who asked for it by a method, where `opened_by` is `operator`.
     """
 
+    topic: ClassVar[str] = "session_opened.1"
+
     key: str
     session_id: str
     agent_id: str
@@ -51,6 +73,8 @@ class SessionOpened(Fact, frozen=True, kw_only=True):
 class SessionPatched(Fact, frozen=True, kw_only=True):
     """Settings of a session changed (GATE-2, POL-2): the names are those of `sessions.patch`."""
 
+    topic: ClassVar[str] = "session_patched.1"
+
     values: dict[str, str] = msgspec.field(default_factory=EMPTY)
     cleared: tuple[str, ...] = ()
     by: str | None = None
@@ -58,6 +82,8 @@ class SessionPatched(Fact, frozen=True, kw_only=True):
 
 class RouteChanged(Fact, frozen=True, kw_only=True):
     """A person spoke from here, so the session's words go there (INB-1). Nothing else changes a route."""
+
+    topic: ClassVar[str] = "route_changed.1"
 
     route: Route
     display_name: str | None = None
@@ -69,6 +95,8 @@ class SessionReset(Fact, frozen=True, kw_only=True):
 
     `by` is who wanted it; None in imports.
     """
+
+    topic: ClassVar[str] = "session_reset.1"
 
     session_id: str
     previous_session_id: str
@@ -82,6 +110,8 @@ class SessionArchived(Fact, frozen=True, kw_only=True):
     `by` is who deleted it; None where its time had come, and in imports.
     """
 
+    topic: ClassVar[str] = "session_archived.1"
+
     session_id: str
     reason: ArchiveReason
     by: str | None = None
@@ -93,6 +123,8 @@ class ThreadBound(Fact, frozen=True, kw_only=True):
     `idle_ms` counts from the last message of the session, `max_age_ms` from the binding.
     """
 
+    topic: ClassVar[str] = "thread_bound.1"
+
     route: Route
     idle_ms: Whole = 0
     max_age_ms: Whole = 0
@@ -103,6 +135,8 @@ class ThreadUnbound(Fact, frozen=True, kw_only=True):
 
     `by` is who unbound it; None where its time had come, or where its session was archived.
     """
+
+    topic: ClassVar[str] = "thread_unbound.1"
 
     route: Route
     reason: UnbindReason
@@ -117,9 +151,11 @@ class SessionImported(Fact, frozen=True, kw_only=True):
     session. `other_settings` have the names of `sessions.patch`.
     """
 
+    topic: ClassVar[str] = "session_imported.1"
+
     session_id: str
     source: str
-    entry: str
+    entry: Source
     updated_at: Whole
     model: str | None = None
     context_tokens: Whole | None = None
@@ -139,6 +175,10 @@ class SessionImported(Fact, frozen=True, kw_only=True):
     model_override: str | None = None
     other_settings: dict[str, str] = msgspec.field(default_factory=EMPTY)
 
+    def left_of_sources(self) -> Mapping[str, str | None]:
+        """See `Fact.left_of_sources`."""
+        return {"entry": "{}"}
+
 
 class MessageRecorded(Fact, frozen=True, kw_only=True):
     """A message joined the transcript. `session_id` is the generation it belongs to.
@@ -147,20 +187,35 @@ class MessageRecorded(Fact, frozen=True, kw_only=True):
     gave something, where that was not the first: no attempt before had done it.
     """
 
+    topic: ClassVar[str] = "message_recorded.1"
+
     session_id: str
     message: Message
-    source: str | None = None
+    source: Source | None = None
     attempt: Whole | None = None
+
+    def left_of_sources(self) -> Mapping[str, str | None]:
+        """See `Fact.left_of_sources`."""
+        return {"source": None}
 
 
 class LineImported(Fact, frozen=True, kw_only=True):
     """A line of an imported transcript that is no message: a header, a model change, a compaction."""
 
+    topic: ClassVar[str] = "line_imported.1"
+
     session_id: str
     kind: str
-    source: str
+    source: Source
     entry_id: str | None = None
     parent_id: str | None = None
+
+    def left_of_sources(self) -> Mapping[str, str | None]:
+        """See `Fact.left_of_sources`."""
+        # A line of the same kind, at the same place among the others.
+        line = {"type": self.kind, "id": self.entry_id, "parentId": self.parent_id, "text": ERASED}
+        left = {name: value for name, value in line.items() if value is not None}
+        return {"source": msgspec.json.encode(left).decode()}
 
 
 SessionEvent = (

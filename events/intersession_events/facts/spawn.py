@@ -1,11 +1,11 @@
 """What can have happened to a spawned sub-agent. Stream `spawn:<id>`, shared words from `parts.py`."""
 
 import re
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 import msgspec
 
-from intersession_events.facts.base import Fact, Whole
+from intersession_events.facts.base import Fact, Said, Whole
 from intersession_events.facts.chain import Budget
 from intersession_events.facts.exchange import ExchangeAccepted, RunStatus
 from intersession_events.facts.message import Usage
@@ -20,6 +20,22 @@ from intersession_events.facts.parts import (
     parts_of,
 )
 from intersession_events.facts.session import Route
+
+__all__ = [
+    "AttachedFile",
+    "AttachmentRemovalFailed",
+    "Attachments",
+    "AttachmentsRemoved",
+    "ChildArchived",
+    "ChildEnded",
+    "RunAsked",
+    "SpawnAccepted",
+    "SpawnEvent",
+    "ThreadAsked",
+    "ThreadOpened",
+    "run_asked_in",
+    "without_measures",
+]
 
 
 class AttachedFile(Fact, frozen=True, kw_only=True):
@@ -68,13 +84,15 @@ class SpawnAccepted(Fact, frozen=True, kw_only=True):
     `announce_details` people are shown the stats and the error's text (SPAWN-10).
     """
 
+    topic: ClassVar[str] = "spawn_accepted.1"
+
     spawn_id: str
     run_id: str
     child: str
     child_session_id: str
     agent_id: str
     message_id: str
-    task: str | None = None
+    task: Said | None = None
     caller: str = "operator"
     requester: str | None = None
     requester_session_id: str | None = None
@@ -96,7 +114,7 @@ class SpawnAccepted(Fact, frozen=True, kw_only=True):
     idempotency_key: str | None = None
     request_digest: str | None = None
     inferred: bool = False
-    evidence: str | None = None
+    evidence: Said | None = None
     budget: Budget | None = None
     attachments: Attachments | None = None
     mount_path: str | None = None
@@ -109,6 +127,8 @@ class ThreadOpened(Deciding, frozen=True, kw_only=True):
     `withheld`: the channel is one of a fork and sealed, and was not asked. The thread has a name of the fork's own (FORK-5).
     """
 
+    topic: ClassVar[str] = "thread_opened.1"
+
     route: Route
     withheld: bool = False
 
@@ -116,11 +136,15 @@ class ThreadOpened(Deciding, frozen=True, kw_only=True):
 class AttachmentsRemoved(Fact, frozen=True, kw_only=True):
     """The files, and whatever else stood in their directory, are gone (ATT-5)."""
 
+    topic: ClassVar[str] = "attachments_removed.1"
+
     directory: str
 
 
 class AttachmentRemovalFailed(Fact, frozen=True, kw_only=True):
     """The files could not be removed; that is not tried again (ATT-5)."""
+
+    topic: ClassVar[str] = "attachment_removal_failed.1"
 
     directory: str
     error: str
@@ -133,13 +157,15 @@ class ChildEnded(Deciding, frozen=True, kw_only=True):
     import. `in_transcript`: it is that of the last message of the run. `last_tool_result` stands in for an empty reply.
     """
 
+    topic: ClassVar[str] = "child_ended.1"
+
     run_id: str
     status: RunStatus = "ok"
     said: Literal["text", "nothing"] = "text"
     in_transcript: bool = True
-    text: str | None = None
-    error: str | None = None
-    last_tool_result: str | None = None
+    text: Said | None = None
+    error: Said | None = None
+    last_tool_result: Said | None = None
     usage: Usage | None = None
     model: str | None = None
     started_ms: Whole | None = None
@@ -148,6 +174,8 @@ class ChildEnded(Deciding, frozen=True, kw_only=True):
 
 class ChildArchived(Fact, frozen=True, kw_only=True):
     """The child left the list (SPAWN-11); its record stays in the log."""
+
+    topic: ClassVar[str] = "child_archived.1"
 
     child: str
     reason: Literal["cleanup", "expired", "deleted"]

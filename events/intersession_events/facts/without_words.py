@@ -3,22 +3,16 @@
 An event without its words is still one of its kind, so whoever reads events needs to know nothing of erasure.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, cast, get_args
+from collections.abc import Iterator
+from functools import cache
+from typing import Final, NamedTuple, cast, get_args, get_type_hints
 
 import msgspec
 
 from intersession_events.basics.errors import CorruptEvent
 from intersession_events.facts.access import AccessRecorded
-from intersession_events.facts.delivery import (
-    DeliveryDecided,
-    DeliveryDone,
-    DeliveryFailed,
-    DeliveryPartDone,
-    DeliveryUnknown,
-)
-from intersession_events.facts.exchange import ExchangeAccepted, ExchangeReleased, TurnEnded
-from intersession_events.facts.log import ForkedFrom, ForkEdit, ForkEdited, NotePinned, RecordingLeft
+from intersession_events.facts.base import ERASED, ERASED_OBJECT, Said, Source
+from intersession_events.facts.log import ForkEdit
 from intersession_events.facts.message import (
     Block,
     ImageBlock,
@@ -29,123 +23,76 @@ from intersession_events.facts.message import (
     ToolCallBlock,
     text_of,
 )
-from intersession_events.facts.parts import (
-    AnnounceDecided,
-    Deciding,
-    ExchangeClosed,
-    ExchangeHeld,
-    LoopEnded,
-    Part,
-    SpawnClosed,
-    parts_of,
-    with_parts,
-)
-from intersession_events.facts.registry import Event, decode, encode, topics_of
-from intersession_events.facts.run import (
-    Instructions,
-    LateReplyDropped,
-    RunAborted,
-    RunCompleted,
-    RunFailed,
-    RunInterrupted,
-    RunQueued,
-    Saying,
-    message_in,
-)
-from intersession_events.facts.session import LineImported, MessageRecorded, SessionImported
-from intersession_events.facts.spawn import ChildEnded, SpawnAccepted
+from intersession_events.facts.parts import Deciding, Part, parts_of, with_parts
+from intersession_events.facts.registry import TOPICS, Event, decode, encode
+from intersession_events.facts.run import Instructions, message_in
+from intersession_events.facts.session import LineImported
 
-ERASED: Final = "[erased]"
-"""What is read where there were words."""
+__all__ = [
+    "fields_of_words",
+    "has_words",
+    "held_by",
+    "left_of_payload",
+    "may_say",
+    "standing",
+    "unsaid",
+    "words",
+]
 
-_JSON: Final = f'"{ERASED}"'
-_OBJECT: Final = f'{{"text":{_JSON}}}'
-ERASED_ARGUMENTS: Final = _OBJECT
-"""What is read where a tool was given something."""
 
-WORDS: Final[Mapping[type[Event], tuple[str, ...]]] = {
-    RunQueued: ("system_context", "instructions"),
-    RunInterrupted: ("too_long",),
-    RunCompleted: ("text", "notes"),
-    RunFailed: ("error", "partial", "traceback"),
-    RunAborted: ("partial",),
-    LateReplyDropped: ("reply",),
-    ExchangeAccepted: ("message", "evidence"),
-    TurnEnded: ("text", "error"),
-    LoopEnded: ("note",),
-    AnnounceDecided: ("text", "stats"),
-    ExchangeClosed: ("note",),
-    ExchangeHeld: ("text", "note", "next_note"),
-    ExchangeReleased: ("text",),
-    SpawnAccepted: ("task", "evidence"),
-    ChildEnded: ("text", "error", "last_tool_result"),
-    SpawnClosed: ("note",),
-    NotePinned: ("text",),
-    RecordingLeft: ("recorded", "now", "differs_then", "differs_now"),
-    DeliveryDecided: ("text",),
-    DeliveryFailed: ("error", "traceback"),
-    DeliveryUnknown: ("error",),
-}
-"""The fields that hold what a person, an agent, a channel or an error said, as text or as `Instructions`; an event may have a message
-beside them."""
-SOURCES: Final[Mapping[type[Event], str]] = {
-    MessageRecorded: "source",
-    LineImported: "source",
-    SessionImported: "entry",
-    AccessRecorded: "filters",
-    DeliveryPartDone: "receipt",
-    DeliveryDone: "receipt",
-}
-"""The field that holds the source text of JSON, in which words may stand."""
+class Holding(NamedTuple):
+    """The fields of an event that hold what somebody said."""
+
+    texts: tuple[str, ...] = ()
+    """`Said`, or `Instructions`."""
+    sources: tuple[str, ...] = ()
+    message: bool = False
+    """Whether it can bring a message."""
+    edits: tuple[str, ...] = ()
+    """Edits of a fork, some of which have a text."""
+
+
+@cache
+def held_by(kind: type[Event]) -> Holding:
+    """Return what events of a kind hold of what somebody said, as their fields say."""
+    kinds = {name: _kinds(hint) for name, hint in get_type_hints(kind, include_extras=True).items()}
+
+    def held(*wanted: object) -> tuple[str, ...]:
+        return tuple(name for name, found in kinds.items() if not found.isdisjoint(wanted))
+
+    return Holding(held(Said, Instructions), held(Source), bool(held(Message)), held(ForkEdit))
+
+
+def _kinds(hint: object) -> set[object]:
+    """Return a type, and those that it is made of."""
+    return {hint}.union(*map(_kinds, get_args(hint)))
 
 
 _SAYING: Final = frozenset({"reply", "message", "inject"})
 """The edits of a fork whose value is what somebody says there."""
+
+_Said = str | tuple[str, ...] | Instructions | None
 
 
 def unsaid(event: Event) -> Event:
     """Return an event with `[erased]` for its words; the same one, if it has none. What was no text stays none."""
     if isinstance(event, Deciding) and event.then is not None:
         event = with_parts(event, lambda part: cast("Part", unsaid(part)))
-    left: dict[str, object] = {}
-    for name in WORDS.get(type(event), ()):
+    held, left = held_by(type(event)), dict[str, object](event.left_of_sources())
+    for name in held.texts:
         if said := getattr(event, name):
             left[name] = _of(said)
-    if isinstance(event, RunQueued | RunCompleted) and event.message is not None:
-        left["message"] = _of_message(event.message)
-    if left:
-        return msgspec.structs.replace(event, **left)
-    return event if type(event) in WORDS else _of_other(event)
-
-
-def _of_other(event: Event) -> Event:
-    match event:
-        case MessageRecorded():
-            return msgspec.structs.replace(event, message=_of_message(event.message), source=None)
-        case LineImported():
-            return msgspec.structs.replace(event, source=_line(event))
-        case SessionImported():
-            return msgspec.structs.replace(event, entry="{}")
-        case AccessRecorded():
-            return msgspec.structs.replace(event, filters=_OBJECT if event.filters != "{}" else "{}")
-        case DeliveryDone() | DeliveryPartDone():
-            return msgspec.structs.replace(event, receipt=None if event.receipt is None else _JSON)
-        case ForkEdited():
-            return msgspec.structs.replace(event, edit=_of_edit(event.edit))
-        case ForkedFrom():
-            return msgspec.structs.replace(event, edits=tuple(map(_of_edit, event.edits)))
-        case _:
-            return event
-
-
-_SAYS: Final = frozenset({*WORDS, *get_args(Saying), LineImported, ForkEdited, ForkedFrom})
-_WITH_WORDS: Final = topics_of(*WORDS, *SOURCES, *get_args(Saying), ForkEdited, ForkedFrom)
-"""The stored names of events that can have words; no other is ever erased."""
+    if (message := message_in(event)) is not None:
+        left["message"] = _of_message(message)
+    if held.edits:
+        left |= {name: _of_edits(getattr(event, name)) for name in held.edits}
+    return msgspec.structs.replace(event, **left) if left else event
 
 
 def has_words(topic: str) -> bool:
-    """Return whether events of a stored name can have words."""
-    return topic in _WITH_WORDS
+    """Return whether events of a stored name can have words; no other is ever erased."""
+    kind = TOPICS.get(topic)
+    return kind is not None and any(held_by(kind))
 
 
 def left_of_payload(topic: str, payload: bytes) -> bytes | None:
@@ -155,7 +102,7 @@ def left_of_payload(topic: str, payload: bytes) -> bytes | None:
         CorruptEvent: the payload can't be read.
         UnknownTopic: this version does not know the topic.
     """
-    if topic not in _WITH_WORDS:
+    if not has_words(topic):
         return None
     event = decode(topic, payload)
     left = unsaid(event)
@@ -169,9 +116,9 @@ def standing(topic: str, payload: bytes) -> Event:
         CorruptEvent: it has words, is not written as we write it, or is of a kind that is never erased.
         UnknownTopic: this version does not know the topic.
     """
-    if topic not in _WITH_WORDS:
+    if not has_words(topic):
         raise CorruptEvent(f"the payload was erased, and {topic} has no words that could be")
-    # What is left of an erased event was made anew by who erased it.
+    # What is left of an erased event was made anew by whoever erased it.
     event = decode(topic, payload)
     if encode(unsaid(event)) != payload:
         raise CorruptEvent("the payload was erased, and what stands there is more than is left without words")
@@ -180,7 +127,8 @@ def standing(topic: str, payload: bytes) -> Event:
 
 def may_say(event: Event) -> bool:
     """Return whether events of this kind can have words that are found: this one may have none, or none any more."""
-    return type(event) in _SAYS
+    held = held_by(type(event))
+    return bool(held.texts or held.message or held.edits) or isinstance(event, LineImported)
 
 
 def fields_of_words(kind: type[Event]) -> tuple[str, ...] | None:
@@ -188,9 +136,10 @@ def fields_of_words(kind: type[Event]) -> tuple[str, ...] | None:
 
     None stands for words that are further in: of a message, of the edits of a fork, or of what follows in the event.
     """
-    if issubclass(kind, Saying | ForkEdited | ForkedFrom | Deciding):
+    held = held_by(kind)
+    if held.message or held.edits or issubclass(kind, Deciding):
         return None
-    names = ("source",) if kind is LineImported else WORDS.get(kind, ())
+    names = held.sources if kind is LineImported else held.texts
     return tuple(field.encode_name for field in msgspec.structs.fields(kind) if field.name in names)
 
 
@@ -211,23 +160,19 @@ def words(event: Event) -> Iterator[str]:
             yield event.source
         case AccessRecorded():
             yield event.filters
-        case ForkEdited():
-            yield from _edited((event.edit,))
-        case ForkedFrom():
-            yield from _edited(event.edits)
         case _:
-            yield from _plain(event)
+            for part in parts_of(event):
+                yield from _texts(part)
 
 
-def _plain(event: Event) -> Iterator[str]:
-    for part in parts_of(event):
-        for name in WORDS.get(type(part), ()):
-            said: _Said = getattr(part, name)
-            said = said.texts if isinstance(said, Instructions) else said
-            yield from (said,) if isinstance(said, str) else said or ()
-
-
-_Said = str | tuple[str, ...] | Instructions | None
+def _texts(event: Event) -> Iterator[str]:
+    held = held_by(type(event))
+    for name in held.texts:
+        said: _Said = getattr(event, name)
+        said = said.texts if isinstance(said, Instructions) else said
+        yield from (said,) if isinstance(said, str) else said or ()
+    for name in held.edits:
+        yield from (edit.value for edit in _edits(getattr(event, name)) if edit.kind in _SAYING)
 
 
 def _of(said: _Said) -> _Said:
@@ -239,18 +184,16 @@ def _of(said: _Said) -> _Said:
     return said if said is None else (ERASED,) * len(said)
 
 
-def _of_edit(edit: ForkEdit) -> ForkEdit:
-    return msgspec.structs.replace(edit, value=_of(edit.value)) if edit.kind in _SAYING else edit
+def _edits(edits: ForkEdit | tuple[ForkEdit, ...]) -> tuple[ForkEdit, ...]:
+    return (edits,) if isinstance(edits, ForkEdit) else edits
 
 
-def _edited(edits: Iterable[ForkEdit]) -> Iterator[str]:
-    return (edit.value for edit in edits if edit.kind in _SAYING)
-
-
-def _line(event: LineImported) -> str:
-    """Return a line that is of the same kind, at the same place among the others."""
-    line = {"type": event.kind, "id": event.entry_id, "parentId": event.parent_id, "text": ERASED}
-    return msgspec.json.encode({name: value for name, value in line.items() if value is not None}).decode()
+def _of_edits(edits: ForkEdit | tuple[ForkEdit, ...]) -> ForkEdit | tuple[ForkEdit, ...]:
+    left = tuple(
+        msgspec.structs.replace(edit, value=_of(edit.value)) if edit.kind in _SAYING else edit
+        for edit in _edits(edits)
+    )
+    return left[0] if isinstance(edits, ForkEdit) else left
 
 
 def _of_message(message: Message) -> Message:
@@ -272,6 +215,6 @@ def _of_block(block: Block) -> Block:
         case ThinkingBlock():
             return ThinkingBlock(thinking=ERASED)
         case ToolCallBlock():
-            return ToolCallBlock(id=block.id, name=block.name, arguments=_OBJECT)
+            return ToolCallBlock(id=block.id, name=block.name, arguments=ERASED_OBJECT)
         case ImageBlock() | OtherBlock():
             return TextBlock(text=ERASED)

@@ -23,6 +23,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # as a script, it 
 from intersession_events.facts import (
     TOPICS,
     Fact,
+    Said,
+    Source,
     Whole,
     access,
     delivery,
@@ -275,9 +277,9 @@ def _kind(hint: object) -> str:
         return f"pair of {kinds[0]}" if kinds == kinds[:1] * 2 else f"({', '.join(kinds)})"
     if origin is dict:
         return "map of text"
-    return {str: "text", Whole: "integer", bool: "boolean"}.get(typing.cast("type", hint)) or str(
-        getattr(hint, "__name__", hint)
-    )
+    return {str: "text", Said: "text", Source: "text", Whole: "integer", bool: "boolean"}.get(
+        typing.cast("type", hint)
+    ) or str(getattr(hint, "__name__", hint))
 
 
 def _holds(field: msgspec.structs.FieldInfo) -> str:

@@ -211,7 +211,7 @@ class RecordedAgent:
                 if not self._is_called(turn, block, results.get(block.id)):
                     as_it_was.add(block.id)
                     continue
-                if self._match == "place" and block.arguments == facts.ERASED_ARGUMENTS:
+                if self._match == "place" and block.arguments == facts.ERASED_OBJECT:
                     self._passed(_not_called(turn, block, results.get(block.id)))
                     as_it_was.add(block.id)
                     continue
@@ -229,7 +229,7 @@ class RecordedAgent:
 
     def _compared_again(self, turn: Turn, block: ToolCallBlock, result: Message | None) -> Divergence | None:
         """Call a tool again; return that it gave something else than then."""
-        if block.arguments == facts.ERASED_ARGUMENTS:
+        if block.arguments == facts.ERASED_OBJECT:
             return _not_called(turn, block, result)
         return _compared(turn, block.name, result, self._called(turn, block, result))
 

@@ -11,8 +11,6 @@ import msgspec
 from intersession_actors.rules.disclosure.redaction import redact_text, redact_value
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import (
-    SOURCES,
-    WORDS,
     Block,
     Event,
     ForkedFrom,
@@ -27,6 +25,7 @@ from intersession_events.facts import (
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
+    held_by,
     message_in,
     with_parts,
 )
@@ -45,12 +44,11 @@ def hidden_event(event: Event) -> Event:
         case SessionPatched():
             return _changed(event, values=redact_value(event.values)[0])
         case _:
-            names = WORDS.get(type(event), ())
-            changes: dict[str, object] = {name: _words(getattr(event, name)) for name in names}
+            held = held_by(type(event))
+            changes: dict[str, object] = {name: _words(getattr(event, name)) for name in held.texts}
+            changes |= {name: _source(getattr(event, name)) for name in held.sources}
             if (message := message_in(event)) is not None:
                 changes["message"] = hidden_message(message)
-            if (field := SOURCES.get(type(event))) is not None:
-                changes[field] = _source(getattr(event, field))
             return _changed(event, **changes)
 
 
