@@ -4,8 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from intersession_events import facts
-from intersession_projections.basics.wording.events import words_of
-from intersession_projections.basics.wording.reasons import closed
+from intersession_events.facts.reasons import closed
+from intersession_events.facts.wording import words_of
 from intersession_projections.questions.flow_summary import in_words
 from intersession_projections.views.flows.rows import ExchangeSummary, SpawnSummary
 
@@ -52,7 +52,7 @@ def test_a_spawn_whose_text_its_channel_gave_up_on_was_not_delivered() -> None:
 @pytest.mark.clause("WHY-2", "LOOP-5")
 def test_a_guard_that_kept_an_announce_from_being_asked_for_is_told_as_that() -> None:
     event = facts.ExchangeClosed(reason="announce_failed", note="runs: 3 of 3", limit="limits.runs")
-    assert words_of(event, None).how == "a limit kept the announce from being asked for"
+    assert words_of(event).reason == "a limit kept the announce from being asked for"
     assert closed("announce_failed") == "the announce could not be made, or not be delivered"
 
 
@@ -63,12 +63,12 @@ def test_a_guard_that_kept_an_announce_from_being_asked_for_is_told_as_that() ->
 )
 def test_an_announce_turn_that_nobody_was_asked_for_did_not_fail(run_id: str | None, told: str) -> None:
     event = facts.AnnounceDecided(silent=True, why="run_failed", run_id=run_id)
-    assert words_of(event, None).how == f"Nothing is announced: {told}."
+    assert words_of(event).how == f"Nothing is announced: {told}."
 
 
 @pytest.mark.clause("WHY-2")
 @pytest.mark.parametrize("error", ["backend: no model", "no model"])
 def test_a_failure_is_told_with_its_code_once(error: str) -> None:
-    told = words_of(facts.RunFailed(run_id="r", attempt=1, code="backend", error=error), None)
+    told = words_of(facts.RunFailed(run_id="r", attempt=1, code="backend", error=error))
 
     assert told.brief == "backend: no model"

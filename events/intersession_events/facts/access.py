@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from intersession_events.facts.base import ERASED_OBJECT, Fact, Source, Whole
+from intersession_events.facts.words import Frame, Words
 
 __all__ = ["AccessEvent", "AccessRecorded", "SendRefused"]
 
@@ -32,8 +33,15 @@ class AccessRecorded(Fact, frozen=True, kw_only=True):
     credential: str | None = None
 
     def left_of_sources(self) -> Mapping[str, str | None]:
-        """See `Fact.left_of_sources`."""
         return {"filters": "{}" if self.filters == "{}" else ERASED_OBJECT}
+
+    @property
+    def doer(self) -> str | None:
+        return self.requester or (f"credential:{self.credential}" if self.credential else "operator")
+
+    def in_words(self, at: Frame) -> Words:
+        brief = f"{self.tool}: {self.allowed} allowed, {self.denied_count} denied"
+        return Words(self.doer, None, brief)
 
 
 class SendRefused(Fact, frozen=True, kw_only=True):
@@ -56,6 +64,14 @@ class SendRefused(Fact, frozen=True, kw_only=True):
     allowed: Whole = 0
     root: str | None = None
     credential: str | None = None
+
+    @property
+    def doer(self) -> str | None:
+        return self.requester or (f"credential:{self.credential}" if self.credential else "operator")
+
+    def in_words(self, at: Frame) -> Words:
+        brief = f"{self.tool}: {self.code}, {self.limit} is {self.value}"
+        return Words(self.doer, self.target, brief)
 
 
 AccessEvent = AccessRecorded | SendRefused

@@ -1,11 +1,26 @@
 """What all facts have in common: frozen, keyword-only, camelCase on disk, defaults left out."""
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, ClassVar, Final, TypeVar, cast
+from typing import Annotated, ClassVar, Final, Literal, TypeVar, cast
 
 import msgspec
 
-__all__ = ["ERASED", "ERASED_OBJECT", "LARGEST", "Fact", "Said", "Source", "Whole", "lean", "ready"]
+from intersession_events.facts.words import Frame, Words
+
+__all__ = [
+    "ERASED",
+    "ERASED_OBJECT",
+    "LARGEST",
+    "Fact",
+    "Mark",
+    "Root",
+    "Said",
+    "Source",
+    "Whole",
+    "Work",
+    "lean",
+    "ready",
+]
 
 S = TypeVar("S")
 F = TypeVar("F", bound="Fact")
@@ -16,6 +31,16 @@ LARGEST: Final = 2**53 - 1
 
 Whole = Annotated[int, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
 """A number as an event has it. Nothing else is decoded where it stands, no fraction either."""
+
+Work = Literal["run", "exchange", "spawn", "delivery"]
+"""What is begun and comes to an end."""
+
+Mark = Literal["note", "failed", "end"]
+"""`note`: what happened besides; `failed`: what went wrong; `end`: how it ended."""
+
+Root = Literal["person", "operator", "timer", "start", "import", "system"]
+"""What a chain of causes began with: a person's words, a call by a door (of the operator, or of code of the host's), time that came, a
+start of the system, an import that shows no more, or the system's own accounts of itself."""
 
 Said = Annotated[str, msgspec.Meta(extra={"holds": "words"})]
 """What a person, an agent, a channel or an error said: an erasure takes it out of the event."""
@@ -43,6 +68,42 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
 
     topic: ClassVar[str]
     """The stored name of an event, `<name>.<version>`: frozen for ever, and independent of the name of its class."""
+
+    origin: ClassVar[Root] = "operator"
+    """Who calls for such events, or what."""
+
+    mark: ClassVar[Mark | None] = None
+    """How a diagram marks it beside the texts; None where it does not."""
+
+    begins: ClassVar[Work | None] = None
+    """What it begins, or begins once more."""
+
+    ends: ClassVar[Work | None] = None
+    """What it ends, if it `is_final`."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing comes behind it of what it ends."""
+        return True
+
+    @property
+    def doer(self) -> str | None:
+        """Who called for it: `operator`, a credential, a session; None where nobody did, or it does not say who."""
+        who: str | None = getattr(self, "by", None)
+        return who
+
+    @property
+    def begun_by(self) -> Root:
+        """What it all began with, where nothing recorded led to it."""
+        return self.origin
+
+    def frame(self) -> Frame:
+        """Return what is known, once it has begun its stream, around the events behind it."""
+        return Frame()
+
+    def in_words(self, at: Frame) -> Words:
+        """Return it in words."""
+        raise NotImplementedError
 
     def left_of_sources(self) -> Mapping[str, str | None]:
         """Return what an erasure leaves of each field that is a `Source`."""

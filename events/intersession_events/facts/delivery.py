@@ -1,11 +1,12 @@
 """What can have happened to a text on its way to a channel: the outbox. Stream `delivery:<id>` (ANN-3)."""
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
-from intersession_events.facts.base import ERASED_JSON, Fact, Said, Source, Whole
+from intersession_events.facts.base import ERASED_JSON, Fact, Mark, Said, Source, Whole, Work
 from intersession_events.facts.chain import Budget
 from intersession_events.facts.session import Route
+from intersession_events.facts.words import Frame, Words
 
 __all__ = [
     "DeliveryDecided",
@@ -24,6 +25,16 @@ __all__ = [
 
 Purpose = Literal["auto_reply", "announce", "spawn_announce", "command_reply", "send", "failure_notice"]
 
+_SENDS: Final[Mapping[Purpose, str]] = {
+    "announce": "announces",
+    "spawn_announce": "announces",
+    "failure_notice": "tells that there is no answer",
+}
+
+
+def _receipt(receipt: str | None) -> str:
+    return "" if receipt is None else f", its receipt: {receipt}"
+
 
 class DeliveryDecided(Fact, frozen=True, kw_only=True):
     """A text is to be delivered. `key` is the one idempotency key of all attempts.
@@ -34,6 +45,7 @@ class DeliveryDecided(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "delivery_decided.1"
+    begins: ClassVar[Work | None] = "delivery"
 
     delivery_id: str
     session_key: str
@@ -46,6 +58,16 @@ class DeliveryDecided(Fact, frozen=True, kw_only=True):
     budget: Budget | None = None
     by: str | None = None
 
+    def frame(self) -> Frame:
+        return Frame(place=self.route.text)
+
+    def in_words(self, at: Frame) -> Words:
+        how = _SENDS.get(self.purpose, "sends")
+        if self.by is not None:
+            how = f"{how}, as {self.by} asks"
+        step = f"a text of {at.asker} is to go to {at.asked}"
+        return Words(self.session_key, self.route.text, self.text, how, self.text, "said", step)
+
 
 class DeliveryStarted(Fact, frozen=True, kw_only=True):
     """The channel is about to be called. `rule` is the send policy's that lets the words out now (CFG-3)."""
@@ -56,6 +78,10 @@ class DeliveryStarted(Fact, frozen=True, kw_only=True):
     attempt: Whole = 1
     rule: str | None = None
 
+    def in_words(self, at: Frame) -> Words:
+        step = f"{at.asked} is given the text of {at.asker}"
+        return Words(None, None, f"attempt {self.attempt}", step=step)
+
 
 class DeliveryPartDone(Fact, frozen=True, kw_only=True):
     """The channel took a part of a text that is longer than it takes at once. `receipt` as in `DeliveryDone`.
@@ -64,6 +90,7 @@ class DeliveryPartDone(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "delivery_part_done.1"
+    mark: ClassVar[Mark | None] = "note"
 
     delivery_id: str
     attempt: Whole = 1
@@ -71,22 +98,31 @@ class DeliveryPartDone(Fact, frozen=True, kw_only=True):
     receipt: Source | None = None
 
     def left_of_sources(self) -> Mapping[str, str | None]:
-        """See `Fact.left_of_sources`."""
         return {"receipt": None if self.receipt is None else ERASED_JSON}
+
+    def in_words(self, at: Frame) -> Words:
+        how = f"Delivered to {at.place} as far as character {self.sent}."
+        brief = f"taken as far as character {self.sent}{_receipt(self.receipt)}"
+        return Words(None, None, brief, how, step=f"{at.asked} has a part of the text of {at.asker}")
 
 
 class DeliveryDone(Fact, frozen=True, kw_only=True):
     """The channel took it, or the last part of it. `receipt` is the source text of the JSON it gave, if any."""
 
     topic: ClassVar[str] = "delivery_done.1"
+    mark: ClassVar[Mark | None] = "note"
+    ends: ClassVar[Work | None] = "delivery"
 
     delivery_id: str
     attempt: Whole = 1
     receipt: Source | None = None
 
     def left_of_sources(self) -> Mapping[str, str | None]:
-        """See `Fact.left_of_sources`."""
         return {"receipt": None if self.receipt is None else ERASED_JSON}
+
+    def in_words(self, at: Frame) -> Words:
+        how, step = f"Delivered to {at.place}.", f"{at.asked} has the text of {at.asker}"
+        return Words(None, None, f"taken{_receipt(self.receipt)}", how, step=step)
 
 
 class DeliveryFailed(Fact, frozen=True, kw_only=True):
@@ -99,6 +135,8 @@ class DeliveryFailed(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "delivery_failed.1"
+    mark: ClassVar[Mark | None] = "failed"
+    ends: ClassVar[Work | None] = "delivery"
 
     delivery_id: str
     attempt: Whole = 1
@@ -108,6 +146,20 @@ class DeliveryFailed(Fact, frozen=True, kw_only=True):
     failed_ms: Whole | None = None
     later_ms: Whole | None = None
 
+    @property
+    def is_final(self) -> bool:
+        return self.retry_at_ms is None
+
+    def in_words(self, at: Frame) -> Words:
+        given_up = self.retry_at_ms is None
+        brief = "not tried again" if given_up else "to be tried again"
+        how = "given up" if given_up else "to be tried again"
+        return Words(
+            None, None, f"attempt {self.attempt}, {brief}: {self.error}",
+            f"Not delivered to {at.place}, {how}: {self.error}", self.traceback,
+            step=f"{at.asked} has not taken the text of {at.asker}, {how}",
+        )  # fmt: skip
+
 
 class DeliveryUnknown(Fact, frozen=True, kw_only=True):
     """A channel that can't take a key twice was cut off between call and receipt, or said that it is in doubt: not sent again.
@@ -116,19 +168,35 @@ class DeliveryUnknown(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "delivery_unknown.1"
+    mark: ClassVar[Mark | None] = "failed"
+    ends: ClassVar[Work | None] = "delivery"
 
     delivery_id: str
     attempt: Whole = 1
     error: Said | None = None
+
+    def in_words(self, at: Frame) -> Words:
+        how = "was cut off" if self.error is None else "is in doubt"
+        brief = f"attempt {self.attempt} {how}, the channel may have it"
+        whole = f"It is not known whether {at.place} got it; it is not sent again."
+        if self.error:
+            brief, whole = f"{brief}: {self.error}", f"{whole} {self.error}"
+        return Words(None, None, brief, whole, step=f"{at.asked} may have the text of {at.asker}, or not")
 
 
 class DeliveryDenied(Fact, frozen=True, kw_only=True):
     """The send policy forbids it now (POL-3). `rule` names the rule."""
 
     topic: ClassVar[str] = "delivery_denied.1"
+    mark: ClassVar[Mark | None] = "failed"
+    ends: ClassVar[Work | None] = "delivery"
 
     delivery_id: str
     rule: str
+
+    def in_words(self, at: Frame) -> Words:
+        how = f"Not delivered to {at.place}: the send policy forbids it ({self.rule})."
+        return Words(None, None, self.rule, how, step=f"the text of {at.asker} may not go to {at.asked}")
 
 
 class DeliveryWithheld(Fact, frozen=True, kw_only=True):
@@ -138,19 +206,35 @@ class DeliveryWithheld(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "delivery_withheld.1"
+    mark: ClassVar[Mark | None] = "note"
+    ends: ClassVar[Work | None] = "delivery"
 
     delivery_id: str
     channel: str
     rule: str | None = None
+
+    def in_words(self, at: Frame) -> Words:
+        brief, step = (
+            f"withheld, would deliver to {self.channel}",
+            f"the text of {at.asker} would go to {at.asked}",
+        )
+        how = f"Would be delivered to {at.place}: the channels of a fork are sealed."
+        return Words(None, None, brief, how, step=step)
 
 
 class DeliveryRetried(Fact, frozen=True, kw_only=True):
     """Somebody wants the text delivered after all, however it stands: one more attempt. `by` is who."""
 
     topic: ClassVar[str] = "delivery_retried.1"
+    begins: ClassVar[Work | None] = "delivery"
 
     delivery_id: str
     by: str
+
+    def in_words(self, at: Frame) -> Words:
+        how = f"wants it delivered to {at.place} after all"
+        step = f"the text of {at.asker} is to go to {at.asked} once more"
+        return Words(self.by, None, "once more", how, step=step)
 
 
 DeliveryEvent = (

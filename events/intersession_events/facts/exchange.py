@@ -5,21 +5,21 @@ The primary run, the reply-back loop turn by turn, the end of the loop and why, 
 
 from typing import ClassVar, Final, Literal
 
-from intersession_events.facts.base import Fact, Said, Whole
-from intersession_events.facts.chain import NO_OTHER_LIMITS, Budget, Limits
-from intersession_events.facts.message import Usage
+from intersession_events.facts.base import Fact, Mark, Said, Whole, Work
+from intersession_events.facts.chain import NO_OTHER_LIMITS, Limits
 from intersession_events.facts.parts import (
     AnnounceDecided,
     AnnounceRequested,
     Deciding,
     ExchangeClosed,
     ExchangeHeld,
-    HoldBefore,
-    LoopEnd,
+    FlowAccepted,
+    FlowAnswered,
     LoopEnded,
     TurnRequested,
 )
-from intersession_events.facts.session import Route
+from intersession_events.facts.reasons import HELD_BEFORE, RELEASES, STATUSES, HoldBefore, LoopEnd, Release
+from intersession_events.facts.words import OF_RUN, Frame, Words
 
 __all__ = [
     "USUAL_SETTINGS",
@@ -30,17 +30,11 @@ __all__ = [
     "HoldRequested",
     "HoldSetting",
     "HoldWithdrawn",
-    "Release",
-    "ReplyKind",
-    "RunStatus",
     "TurnEnded",
 ]
 
-RunStatus = Literal["ok", "error", "timeout", "aborted", "interrupted"]
 HoldSetting = Literal["off", "reply", "every-turn", "announce"]
 """What the setting `session.agentToAgent.hold` can be."""
-ReplyKind = Literal["text", "skip", "nothing"]
-Release = Literal["go_on", "edit", "drop", "end"]
 
 
 class ExchangeSettings(Fact, frozen=True, kw_only=True):
@@ -57,7 +51,7 @@ USUAL_SETTINGS: Final = ExchangeSettings()
 """Those where nothing else is configured; as one value, which is not stored."""
 
 
-class ExchangeAccepted(Fact, frozen=True, kw_only=True):
+class ExchangeAccepted(FlowAccepted, frozen=True, kw_only=True):
     """A message was accepted for another session; from here on nothing of it lives only in memory (SEND-3).
 
     `message` stands here only in an import, which may show no such run: the run `run_id` has it. `requester` is None for a call of
@@ -73,31 +67,19 @@ class ExchangeAccepted(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "exchange_accepted.1"
+    begins: ClassVar[Work | None] = "exchange"
 
     exchange_id: str
-    run_id: str
     target: str
     target_session_id: str
-    message_id: str
     message: Said | None = None
     settings: ExchangeSettings = USUAL_SETTINGS
-    caller: str = "operator"
-    requester: str | None = None
-    requester_session_id: str | None = None
-    requester_channel: str | None = None
-    requester_run_id: str | None = None
     target_channel: str | None = None
-    route: Route | None = None
     loop: bool = True
     loop_reason: LoopEnd | None = None
-    idempotency_key: str | None = None
-    request_digest: str | None = None
     timeout_ms: Whole = 0
-    budget: Budget | None = None
     send_rule: str | None = None
     visibility: str | None = None
-    inferred: bool = False
-    evidence: Said | None = None
     asked_digest: str | None = None
     target_version: Whole | None = None
 
@@ -106,8 +88,27 @@ class ExchangeAccepted(Fact, frozen=True, kw_only=True):
         """The sends and spawns on the way, this one too."""
         return 1 if self.budget is None else self.budget.hops
 
+    @property
+    def asked(self) -> str:
+        return self.target
 
-class TurnEnded(Deciding, frozen=True, kw_only=True):
+    @property
+    def asked_text(self) -> str | None:
+        return self.message
+
+    def frame(self) -> Frame:
+        return Frame(sides=(self.asker, self.target), max_turns=self.settings.max_turns)
+
+    def in_words(self, at: Frame) -> Words:
+        asker, asked = at.asker, at.asked
+        return Words(
+            self.asker, self.target, self.message or OF_RUN, "asks", self.message, "said",
+            step=f"{asker} asks {asked}",
+            after=f"after the start: {asker} has asked {asked}, {asked} has not answered yet",
+        )  # fmt: skip
+
+
+class TurnEnded(FlowAnswered, frozen=True, kw_only=True):
     """A run of the exchange ended: turn 0 is the target's first run, the others are of the loop.
 
     `said` is what kind of reply it was: a text, the word that ends the loop, or no text. `text`, `error` and `usage` are the
@@ -119,30 +120,57 @@ class TurnEnded(Deciding, frozen=True, kw_only=True):
 
     turn: Whole
     speaker: str
-    run_id: str
-    status: RunStatus = "ok"
-    said: ReplyKind = "text"
-    in_transcript: bool = True
-    text: Said | None = None
-    error: Said | None = None
-    usage: Usage | None = None
+
+    def in_words(self, at: Frame) -> Words:
+        asker, asked = at.asker, at.asked
+        if self.turn == 0:
+            who, other, step, what, turn = (
+                asked,
+                asker,
+                f"the primary reply of {asked}",
+                "the primary reply",
+                "replies",
+            )
+        else:
+            what = f"turn {self.turn}"
+            who, turn = at.named(self.speaker), f"{what} of {at.max_turns}" if at.max_turns else what
+            other, step = asked if who == asker else asker, f"{what} of {who}"
+        words = self._answer(self.speaker, at.other(self.speaker), turn)
+        return words._replace(step=step, after=f"after {what}: {self._has(who)}, {other} has not yet")
+
+    def _has(self, speaker: str) -> str:
+        if self.status != "ok":
+            return f"{speaker} has not answered: it {STATUSES[self.status]}"
+        return (
+            f"{speaker} has answered" if self.said != "nothing" else f"{speaker} has answered without a text"
+        )
 
 
 class HoldRequested(Fact, frozen=True, kw_only=True):
     """Somebody wants the exchange to stop before a text goes on, and to wait for a release (LIVE-1). The last word holds."""
 
     topic: ClassVar[str] = "hold_requested.1"
+    mark: ClassVar[Mark | None] = "note"
 
     before: HoldBefore
     by: str
+
+    def in_words(self, at: Frame) -> Words:
+        return Words(
+            self.by, None, f"hold before {self.before}", f"wants it held before {HELD_BEFORE[self.before]}"
+        )
 
 
 class HoldWithdrawn(Fact, frozen=True, kw_only=True):
     """The exchange is not to stop after all: it was released before it had come to where it would have."""
 
     topic: ClassVar[str] = "hold_withdrawn.1"
+    mark: ClassVar[Mark | None] = "note"
 
     by: str
+
+    def in_words(self, at: Frame) -> Words:
+        return Words(self.by, None, "hold withdrawn", "wants it held no more")
 
 
 class ExchangeReleased(Deciding, frozen=True, kw_only=True):
@@ -152,6 +180,7 @@ class ExchangeReleased(Deciding, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "exchange_released.1"
+    mark: ClassVar[Mark | None] = "note"
 
     hold_id: str
     action: Release
@@ -159,6 +188,15 @@ class ExchangeReleased(Deciding, frozen=True, kw_only=True):
     held_ms: Whole = 0
     text: Said | None = None
     for_good: bool = False
+
+    def in_words(self, at: Frame) -> Words:
+        how = RELEASES[self.action]
+        return Words(
+            self.by, None, self.action if self.text is None else f"{self.action}: {self.text}", how,
+            self.text, "note" if self.text is None else "said",
+            step=f"a release ({self.action})",
+            after=f"after the release: whoever released it {how}",
+        )  # fmt: skip
 
 
 ExchangeEvent = (

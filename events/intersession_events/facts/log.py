@@ -5,8 +5,10 @@ Streams `log`, `clock`, `import:<id>`, `inbound:<id>`, `notes:<run>` and `erased
 
 from typing import ClassVar, Literal
 
-from intersession_events.facts.base import Fact, Said, Whole, ready
+from intersession_events.basics.times import length
+from intersession_events.facts.base import Fact, Root, Said, Whole, ready
 from intersession_events.facts.run import Step
+from intersession_events.facts.words import Frame, Words
 
 __all__ = [
     "CheckpointPublished",
@@ -39,9 +41,13 @@ class LogOpened(Fact, frozen=True, kw_only=True):
     """A writer took the log; `epoch` fences every earlier one."""
 
     topic: ClassVar[str] = "log_opened.1"
+    origin: ClassVar[Root] = "start"
 
     epoch: Whole
     version: str
+
+    def in_words(self, at: Frame) -> Words:
+        return Words(None, None, f"epoch {self.epoch}, version {self.version}")
 
 
 class ClockStepped(Fact, frozen=True, kw_only=True):
@@ -52,9 +58,15 @@ class ClockStepped(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "clock_stepped.1"
+    origin: ClassVar[Root] = "system"
 
     from_ms: Whole
     to_ms: Whole
+
+    def in_words(self, at: Frame) -> Words:
+        away = self.to_ms - self.from_ms
+        brief = f"the clock stepped {'back' if away < 0 else 'ahead'} by {length(abs(away))}"
+        return Words(None, None, brief)
 
 
 class ConfigLoaded(Fact, frozen=True, kw_only=True):
@@ -64,10 +76,14 @@ class ConfigLoaded(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "config_loaded.1"
+    origin: ClassVar[Root] = "start"
 
     digest: str
     config: str
     tools: str | None = None
+
+    def in_words(self, at: Frame) -> Words:
+        return Words(None, None, f"configuration {self.digest}")
 
 
 class CheckpointTaken(Fact, frozen=True, kw_only=True):
@@ -84,6 +100,7 @@ class CheckpointTaken(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "checkpoint_taken.1"
+    origin: ClassVar[Root] = "system"
 
     position: Whole
     count: Whole
@@ -97,6 +114,10 @@ class CheckpointTaken(Fact, frozen=True, kw_only=True):
     key_id: str | None = None
     signature: str | None = None
 
+    def in_words(self, at: Frame) -> Words:
+        signed = "" if self.key_id is None else f", signed by {self.key_id}"
+        return Words(None, None, f"the log up to {self.position}: {self.events_root}{signed}")
+
 
 class CheckpointPublished(Fact, frozen=True, kw_only=True):
     """The checkpoints up to the one of `position` are where the host wants them: a `file`, a `webhook`, a `command`.
@@ -105,16 +126,21 @@ class CheckpointPublished(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "checkpoint_published.1"
+    origin: ClassVar[Root] = "system"
 
     position: Whole
     to: PublishedTo
     target: str
+
+    def in_words(self, at: Frame) -> Words:
+        return Words(None, None, f"the checkpoint of {self.position}, to a {self.to}")
 
 
 class ImportReported(Fact, frozen=True, kw_only=True):
     """What an import found, and what it left out and why (IMP-1). `report` is the source text of a JSON object."""
 
     topic: ClassVar[str] = "import_reported.1"
+    origin: ClassVar[Root] = "import"
 
     import_id: str
     source: str
@@ -126,6 +152,9 @@ class ImportReported(Fact, frozen=True, kw_only=True):
     skipped: Whole
     report: str
 
+    def in_words(self, at: Frame) -> Words:
+        return Words(None, None, f"{self.source}: {self.sessions} sessions, {self.messages} messages")
+
 
 class InboundTaken(Fact, frozen=True, kw_only=True):
     """A channel's message that starts no run was recorded in a session, and never will be again (INB-1).
@@ -136,10 +165,14 @@ class InboundTaken(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "inbound_taken.1"
+    origin: ClassVar[Root] = "person"
 
     session_key: str
     message_id: str
     request_digest: str | None = None
+
+    def in_words(self, at: Frame) -> Words:
+        return Words(None, self.session_key, f"message {self.message_id}")
 
 
 class Erased(Fact, frozen=True, kw_only=True):
@@ -156,6 +189,10 @@ class Erased(Fact, frozen=True, kw_only=True):
     by: str
     reason: str = ""
 
+    def in_words(self, at: Frame) -> Words:
+        brief = f"{len(self.rows)} events of {self.stream}"
+        return Words(self.by, None, f"{brief}: {self.reason}" if self.reason else brief)
+
 
 class NotePinned(Fact, frozen=True, kw_only=True):
     """Somebody who looked at a run wrote a note beside it, at the place behind the event at `position`.
@@ -169,6 +206,9 @@ class NotePinned(Fact, frozen=True, kw_only=True):
     position: Whole
     text: Said
     by: str
+
+    def in_words(self, at: Frame) -> Words:
+        return Words(self.by, None, f"notes at {self.position}: {self.text}", text=self.text)
 
 
 @ready
@@ -233,6 +273,10 @@ class ForkedFrom(Fact, frozen=True, kw_only=True):
     checkpoints: tuple[SourceCheckpoint, ...] = ()
     proofs: tuple[HeadProof, ...] = ()
 
+    def in_words(self, at: Frame) -> Words:
+        edits = ", ".join(f"{edit.kind} {edit.key}".strip() for edit in self.edits) or "no edits"
+        return Words(self.by, None, f"fork of {self.log_id} at position {self.position}: {edits}")
+
 
 class ForkEdited(Fact, frozen=True, kw_only=True):
     """An edit of a fork takes effect here (FORK-4); `by` wanted it. What follows from it names it as its cause.
@@ -247,6 +291,11 @@ class ForkEdited(Fact, frozen=True, kw_only=True):
     by: str = "operator"
     replaces: Whole | None = None
     run_id: str | None = None
+
+    def in_words(self, at: Frame) -> Words:
+        edit = self.edit
+        what = f"{edit.kind} {edit.key}".strip()
+        return Words(self.by, None, f"edited at {edit.place}: {what}", text=edit.value or None)
 
 
 class RecordingLeft(Fact, frozen=True, kw_only=True):
@@ -273,6 +322,10 @@ class RecordingLeft(Fact, frozen=True, kw_only=True):
     differs_then: tuple[Said, ...] = ()
     differs_now: tuple[Said, ...] = ()
     goes_on: bool = False
+
+    def in_words(self, at: Frame) -> Words:
+        what = ", ".join(self.differs) or self.kind
+        return Words(self.session_key, None, f"left the recording: {what}", text=self.now)
 
 
 SystemEvent = (

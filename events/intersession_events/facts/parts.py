@@ -10,26 +10,44 @@ from typing import ClassVar, Final, Literal, TypeVar, get_args
 
 import msgspec
 
-from intersession_events.facts.base import Fact, Said, Whole
+from intersession_events.facts.base import Fact, Mark, Root, Said, Whole, Work
+from intersession_events.facts.chain import Budget
 from intersession_events.facts.message import Usage
+from intersession_events.facts.reasons import (
+    HELD_TEXTS,
+    LOOP_ENDS,
+    SILENCES,
+    STATUSES,
+    CloseReason,
+    HeldText,
+    HoldBefore,
+    LoopEnd,
+    RunStatus,
+    SpawnClose,
+    closed,
+    counted,
+    loop_end,
+    noted,
+)
+from intersession_events.facts.session import Route
+from intersession_events.facts.words import NO_TEXT, OF_RUN, Frame, Words
 
 __all__ = [
     "PARTS",
     "AnnounceDecided",
     "AnnounceRequested",
     "AttachmentsReady",
-    "CloseReason",
     "Deciding",
     "ExchangeClosed",
     "ExchangeHeld",
-    "HeldText",
-    "HoldBefore",
+    "FlowAccepted",
+    "FlowAnswered",
+    "FlowClosed",
     "HoldSource",
-    "LoopEnd",
     "LoopEnded",
     "Part",
+    "ReplyKind",
     "ResultHanded",
-    "SpawnClose",
     "SpawnClosed",
     "Then",
     "TurnRequested",
@@ -39,71 +57,91 @@ __all__ = [
     "with_parts",
 ]
 
+ReplyKind = Literal["text", "skip", "nothing"]
+
 E = TypeVar("E", bound=msgspec.Struct)
 
-LoopEnd = Literal[
-    "reply_skip",
-    "no_text",
-    "turn_limit",
-    "turn_failed",
-    "turn_timeout",
-    "policy_denied",
-    "one_way",
-    "no_requester",
-    "no_agent",
-    "requester_gone",
-    "target_gone",
-    "hop_limit",
-    "revisit_limit",
-    "run_limit",
-    "token_limit",
-    "cost_limit",
-    "wall_limit",
-    "aborted",
-    "dropped",
-    "ended",
-    "inferred",
-]
-CloseReason = Literal[
-    "announced",
-    "silent",
-    "no_route",
-    "no_reply",
-    "run_failed",
-    "announce_failed",
-    "announce_denied",
-    "delivery_unknown",
-    "withheld",
-    "target_gone",
-    "aborted",
-    "dropped",
-    "ended",
-    "inferred",
-]
-HoldBefore = Literal["next", "reply", "every-turn", "announce"]
-"""Before what an exchange is to stop: whichever text goes on next, the next reply, every text, the announce."""
-HeldText = Literal["reply", "announce"]
 HoldSource = Literal["setting", "session", "run", "rule"]
 """What ordered a hold: the configuration, a session that is held, this exchange, or a rule of the host's."""
-SpawnClose = Literal[
-    "no_route",
-    "announced",
-    "silent",
-    "handed_over",
-    "announce_failed",
-    "announce_denied",
-    "delivery_unknown",
-    "withheld",
-    "requester_gone",
-    "not_started",
-    "inferred",
-]
 
 
 class Deciding(Fact, frozen=True, kw_only=True):
     """An event that more of its decision can follow in."""
 
     then: "Then | None" = None
+
+
+class FlowAccepted(Fact, frozen=True, kw_only=True):
+    """A message for another session, or the task of a sub-agent, was accepted: the run `run_id` has it.
+
+    `caller` and the fields of the `requester` say who asked; `requester` is None for a call of the operator. `budget` is how far
+    its causal chain has come, this one last, and what that may use. `inferred`: an import found it in what was said, and `evidence`
+    is what it was found by.
+    """
+
+    run_id: str
+    message_id: str
+    caller: str = "operator"
+    requester: str | None = None
+    requester_session_id: str | None = None
+    requester_run_id: str | None = None
+    requester_channel: str | None = None
+    route: Route | None = None
+    idempotency_key: str | None = None
+    request_digest: str | None = None
+    inferred: bool = False
+    evidence: Said | None = None
+    budget: Budget | None = None
+
+    @property
+    def asked(self) -> str:
+        """The session that was asked."""
+        raise NotImplementedError
+
+    @property
+    def asked_text(self) -> str | None:
+        """What it was asked, where that stands here."""
+        raise NotImplementedError
+
+    @property
+    def asker(self) -> str:
+        """Who asked: a session by its key, else `operator` or a credential; `unknown` where an import does not show."""
+        return self.requester or self.caller
+
+    @property
+    def doer(self) -> str | None:
+        return None if self.inferred else self.asker
+
+    @property
+    def begun_by(self) -> Root:
+        return "import" if self.inferred else "operator"
+
+
+class FlowAnswered(Deciding, frozen=True, kw_only=True):
+    """How a run of an exchange or a spawn ended: with a text for the other side, or without.
+
+    `text`, `error` and `usage` are the run's. Its session has them: they stand here only in an import, which may show no such run,
+    and where somebody tells of it. `in_transcript`: the text is that of the last message of the run.
+    """
+
+    run_id: str
+    status: RunStatus = "ok"
+    said: ReplyKind = "text"
+    in_transcript: bool = True
+    text: Said | None = None
+    error: Said | None = None
+    usage: Usage | None = None
+
+    def _answer(self, who: str | None, to: str | None, how: str) -> Words:
+        if self.status != "ok":
+            brief = f"{self.status}: {self.error or self.text or NO_TEXT}"
+            error = f": {self.error}" if self.error else ""
+            return Words(who, to, brief, f"{STATUSES[self.status]}{error}", self.text)
+        if self.text is None and self.said != "nothing":
+            return Words(who, to, OF_RUN, how, kind="said")
+        if self.text is None:
+            return Words(who, to, NO_TEXT, f"{how}: answers without a text")
+        return Words(who, to, self.text or NO_TEXT, how, self.text, "said")
 
 
 class TurnRequested(Fact, frozen=True, kw_only=True):
@@ -116,6 +154,11 @@ class TurnRequested(Fact, frozen=True, kw_only=True):
     run_id: str
     message_id: str
 
+    def in_words(self, at: Frame) -> Words:
+        turn, speaker = f"turn {self.turn}", at.named(self.speaker)
+        after = f"in {turn}: {speaker} has been asked, and has not answered yet"
+        return Words(None, self.speaker, turn, step=f"{turn} is asked of {speaker}", after=after)
+
 
 class LoopEnded(Deciding, frozen=True, kw_only=True):
     """No further turn will be asked for, and why. `limit` names the setting that tripped, `note` the rest.
@@ -125,12 +168,22 @@ class LoopEnded(Deciding, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "loop_ended.1"
+    mark: ClassVar[Mark | None] = "end"
 
     reason: LoopEnd
     turns: Whole
     limit: str | None = None
     note: Said | None = None
     used: Whole | None = None
+
+    def in_words(self, at: Frame) -> Words:
+        limit = "" if self.limit is None else f" ({self.limit})"
+        # Programs read these words: `1 turns`.
+        brief = f"{self.reason}{limit} after {self.turns} turns{noted(self.note)}"
+        how = loop_end(self.reason, self.turns, self.limit, self.note)
+        why = LOOP_ENDS[self.reason]
+        after = f"after the loop: it ended after {counted(self.turns, 'turn')}, {why}"
+        return Words(None, None, brief, how, step=f"the loop ends: {why}", after=after)
 
 
 class AnnounceRequested(Fact, frozen=True, kw_only=True):
@@ -141,6 +194,11 @@ class AnnounceRequested(Fact, frozen=True, kw_only=True):
     speaker: str
     run_id: str
     message_id: str
+
+    def in_words(self, at: Frame) -> Words:
+        speaker = at.named(self.speaker)
+        after = f"at the announce: {speaker} has been asked for it, and has not answered yet"
+        return Words(None, self.speaker, "announce", step=f"the announce is asked of {speaker}", after=after)
 
 
 class AnnounceDecided(Deciding, frozen=True, kw_only=True):
@@ -169,6 +227,18 @@ class AnnounceDecided(Deciding, frozen=True, kw_only=True):
     stats: Said | None = None
     edited_by: str | None = None
 
+    def in_words(self, at: Frame) -> Words:
+        step, after = "the announce is decided", "after the announce was decided"
+        if self.silent:
+            # An exchange says of the turn that failed which run it was.
+            asked = self.why != "run_failed" or self.run_id is not None
+            why = SILENCES[self.why] if asked else "the announce turn could not be asked for"
+            how = f"Nothing is announced: {why}."
+            return Words(None, None, self.why, how, step=step, after=f"{after}: nothing is announced, {why}")
+        how = "announces" if self.edited_by is None else f"announces, in the words of {self.edited_by}"
+        after = f"{after}: there is a text to announce"
+        return Words(at.acting, None, self.text or OF_RUN, how, self.text, "said", step, after)
+
 
 class ExchangeHeld(Fact, frozen=True, kw_only=True):
     """The exchange has stopped, and waits for a release (LIVE-1).
@@ -181,6 +251,7 @@ class ExchangeHeld(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "exchange_held.1"
+    mark: ClassVar[Mark | None] = "note"
 
     hold_id: str
     step: HeldText
@@ -201,16 +272,50 @@ class ExchangeHeld(Fact, frozen=True, kw_only=True):
     next_note: Said | None = None
     next_used: Whole | None = None
 
+    @property
+    def doer(self) -> str | None:
+        return None  # a rule, or a setting
 
-class ExchangeClosed(Fact, frozen=True, kw_only=True):
-    """The exchange is over, and how. `limit` is the setting that ended it, where one did; `used` is as in `LoopEnded`."""
+    def in_words(self, at: Frame) -> Words:
+        note, what, speaker = noted(self.note), HELD_TEXTS[self.step], at.named(self.speaker)
+        return Words(
+            self.speaker, self.to, f"{self.step} held by {self.by}{note}: {self.text or OF_RUN}",
+            f"Held: {what} waits for a release, as {self.by} wants{note}.",
+            step=f"{what} of {speaker} is held",
+            after=f"held: {what} of {speaker} waits for a release",
+        )  # fmt: skip
 
-    topic: ClassVar[str] = "exchange_closed.1"
 
-    reason: CloseReason
+class FlowClosed(Fact, frozen=True, kw_only=True):
+    """An exchange or a spawn is over, and how. `limit` is the guard that ended it, where one did; `used` is as in `LoopEnded`."""
+
+    mark: ClassVar[Mark | None] = "end"
+
+    reason: CloseReason | SpawnClose
     note: Said | None = None
     limit: str | None = None
     used: Whole | None = None
+
+    def _close(self, over: str) -> Words:
+        why = closed(self.reason, limit=self.limit)
+        return Words(
+            None, None, f"{self.reason}{noted(self.note)}", f"The {self.ends} is over: {why}.", kind="end",
+            step=f"the end: {why}",
+            after=f"after the end: {over}, {why}",
+            reason=why,
+        )  # fmt: skip
+
+
+class ExchangeClosed(FlowClosed, frozen=True, kw_only=True):
+    """The exchange is over, and how. `limit` is the setting that ended it, where one did; `used` is as in `LoopEnded`."""
+
+    topic: ClassVar[str] = "exchange_closed.1"
+    ends: ClassVar[Work | None] = "exchange"
+
+    reason: CloseReason
+
+    def in_words(self, at: Frame) -> Words:
+        return self._close(f"{at.asker} and {at.asked} are done")
 
 
 class AttachmentsReady(Fact, frozen=True, kw_only=True):
@@ -220,12 +325,20 @@ class AttachmentsReady(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "attachments_ready.1"
+    mark: ClassVar[Mark | None] = "note"
 
     directory: str
     count: Whole
     total_bytes: Whole
     manifest_sha256: str
     withheld: bool = False
+
+    def in_words(self, at: Frame) -> Words:
+        files, size, place = f"{self.count} files", f"{self.total_bytes} bytes", self.directory
+        if self.withheld:
+            how = f"would have {files} ({size}): a fork does not have their contents"
+            return Words(at.acting, None, f"{files}, {size}, not in this fork", how)
+        return Words(at.acting, None, f"{files}, {size}, in {place}", f"has {files} ({size}) in {place}")
 
 
 class ResultHanded(Fact, frozen=True, kw_only=True):
@@ -241,20 +354,29 @@ class ResultHanded(Fact, frozen=True, kw_only=True):
     message_id: str
     limit: str | None = None
 
+    def in_words(self, at: Frame) -> Words:
+        brief = f"result, {f'run {self.run_id}' if self.limit is None else f'no run: {self.limit}'}"
+        return Words(
+            at.acting, self.requester, brief, "hands over the result", kind="said",
+            step=f"the result is handed to {at.asker}",
+            after=f"after the result was handed over: {at.asker} has it, and has not answered yet",
+        )  # fmt: skip
 
-class SpawnClosed(Fact, frozen=True, kw_only=True):
+
+class SpawnClosed(FlowClosed, frozen=True, kw_only=True):
     """The spawn's announce is final, and how. `not_started`: what the child needs could not be had, `code` and `note` say why.
 
     `limit` is a guard over the causal chain that kept a run from being asked for; `used` is as in `LoopEnded`.
     """
 
     topic: ClassVar[str] = "spawn_closed.1"
+    ends: ClassVar[Work | None] = "spawn"
 
     reason: SpawnClose
-    note: Said | None = None
-    limit: str | None = None
     code: str | None = None
-    used: Whole | None = None
+
+    def in_words(self, at: Frame) -> Words:
+        return self._close(f"the spawn of {at.asked} is over")
 
 
 Part = (

@@ -5,14 +5,16 @@ from typing import ClassVar, Final, Literal, cast, get_args
 import msgspec
 
 from intersession_events.basics.ids import exchange_stream, spawn_stream
-from intersession_events.facts.base import EMPTY, Fact, Said, Whole
+from intersession_events.facts.base import EMPTY, Fact, Mark, Said, Whole, Work
 from intersession_events.facts.chain import Budget
 from intersession_events.facts.message import Message, Usage, text_of
+from intersession_events.facts.message_words import brief_of_message, is_by_method
+from intersession_events.facts.reasons import FAILURES, FailureCode
 from intersession_events.facts.session import LineImported, MessageRecorded, Route
+from intersession_events.facts.words import NO_TEXT, Frame, Words
 
 __all__ = [
     "SESSION_TOOLS",
-    "FailureCode",
     "Fit",
     "Form",
     "Instructions",
@@ -35,18 +37,9 @@ __all__ = [
     "run_named",
 ]
 
+_ARCHIVE: Final = "archive"
+
 Step = Literal["message", "reply", "announce"]
-FailureCode = Literal[
-    "backend",
-    "bad_reply",
-    "reply_too_large",
-    "timeout",
-    "interrupted",
-    "target_gone",
-    "store",
-    "no_agent",
-    "limit",
-]
 
 
 Form = Literal["message.1", "turn.1", "announce.1", "task.1", "taskAnnounce.1", "result.1"]
@@ -109,6 +102,7 @@ class RunQueued(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "run_queued.1"
+    begins: ClassVar[Work | None] = "run"
 
     run_id: str
     session_id: str
@@ -152,6 +146,24 @@ class RunQueued(Fact, frozen=True, kw_only=True):
             return exchange_stream(self.exchange_id)
         return None if self.spawn_id is None else spawn_stream(self.spawn_id)
 
+    @property
+    def doer(self) -> str | None:
+        origin = None if self.message is None else self.message.provenance
+        return self.caller if origin is not None and is_by_method(origin) else None
+
+    def in_words(self, at: Frame) -> Words:
+        message, who = self.message, at.agent
+        said = Words(None, at.key, self.run_id) if message is None else brief_of_message(message, at.key)
+        words = Words(
+            self.doer or said.who or self.caller, at.key, said.brief,
+            step=f"{who} is asked for {at.of_run}",
+            after=f"after the start: {who} has been asked, and has not begun yet",
+        )  # fmt: skip
+        if self.retry_of is None:
+            return words
+        brief = f"{said.brief} (tries {self.retry_of} again)"
+        return words._replace(brief=brief, how=f"wants run {self.retry_of} tried again")
+
 
 class Fit(Fact, frozen=True, kw_only=True):
     """What an agent is not shown of a context that is longer than its model takes (CTX-2).
@@ -165,6 +177,13 @@ class Fit(Fact, frozen=True, kw_only=True):
     partial_left_out: Whole = 0
     earlier_chars: Whole | None = None
     asked_chars: Whole | None = None
+
+    @property
+    def left_out_text(self) -> str:
+        """What is left out, in words behind others."""
+        count = self.left_out + self.partial_left_out
+        messages = "1 earlier message" if count == 1 else f"{count} earlier messages"
+        return f", {messages} left out" if count else ", long texts cut"
 
 
 SESSION_TOOLS: Final = (
@@ -206,6 +225,15 @@ class RunStarted(Fact, frozen=True, kw_only=True):
     used: Whole | None = None
     fit: Fit | None = None
 
+    def in_words(self, at: Frame) -> Words:
+        who, left_out = at.agent, "" if self.fit is None else self.fit.left_out_text
+        again = "" if self.attempt == 1 else f" again (attempt {self.attempt})"
+        return Words(
+            at.key, None, f"attempt {self.attempt}{left_out}",
+            step=f"{who} begins {at.of_run}{again}{left_out}",
+            after=f"at work{again}: {who} has begun, and has not answered yet",
+        )  # fmt: skip
+
 
 class RunInterrupted(Fact, frozen=True, kw_only=True):
     """An attempt was cut off by a stop or a crash; the run will be tried again.
@@ -214,10 +242,27 @@ class RunInterrupted(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "run_interrupted.1"
+    mark: ClassVar[Mark | None] = "failed"
 
     run_id: str
     attempt: Whole = 1
     too_long: Said | None = None
+
+    def in_words(self, at: Frame) -> Words:
+        who, run, attempt = at.agent, at.of_run, self.attempt
+        if self.too_long is not None:
+            return Words(
+                at.key, None, f"attempt {attempt} was too long for the model",
+                f"was given more than its model takes in attempt {attempt}; the run starts again with less", self.too_long,
+                step=f"{who} is given less, since {run} was too long for its model",
+                after=f"refused as too long: {who} had begun, and is given less",
+            )  # fmt: skip
+        return Words(
+            at.key, None, f"attempt {attempt} was cut off",
+            f"was cut off in attempt {attempt}; the run starts again",
+            step=f"{who} is cut off at {run}",
+            after=f"cut off: {who} had begun, and has not answered yet",
+        )  # fmt: skip
 
 
 class RunCompleted(Fact, frozen=True, kw_only=True):
@@ -228,6 +273,7 @@ class RunCompleted(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "run_completed.1"
+    ends: ClassVar[Work | None] = "run"
 
     run_id: str
     attempt: Whole = 1
@@ -245,6 +291,15 @@ class RunCompleted(Fact, frozen=True, kw_only=True):
         """The run's final text; None is no text at all."""
         return self.text if self.message is None or not self.message_is_reply else text_of(self.message)
 
+    def in_words(self, at: Frame) -> Words:
+        who, without = at.agent, "" if self.reply else " without a text"
+        own = None if self.message is None else brief_of_message(self.message, at.key).brief
+        return Words(
+            at.key, None, self.reply or own or NO_TEXT, "; ".join(("answers without a text", *self.notes)),
+            step=f"{who} is done with {at.of_run}{without}",
+            after=f"after the reply: {who} has answered{without}, and is done",
+        )  # fmt: skip
+
 
 class RunFailed(Fact, frozen=True, kw_only=True):
     """The run ended without an answer, and why. `partial` is the text the agent had produced so far.
@@ -254,6 +309,8 @@ class RunFailed(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "run_failed.1"
+    mark: ClassVar[Mark | None] = "failed"
+    ends: ClassVar[Work | None] = "run"
 
     run_id: str
     attempt: Whole = 1
@@ -264,6 +321,17 @@ class RunFailed(Fact, frozen=True, kw_only=True):
     limit: str | None = None
     used: Whole | None = None
 
+    def in_words(self, at: Frame) -> Words:
+        who, failed = at.agent, FAILURES[self.code]
+        # An agent's error begins with its code, as it is answered.
+        error = self.error.removeprefix(f"{self.code}: ")
+        said = "\n".join(text for text in (self.partial, self.traceback) if text is not None) or None
+        return Words(
+            at.key, None, f"{self.code}: {error}", f"{failed}: {self.error}", said,
+            step=f"{who} fails at {at.of_run}: it {failed}",
+            after=f"after the end: {who} has not answered: it {failed}",
+        )  # fmt: skip
+
 
 class RunAborted(Fact, frozen=True, kw_only=True):
     """Somebody stopped the run (GATE-5).
@@ -272,6 +340,8 @@ class RunAborted(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "run_aborted.1"
+    mark: ClassVar[Mark | None] = "failed"
+    ends: ClassVar[Work | None] = "run"
 
     run_id: str
     attempt: Whole = 1
@@ -280,15 +350,36 @@ class RunAborted(Fact, frozen=True, kw_only=True):
     gone: bool = False
     reset: bool = False
 
+    def in_words(self, at: Frame) -> Words:
+        how = f"was stopped, as {self._archived()}" if self.gone else f"was aborted by {self.by}"
+        return Words(
+            self.by, at.key, self.partial or NO_TEXT, how, self.partial,
+            step=f"{at.agent} is stopped at {at.of_run}",
+            after=f"after the end: {at.agent} was stopped before it had answered",
+        )  # fmt: skip
+
+    def _archived(self) -> str:
+        """Say that its session was archived or reset, and by whom."""
+        if self.reset:
+            return f"{self.by} reset its session"
+        return "its session was archived" if self.by == _ARCHIVE else f"{self.by} archived its session"
+
 
 class LateReplyDropped(Fact, frozen=True, kw_only=True):
     """An attempt that was already closed answered after all; its answer is kept here and nowhere used."""
 
     topic: ClassVar[str] = "late_reply_dropped.1"
+    mark: ClassVar[Mark | None] = "failed"
 
     run_id: str
     attempt: Whole = 1
     reply: Said | None = None
+
+    def in_words(self, at: Frame) -> Words:
+        return Words(
+            at.key, None, self.reply or NO_TEXT, "answered too late; nobody uses it", self.reply,
+            step=f"{at.agent} answers too late at {at.of_run}",
+        )  # fmt: skip
 
 
 RunEnd = RunCompleted | RunFailed | RunAborted

@@ -5,15 +5,16 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from intersession_events.facts.base import EMPTY, ERASED, Fact, Source, Whole
+from intersession_events.facts.base import EMPTY, ERASED, Fact, Mark, Root, Source, Whole
 from intersession_events.facts.message import Message
+from intersession_events.facts.message_words import brief_of_message, step_of_message, writer_of
+from intersession_events.facts.reasons import ARCHIVALS, OPENINGS, ArchiveReason, OpenedBy, by
+from intersession_events.facts.words import Frame, Words
 
 __all__ = [
-    "ArchiveReason",
     "ChatType",
     "LineImported",
     "MessageRecorded",
-    "OpenedBy",
     "Route",
     "RouteChanged",
     "SessionArchived",
@@ -27,9 +28,7 @@ __all__ = [
     "UnbindReason",
 ]
 
-OpenedBy = Literal["person", "operator", "send", "spawn", "import"]
 ChatType = Literal["direct", "group", "channel"]
-ArchiveReason = Literal["deleted", "cleanup", "expired", "reset"]
 UnbindReason = Literal["idle", "max_age", "archived", "unbound"]
 
 
@@ -40,6 +39,13 @@ class Route(Fact, frozen=True, kw_only=True):
     to: str
     account: str | None = None
     thread: str | None = None
+
+    @property
+    def text(self) -> str:
+        """It as one word."""
+        account = "" if self.account is None else f"{self.account}@"
+        thread = "" if self.thread is None else f"#{self.thread}"
+        return f"{account}{self.channel}:{self.to}{thread}"
 
 
 class SessionOpened(Fact, frozen=True, kw_only=True):
@@ -69,25 +75,52 @@ class SessionOpened(Fact, frozen=True, kw_only=True):
     spawn_id: str | None = None
     by: str | None = None
 
+    @property
+    def begun_by(self) -> Root:
+        match self.opened_by:
+            case "person":
+                return "person"
+            case "import":
+                return "import"
+            case _:
+                return "operator"
+
+    def in_words(self, at: Frame) -> Words:
+        why = OPENINGS[self.opened_by] if self.by is None else f"{self.by} asks for it"
+        brief = f"opened by {self.by or self.opened_by}"
+        return Words(self.spawned_by or self.by, at.key, brief, f"The session opens: {why}.")
+
 
 class SessionPatched(Fact, frozen=True, kw_only=True):
     """Settings of a session changed (GATE-2, POL-2): the names are those of `sessions.patch`."""
 
     topic: ClassVar[str] = "session_patched.1"
+    mark: ClassVar[Mark | None] = "note"
 
     values: dict[str, str] = msgspec.field(default_factory=EMPTY)
     cleared: tuple[str, ...] = ()
     by: str | None = None
+
+    def in_words(self, at: Frame) -> Words:
+        cleared = [f"{name} cleared" for name in self.cleared]
+        brief = ", ".join([*(f"{name}={value}" for name, value in self.values.items()), *cleared])
+        changes = ", ".join([*(f"{name}: {value}" for name, value in self.values.items()), *cleared])
+        return Words(self.by, at.key, brief, f"Settings changed{by(self.by)}: {changes}.")
 
 
 class RouteChanged(Fact, frozen=True, kw_only=True):
     """A person spoke from here, so the session's words go there (INB-1). Nothing else changes a route."""
 
     topic: ClassVar[str] = "route_changed.1"
+    origin: ClassVar[Root] = "person"
 
     route: Route
     display_name: str | None = None
     chat_type: ChatType | None = None
+
+    def in_words(self, at: Frame) -> Words:
+        place = self.route.text
+        return Words(None, at.key, f"words go to {place}", f"From now on its words go to {place}.")
 
 
 class SessionReset(Fact, frozen=True, kw_only=True):
@@ -97,11 +130,17 @@ class SessionReset(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "session_reset.1"
+    mark: ClassVar[Mark | None] = "note"
 
     session_id: str
     previous_session_id: str
     reason: str = "reset"
     by: str | None = None
+
+    def in_words(self, at: Frame) -> Words:
+        brief = f"{self.reason}: {self.previous_session_id} is now {self.session_id}"
+        how = f"The session is reset{by(self.by)}; what was said before is {self.previous_session_id}."
+        return Words(self.by, at.key, brief, how)
 
 
 class SessionArchived(Fact, frozen=True, kw_only=True):
@@ -111,10 +150,25 @@ class SessionArchived(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "session_archived.1"
+    mark: ClassVar[Mark | None] = "note"
 
     session_id: str
     reason: ArchiveReason
     by: str | None = None
+
+    @property
+    def begun_by(self) -> Root:
+        match self.reason:
+            case "expired":
+                return "timer"
+            case "cleanup":
+                return "system"
+            case _:
+                return "operator"
+
+    def in_words(self, at: Frame) -> Words:
+        how = f"The session leaves the list: {ARCHIVALS[self.reason]}{by(self.by)}."
+        return Words(self.by, at.key, f"{self.reason}{by(self.by)}", how)
 
 
 class ThreadBound(Fact, frozen=True, kw_only=True):
@@ -129,6 +183,9 @@ class ThreadBound(Fact, frozen=True, kw_only=True):
     idle_ms: Whole = 0
     max_age_ms: Whole = 0
 
+    def in_words(self, at: Frame) -> Words:
+        return Words(None, at.key, f"thread {self.route.text} is its own")
+
 
 class ThreadUnbound(Fact, frozen=True, kw_only=True):
     """The thread belongs to this session no more.
@@ -142,6 +199,14 @@ class ThreadUnbound(Fact, frozen=True, kw_only=True):
     reason: UnbindReason
     by: str | None = None
 
+    @property
+    def begun_by(self) -> Root:
+        return "timer" if self.reason in {"idle", "max_age"} else "operator"
+
+    def in_words(self, at: Frame) -> Words:
+        brief = f"thread {self.route.text} is its own no more: {self.reason}{by(self.by)}"
+        return Words(self.by, at.key, brief)
+
 
 class SessionImported(Fact, frozen=True, kw_only=True):
     """What another system had written about this session, as the source text of a JSON object.
@@ -152,6 +217,7 @@ class SessionImported(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "session_imported.1"
+    origin: ClassVar[Root] = "import"
 
     session_id: str
     source: str
@@ -176,8 +242,10 @@ class SessionImported(Fact, frozen=True, kw_only=True):
     other_settings: dict[str, str] = msgspec.field(default_factory=EMPTY)
 
     def left_of_sources(self) -> Mapping[str, str | None]:
-        """See `Fact.left_of_sources`."""
         return {"entry": "{}"}
+
+    def in_words(self, at: Frame) -> Words:
+        return Words(None, at.key, self.source, f"Imported from {self.source}.")
 
 
 class MessageRecorded(Fact, frozen=True, kw_only=True):
@@ -195,14 +263,23 @@ class MessageRecorded(Fact, frozen=True, kw_only=True):
     attempt: Whole | None = None
 
     def left_of_sources(self) -> Mapping[str, str | None]:
-        """See `Fact.left_of_sources`."""
         return {"source": None}
+
+    @property
+    def doer(self) -> str | None:
+        return writer_of(self.message)
+
+    def in_words(self, at: Frame) -> Words:
+        anew = "" if self.attempt is None else f", new in attempt {self.attempt}"
+        step = step_of_message(self.message, at) + anew + (f", for {at.task}" if at.task else "")
+        return brief_of_message(self.message, at.key)._replace(step=step)
 
 
 class LineImported(Fact, frozen=True, kw_only=True):
     """A line of an imported transcript that is no message: a header, a model change, a compaction."""
 
     topic: ClassVar[str] = "line_imported.1"
+    origin: ClassVar[Root] = "import"
 
     session_id: str
     kind: str
@@ -211,11 +288,13 @@ class LineImported(Fact, frozen=True, kw_only=True):
     parent_id: str | None = None
 
     def left_of_sources(self) -> Mapping[str, str | None]:
-        """See `Fact.left_of_sources`."""
         # A line of the same kind, at the same place among the others.
         line = {"type": self.kind, "id": self.entry_id, "parentId": self.parent_id, "text": ERASED}
         left = {name: value for name, value in line.items() if value is not None}
         return {"source": msgspec.json.encode(left).decode()}
+
+    def in_words(self, at: Frame) -> Words:
+        return Words(None, at.key, self.kind)
 
 
 SessionEvent = (

@@ -5,21 +5,23 @@ from typing import ClassVar, Final, Literal
 
 import msgspec
 
-from intersession_events.facts.base import Fact, Said, Whole
-from intersession_events.facts.chain import Budget
-from intersession_events.facts.exchange import ExchangeAccepted, RunStatus
-from intersession_events.facts.message import Usage
+from intersession_events.facts.base import Fact, Mark, Root, Said, Whole, Work
+from intersession_events.facts.exchange import ExchangeAccepted
 from intersession_events.facts.parts import (
     AnnounceDecided,
     AnnounceRequested,
     AttachmentsReady,
     Deciding,
+    FlowAccepted,
+    FlowAnswered,
     ResultHanded,
     SpawnClosed,
     TurnRequested,
     parts_of,
 )
+from intersession_events.facts.reasons import ARCHIVALS, STATUSES
 from intersession_events.facts.session import Route
+from intersession_events.facts.words import OF_RUN, Frame, Words
 
 __all__ = [
     "AttachedFile",
@@ -73,7 +75,7 @@ class ThreadAsked(Fact, frozen=True, kw_only=True):
     max_age_ms: Whole = 0
 
 
-class SpawnAccepted(Fact, frozen=True, kw_only=True):
+class SpawnAccepted(FlowAccepted, frozen=True, kw_only=True):
     """A sub-agent was accepted; the child's key is fixed by the run's id (SPAWN-6).
 
     `task` stands here only until the child starts with what it waits for, and in an import: the run `run_id` has it.
@@ -85,20 +87,13 @@ class SpawnAccepted(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "spawn_accepted.1"
+    begins: ClassVar[Work | None] = "spawn"
 
     spawn_id: str
-    run_id: str
     child: str
     child_session_id: str
     agent_id: str
-    message_id: str
     task: Said | None = None
-    caller: str = "operator"
-    requester: str | None = None
-    requester_session_id: str | None = None
-    requester_run_id: str | None = None
-    requester_channel: str | None = None
-    route: Route | None = None
     label: str | None = None
     model: str | None = None
     thinking: str | None = None
@@ -111,14 +106,28 @@ class SpawnAccepted(Fact, frozen=True, kw_only=True):
     archive_after_ms: Whole = 0
     sandboxed: bool = False
     depth: Whole = 1
-    idempotency_key: str | None = None
-    request_digest: str | None = None
-    inferred: bool = False
-    evidence: Said | None = None
-    budget: Budget | None = None
     attachments: Attachments | None = None
     mount_path: str | None = None
     thread: ThreadAsked | None = None
+
+    @property
+    def asked(self) -> str:
+        return self.child
+
+    @property
+    def asked_text(self) -> str | None:
+        return self.task
+
+    def frame(self) -> Frame:
+        return Frame(sides=(self.asker, self.child))
+
+    def in_words(self, at: Frame) -> Words:
+        asker, child = at.asker, at.asked
+        return Words(
+            self.asker, self.child, self.task or OF_RUN, "spawns a sub-agent", self.task, "said",
+            step=f"{asker} spawns {child}",
+            after=f"after the start: {asker} has spawned {child}, which has not ended its task yet",
+        )  # fmt: skip
 
 
 class ThreadOpened(Deciding, frozen=True, kw_only=True):
@@ -128,9 +137,19 @@ class ThreadOpened(Deciding, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "thread_opened.1"
+    mark: ClassVar[Mark | None] = "note"
 
     route: Route
     withheld: bool = False
+
+    def in_words(self, at: Frame) -> Words:
+        if self.withheld:
+            channel = self.route.channel
+            how = f"would have a thread of its own in {channel}: the channels of a fork are sealed"
+            return Words(at.acting, None, f"would open a thread in {channel}", how)
+        return Words(
+            at.acting, None, f"thread {self.route.text}", f"has a thread of its own: {self.route.text}"
+        )
 
 
 class AttachmentsRemoved(Fact, frozen=True, kw_only=True):
@@ -140,17 +159,26 @@ class AttachmentsRemoved(Fact, frozen=True, kw_only=True):
 
     directory: str
 
+    def in_words(self, at: Frame) -> Words:
+        brief, how = f"files removed from {self.directory}", f"has no files any more in {self.directory}"
+        return Words(at.acting, None, brief, how)
+
 
 class AttachmentRemovalFailed(Fact, frozen=True, kw_only=True):
     """The files could not be removed; that is not tried again (ATT-5)."""
 
     topic: ClassVar[str] = "attachment_removal_failed.1"
+    mark: ClassVar[Mark | None] = "note"
 
     directory: str
     error: str
 
+    def in_words(self, at: Frame) -> Words:
+        where = f"{self.directory}: {self.error}"
+        return Words(at.acting, None, f"files not removed from {where}", f"keeps its files in {where}")
 
-class ChildEnded(Deciding, frozen=True, kw_only=True):
+
+class ChildEnded(FlowAnswered, frozen=True, kw_only=True):
     """The child's task run ended (SPAWN-10).
 
     `said` is whether it replied with a text. `text` is that where somebody tells of it: the run has it, and it stands here only in an
@@ -159,17 +187,19 @@ class ChildEnded(Deciding, frozen=True, kw_only=True):
 
     topic: ClassVar[str] = "child_ended.1"
 
-    run_id: str
-    status: RunStatus = "ok"
     said: Literal["text", "nothing"] = "text"
-    in_transcript: bool = True
-    text: Said | None = None
-    error: Said | None = None
     last_tool_result: Said | None = None
-    usage: Usage | None = None
     model: str | None = None
     started_ms: Whole | None = None
     ended_ms: Whole | None = None
+
+    def in_words(self, at: Frame) -> Words:
+        child, is_ok = at.asked, self.status == "ok"
+        ended = f"the task of {child} {STATUSES[self.status]}"
+        return self._answer(at.acting, at.other(at.acting), "ends its task")._replace(
+            step=f"{child} ends its task" if is_ok else ended,
+            after=f"after the task: {f'{child} has done its task' if is_ok else ended}, and nobody has been told yet",
+        )
 
 
 class ChildArchived(Fact, frozen=True, kw_only=True):
@@ -179,6 +209,17 @@ class ChildArchived(Fact, frozen=True, kw_only=True):
 
     child: str
     reason: Literal["cleanup", "expired", "deleted"]
+
+    @property
+    def begun_by(self) -> Root:
+        return "timer" if self.reason == "expired" else "operator"
+
+    def in_words(self, at: Frame) -> Words:
+        return Words(
+            None, self.child, self.reason, f"left the list ({self.reason}); its record stays",
+            step=f"{at.asked} leaves the list: {ARCHIVALS[self.reason]}",
+            after=f"after the end of {at.asked}: it has left the list, for {ARCHIVALS[self.reason]}",
+        )  # fmt: skip
 
 
 SpawnEvent = (

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_events.facts import Deciding, Event, parts_of, topic_of
+from intersession_events.facts import Deciding, Event, Frame, Words, parts_of, topic_of, words_of
 from intersession_events.log.sql import Question, Row
 
 ANY_VERSION: Final = -1
@@ -89,6 +89,11 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return [
             msgspec.structs.replace(self, event=part, topic=topic_of(part)) for part in parts_of(self.event)
         ]
+
+    def in_words(self) -> Words:
+        """Return the event in words, as far as its stream and it itself tell."""
+        kind, _, name = self.stream.partition(":")
+        return words_of(self.event, Frame(key=name if kind == "session" else None))
 
     @property
     def originator_id(self) -> str:

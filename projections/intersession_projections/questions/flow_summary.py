@@ -2,7 +2,7 @@
 
 from intersession_events.basics.plain_json import JsonObject, present
 from intersession_events.facts import FailureCode
-from intersession_projections.basics.wording.reasons import (
+from intersession_events.facts.reasons import (
     FAILURES,
     HELD_BEFORE,
     HELD_TEXTS,

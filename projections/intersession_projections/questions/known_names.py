@@ -11,7 +11,7 @@ from intersession_events.facts import message_in
 from intersession_events.log.log import Log
 from intersession_projections.basics.row_prefilter import may_be_a_persons, prefiltered
 from intersession_projections.basics.spans import Span
-from intersession_projections.basics.wording.of_sessions import called
+from intersession_projections.basics.speakers import called
 from intersession_projections.views.sessions.list import Sessions
 
 _MOST: Final = 3

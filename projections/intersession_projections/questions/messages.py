@@ -11,8 +11,7 @@ from intersession_events.log.recorded import Recorded, StreamPart
 from intersession_events.log.sql import Row
 from intersession_projections.basics.row_prefilter import Holding, chain_of, prefiltered
 from intersession_projections.basics.spans import Span, backwards
-from intersession_projections.basics.wording.of_sessions import as_read, called, recorded_speaker
-from intersession_projections.basics.wording.openclaw import is_openclaws
+from intersession_projections.basics.speakers import as_read, called, is_openclaws, recorded_speaker
 from intersession_projections.views.flows.flows import Flows
 from intersession_projections.views.flows.rows import DeliverySummary
 from intersession_projections.views.run_outcomes.outcome import RunOutcome

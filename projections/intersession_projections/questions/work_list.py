@@ -9,6 +9,7 @@ from intersession_events.basics.errors import LogError
 from intersession_events.facts import (
     CloseReason,
     FailureCode,
+    Frame,
     LoopEnd,
     RunStatus,
     SpawnClose,
@@ -16,13 +17,13 @@ from intersession_events.facts import (
     parts_of,
     topic_of,
 )
+from intersession_events.facts.wording import words_of
+from intersession_events.facts.words import OF_RUN
 from intersession_events.log.log import Log
 from intersession_events.log.row_state import payload_in
 from intersession_events.log.sql import Ask, Row
 from intersession_projections.basics.row_prefilter import Holding
 from intersession_projections.basics.spans import Span
-from intersession_projections.basics.wording.events import words_of
-from intersession_projections.basics.wording.words import OF_RUN
 from intersession_projections.questions.messages import BegunBy, Messages
 from intersession_projections.questions.places.runs_named import Flow, flow_sessions
 from intersession_projections.questions.places.then import Then
@@ -334,7 +335,7 @@ def _holding(log: Log, words: str) -> Holding:
         if event is None:
             return True
         spoken = [part for part in parts_of(event) if topic_of(part).partition(".")[0] in _SPOKEN]
-        texts = (words_of(part, name if kind == "session" else None).brief for part in spoken)
+        texts = (words_of(part, Frame(key=name if kind == "session" else None)).brief for part in spoken)
         texts = (text for text in texts if text != OF_RUN)
         said = " ".join(texts).casefold()
         return all(word in said for word in wanted)

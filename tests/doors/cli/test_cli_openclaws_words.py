@@ -7,8 +7,7 @@ import pytest
 
 from intersession_events.facts import Provenance, message_in, text_of
 from intersession_events.stores.opened import open_log
-from intersession_projections.basics.wording.of_sessions import speaker
-from intersession_projections.basics.wording.openclaw import is_openclaws
+from intersession_projections.basics.speakers import is_openclaws, speaker
 from intersession_projections.questions.diagram.diagram import diagram_of
 from intersession_projections.questions.diagram.rows import Arrow
 from support.doors.command_line import ran

@@ -22,7 +22,7 @@ from intersession.web.questions.of_runs import RunsQuery, runs
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.hindsight.debugger.opened import open_log
 from intersession_events.facts import ExchangeClosed
-from intersession_projections.basics.wording.openclaw import begins_as_openclaws
+from intersession_projections.basics.speakers import begins_as_openclaws
 from support.doors.chromium import WAIT_MS, Tab, chromium
 from support.doors.command_line import ran
 from support.doors.debugging import debugging

@@ -16,8 +16,8 @@ from intersession_actors.rules.gate.limits import WAIT
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
 from intersession_events.facts import ExchangeClosed, ExchangeHeld, HoldBefore, Release
+from intersession_events.facts.reasons import HELD_BEFORE
 from intersession_events.log.recorded import parts_in
-from intersession_projections.basics.wording.reasons import HELD_BEFORE
 
 Session = Annotated[str, Parameter(help="The session: its key in any form, its short name, or a session id.")]
 

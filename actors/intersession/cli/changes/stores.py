@@ -15,11 +15,11 @@ from intersession_actors.owners.session.snapshots import long_sessions, take_sna
 from intersession_actors.rules.disclosure.redaction import redact_raw
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.copies.migrating import migrate as moved
+from intersession_events.facts.reasons import counted
 from intersession_events.stores.backup import back_up
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.tailing.places import kept, kept_inside
 from intersession_events.stores.tailing.tail import Tail
-from intersession_projections.basics.wording.reasons import counted
 from intersession_projections.views.inline_views import inline_views
 from intersession_projections.views.tailed_views import tailed_views
 

@@ -36,12 +36,12 @@ from intersession_actors.running.failures.findings import (
     wrong,
 )
 from intersession_events.basics.errors import IntersessionError, LogTooNew, MissingExtra, StoreUnavailable
+from intersession_events.facts.reasons import counted
 from intersession_events.log.log import Log
 from intersession_events.stores.opened import Located, gateway_of, has_writer, located
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.sqlite.writer_lock import holder_of
-from intersession_projections.basics.wording.reasons import counted
 from intersession_projections.views.flows.rows import DeliverySummary
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 

@@ -20,11 +20,11 @@ from intersession_actors.rules.config.config import load_config
 from intersession_actors.rules.disclosure.redaction import redact_raw
 from intersession_actors.running.runtime.clock import SystemClock
 from intersession_events.basics.plain_json import JsonObject
+from intersession_events.facts.reasons import counted
 from intersession_events.stores.opened import located, open_log
 from intersession_events.transcripts.openclaw.importing import import_openclaw
 from intersession_events.transcripts.openclaw.reading.files import read_state
 from intersession_events.transcripts.openclaw.report import ImportReport
-from intersession_projections.basics.wording.reasons import counted
 from intersession_projections.copies.openclaw_state.exporting import ExportReport
 from intersession_projections.views.inline_views import inline_views
 from intersession_projections.views.tailed_views import take_in

@@ -45,7 +45,7 @@ from intersession_projections.views.sessions.row import SessionRow
 
 if TYPE_CHECKING:
     from intersession_actors.hindsight.replaying.replayed import Replayed  # a story needs no actors
-from intersession_projections.basics.wording.reasons import counted
+from intersession_events.facts.reasons import counted
 
 _MOST_FLOWS: Final = 1_000_000
 _PAGE: Final = 1_000

@@ -19,7 +19,7 @@ from intersession_actors.rules.errors import ToolRefused
 from intersession_events.basics.keys.key import Kind
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
 from intersession_events.facts import Message, raw_message
-from intersession_projections.basics.wording.reasons import counted
+from intersession_events.facts.reasons import counted
 
 
 def sessions(

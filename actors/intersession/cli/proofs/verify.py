@@ -20,6 +20,7 @@ from intersession_events.basics.ids import session_stream
 from intersession_events.basics.machine import private_file, read_at_most
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.copies.checkpoints.proving import prove_growth, prove_stream
+from intersession_events.facts.reasons import counted
 from intersession_events.log.log import Log
 from intersession_events.log.verifying.erased_rows import ErasureSeen
 from intersession_events.log.verifying.prefix import PrefixSeen
@@ -36,7 +37,6 @@ from intersession_events.stores.folding.proof import views_proven
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.tailing.places import kept_inside
-from intersession_projections.basics.wording.reasons import counted
 from intersession_projections.questions.places.runs_named import flow_sessions, flow_stream
 from intersession_projections.views.inline_views import inline_views
 from intersession_projections.views.tailed_views import tailed_views

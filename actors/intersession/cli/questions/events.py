@@ -23,7 +23,6 @@ from intersession_events.basics.ids import session_stream
 from intersession_events.facts import EVENT_KINDS
 from intersession_events.log.recorded import Recorded
 from intersession_projections.basics.spans import Span
-from intersession_projections.basics.wording.events import words_in
 
 _ID: Final = 8
 """So much of an id is shown, and enough to be typed back."""
@@ -83,7 +82,7 @@ class EventPrinter:
         if today != self._day:
             self._day = today
             self._screen.dim(f"{today} (times are UTC)")
-        words = words_in(recorded)
+        words = recorded.in_words()
         between = self._names.between(words.who, words.to)
         self._screen.one_line(
             self._screen.styled(
@@ -135,7 +134,7 @@ def events(
 
 
 def _keys(recorded: Recorded) -> tuple[str | None, ...]:
-    words = words_in(recorded)
+    words = recorded.in_words()
     return words.who, words.to, recorded.stream.removeprefix("session:")
 
 

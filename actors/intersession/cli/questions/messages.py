@@ -26,7 +26,7 @@ from intersession_actors.hindsight.debugger.verbs.verbs import CALLS, MESSAGES
 from intersession_events.basics.plain_json import JsonObject, is_object
 from intersession_events.facts import Provenance, text_of
 from intersession_events.stores.opened import has_writer
-from intersession_projections.basics.wording.openclaw import OPENCLAW, is_openclaws
+from intersession_projections.basics.speakers import OPENCLAW, is_openclaws
 from intersession_projections.questions.messages import IncomingMessage
 
 _INDENT: Final = 4

@@ -15,8 +15,8 @@ from intersession_actors.calls.service.reader import Reader
 from intersession_actors.hindsight.debugger.lists.paging import Listed
 from intersession_actors.rules.gate.limits import LISTED
 from intersession_events.basics.plain_json import JsonObject, present
+from intersession_events.facts.reasons import counted
 from intersession_projections.basics.spans import Span
-from intersession_projections.basics.wording.reasons import counted
 
 T = TypeVar("T")
 

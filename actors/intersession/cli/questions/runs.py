@@ -16,8 +16,8 @@ from intersession.cli.story.unknown import unknown_names
 from intersession_actors.calls.service.arguments import read_arguments
 from intersession_actors.hindsight.debugger.lists.runs import Runs, RunsAnswer, Stands, runs_found
 from intersession_actors.hindsight.debugger.verbs.verbs import RUNS
+from intersession_events.facts.reasons import CLOSES, FAILURES, LOOP_ENDS, STATUSES
 from intersession_events.stores.opened import has_writer
-from intersession_projections.basics.wording.reasons import CLOSES, FAILURES, LOOP_ENDS, STATUSES
 from intersession_projections.questions.known_names import near
 from intersession_projections.questions.places.runs_named import Flow, flow_id, flow_sessions
 from intersession_projections.questions.work_list import WorkEnd

@@ -12,13 +12,13 @@ from intersession.cli.shell.answer import COMMON, Answer, Common, UsageError
 from intersession.cli.shell.terminal import Screen
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.basics.plain_json import JsonObject
+from intersession_events.facts.reasons import counted
 from intersession_events.log.log import Log
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.tailing.file import ViewFile
 from intersession_events.stores.tailing.places import kept
 from intersession_events.stores.tailing.tail import Tail
 from intersession_events.stores.tailing.view import QueryableView
-from intersession_projections.basics.wording.reasons import counted
 from intersession_projections.questions.messages import used_by_person
 from intersession_projections.questions.places.grammar import UnknownPlace, parse_time
 from intersession_projections.views.usage import By, UsageView, Used, used

@@ -5,10 +5,10 @@ from typing import Final
 
 from intersession_events.basics.errors import InvalidKey
 from intersession_events.basics.keys.key import SessionKey
+from intersession_events.basics.keys.short_names import short_name
 from intersession_events.basics.plain_json import is_list, is_object
+from intersession_events.facts.words import Naming
 from intersession_events.log.log import Log
-from intersession_projections.basics.wording.short_names import short_name
-from intersession_projections.basics.wording.words import Naming
 from intersession_projections.views.sessions.names import SessionNames
 
 _COLOURS: Final = ("cyan", "green", "magenta", "yellow", "blue", "red")

@@ -10,9 +10,9 @@ from intersession.cli.shell.times import clock, day, moment
 from intersession.cli.story.names import Names
 from intersession.cli.story.telling import Beat
 from intersession_events.basics.plain_json import JsonMapping, is_object
-from intersession_projections.basics.wording.of_sessions import BY_METHOD, person
-from intersession_projections.basics.wording.openclaw import OPENCLAW, begins_as_openclaws
-from intersession_projections.basics.wording.reasons import counted
+from intersession_events.facts.message_words import BY_METHOD, person
+from intersession_events.facts.reasons import counted
+from intersession_projections.basics.speakers import OPENCLAW, begins_as_openclaws
 from intersession_projections.questions.timeline.steps import Step
 
 _INDENT = 6

@@ -2,7 +2,6 @@
 
 from intersession.cli.shell.times import clock, moment
 from intersession_actors.hindsight.debugger.lists.runs import Stands
-from intersession_projections.basics.wording.words import route_text
 from intersession_projections.questions.flow_summary import in_words
 from intersession_projections.views.flows.rows import DeliveryNote, DeliverySummary
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
@@ -73,7 +72,7 @@ def _late(row: DeliverySummary, note: DeliveryNote | None) -> str:
 
 
 def _place(row: DeliverySummary, note: DeliveryNote | None) -> str:
-    return row.channel if note is None else route_text(note.route)
+    return row.channel if note is None else note.route.text
 
 
 def delivery_in_words(  # noqa: C901 - one case a state

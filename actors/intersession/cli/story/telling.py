@@ -6,20 +6,9 @@ import msgspec
 
 from intersession_actors.rules.prompt.silence import is_reply_skip
 from intersession_events import facts
-from intersession_events.facts import (
-    LateReplyDropped,
-    Message,
-    RunAborted,
-    RunFailed,
-    RunInterrupted,
-    message_in,
-)
+from intersession_events.facts import Frame, Kind, Message, Words, message_in, words_of, words_of_message
 from intersession_events.log.recorded import Recorded
-from intersession_projections.basics.wording.events import words_of
-from intersession_projections.basics.wording.of_flows import asker_of
-from intersession_projections.basics.wording.of_sessions import as_read, recorded_speaker, words_of_message
-from intersession_projections.basics.wording.openclaw import OPENCLAW, is_openclaws
-from intersession_projections.basics.wording.words import Kind, Words, route_text
+from intersession_projections.basics.speakers import OPENCLAW, as_read, is_openclaws, recorded_speaker
 from intersession_projections.questions.causes.shown import ShownCauses
 from intersession_projections.views.run_outcomes.replies import Replies
 
@@ -73,10 +62,10 @@ def message_words(message: Message, key: str) -> Iterator[Words]:
 def run_words(event: facts.Event, key: str) -> Iterator[Words]:
     """Yield what became of an attempt that did not answer, and that a run is tried again."""
     match event:
-        case RunInterrupted() | RunFailed() | RunAborted() | LateReplyDropped():
-            yield words_of(event, key)._replace(who=key, to=None)
+        case _ if event.mark == "failed" and facts.run_named(event) is not None:
+            yield words_of(event, Frame(key=key))._replace(who=key, to=None)
         case facts.RunQueued(retry_of=str()):
-            yield words_of(event, key)
+            yield words_of(event, Frame(key=key))
         case _:
             return
 
@@ -84,7 +73,7 @@ def run_words(event: facts.Event, key: str) -> Iterator[Words]:
 _OPERATOR = "the operator"
 _NOWHERE = "announces, with nowhere to go: it stays in the log"
 _SESSION = "session:"
-_DELIVERY = "delivery:"
+_SPAWN = "spawn:"
 
 
 class FlowStory:
@@ -98,15 +87,13 @@ class FlowStory:
         self._causes = ShownCauses()
         self._replies = Replies()
         self._untold: list[Recorded] = []
-        self._asker = _OPERATOR
-        self._asked: str | None = None
-        self._max_turns = 0
+        self._frame = Frame()
         self._alone = alone
         self._inferred = False
-        self._is_spawn = False
         self._announce: str | None = None
         self._handed_run: str | None = None
-        self._routes: dict[str, str] = {}
+        self._frames: dict[str, Frame] = {}
+        """What is known around the events of deliveries, by their streams."""
         self._carried: dict[str, str] = {}
         self._last = 0
         self._last_said: str | None = None
@@ -141,42 +128,31 @@ class FlowStory:
             self._causes.show_as(self._carried[asked.message_id], self._last)
 
     def _told(self, recorded: Recorded) -> Iterator[Words]:  # noqa: C901, PLR0912 - one case an event
-        place = self._routes.get(recorded.stream.removeprefix(_DELIVERY))
-        words = words_of(recorded.event, None, max_turns=self._max_turns, place=place)
+        words = words_of(recorded.event, self._frames.get(recorded.stream, self._frame))
         match recorded.event:
-            case facts.ExchangeAccepted() as event:
+            case facts.FlowAccepted() as event:
+                asker = event.asker if self._is_spawn(recorded) else event.requester or _OPERATOR
+                asker = _OPERATOR if asker == "operator" else asker
                 self._inferred = event.inferred
-                self._asker, self._asked = event.requester or _OPERATOR, event.target
-                self._max_turns = event.settings.max_turns
-                yield words._replace(who=self._asker)
-            case facts.SpawnAccepted() as event:
-                self._is_spawn = True
-                who = asker_of(event)
-                self._asker, self._asked = _OPERATOR if who == "operator" else who, event.child
-                yield words._replace(who=self._asker)
-            case facts.TurnEnded() | facts.ChildEnded() as event:
-                yield self._answer(event, words)
-            case (
-                facts.ThreadOpened()
-                | facts.AttachmentsReady()
-                | facts.AttachmentsRemoved()
-                | facts.AttachmentRemovalFailed()
-            ):
-                yield words._replace(who=self._asked)
+                self._frame = event.frame()._replace(sides=(asker, event.asked))
+                yield words._replace(who=asker)
+            case facts.FlowAnswered() as event:
+                if words.kind != "said":
+                    words = words._replace(to=None)
+                elif isinstance(event, facts.TurnEnded) and event.turn and is_reply_skip(event.text or ""):
+                    words = words._replace(how=f"{words.how}, has nothing to add")
+                yield words
             case facts.ChildArchived():
                 yield words._replace(who=words.to, to=None)
             case facts.AnnounceDecided() | facts.ResultHanded() as event:
-                yield from self._announced(event, words)
-            case facts.ExchangeClosed() | facts.SpawnClosed() as event:
+                yield from self._announced(event, words, is_spawn=self._is_spawn(recorded))
+            case facts.FlowClosed() as event:
                 if self._announce is not None:
-                    yield Words(self._asked, None, "", _NOWHERE, self._announce, "said")
-                kind, failed = (
-                    ("spawn", False) if self._is_spawn else ("exchange", event.reason == "run_failed")
-                )
-                note = f" ({event.note})" if event.note and not failed else ""  # a failed run was told before
-                yield words._replace(how=f"The {kind} is over: {words.how}{note}.")
+                    yield Words(self._frame.acting, None, "", _NOWHERE, self._announce, "said")
+                was_told = not event.note or (not self._is_spawn(recorded) and event.reason == "run_failed")
+                yield words if was_told else words._replace(how=f"{words.how[:-1]} ({event.note}).")
             case facts.DeliveryDecided() as event:
-                self._routes[event.delivery_id] = route_text(event.route)
+                self._frames[recorded.stream] = event.frame()
                 if event.text != self._last_said:
                     yield words
             case event if recorded.stream.startswith(_SESSION):
@@ -186,32 +162,28 @@ class FlowStory:
             case _:
                 return
 
-    def _answer(self, event: facts.TurnEnded | facts.ChildEnded, words: Words) -> Words:
-        who: str | None = self._asked
-        to: str | None = self._asker
-        if isinstance(event, facts.TurnEnded) and event.turn:
-            who = event.speaker
-            to = self._asked if who == self._asker else self._asker
-            if words.kind == "said" and is_reply_skip(event.text or ""):
-                words = words._replace(how=f"{words.how}, has nothing to add")
-        return words._replace(who=who, to=to if words.kind == "said" else None)
+    @staticmethod
+    def _is_spawn(recorded: Recorded) -> bool:
+        return recorded.stream.startswith(_SPAWN)
 
-    def _announced(self, event: facts.AnnounceDecided | facts.ResultHanded, words: Words) -> Iterator[Words]:
+    def _announced(
+        self, event: facts.AnnounceDecided | facts.ResultHanded, words: Words, *, is_spawn: bool
+    ) -> Iterator[Words]:
         match event:
             case facts.AnnounceDecided(silent=True):
                 yield words
-            case facts.AnnounceDecided(delivery_id=None) if self._is_spawn:
+            case facts.AnnounceDecided(delivery_id=None) if is_spawn:
                 # It is told when it is handed over, or when the spawn closes because nobody is there to get it.
                 self._announce = event.text
             case facts.AnnounceDecided(delivery_id=None):
-                yield words._replace(who=self._asked, how=words.how if self._inferred else _NOWHERE)
+                yield words if self._inferred else words._replace(how=_NOWHERE)
             case facts.AnnounceDecided():
                 # The delivery, in the same append, tells the text, and where it goes; people don't get the stats.
                 if event.stats is not None:
-                    yield Words(self._asked, None, event.stats, f"Stats: {event.stats}")
+                    yield Words(words.who, None, event.stats, f"Stats: {event.stats}")
             case facts.ResultHanded():
                 self._handed_run = event.run_id
-                yield words._replace(who=self._asked, text=self._announce)
+                yield words._replace(text=self._announce)
                 self._announce = None
 
     def _of_session(self, event: facts.Event, key: str) -> Iterator[Words]:
@@ -219,9 +191,7 @@ class FlowStory:
         if message is not None:
             whole = self._alone or (message.run_id is not None and message.run_id == self._handed_run)
             yield from (words for words in message_words(message, key) if whole or words.kind == "tool")
-        if self._alone or not isinstance(
-            event, RunFailed | RunAborted
-        ):  # else the flow says what it made of it
+        if self._alone or event.ends is None:  # else the flow says what it made of it
             yield from run_words(event, key)
 
 
@@ -232,8 +202,8 @@ class SessionStory:
         self._key = key
         self._causes = ShownCauses()
         self._route: facts.Route | None = None
-        self._routes: dict[str, str] = {}
-        """Where each delivery goes."""
+        self._frames: dict[str, Frame] = {}
+        """What is known around the events of deliveries, by their streams."""
 
     def tell(self, recorded: Recorded) -> list[Beat]:
         """Return the beats of the next event."""
@@ -246,44 +216,36 @@ class SessionStory:
             self._causes.show(recorded)  # a note is never named as a cause: causes lead from text to text
         return beats
 
-    def _told(self, recorded: Recorded) -> Iterator[Words]:
+    def _told(self, recorded: Recorded) -> Iterator[Words]:  # noqa: C901 - one case an event
         """Yield what an event says. The texts of flows are told by messages, and the text of a run as its answer."""
         key, message = self._key, as_read(recorded.event)
         yield from () if message is None else message_words(message, key)
         yield from run_words(recorded.event, key)
-        flow = recorded.stream.replace(":", " ", 1)
+        kind, _, name = recorded.stream.partition(":")
+        words = words_of(recorded.event, self._frames.get(recorded.stream, Frame(key=key)))
         match recorded.event:
-            case facts.RunCompleted(reply=None) | facts.ExchangeHeld() | facts.ExchangeReleased() as event:
-                yield words_of(event, key)
-            case facts.LoopEnded(turns=turns) as event if turns:
-                yield words_of(event, key)
-            case facts.ExchangeAccepted() | facts.SpawnAccepted() as event:
-                words = words_of(event, key)
-                is_child = isinstance(event, facts.SpawnAccepted) and event.requester != key
-                how = f"{'spawns it' if is_child else words.how}, {flow}"
-                yield words._replace(kind="note", how=how, text=None)
-            case facts.ExchangeClosed() | facts.SpawnClosed() as event:
-                words = words_of(event, key)
-                yield words._replace(how=f"The {flow} is over: {words.how}.")
+            case facts.RunCompleted(reply=None) | facts.ExchangeHeld() | facts.ExchangeReleased():
+                yield words
+            case facts.LoopEnded(turns=turns) if turns:
+                yield words
+            case facts.FlowAccepted() as event:
+                how = "spawns it" if kind == "spawn" and event.requester != key else words.how
+                yield words._replace(kind="note", how=f"{how}, {kind} {name}", text=None)
+            case facts.FlowClosed():
+                yield words._replace(how=f"The {kind} {name} is over: {words.reason}.")
             case facts.DeliveryDecided() as event:
-                self._routes[event.delivery_id] = route_text(event.route)
+                self._frames[recorded.stream] = event.frame()
                 if event.purpose in {"failure_notice", "command_reply", "send"}:
-                    yield words_of(event, key)
-            case event if isinstance(event, facts.DeliveryEvent) and not isinstance(
-                event, facts.DeliveryStarted
-            ):
-                yield words_of(event, None, place=self._routes.get(event.delivery_id))
-            case facts.RouteChanged(route=route) as event if route != self._route:
+                    yield words
+            case _ if kind == "delivery" and words.how:
+                yield words
+            case facts.RouteChanged(route=route) if route != self._route:
                 self._route = route
-                yield words_of(event, key)._replace(to=None)
-            case (
-                facts.SessionOpened()
-                | facts.SessionPatched()
-                | facts.SessionReset()
-                | facts.SessionArchived()
-                | facts.SessionImported() as event
-            ):
-                yield words_of(event, key)._replace(who=None, to=None)
+                yield words._replace(to=None)
+            case facts.RouteChanged():
+                return
+            case event if isinstance(event, facts.SessionEvent) and words.how:
+                yield words._replace(who=None, to=None)
             case _:
                 return
 

@@ -13,7 +13,7 @@ from intersession_actors.hindsight.replaying.exported.as_test import name_of_tes
 from intersession_actors.hindsight.replaying.recordings import Recordings
 from intersession_events.basics.machine import private_file
 from intersession_events.basics.plain_json import JsonObject
-from intersession_projections.basics.wording.reasons import counted
+from intersession_events.facts.reasons import counted
 from intersession_projections.questions.places.runs_named import flow_id
 
 

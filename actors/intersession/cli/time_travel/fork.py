@@ -33,7 +33,7 @@ from intersession_actors.rules.gate.limits import PARALLEL, TIMES
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.copies.forks.files import remove_fork
 from intersession_events.facts import ForkEdit
-from intersession_projections.basics.wording.reasons import counted
+from intersession_events.facts.reasons import counted
 from intersession_projections.copies.forks.summary import parts_of
 from intersession_projections.questions.places.runs_named import flow_id
 

@@ -10,7 +10,7 @@ from intersession.cli.story.printing import show_message
 from intersession.cli.time_travel.show import show_place
 from intersession_actors.hindsight.debugger.lens import LensAnswer
 from intersession_actors.hindsight.debugger.verbs.verbs import LENS
-from intersession_projections.basics.wording.reasons import counted
+from intersession_events.facts.reasons import counted
 
 
 @asks(LENS, run="RUN", forks=["run", "than"])

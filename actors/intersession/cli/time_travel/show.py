@@ -20,7 +20,7 @@ from intersession_actors.hindsight.debugger.verbs.verbs import SHOW, SMELLS
 from intersession_actors.hindsight.debugger.view import View
 from intersession_events.basics.machine import private_file
 from intersession_events.basics.plain_json import JsonObject
-from intersession_projections.basics.wording.reasons import counted
+from intersession_events.facts.reasons import counted
 from intersession_projections.questions.diagram.diagram import Diagram
 
 At = Annotated[

@@ -13,7 +13,7 @@ from intersession_actors.hindsight.debugger.standing.answers import StateAnswer
 from intersession_actors.hindsight.debugger.state import ChangesAnswer
 from intersession_actors.hindsight.debugger.verbs.verbs import STATE
 from intersession_events.basics.plain_json import JsonObject
-from intersession_projections.basics.wording.reasons import counted
+from intersession_events.facts.reasons import counted
 
 
 @asks(STATE, of="KEY|RUN", forks=["of", "at", "from", "to"], options={"at": At})

@@ -5,8 +5,8 @@ from typing import Final, Literal
 
 from intersession.cli.story.names import live_names
 from intersession_actors.hindsight.debugger.debugger import Debugger
+from intersession_events.basics.keys.short_names import short_name
 from intersession_events.facts import run_named
-from intersession_projections.basics.wording.short_names import short_name
 from intersession_projections.questions.places.located import steps_of_flow
 from intersession_projections.questions.places.runs_named import flow_id, flow_sessions
 from intersession_projections.questions.timeline.steps import Step

@@ -21,8 +21,8 @@ from intersession_actors.hindsight.debugger.why import (
 )
 from intersession_actors.hindsight.explaining.rules.failures import Waiting
 from intersession_events.basics.plain_json import JsonObject, JsonValue
+from intersession_events.facts.reasons import counted
 from intersession_events.stores.opened import has_writer
-from intersession_projections.basics.wording.reasons import counted
 
 
 @asks(WHY, of="EVENT|PLACE", forks=["of"])

@@ -15,7 +15,7 @@ from intersession.cli.time_travel.show import At
 from intersession_actors.hindsight.debugger.origin import HopAnswer, OriginAnswer, SeenAnswer
 from intersession_actors.hindsight.debugger.search import SearchAnswer
 from intersession_actors.hindsight.debugger.verbs.verbs import ORIGIN, SEARCH
-from intersession_projections.basics.wording.reasons import counted
+from intersession_events.facts.reasons import counted
 
 _WORDS = Annotated[tuple[str, ...], Parameter(name="WORDS", help="What to search for.")]
 _LIMIT = at_most("At most this many, the newest. Default: 50.", 1000)

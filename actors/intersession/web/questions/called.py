@@ -8,10 +8,10 @@ from typing import Final
 import msgspec
 
 from intersession_actors.hindsight.debugger.view import View
+from intersession_events.basics.keys.short_names import short_name
 from intersession_events.basics.plain_json import JsonObject, is_list, is_object
 from intersession_events.facts import Message
-from intersession_projections.basics.wording.openclaw import is_openclaws
-from intersession_projections.basics.wording.short_names import short_name
+from intersession_projections.basics.speakers import is_openclaws
 from intersession_projections.views.sessions.names import SessionNames
 
 _SUB_AGENT: Final = re.compile(r"agent:[^:\s\"\\]{1,64}:subagent:[0-9a-f-]{36}(?![\w:-])")

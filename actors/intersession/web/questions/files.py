@@ -31,7 +31,6 @@ from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.log import PortableLog
-from intersession_projections.basics.wording.events import words_in
 from intersession_projections.questions.flow_summary import in_words
 from intersession_projections.questions.places.located import steps_of_flow
 from intersession_projections.questions.places.runs_named import Flow, flow_id, flow_sessions
@@ -213,7 +212,7 @@ def _report(view: View, flow: Flow, place: int, parts: _Parts) -> str:
 def _rows(view: View, steps: list[Step]) -> list[str]:
     rows: list[str] = []
     for recorded in told_in(view.log, view.log.at([step.position for step in steps])):
-        words = words_in(recorded)
+        words = recorded.in_words()
         who = " → ".join(part for part in (words.who, words.to) if part)
         rows.append(
             f"<tr><td>#{recorded.position}</td><td>{_utc(recorded.time)}</td>"

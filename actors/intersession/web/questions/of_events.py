@@ -16,7 +16,6 @@ from intersession_events.basics.errors import CorruptEvent
 from intersession_events.basics.plain_json import JsonObject, map_strings
 from intersession_events.facts import ready
 from intersession_events.log.recorded import Recorded
-from intersession_projections.basics.wording.events import words_in
 from intersession_projections.questions.places.located import sessions_of, sessions_of_each
 from intersession_projections.views.run_outcomes.replies import told_in
 
@@ -58,7 +57,7 @@ def brief(view: View, recorded: Recorded, sessions: Sequence[str]) -> JsonObject
     for key in sessions:
         view.is_seen(key)  # for the receipt: what an exchange, a spawn or a delivery says is of its sessions
     told = event_brief(recorded)
-    return told | {"text": _readable(view, sessions, words_in(recorded).brief)}
+    return told | {"text": _readable(view, sessions, recorded.in_words().brief)}
 
 
 @ready
@@ -85,7 +84,7 @@ def event(view: View, given: Event) -> JsonObject:
     linked = found.version == 1 or (bool(before) and before[-1].hash == found.prev)
     sessions = sessions_of(view.log, found)
     (told,) = told_in(view.log, [found])
-    said = words_in(told).text
+    said = told.in_words().text
     return brief(view, told, sessions) | {
         "said": said and _readable(view, sessions, said),
         "causation": found.causation,

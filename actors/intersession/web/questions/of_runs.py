@@ -23,7 +23,6 @@ from intersession_events.facts import TurnEnded, calls_of, message_in, ready, ru
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Ask, Question
 from intersession_events.stores.opened import has_writer
-from intersession_projections.basics.wording.events import words_in
 from intersession_projections.copies.forks.pauses import pauses_in, without_pauses
 from intersession_projections.questions.diagram.diagram import Diagram
 from intersession_projections.questions.diagram.rows import Arrow, Gap, Lane, Mark, Row
@@ -207,7 +206,7 @@ def _part(given: Part) -> tuple[int, int, JsonObject]:
 
 
 def _step(view: View, recorded: Recorded, cause: int | None) -> JsonObject:
-    words = words_in(recorded)
+    words = recorded.in_words()
     kind, _, key = recorded.stream.partition(":")
     text = view.shown(words.brief, key) if kind == "session" else words.brief
     turn = recorded.event.turn or None if isinstance(recorded.event, TurnEnded) else None

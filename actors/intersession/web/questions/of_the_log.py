@@ -13,6 +13,7 @@ from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import KeyText, PlaceText
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import ConfigLoaded, SessionOpened, ready
+from intersession_events.facts.reasons import SHORT_ENDS
 from intersession_events.log.log import Log
 from intersession_events.log.other_words import as_it_is
 from intersession_events.log.verifying.report import VerifyReport
@@ -20,7 +21,6 @@ from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.portable.log import PortableLog
 from intersession_projections.basics.spans import Span, backwards
-from intersession_projections.basics.wording.reasons import SHORT_ENDS
 
 USUAL: Final = 50
 MOST: Final = 500

@@ -35,9 +35,9 @@ from intersession_events.facts import (
     ready,
     run_asked_in,
 )
+from intersession_events.facts.reasons import counted
 from intersession_events.log.other_words import as_it_is
 from intersession_events.log.recorded import Recorded
-from intersession_projections.basics.wording.reasons import counted
 from intersession_projections.questions.places.grammar import InRun, UnknownPlace, parse_place
 from intersession_projections.questions.places.runs_named import flow_id, flow_stream, not_recorded
 from intersession_projections.views.run_outcomes.outcome import RunOutcome

@@ -7,7 +7,7 @@ from intersession_actors.calls.service.reader import Reader
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.basics.errors import InvalidKey
 from intersession_events.basics.keys.references import IdReference, KeyReference, LookupMiss, parse_agent_id
-from intersession_projections.basics.wording.short_names import short_name
+from intersession_events.basics.keys.short_names import short_name
 from intersession_projections.questions.known_names import KnownNames, near
 from intersession_projections.questions.places.grammar import UnknownPlace
 from intersession_projections.questions.places.runs_named import FEWEST, RunNames, Sees

@@ -13,13 +13,13 @@ from intersession_actors.hindsight.explaining.explanation import Explanation
 from intersession_actors.hindsight.explaining.not_over import awaited
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.limits import PlaceText
+from intersession_events import facts
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import ready
 from intersession_events.log.recorded import Recorded
 from intersession_projections.questions.causes.causes import Causes
 from intersession_projections.questions.causes.causes import Why as Found
 from intersession_projections.questions.causes.effects import Effect, Effects
-from intersession_projections.questions.causes.roots import RootKind
 from intersession_projections.questions.causes.told import Told
 from intersession_projections.questions.places.grammar import FORMS, UnknownPlace, parse_place
 from intersession_projections.questions.places.located import read_flow, steps_of_flow
@@ -70,7 +70,7 @@ class RootAnswer(DescribedEvent):
     `by` is who called for it, where it began with a call (`operator`, `credential:<name>`, a session); None elsewhere.
     """
 
-    kind: RootKind
+    kind: facts.Root
     by: str | None
 
 

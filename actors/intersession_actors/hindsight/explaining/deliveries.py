@@ -9,7 +9,6 @@ from intersession_actors.hindsight.explaining.rules.failures import UNDELIVERED,
 from intersession_actors.hindsight.explaining.settings import InForce
 from intersession_events import facts
 from intersession_events.log.recorded import Recorded
-from intersession_projections.basics.wording.words import route_text
 
 Ending = facts.DeliveryFailed | facts.DeliveryUnknown | facts.DeliveryDenied | facts.DeliveryWithheld
 
@@ -23,7 +22,7 @@ def explain_ending(
     if not isinstance(first, facts.DeliveryDecided):
         return None
     code, said = _told(event)
-    place = route_text(first.route)
+    place = first.route.text
     inputs = _inputs(event, first, place, decided[0].position)
     whole = UNDELIVERED[code].explains(
         recorded, "delivery", code, f"{place} did not get it, {said}", inputs, named=first.delivery_id

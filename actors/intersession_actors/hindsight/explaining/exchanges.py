@@ -11,9 +11,8 @@ from intersession_actors.owners.exchange.commands import ReleaseExchange
 from intersession_actors.owners.streams.commands import DeliveryEnded, RunEnded
 from intersession_actors.rules.policy.chain import check_run
 from intersession_events import facts
+from intersession_events.facts.reasons import counted, plain_note, told_more
 from intersession_events.log.recorded import Recorded
-from intersession_projections.basics.wording.reasons import counted, plain_note, told_more
-from intersession_projections.basics.wording.words import route_text
 
 Ending = facts.LoopEnded | facts.AnnounceDecided | facts.ExchangeClosed
 
@@ -60,7 +59,7 @@ def _inputs(around: Around, in_force: InForce, decision: Decision, event: Ending
         yield in_force.taken(TURNS, accepted.settings.max_turns, begun, set_by="exchange")
         yield Input(name="requester", value=accepted.requester, set_by="call", position=begun)
     else:
-        route = None if accepted.route is None else route_text(accepted.route)
+        route = None if accepted.route is None else accepted.route.text
         yield Input(name="route", value=route, set_by="session", position=begun)
         yield in_force.taken(ANNOUNCE, accepted.settings.announce, begun, set_by="exchange")
     tripped = check_run(state.budget, decision.now.spent, decision.now.now_ms)

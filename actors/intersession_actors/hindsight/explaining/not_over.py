@@ -9,7 +9,7 @@ from intersession_actors.calls.service.reader import Reader
 from intersession_actors.hindsight.explaining.rules.failures import Waiting
 from intersession_events.basics.ids import delivery_stream
 from intersession_events.basics.plain_json import JsonObject
-from intersession_projections.basics.wording.reasons import HELD_TEXTS
+from intersession_events.facts.reasons import HELD_TEXTS
 from intersession_projections.copies.forks.frozen_work import Frozen, frozen_in
 from intersession_projections.questions.places.runs_named import Flow
 from intersession_projections.views.flows.rows import DeliverySummary, ExchangeSummary, SpawnSummary

@@ -12,7 +12,6 @@ from intersession_events.basics.ids import session_stream, spawn_stream
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded, parts_in
 from intersession_projections.basics.spans import Span, backwards
-from intersession_projections.basics.wording.words import route_text
 
 Leaving = facts.SessionArchived | facts.ThreadUnbound | facts.ChildArchived
 
@@ -55,7 +54,7 @@ def _of_thread(
             bound = earlier
             break
     at = None if bound is None else bound.position
-    yield Input(name="thread", value=route_text(event.route), set_by="channel", position=at)
+    yield Input(name="thread", value=event.route.text, set_by="channel", position=at)
     if bound is None or not isinstance(bound.event, facts.ThreadBound):
         return
     if event.reason == "idle":

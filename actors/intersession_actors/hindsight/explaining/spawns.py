@@ -22,7 +22,6 @@ from intersession_actors.owners.streams.commands import DeliveryEnded, RunEnded
 from intersession_actors.rules.prompt.silence import ANNOUNCE_SKIP as SKIP
 from intersession_events import facts
 from intersession_events.log.recorded import Recorded
-from intersession_projections.basics.wording.words import route_text
 from intersession_projections.views.run_outcomes.replies import told_in
 
 Ending = facts.AnnounceDecided | facts.SpawnClosed
@@ -84,7 +83,7 @@ def _inputs(around: Around, recorded: Recorded, decision: SpawnDecision | None) 
         match earlier.event:
             case facts.SpawnAccepted() as accepted:
                 at = earlier.position
-                route = None if accepted.route is None else route_text(accepted.route)
+                route = None if accepted.route is None else accepted.route.text
                 yield Input(name="requester", value=accepted.requester, set_by="call", position=at)
                 yield Input(name="route", value=route, set_by="session", position=at)
                 yield Input(name="cleanup", value=accepted.cleanup, set_by="call", position=at)

@@ -8,9 +8,8 @@ from intersession_actors.hindsight.explaining.around import Around
 from intersession_actors.hindsight.explaining.explanation import Explanation, Input, SetBy
 from intersession_actors.hindsight.explaining.rules.failures import WAITING, Waiting
 from intersession_events import facts
+from intersession_events.facts.reasons import HELD_TEXTS
 from intersession_events.log.recorded import Recorded
-from intersession_projections.basics.wording.reasons import HELD_TEXTS
-from intersession_projections.basics.wording.words import route_text
 from intersession_projections.copies.forks.frozen_work import frozen_in
 
 
@@ -63,7 +62,7 @@ def _of_delivery(reader: Reader, recorded: Recorded, event: facts.DeliveryDecide
     row = reader.flows.delivery(event.delivery_id)
     if row is None or not row.is_open or row.state == "retrying":
         return ()  # what is tried again is explained by how it failed
-    place = route_text(event.route)
+    place = event.route.text
     code: Waiting = "waits_for_channel" if row.state == "decided" else "under_way"
     inputs = (
         Input(name="route", value=place, set_by="session", position=recorded.position),

@@ -8,7 +8,6 @@ import msgspec
 from intersession_events import facts
 from intersession_events.basics.plain_json import JsonValue, is_list_like, is_object
 from intersession_events.log.recorded import Draft, Recorded
-from intersession_projections.basics.wording.events import words_in
 
 _SHORT: Final = 80
 
@@ -68,7 +67,7 @@ def misplaced(recorded: Recorded) -> list[Field]:
 
 def changed(recorded: Recorded, draft: Draft, fields: list[Field], command: str | None) -> Difference:
     """Return the difference that an event is another one."""
-    was, now = words_in(recorded).brief, words_in(_as_recorded(recorded, draft)).brief
+    was, now = recorded.in_words().brief, _as_recorded(recorded, draft).in_words().brief
     if type(recorded.event) is type(draft.event):
         parts = ", ".join(
             f"{field['path']} was {_short(field['recorded'])} and is {_short(field['now'])}"
@@ -105,7 +104,7 @@ def missing(recorded: Recorded) -> Difference:
         fields=[],
         command=None,
         text=(
-            f"at position {recorded.position} {_name(recorded)} was recorded ({words_in(recorded).brief}); "
+            f"at position {recorded.position} {_name(recorded)} was recorded ({recorded.in_words().brief}); "
             "today's rules decide nothing there"
         ),
     )
@@ -142,7 +141,7 @@ def refused(recorded: Recorded, code: str, error: str) -> Difference:
         fields=[Field(path="code", recorded=None, now=code), Field(path="error", recorded=None, now=error)],
         command=None,
         text=(
-            f"at position {recorded.position} {_name(recorded)} was recorded ({words_in(recorded).brief}); "
+            f"at position {recorded.position} {_name(recorded)} was recorded ({recorded.in_words().brief}); "
             f"today's rules refuse it ({code}): {error}"
         ),
     )
@@ -159,7 +158,7 @@ def judged_otherwise(recorded: Recorded, was: str | None, now: str | None, probl
         now=now,
         fields=[Field(path="code", recorded=was, now=now)],
         command=None,
-        text=f"at position {recorded.position} {_name(recorded)} was recorded ({words_in(recorded).brief}): {problem}",
+        text=f"at position {recorded.position} {_name(recorded)} was recorded ({recorded.in_words().brief}): {problem}",
     )
 
 
@@ -181,7 +180,7 @@ def extra(stream: str, version: int, draft: Draft, command: str | None) -> Diffe
 
 def undecided(recorded: Recorded, kind: str, problem: str, command: str | None) -> Difference:
     """Return that an event could not be decided again, and why."""
-    text = f"at position {recorded.position} {_name(recorded)} was recorded ({words_in(recorded).brief}): {problem}"
+    text = f"at position {recorded.position} {_name(recorded)} was recorded ({recorded.in_words().brief}): {problem}"
     return Difference(
         kind=kind,
         position=recorded.position,

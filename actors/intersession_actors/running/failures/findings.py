@@ -9,8 +9,8 @@ from intersession_events.basics.ids import CLOCK
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
 from intersession_events.basics.times import length, moment
 from intersession_events.facts import ClockStepped
+from intersession_events.facts.reasons import counted
 from intersession_events.log.log import Log
-from intersession_projections.basics.wording.reasons import counted
 from intersession_projections.views.positions import Positions
 
 Level = Literal["error", "warning", "note"]

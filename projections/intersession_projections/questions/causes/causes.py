@@ -6,10 +6,11 @@ from typing import Final
 
 import msgspec
 
+from intersession_events import facts
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
 from intersession_projections.questions.causes.links import Links
-from intersession_projections.questions.causes.roots import RootKind, begins, doer, root_kind, words_beside
+from intersession_projections.questions.causes.roots import begins, root_kind, words_beside
 from intersession_projections.questions.causes.told import Telling, Told
 
 _AT_ONCE: Final = 8
@@ -28,7 +29,7 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     event: Told
     causes: tuple[Told, ...]
     root: Told
-    root_kind: RootKind
+    root_kind: facts.Root
     root_by: str | None = None
 
 
@@ -71,5 +72,5 @@ class Causes:
             causes=tuple(causes),
             root=root,
             root_kind=root_kind(words),
-            root_by=doer(words.event),
+            root_by=words.event.doer,
         )

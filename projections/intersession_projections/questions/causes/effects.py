@@ -1,7 +1,7 @@
 """All that an event led to, over all sessions, as a tree, and what of it is still open (WHY-1)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
@@ -17,8 +17,6 @@ from intersession_projections.views.run_outcomes.runs import Runs
 _DEEPEST: Final = 200
 """How many causes deep a tree goes: readers and writers of JSON give up at a thousand levels, and each takes two."""
 
-OpenKind = Literal["exchange", "spawn", "run", "delivery"]
-
 
 class Effect(Told, frozen=True, kw_only=True):
     """An event and all that it led to. `more` of what it led to is left out, where the tree would be too deep."""
@@ -30,7 +28,7 @@ class Effect(Told, frozen=True, kw_only=True):
 class StillOpen(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What an event led to and is not over. `id` is of the exchange, the spawn, the run or the delivery."""
 
-    kind: OpenKind
+    kind: facts.Work
     id: str
     position: int
     event_id: str
@@ -161,40 +159,19 @@ def _effect(told: Told, effects: Sequence[Effect], level: int, number: int) -> E
 
 
 def _open(events: Iterable[Recorded]) -> tuple[StillOpen, ...]:
-    begun: dict[tuple[OpenKind, str], Recorded] = {}
+    begun: dict[tuple[facts.Work, str], Recorded] = {}
     for recorded in parts_in(events):
-        match recorded.event:
-            case facts.RunQueued(run_id=name):
-                begun["run", name] = recorded
-            case (
-                facts.RunCompleted(run_id=name) | facts.RunFailed(run_id=name) | facts.RunAborted(run_id=name)
-            ):
-                begun.pop(("run", name), None)
-            case facts.ExchangeAccepted(exchange_id=name):
-                begun["exchange", name] = recorded
-            case facts.ExchangeClosed():
-                begun.pop(("exchange", _name(recorded)), None)
-            case facts.SpawnAccepted(spawn_id=name):
-                begun["spawn", name] = recorded
-            case facts.SpawnClosed():
-                begun.pop(("spawn", _name(recorded)), None)
-            case facts.DeliveryDecided(delivery_id=name) | facts.DeliveryRetried(delivery_id=name):
-                begun.setdefault(("delivery", name), recorded)
-            case (
-                facts.DeliveryDone(delivery_id=name)
-                | facts.DeliveryUnknown(delivery_id=name)
-                | facts.DeliveryDenied(delivery_id=name)
-                | facts.DeliveryWithheld(delivery_id=name)
-                | facts.DeliveryFailed(delivery_id=name, retry_at_ms=None)
-            ):
-                begun.pop(("delivery", name), None)
-            case _:
-                pass
+        event = recorded.event
+        if event.begins is not None:
+            begun.setdefault((event.begins, _name(event.begins, recorded)), recorded)
+        elif event.ends is not None and event.is_final:
+            begun.pop((event.ends, _name(event.ends, recorded)), None)
     return tuple(
         StillOpen(kind=kind, id=name, position=recorded.position, event_id=recorded.id)
         for (kind, name), recorded in sorted(begun.items(), key=lambda item: item[1].position)
     )
 
 
-def _name(recorded: Recorded) -> str:
-    return recorded.stream.partition(":")[2]
+def _name(kind: facts.Work, recorded: Recorded) -> str:
+    """Return the id of what an event begins or ends."""
+    return (facts.run_named(recorded.event) if kind == "run" else None) or recorded.stream.partition(":")[2]

@@ -6,16 +6,18 @@ from typing import Final
 import msgspec
 
 from intersession_events import facts
+from intersession_events.facts import Frame
+from intersession_events.facts.message_words import writer_of
+from intersession_events.facts.wording import words_of
+from intersession_events.facts.words import Kind, Words
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded, StreamPart
-from intersession_projections.basics.wording.events import words_of
-from intersession_projections.basics.wording.of_flows import asker_of
-from intersession_projections.basics.wording.of_sessions import as_read, caller_of, speaker, writer_of
-from intersession_projections.basics.wording.words import Kind, Words, route_text
+from intersession_projections.basics.speakers import as_read, speaker
 from intersession_projections.views.run_outcomes.replies import told_in
 
 _SESSION: Final = "session"
-_FLOWS: Final = frozenset({"exchange", "spawn", "delivery"})
+_DELIVERY: Final = "delivery"
+_FLOWS: Final = frozenset({"exchange", "spawn", _DELIVERY})
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -78,21 +80,12 @@ class Telling:
         kind, _, name = recorded.stream.partition(":")
         event = recorded.event
         if kind == _SESSION:
-            words = _of_session(words_of(event, name), event)
-            caller = caller_of(event)
-            return words if caller is None else words._replace(who=caller)
-        match self._begun.get(recorded.stream):
-            case facts.ExchangeAccepted() as accepted:
-                words = words_of(event, None, max_turns=accepted.settings.max_turns)
-                return _between(words, event, asker_of(accepted), accepted.target)
-            case facts.SpawnAccepted() as accepted:
-                return _between(words_of(event, None), event, asker_of(accepted), accepted.child)
-            case facts.DeliveryDecided(route=route):
-                place = route_text(route)
-                words = words_of(event, None, place=place)
-                return words if words.to is not None else words._replace(to=place)
-            case _:
-                return words_of(event, None)
+            words = _of_session(words_of(event, Frame(key=name)), event)
+            return words if event.begins is None or event.doer is None else words._replace(who=event.doer)
+        first = self._begun.get(recorded.stream)
+        frame = Frame() if first is None else first.frame()
+        words = words_of(event, frame)
+        return words._replace(to=frame.place) if words.to is None and kind == _DELIVERY else words
 
     def _begin(self, streams: Iterable[str]) -> None:
         """Read the first events of streams of flows, as far as they are not known."""
@@ -116,21 +109,3 @@ def _of_session(words: Words, event: facts.Event) -> Words:
         return said._replace(who=speaker(message), how="says")
     writer = writer_of(message)
     return said if writer is None else said._replace(how=f"says, in the words of {writer}")
-
-
-def _between(words: Words, event: facts.Event, asker: str, asked: str) -> Words:
-    match event:
-        case facts.ChildEnded():
-            return words._replace(who=asked, to=asker)
-        case facts.TurnEnded(speaker=said_by):
-            return words._replace(who=said_by, to=asked if said_by == asker else asker)
-        case facts.AnnounceDecided(silent=False):
-            return words._replace(who=asked)
-        case facts.ExchangeClosed():
-            return words._replace(how=f"The exchange is over: {words.how}.")
-        case facts.SpawnClosed():
-            return words._replace(how=f"The spawn is over: {words.how}.")
-        case facts.ResultHanded() | facts.ThreadOpened() | facts.AttachmentsReady():
-            return words._replace(who=asked)
-        case _:
-            return words

@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession_events import facts
+from intersession_events.facts import Frame
+from intersession_events.facts.message_words import BY_METHOD, is_by_method, words_of_message
+from intersession_events.facts.wording import words_of
 from intersession_events.log.recorded import Recorded, parts_in
-from intersession_projections.basics.wording.events import words_of
-from intersession_projections.basics.wording.of_sessions import BY_METHOD, is_by_method, words_of_message
-from intersession_projections.basics.wording.openclaw import is_openclaws
-from intersession_projections.basics.wording.words import route_text
+from intersession_projections.basics.speakers import is_openclaws
 from intersession_projections.questions.diagram.rows import Arrow, Gap, Lane, LaneKind, Mark, MarkKind, Row
 from intersession_projections.views.flows.held import Hold, holds_in
 
@@ -101,59 +101,43 @@ class _Reading:
         if message is not None and key is not None:
             self._message(recorded, message, key)
         match recorded.event:
-            case (
-                facts.RunFailed()
-                | facts.RunAborted()
-                | facts.RunInterrupted()
-                | facts.LateReplyDropped() as event
-            ):
-                self._failed.add(event.run_id)
-                self._of_session(recorded, key, "failed")
             case facts.RunCompleted(reply=str(reply), usage=facts.Usage() as usage) if key is not None:
                 self._tokens[key, reply] = usage.tokens
-            case facts.ExchangeAccepted(inferred=True, target=answers):
-                self._imported = answers
-            case facts.SpawnAccepted(child=child) as event:
-                self._imported = child if event.inferred else None
-                if event.requester is not None:
-                    self._spawners[child] = event.requester
-            case facts.SessionPatched() | facts.SessionReset() | facts.SessionArchived():
-                self._of_session(recorded, key, "note")
-            case facts.TurnEnded() | facts.ChildEnded() as event:
+            case facts.FlowAccepted() as event:
+                if event.inferred or kind == "spawn":
+                    self._imported = event.asked if event.inferred else None
+                if kind == "spawn" and event.requester is not None:
+                    self._spawners[event.asked] = event.requester
+            case facts.FlowAnswered() as event:
                 self._replied(recorded, event)
                 if event.status != "ok" and not self._failed:  # an import: no session told it
                     self._mark(recorded, None, "failed")
-            case facts.AnnounceDecided(silent=True) | facts.LoopEnded():
+            case facts.AnnounceDecided(silent=True):
                 self._mark(recorded, None, "end")
             case facts.AnnounceDecided(text=str(text)):
                 if kind == "exchange" and self._imported is not None:
                     self._says(recorded, self._imported, text, "announces")
                 self._spoken = _Spoken(text, recorded.position, recorded.time, len(self._rows))
-            case facts.HoldRequested() | facts.HoldWithdrawn() | facts.ExchangeReleased() as event:
-                self._ordered(recorded, event)
-            case facts.ExchangeHeld() as event:
-                self._mark(recorded, self._session(event.speaker), "note")
-            case facts.ExchangeClosed() | facts.SpawnClosed():
-                text = f"The {kind} is over: {words_of(recorded.event, None).how}"
-                self._rows.append(_mark(recorded, None, text, "end"))
             case facts.DeliveryDecided() as event:
                 self._decided(recorded, event)
-            case facts.DeliveryPartDone() | facts.DeliveryDone() | facts.DeliveryWithheld():
-                self._mark(recorded, self._places.get(recorded.stream), "note")
-            case facts.DeliveryFailed() | facts.DeliveryUnknown() | facts.DeliveryDenied():
-                self._mark(recorded, self._places.get(recorded.stream), "failed")
-            case facts.ThreadOpened() | facts.AttachmentsReady() | facts.AttachmentRemovalFailed():
-                self._mark(recorded, None, "note")
+            case event if event.mark is not None:
+                if event.mark == "failed" and kind == "session":
+                    self._failed.add(facts.run_named(event) or "")
+                self._mark(recorded, self._lane_of(recorded), event.mark, key)
             case _:
                 pass
 
-    def _ordered(
-        self, recorded: Recorded, event: facts.HoldRequested | facts.HoldWithdrawn | facts.ExchangeReleased
-    ) -> None:
-        """Mark what somebody says of a hold: it is nobody's lane, so it says who."""
-        words = words_of(recorded.event, None)
-        said = "" if words.text is None else f": {words.text}"
-        self._rows.append(_mark(recorded, None, f"{event.by} {words.how}{said}", "note"))
+    def _lane_of(self, recorded: Recorded) -> int | None:
+        """Return where an event is marked: on its session's lane, at its channel; None for all lanes."""
+        kind, _, name = recorded.stream.partition(":")
+        match kind:
+            case "session":
+                return self._session(name)
+            case "delivery":
+                return self._places.get(recorded.stream)
+            case _:
+                speaker: str | None = getattr(recorded.event, "speaker", None)
+                return None if speaker is None else self._session(speaker)
 
     def _message(self, recorded: Recorded, message: facts.Message, key: str) -> None:
         # The requester stands before the target.
@@ -174,11 +158,11 @@ class _Reading:
                 how = self._carries(message.provenance, text, how)
                 self._rows.append(self._arrow(recorded, source, own, text, how))
 
-    def _replied(self, recorded: Recorded, event: facts.TurnEnded | facts.ChildEnded) -> None:
+    def _replied(self, recorded: Recorded, event: facts.FlowAnswered) -> None:
         """Say of the words that an agent said which turn they are; an arrow that carries them on says so itself."""
         if event.text is None:
             return
-        if isinstance(event, facts.ChildEnded):
+        if not isinstance(event, facts.TurnEnded):
             if self._imported is not None:
                 self._says(recorded, self._imported, event.text, "ends its task")
             return
@@ -238,19 +222,20 @@ class _Reading:
     def _decided(self, recorded: Recorded, event: facts.DeliveryDecided) -> None:
         route = event.route
         source = self._session(event.session_key)
-        place = self._lane(f"{route.channel}:{route.to}", route_text(route), "channel")
+        place = self._lane(f"{route.channel}:{route.to}", route.text, "channel")
         self._places[recorded.stream] = place
-        self._rows.append(self._arrow(recorded, source, place, event.text, words_of(event, None).how))
-
-    def _of_session(self, recorded: Recorded, key: str | None, kind: MarkKind) -> None:
-        self._mark(recorded, None if key is None else self._session(key), kind, key=key)
+        self._rows.append(self._arrow(recorded, source, place, event.text, words_of(event).how))
 
     def _mark(self, recorded: Recorded, lane: int | None, kind: MarkKind, key: str | None = None) -> None:
-        words = words_of(recorded.event, key)
-        place = None if lane is None else self.lanes[lane].name
+        at = Frame(key=key)
         if lane is not None and key is None:
-            words = words_of(recorded.event, None, place=place)
-        self._rows.append(_mark(recorded, lane, words.how or words.brief, kind))
+            at = Frame(place=self.lanes[lane].name)
+        words = words_of(recorded.event, at)
+        said = (words.how.removesuffix(".") if words.reason else words.how) or words.brief
+        if lane is None and words.who is not None and recorded.event.doer == words.who:
+            # It is nobody's lane, so it says who.
+            said = f"{words.who} {said}{'' if words.text is None else f': {words.text}'}"
+        self._rows.append(_mark(recorded, lane, said, kind))
 
     def _arrow(self, recorded: Recorded, source: int, target: int, text: str, how: str) -> Arrow:
         spoken = self._spoken

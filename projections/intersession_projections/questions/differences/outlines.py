@@ -9,9 +9,7 @@ import msgspec
 from intersession_events import facts
 from intersession_events.basics.plain_json import JsonValue
 from intersession_events.log.recorded import Recorded, parts_in
-from intersession_projections.basics.wording.of_flows import asker_of
-from intersession_projections.basics.wording.of_sessions import speaker
-from intersession_projections.basics.wording.words import route_text
+from intersession_projections.basics.speakers import speaker
 from intersession_projections.questions.differences.drafts import Draft
 from intersession_projections.questions.differences.parts import FlowKind, Outline, Part, Totals
 from intersession_projections.views.flows.held import held_ms, holds_in
@@ -119,7 +117,7 @@ class _Folding:
     def _start(
         self, recorded: Recorded, event: facts.ExchangeAccepted | facts.SpawnAccepted, to: str, text: str
     ) -> None:
-        asker = asker_of(event)
+        asker = event.asker
         self._lanes.update({asker: "<asker>", to: "<asked>"} if asker != to else {to: "<asker and asked>"})
         fields: dict[str, JsonValue] = {"text": self._shown(text, to)}
         match event:
@@ -293,13 +291,13 @@ class _Folding:
     def _delivery(self, recorded: Recorded, event: facts.DeliveryDecided) -> Draft:
         own = event.route.thread if event.route.thread in self._threads else None
         route = event.route if own is None else msgspec.structs.replace(event.route, thread="<its thread>")
-        draft = Draft("delivery", recorded, likeness=f"{route_text(route)} {event.text}")
+        draft = Draft("delivery", recorded, likeness=f"{route.text} {event.text}")
         draft.ids["delivery"] = event.delivery_id
         if own is not None:
             draft.ids["thread"] = own
         draft.sessions["who"] = event.session_key
         draft.fields.update(
-            to=route_text(route),
+            to=route.text,
             purpose=event.purpose,
             text=self._shown(event.text, event.session_key),
             state="decided",

@@ -10,12 +10,11 @@ from msgspec.structs import replace
 from intersession_events import facts
 from intersession_events.basics.errors import LogError
 from intersession_events.basics.plain_json import JsonValue, is_list, is_object
+from intersession_events.facts.message_words import writer_of
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.row_state import payload_in
 from intersession_events.log.sql import Row
-from intersession_projections.basics.wording.of_sessions import as_read, speaker, writer_of
-from intersession_projections.basics.wording.openclaw import is_openclaws
-from intersession_projections.basics.wording.words import route_text
+from intersession_projections.basics.speakers import as_read, is_openclaws, speaker
 
 Via = Literal["person", "agent", "sessions_send", "sessions_spawn", "tool", "delivery", "system"]
 """How words came to where they are: a person or an agent said them, another session sent or handed them over, a tool gave
@@ -85,7 +84,7 @@ def hop_of(recorded: Recorded, says: Says, reads: Reads) -> Hop | None:
     if isinstance(event, facts.DeliveryDecided):
         return _hop(recorded, event.session_key)(
             who=event.session_key,
-            to=route_text(event.route),
+            to=event.route.text,
             via="delivery",
             text=reads(event.text),
             run_id=event.run_id,

@@ -16,7 +16,7 @@ from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded, parts_in
 from intersession_events.log.sql import Row
 from intersession_projections.basics.spans import Span
-from intersession_projections.basics.wording.openclaw import is_openclaws
+from intersession_projections.basics.speakers import is_openclaws
 from intersession_projections.questions.origins.hops import (
     SESSION,
     Hop,

@@ -10,12 +10,12 @@ from typing import NamedTuple
 import msgspec
 
 from intersession_events.facts import run_named
+from intersession_events.facts.reasons import counted
+from intersession_events.facts.wording import words_of
+from intersession_events.facts.words import Frame, Words
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
 from intersession_projections.basics.spans import Span, backwards
-from intersession_projections.basics.wording.events import words_of
-from intersession_projections.basics.wording.reasons import counted
-from intersession_projections.basics.wording.words import Sides, Words
 from intersession_projections.questions.places.located import (
     Located,
     ReadFlow,
@@ -163,17 +163,17 @@ def _told(
     match None if flow is None or flow.accepted > recorded.position else flow:
         case ExchangeSummary() as exchange:
             asker = "the operator" if exchange.requester is None else called(exchange.requester)
-            words = words_of(event, None, sides=Sides(asker, called(exchange.target)), named=called)
+            words = words_of(event, Frame(asker=asker, asked=called(exchange.target), named=called))
         case SpawnSummary() as spawn:
-            sides = Sides(called(spawn.asker), called(spawn.child))
-            words = words_of(event, None, sides=sides, named=called)
+            frame = Frame(asker=called(spawn.asker), asked=called(spawn.child), named=called)
+            words = words_of(event, frame)
         case DeliverySummary() as text:
-            words = words_of(event, None, sides=Sides(called(text.session_key), text.channel))
+            words = words_of(event, Frame(asker=called(text.session_key), asked=text.channel))
         case None if kind == "session" and run is not None and run.accepted <= recorded.position:
-            words = words_of(event, name, task=_task_of(run), named=called)
+            words = words_of(event, Frame(key=name, task=_task_of(run), named=called))
             words = words if run.is_alone else words._replace(after="")
         case None if kind == "session":
-            words = words_of(event, name, named=called)._replace(after="")
+            words = words_of(event, Frame(key=name, named=called))._replace(after="")
         case None:
             words = Words(None, None, "")
     match kind:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from intersession_events import facts
 from intersession_events.log.recorded import Recorded
-from intersession_projections.basics.wording.openclaw import is_openclaws
+from intersession_projections.basics.speakers import is_openclaws
 from intersession_projections.questions.smells.likeness import count_of, likeness, words_in
 from intersession_projections.questions.smells.smell import Seen, Smell
 

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 import msgspec
 
 from intersession_events.log.recorded import Recorded
-from intersession_projections.basics.wording.events import words_in
 from intersession_projections.views.run_outcomes.replies import Replies
 
 
@@ -36,7 +35,7 @@ def steps_of(found: Iterable[Recorded]) -> list[Step]:
     steps: list[Step] = []
     for position in sorted(events):
         recorded = events[position]
-        who, to, words, *_ = words_in(replies.told(recorded))
+        who, to, words, *_ = replies.told(recorded).in_words()
         steps.append(
             Step(
                 position=position,

@@ -12,7 +12,7 @@ from intersession_events.facts import Message, RunQueued, generation_of, is_impo
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded, StreamPart
 from intersession_projections.basics.columns import packed
-from intersession_projections.basics.wording.of_sessions import without_stamp
+from intersession_projections.basics.speakers import without_stamp
 from intersession_projections.views.sessions.list import Sessions, Span
 from intersession_projections.views.sessions.row import SessionRow
 from intersession_projections.views.sessions.taken_order import events_backwards, taken_backwards, with_run

@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 
 from intersession_events.basics.errors import InvalidKey
 from intersession_events.basics.keys.key import SessionKey
+from intersession_events.basics.keys.short_names import short_name
 from intersession_events.log.log import Log
 from intersession_events.log.sql import Question, among
 from intersession_projections.basics.columns import to_text
-from intersession_projections.basics.wording.short_names import short_name
 from intersession_projections.views.sessions.list import Sessions
 from intersession_projections.views.sessions.row import SessionRow
 from intersession_projections.views.sessions.sets import ALL, part_of

@@ -13,8 +13,9 @@ from intersession_actors.hindsight.debugger.why import WhyAnswer
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events import facts
 from intersession_events.facts import decode, encode
+from intersession_events.facts.wording import words_of
+from intersession_events.facts.words import Frame
 from intersession_events.log.recorded import parts_in
-from intersession_projections.basics.wording.events import words_of
 from support.running import Gate, wait_for
 
 MAIN, SIDE = "agent:main:main", "agent:main:side"
@@ -107,7 +108,7 @@ def test_a_run_that_was_stopped_by_a_deletion_names_who_deleted(log_url: str) ->
 def test_a_thread_that_the_host_unbinds_names_the_operator() -> None:
     unbound = facts.ThreadUnbound(route=facts.Route(channel="t", to="1"), reason="unbound", by="operator")
 
-    assert words_of(unbound, SIDE).who == "operator"
+    assert words_of(unbound, Frame(key=SIDE)).who == "operator"
 
 
 @pytest.mark.clause("ORIGIN-1")
@@ -162,7 +163,7 @@ def test_a_log_of_before_that_does_not_say_who_is_read_as_it_was(
     event = decode(topic, payload)
 
     assert encode(event) == payload
-    assert words_of(event, SIDE).how == how
+    assert words_of(event, Frame(key=SIDE)).how == how
 
 
 @pytest.mark.clause("SEND-11")

@@ -7,10 +7,10 @@ from typing import Any, get_args
 import pytest
 
 from intersession_events import facts
-from intersession_projections.basics.wording.events import words_of
-from intersession_projections.basics.wording.words import Sides
+from intersession_events.facts.wording import words_of
+from intersession_events.facts.words import Frame
 
-SIDES = Sides("main", "research")
+SIDES = Frame(key="agent:main:main", asker="main", asked="research")
 CODE = re.compile(r"\b[a-z]+_[a-z_]+\b|\((?:ok|error|timeout|aborted|silent|announced)\)")
 
 
@@ -39,6 +39,6 @@ EVENTS = [
 def test_no_place_is_said_by_a_code() -> None:
     assert len(EVENTS) > 40
     for event in EVENTS:
-        said = words_of(event, "agent:main:main", sides=SIDES)
+        said = words_of(event, SIDES)
         for words in (said.after, said.step):
             assert words is None or not CODE.search(words), words

@@ -4,7 +4,6 @@ import msgspec
 import pytest
 
 from intersession_events.facts import SpawnAccepted
-from intersession_projections.basics.wording.of_flows import asker_of
 
 OPERATORS = SpawnAccepted(
     spawn_id="s",
@@ -29,4 +28,4 @@ OPERATORS = SpawnAccepted(
     ],
 )
 def test_nobody_is_invented_who_asked_for_an_imported_spawn(changes: dict[str, object], asker: str) -> None:
-    assert asker_of(msgspec.structs.replace(OPERATORS, **changes)) == asker
+    assert msgspec.structs.replace(OPERATORS, **changes).asker == asker

@@ -20,7 +20,6 @@ from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import KeyText, Name, PlaceText, SearchText
 from intersession_events.basics.plain_json import JsonObject, present
 from intersession_events.facts import ready
-from intersession_projections.basics.wording.words import route_text
 from intersession_projections.questions.messages import BegunBy, Messages
 from intersession_projections.questions.places.runs_named import flow_id
 from intersession_projections.questions.places.then import Then
@@ -136,7 +135,7 @@ def _is_sent_so(
     if to is not None and to.casefold() not in {
         str(note.route.to).casefold(),
         f"{row.channel}:{note.route.to}".casefold(),
-        route_text(note.route).casefold(),
+        note.route.text.casefold(),
     }:
         return False
     return holds(terms([note.text]), words)

@@ -25,7 +25,6 @@ from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Row
 from intersession_projections.basics.row_prefilter import prefiltered
 from intersession_projections.basics.spans import Span, backwards
-from intersession_projections.basics.wording.events import words_in
 
 STREAMS: Final = (
     "session:",
@@ -174,7 +173,7 @@ def event_value(recorded: Recorded) -> JsonObject:
 
 def event_brief(recorded: Recorded) -> JsonObject:
     """Return an event in the short form of lists: its position, time and kind, and in words."""
-    words = words_in(recorded)
+    words = recorded.in_words()
     return present(
         {
             "position": recorded.position,
@@ -198,5 +197,5 @@ def _shown(view: View, recorded: Recorded) -> JsonObject:
         return stored
     kind, _, name = recorded.stream.partition(":")
     told = event_brief(recorded)
-    told["text"] = view.shown(words_in(recorded).brief, name if kind == "session" else "")
+    told["text"] = view.shown(recorded.in_words().brief, name if kind == "session" else "")
     return told

@@ -17,8 +17,8 @@ from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import KeyText, Name
 from intersession_events.basics.plain_json import JsonObject, present
 from intersession_events.facts import Message, Provenance, ready, text_of
-from intersession_projections.basics.wording.of_sessions import is_by_method
-from intersession_projections.basics.wording.openclaw import is_openclaws
+from intersession_events.facts.message_words import is_by_method
+from intersession_projections.basics.speakers import is_openclaws
 from intersession_projections.questions.messages import IncomingMessage, MessageFilter, Messages
 from intersession_projections.views.flows.rows import DeliveryNote, DeliverySummary
 

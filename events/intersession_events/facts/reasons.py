@@ -1,20 +1,92 @@
-"""The reasons that events name, as parts of sentences: why a loop ended, how a flow was closed, why a run failed."""
+"""The reasons that events name, and each as a part of a sentence: why a loop ended, how a flow was closed, why a run failed."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal
 
-from intersession_events.facts import (
-    ArchiveReason,
-    CloseReason,
-    FailureCode,
-    HeldText,
-    HoldBefore,
-    LoopEnd,
-    OpenedBy,
-    Release,
-    RunStatus,
-    SpawnClose,
-)
+__all__ = [
+    "ArchiveReason",
+    "CloseReason",
+    "FailureCode",
+    "HeldText",
+    "HoldBefore",
+    "LoopEnd",
+    "OpenedBy",
+    "Release",
+    "RunStatus",
+    "SpawnClose",
+]
+
+
+OpenedBy = Literal["person", "operator", "send", "spawn", "import"]
+ArchiveReason = Literal["deleted", "cleanup", "expired", "reset"]
+FailureCode = Literal[
+    "backend",
+    "bad_reply",
+    "reply_too_large",
+    "timeout",
+    "interrupted",
+    "target_gone",
+    "store",
+    "no_agent",
+    "limit",
+]
+RunStatus = Literal["ok", "error", "timeout", "aborted", "interrupted"]
+LoopEnd = Literal[
+    "reply_skip",
+    "no_text",
+    "turn_limit",
+    "turn_failed",
+    "turn_timeout",
+    "policy_denied",
+    "one_way",
+    "no_requester",
+    "no_agent",
+    "requester_gone",
+    "target_gone",
+    "hop_limit",
+    "revisit_limit",
+    "run_limit",
+    "token_limit",
+    "cost_limit",
+    "wall_limit",
+    "aborted",
+    "dropped",
+    "ended",
+    "inferred",
+]
+CloseReason = Literal[
+    "announced",
+    "silent",
+    "no_route",
+    "no_reply",
+    "run_failed",
+    "announce_failed",
+    "announce_denied",
+    "delivery_unknown",
+    "withheld",
+    "target_gone",
+    "aborted",
+    "dropped",
+    "ended",
+    "inferred",
+]
+SpawnClose = Literal[
+    "no_route",
+    "announced",
+    "silent",
+    "handed_over",
+    "announce_failed",
+    "announce_denied",
+    "delivery_unknown",
+    "withheld",
+    "requester_gone",
+    "not_started",
+    "inferred",
+]
+HoldBefore = Literal["next", "reply", "every-turn", "announce"]
+"""Before what an exchange is to stop: whichever text goes on next, the next reply, every text, the announce."""
+HeldText = Literal["reply", "announce"]
+Release = Literal["go_on", "edit", "drop", "end"]
 
 LOOP_ENDS: Final[Mapping[LoopEnd, str]] = {
     "reply_skip": "nothing more to say (REPLY_SKIP)",
@@ -180,3 +252,13 @@ def told_more(limit: str | None, note: str | None) -> str:
     """Return what is said beside a reason, in brackets: which limit it was, and a note."""
     parts = [part for part in (limit, plain_note(note)) if part]
     return f" ({', '.join(parts)})" if parts else ""
+
+
+def noted(note: str | None) -> str:
+    """Return a note behind a reason."""
+    return "" if note is None else f", {plain_note(note)}"
+
+
+def by(who: str | None) -> str:
+    """Return ` by` who did something; nothing where the log does not say who."""
+    return "" if who is None else f" by {who}"
