@@ -4,8 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from intersession_events import facts
+from intersession_events.facts.parts import words_of
 from intersession_events.facts.reasons import closed
-from intersession_events.facts.wording import words_of
 from intersession_projections.questions.flow_summary import in_words
 from intersession_projections.views.flows.rows import ExchangeSummary, SpawnSummary
 

@@ -15,5 +15,4 @@ from intersession_events.facts.run import *
 from intersession_events.facts.session import *
 from intersession_events.facts.spawn import *
 from intersession_events.facts.without_words import *
-from intersession_events.facts.wording import *
 from intersession_events.facts.words import *

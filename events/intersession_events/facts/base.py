@@ -75,6 +75,9 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
     mark: ClassVar[Mark | None] = None
     """How a diagram marks it beside the texts; None where it does not."""
 
+    asks: ClassVar[bool] = False
+    """Whether it asks a session for a run."""
+
     begins: ClassVar[Work | None] = None
     """What it begins, or begins once more."""
 

@@ -55,6 +55,7 @@ __all__ = [
     "kinds_of",
     "parts_of",
     "with_parts",
+    "words_of",
 ]
 
 ReplyKind = Literal["text", "skip", "nothing"]
@@ -78,6 +79,8 @@ class FlowAccepted(Fact, frozen=True, kw_only=True):
     its causal chain has come, this one last, and what that may use. `inferred`: an import found it in what was said, and `evidence`
     is what it was found by.
     """
+
+    asks: ClassVar[bool] = True
 
     run_id: str
     message_id: str
@@ -148,6 +151,7 @@ class TurnRequested(Fact, frozen=True, kw_only=True):
     """Turn `turn` of the loop was asked of `speaker`; its message and run are in the same append."""
 
     topic: ClassVar[str] = "turn_requested.1"
+    asks: ClassVar[bool] = True
 
     turn: Whole
     speaker: str
@@ -190,6 +194,7 @@ class AnnounceRequested(Fact, frozen=True, kw_only=True):
     """The announcing session was asked for its announce text (ANN-1, SPAWN-9)."""
 
     topic: ClassVar[str] = "announce_requested.1"
+    asks: ClassVar[bool] = True
 
     speaker: str
     run_id: str
@@ -348,6 +353,7 @@ class ResultHanded(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "result_handed.1"
+    asks: ClassVar[bool] = True
 
     requester: str
     run_id: str
@@ -446,3 +452,25 @@ def joined(decided: Sequence[E]) -> tuple[E, ...]:
         return tuple(decided)
     then = msgspec.structs.replace(Then(), **{_NAMES[type(part)]: part for part in decided[1:]})
     return (msgspec.structs.replace(decided[0], then=then),)
+
+
+_BARE: Final = Frame()
+
+
+def words_of(event: Fact, at: Frame = _BARE) -> Words:
+    """Return an event in words. What follows in it is told in brief."""
+    if isinstance(event, Deciding) and event.then is not None:
+        return _together([(part, part.in_words(at)) for part in parts_of(event)])
+    return event.in_words(at)
+
+
+def _together(parts: Sequence[tuple[Fact, Words]]) -> Words:
+    """Return what an event begins with, and what follows in it, in words. How all stands is told without what it asks for."""
+    found = [words for _, words in parts]
+    after = [words.after for part, words in parts if words.after and not part.asks]
+    return found[0]._replace(
+        to=next((words.to for words in found if words.to), None),
+        brief="; ".join(words.brief for words in found),
+        step=", and ".join(words.step for words in found if words.step),
+        after=after[-1] if after else "",
+    )

@@ -17,7 +17,7 @@ from intersession_events.facts import (
     parts_of,
     topic_of,
 )
-from intersession_events.facts.wording import words_of
+from intersession_events.facts.parts import words_of
 from intersession_events.facts.words import OF_RUN
 from intersession_events.log.log import Log
 from intersession_events.log.row_state import payload_in

@@ -8,7 +8,7 @@ import msgspec
 from intersession_events import facts
 from intersession_events.facts import Frame
 from intersession_events.facts.message_words import writer_of
-from intersession_events.facts.wording import words_of
+from intersession_events.facts.parts import words_of
 from intersession_events.facts.words import Kind, Words
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded, StreamPart

@@ -9,7 +9,7 @@ import msgspec
 from intersession_events import facts
 from intersession_events.facts import Frame
 from intersession_events.facts.message_words import BY_METHOD, is_by_method, words_of_message
-from intersession_events.facts.wording import words_of
+from intersession_events.facts.parts import words_of
 from intersession_events.log.recorded import Recorded, parts_in
 from intersession_projections.basics.speakers import is_openclaws
 from intersession_projections.questions.diagram.rows import Arrow, Gap, Lane, LaneKind, Mark, MarkKind, Row
@@ -136,8 +136,8 @@ class _Reading:
             case "delivery":
                 return self._places.get(recorded.stream)
             case _:
-                speaker: str | None = getattr(recorded.event, "speaker", None)
-                return None if speaker is None else self._session(speaker)
+                who = words_of(recorded.event).who
+                return None if who is None or who == recorded.event.doer else self._session(who)
 
     def _message(self, recorded: Recorded, message: facts.Message, key: str) -> None:
         # The requester stands before the target.

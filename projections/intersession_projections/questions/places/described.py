@@ -10,8 +10,8 @@ from typing import NamedTuple
 import msgspec
 
 from intersession_events.facts import run_named
+from intersession_events.facts.parts import words_of
 from intersession_events.facts.reasons import counted
-from intersession_events.facts.wording import words_of
 from intersession_events.facts.words import Frame, Words
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded

@@ -13,7 +13,7 @@ from intersession_actors.hindsight.debugger.why import WhyAnswer
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events import facts
 from intersession_events.facts import decode, encode
-from intersession_events.facts.wording import words_of
+from intersession_events.facts.parts import words_of
 from intersession_events.facts.words import Frame
 from intersession_events.log.recorded import parts_in
 from support.running import Gate, wait_for

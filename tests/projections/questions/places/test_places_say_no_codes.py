@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 
 from intersession_events import facts
-from intersession_events.facts.wording import words_of
+from intersession_events.facts.parts import words_of
 from intersession_events.facts.words import Frame
 
 SIDES = Frame(key="agent:main:main", asker="main", asked="research")
