@@ -1,1 +1,1 @@
-"""The actors: each is the one writer of its streams, and decides what is appended to them."""
+"""The actors: each is the one writer of its streams, and decides the events in them."""

@@ -1,1 +1,1 @@
-"""What is allowed, shown and said: pure, but for reading the configuration file."""
+"""The rules of access, disclosure and texts: pure, except for reading the configuration file."""

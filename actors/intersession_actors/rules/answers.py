@@ -1,4 +1,4 @@
-"""What calls answer, by name and type: for hosts, whose type checkers read it. At run time an answer is a plain dict.
+"""The types of answers, for hosts' type checkers. At run time an answer is a plain dict.
 
 A refusal is an answer (`status` "error" or "forbidden", with `code` and `error`). So what a call has only if it went
 well may be missing: look at `status` first, or read a field with `get`.
@@ -10,7 +10,7 @@ from intersession_events.basics.plain_json import JsonObject
 
 
 class Refused(TypedDict, total=False):
-    """What each answer has where a call was refused: `code` from the closed list, `error` says what to do."""
+    """The fields of a refused answer: `code` from the closed list, `error` says what to do."""
 
     code: str
     error: str
@@ -33,7 +33,7 @@ class RunAnswer(Refused):
 
 
 class InboundAnswer(Refused):
-    """What became of a person's message (INB-1): `accepted`, or with `wait` what `RunAnswer` says, or a refusal.
+    """The outcome of a person's message (INB-1): `accepted`, or with `wait` a `RunAnswer`, or a refusal.
 
     `messageId` is there in place of `runId` where no run was started (INB-2, INB-3).
     """
@@ -49,7 +49,7 @@ class InboundAnswer(Refused):
 
 
 class AcceptedAnswer(Refused):
-    """What the methods `agent`, `chat.send` and `runs.retry` answer at once (GATE-1). `agent.wait` has the end."""
+    """The immediate answer of `agent`, `chat.send` and `runs.retry` (GATE-1). `agent.wait` has the end."""
 
     status: str
     runId: NotRequired[str]
@@ -59,14 +59,14 @@ class AcceptedAnswer(Refused):
 
 
 class DeliveryAnswer(TypedDict):
-    """Whether an announce may say something outside (SEND-8): `pending` where there is a route, never a promise."""
+    """Whether an announce may go outside (SEND-8): `pending` if there is a route, never a promise."""
 
     status: Literal["pending", "none"]
     mode: NotRequired[Literal["announce"]]
 
 
 class SendAnswer(Refused):
-    """What `sessions_send` answers (SEND-4 to SEND-7)."""
+    """The answer of `sessions_send` (SEND-4 to SEND-7)."""
 
     status: Literal["accepted", "ok", "timeout", "error", "forbidden"]
     runId: NotRequired[str]
@@ -80,7 +80,7 @@ class SendAnswer(Refused):
 
 
 class HoldAnswer(Refused):
-    """What a hold led to (LIVE-1). `again`: it was so already. `exchanges` are those that a held session has stopped or will."""
+    """The effect of a hold (LIVE-1). `again`: it was held already. `exchanges` are those that a held session has stopped or will."""
 
     status: Literal["ok", "error", "forbidden"]
     runId: NotRequired[str]
@@ -93,7 +93,7 @@ class HoldAnswer(Refused):
 
 
 class ReleaseAnswer(Refused):
-    """What a release led to (LIVE-1): `withdrawn` is the end of a hold that had not stopped anything yet."""
+    """The effect of a release (LIVE-1): `withdrawn` is the end of a hold that had not stopped anything yet."""
 
     status: Literal["released", "withdrawn", "error", "forbidden"]
     runId: NotRequired[str]
@@ -114,7 +114,7 @@ class AttachedFile(TypedDict):
 
 
 class AttachmentsAnswer(TypedDict):
-    """The receipt of what a child was given (ATT-3)."""
+    """The receipt of a child's files (ATT-3)."""
 
     count: int
     totalBytes: int
@@ -123,7 +123,7 @@ class AttachmentsAnswer(TypedDict):
 
 
 class SpawnAnswer(Refused):
-    """What `sessions_spawn` answers, always at once (SPAWN-6)."""
+    """The answer of `sessions_spawn`, always immediate (SPAWN-6)."""
 
     status: Literal["accepted", "error", "forbidden"]
     runId: NotRequired[str]
@@ -133,7 +133,7 @@ class SpawnAnswer(Refused):
 
 
 class RouteAnswer(TypedDict, total=False):
-    """Where a session's words go outside."""
+    """The route of a session's texts."""
 
     channel: str
     to: str
@@ -142,7 +142,7 @@ class RouteAnswer(TypedDict, total=False):
 
 
 class SessionAnswer(TypedDict):
-    """A row of `sessions_list` (LIST-5). What is not known yet is None; `session.dialect` may rename two fields."""
+    """A row of `sessions_list` (LIST-5). Unknown values are None; `session.dialect` may rename two fields."""
 
     key: str
     kind: Literal["main", "group", "cron", "hook", "node", "other"]
@@ -174,7 +174,7 @@ class SessionAnswer(TypedDict):
 
 
 class ListAnswer(Refused, total=False):
-    """What `sessions_list` answers (LIST-7). `status` is there for a refusal alone."""
+    """The answer of `sessions_list` (LIST-7). `status` is there for a refusal alone."""
 
     status: Literal["error", "forbidden"]
     count: int
@@ -190,7 +190,7 @@ class ListAnswer(Refused, total=False):
 
 
 class HistoryAnswer(Refused, total=False):
-    """What `sessions_history` answers (HIST-4). Messages are as they were stored: unknown fields of an import too.
+    """The answer of `sessions_history` (HIST-4). Messages are as they were stored: unknown fields of an import too.
 
     `status` is there for a refusal alone.
     """
@@ -209,7 +209,7 @@ class HistoryAnswer(Refused, total=False):
 
 
 class FoundAnswer(TypedDict):
-    """A message that has all the words (FIND-1). `timestamp` is in ms, `runId` the run that it is of or that answers it."""
+    """A message with all the words (FIND-1). `timestamp` is in ms, `runId` its run, or the run that answers it."""
 
     sessionKey: str
     position: int
@@ -222,7 +222,7 @@ class FoundAnswer(TypedDict):
 
 
 class SearchedAnswer(Refused, total=False):
-    """What `sessions_search` answers (FIND-1), the newest first. `status` is there for a refusal alone."""
+    """The answer of `sessions_search` (FIND-1), newest first. `status` is there for a refusal alone."""
 
     status: Literal["error", "forbidden"]
     hits: list[FoundAnswer]
@@ -231,7 +231,7 @@ class SearchedAnswer(Refused, total=False):
 
 
 class ChatHistoryAnswer(Refused, total=False):
-    """What `chat.history` answers: the transcript, uncut. `status` is there for a refusal alone."""
+    """The answer of `chat.history`: the transcript, uncut. `status` is there for a refusal alone."""
 
     status: Literal["error", "forbidden"]
     sessionKey: str
@@ -251,7 +251,7 @@ class AgentAnswer(TypedDict):
 
 
 class AgentsAnswer(Refused, total=False):
-    """What `agents_list` answers (SPAWN-2). `status` is there for a refusal alone."""
+    """The answer of `agents_list` (SPAWN-2). `status` is there for a refusal alone."""
 
     status: Literal["error", "forbidden"]
     requester: str

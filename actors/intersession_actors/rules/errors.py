@@ -1,4 +1,4 @@
-"""What can go wrong in the session system, as a caller sees it.
+"""The errors of the session system, as callers see them.
 
 * IntersessionError (intersession_events)
   - ConfigError
@@ -70,34 +70,34 @@ _FORBIDDEN: Final[frozenset[RefusalCode]] = frozenset(
 
 
 def status_of(code: RefusalCode) -> RefusalStatus:
-    """Return the status that a refusal with this code has."""
+    """Return the status of a refusal with this code."""
     return "forbidden" if code in _FORBIDDEN else "error"
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What somebody asks of a door, as its rules see it. It holds nothing that a person or an agent said."""
+    """A question to a door, as its rules see it. It holds no text of a person or an agent."""
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a rule of a door looks at beside the question. A field has the value by default that it nearly always has."""
+    """A rule's inputs beside the question. Each field's default is its usual value."""
 
 
 class Judgement(NamedTuple):
-    """What a door was asked, and what its rule knew."""
+    """The question to a door, and its rule's inputs."""
 
     asked: Question
     known: Known
 
 
 class Denial(NamedTuple):
-    """Why a door stays closed, and the settings that keep it so."""
+    """Why a door refuses, and the settings behind that."""
 
     code: RefusalCode
     settings: tuple[str, ...] = ()
 
 
 class ConfigProblem(NamedTuple):
-    """One thing that is wrong with a configuration: where, and what to do. `path` is "" for the whole file."""
+    """A problem of a configuration: its place, and what to do. `path` is "" for the whole file."""
 
     path: str
     what: str
@@ -107,7 +107,7 @@ class ConfigProblem(NamedTuple):
 
 
 class ConfigError(IntersessionError, ValueError):
-    """A configuration was refused; nothing of it came into force. `problems` are all that were found (CFG-1)."""
+    """A configuration was refused and not applied. `problems` are all that were found (CFG-1)."""
 
     def __init__(self, problems: Sequence[ConfigProblem]) -> None:
         super().__init__("\n".join(str(problem) for problem in problems))
@@ -115,12 +115,12 @@ class ConfigError(IntersessionError, ValueError):
 
     @property
     def path(self) -> str:
-        """Where the first problem is, for example `tools.sessions.visibility`."""
+        """The place of the first problem, for example `tools.sessions.visibility`."""
         return self.problems[0].path if self.problems else ""
 
 
 class UnknownAgent(IntersessionError, LookupError):
-    """Nobody configured or registered an agent of this id. `known` are those there are."""
+    """No agent of this id is configured or registered. `known` are the existing ones."""
 
     def __init__(self, agent_id: str, known: Sequence[str]) -> None:
         super().__init__(f"unknown agent {agent_id!r}; there are: {', '.join(known) or 'none'}")
@@ -129,7 +129,7 @@ class UnknownAgent(IntersessionError, LookupError):
 
 
 class ToolRefused(IntersessionError):
-    """A tool call was refused and left nothing behind. Doors answer with `as_result()`; it is not a bug.
+    """A tool call was refused without any effect. Doors answer with `as_result()`; it is not a bug.
 
     `judged` is what was asked and known, where a rule refused it that knows more than the call.
     """
@@ -142,7 +142,7 @@ class ToolRefused(IntersessionError):
 
     @property
     def status(self) -> RefusalStatus:
-        """Whether it is an `error` or a door that a setting keeps closed (`forbidden`)."""
+        """Whether it is an `error`, or `forbidden` by a setting."""
         return status_of(self.code)
 
     def as_result(self) -> dict[str, str]:
@@ -155,7 +155,7 @@ UNREADABLE: Final = (CorruptEvent, UnknownTopic, LogTooNew)
 
 
 def refused_by(error: BaseException, what: str) -> ToolRefused:
-    """Return the refusal of a call that failed on an error; `what` is what the caller is told of it.
+    """Return the refusal of a call that failed with an error; `what` is the message for the caller.
 
     It is `unreadable` where something in the log was changed, or a newer version wrote it, else `internal`.
     """
@@ -183,7 +183,7 @@ class LimitReached(ToolRefused):
 
 
 class CalledOnLoop(IntersessionError, RuntimeError):
-    """A call that waits was made in a coroutine: it would hold up the event loop, and with it what it waits for.
+    """A blocking call was made in a coroutine: it would block the event loop, and with it what it waits for.
 
     `call` is the one that was made, `instead` what to write in its place. Nothing was done.
     """
@@ -195,7 +195,7 @@ class CalledOnLoop(IntersessionError, RuntimeError):
 
 
 def not_on_a_loop(call: str, instead: str) -> None:
-    """Make sure that a call that waits is not made in a coroutine.
+    """Refuse a blocking call in a coroutine.
 
     Raises:
         CalledOnLoop: it is.

@@ -1,1 +1,1 @@
-"""Threads, loops, clocks, and calls of code that is not ours."""
+"""Threads, loops, clocks, and calls of the host's code."""

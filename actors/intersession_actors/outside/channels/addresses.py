@@ -61,7 +61,7 @@ def connect(address: tuple[str, int], timeout: float) -> socket.socket:
 
 @dataclass(frozen=True)
 class Network:
-    """The ways to other machines: how names are resolved, and how addresses are connected to."""
+    """The network: name resolution and connections, which tests replace."""
 
     resolve: Callable[[str, int], Sequence[str]] = resolve
     connect: Callable[[tuple[str, int], float], socket.socket] = connect
@@ -71,7 +71,7 @@ THIS_NETWORK: Final = Network()
 
 
 def literal_address(host: str) -> IpAddress | None:
-    """Return the address that a host is without being resolved, in old forms too: `0x7f.1`, `2130706433`, `0177.0.0.1`."""
+    """Return the address in a host without resolving it, old forms included: `0x7f.1`, `2130706433`, `0177.0.0.1`."""
     bare = host.removeprefix("[").removesuffix("]").rstrip(".")
     try:
         return ipaddress.ip_address(bare)
@@ -86,7 +86,7 @@ def literal_address(host: str) -> IpAddress | None:
 
 
 def is_public(address: str) -> bool:
-    """Whether this is the address of one machine on the public internet. False for a text that is no address."""
+    """Whether this is the address of one machine on the public internet. False for a text that is not an address."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
@@ -102,12 +102,12 @@ def is_public(address: str) -> bool:
 
 
 def plain_host(host: str) -> str:
-    """Return a host as it is compared: in lower case, without brackets and the dot at its end."""
+    """Return a host in the form used for comparison: lower case, without brackets and a final dot."""
     return host.lower().removeprefix("[").removesuffix("]").rstrip(".")
 
 
 def check_as_written(host: str, allowed: Collection[str]) -> None:
-    """Refuse a host that can be seen to be private without asking anybody.
+    """Refuse a host that is private by its spelling alone.
 
     Raises:
         DeliveryRefused: it is.
@@ -123,7 +123,7 @@ def check_as_written(host: str, allowed: Collection[str]) -> None:
 
 
 def addresses_of(host: str, port: int, allowed: Collection[str], network: Network) -> Sequence[str]:
-    """Return the addresses that a host may be reached at: its name is resolved here, once.
+    """Return the addresses of a host: its name is resolved here, once.
 
     Raises:
         DeliveryRefused: one of them is not public, and the host is not allowed by name.
@@ -149,7 +149,7 @@ _STARTS: Final = frozenset(
 
 
 class Guard:
-    """What is allowed beside public addresses, what was refused, and whether an HTTP request began to go out."""
+    """The addresses allowed beside public ones, those refused, and whether an HTTP request began to go out."""
 
     def __init__(self, allowed: Collection[str]) -> None:
         self.allowed = frozenset(allowed)
@@ -168,7 +168,7 @@ class Guard:
         self.refuse(str(host))  # pyright: ignore[reportUnknownArgumentType]
 
     def refuse(self, what: str) -> None:
-        """Note what was tried, and don't let it happen.
+        """Note a refused address, and raise.
 
         Raises:
             OSError: always.
@@ -184,7 +184,7 @@ _installed: list[bool] = []
 
 @contextmanager
 def guarded(allowed: Collection[str] = ()) -> Generator[Guard]:
-    """Refuse what this thread connects to in the block, unless it is public or among the `allowed` addresses."""
+    """Refuse this thread's connections in the block, unless they are public or among the `allowed` addresses."""
     if not _installed:
         # For the life of the process: such a hook can't be taken out. It looks at nothing outside of guarded blocks.
         # Noted after it is there: two threads may put in two, and none goes without.

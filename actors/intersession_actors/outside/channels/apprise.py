@@ -1,4 +1,4 @@
-"""A channel that sends through a service of Apprise's: one attempt a call, plain text, errors without secrets.
+"""A channel that sends through an Apprise service: one attempt a call, plain text, errors without secrets.
 
 Each call makes the service anew from the channel's URL. Apprise's own retries are off, because the outbox retries.
 """
@@ -55,7 +55,7 @@ _CALLS: Final = re.compile(r"@(?=everyone\b|here\b|channel\b|all\b)|<(?=[@!#&])"
 def apprise_channel(
     url: ChannelUrl, *, allowed: Collection[str] = (), network: Network = THIS_NETWORK
 ) -> Channel:
-    """Make a channel of an Apprise URL. It reaches public addresses only, and those of the hosts that are `allowed`.
+    """Make a channel from an Apprise URL. It reaches public addresses only, and the `allowed` hosts.
 
     Raises:
         BadChannelUrl: no service takes this URL, or it names more than one place.
@@ -87,7 +87,7 @@ def apprise_channel(
 
 
 def without_calls(text: str) -> str:
-    """Return a text whose `@everyone`, `<!channel>`, `<@user>` and the like notify nobody; it looks the same."""
+    """Return a text in which `@everyone`, `<!channel>`, `<@user>` and the like notify nobody; it looks the same."""
     return _CALLS.sub(lambda found: f"{found[0]}\u200b", text)
 
 
@@ -204,7 +204,7 @@ def _made(url: str) -> _Service:
 
 
 def hidden(text: str) -> str:
-    """Return a text without the parts of the channel's URL that is in use."""
+    """Return a text without the parts of the channel's URL."""
     for secret in _secrets.get():
         text = text.replace(secret, HIDDEN)
     return text

@@ -1,4 +1,4 @@
-"""Calls channels outside of any actor, for the outbox, and reports one outcome of each call."""
+"""Calls channels outside of any actor, for the outbox, with one outcome for each call."""
 
 import itertools
 import logging
@@ -55,7 +55,7 @@ class _UnderWay(NamedTuple):
 
 
 class ChannelCaller:
-    """Keeps the channels and calls them: sync ones on threads, async ones on an event loop.
+    """Holds the channels and calls them: sync ones on threads, async ones on an event loop.
 
     Each channel has `seats` for its calls. With a clock and timers, a call that has not come back `timeout_ms` after it
     began is given up; its seat is free then, while its thread is lost until it does come back (`calls`). Of channels that are
@@ -103,7 +103,7 @@ class ChannelCaller:
         self._stopping = False
 
     def register(self, name: str, channel: AnyChannel) -> None:
-        """Say what a channel name means, from the next delivery on.
+        """Register a channel under a name, from the next delivery on.
 
         Raises:
             ToolRefused: this is no channel.
@@ -121,12 +121,12 @@ class ChannelCaller:
             return name in self._channels
 
     def idempotent(self, name: str) -> bool:
-        """Whether the channel shows a text once, however often it gets its key; False for one that is not there."""
+        """Whether the channel shows a text only once for repeated calls with its key; False for a missing one."""
         with self._changed:
             return name in self._channels and self._channels[name].idempotent
 
     def has_threads(self, name: str) -> bool:
-        """Whether the channel can open threads. One that is sealed and that nobody knows could, for all that can be told."""
+        """Whether the channel can open threads; True for a sealed channel that is not registered."""
         with self._changed:
             channel = self._channels.get(name) or self._kept_shut.get(name)
         return self._sealed(name) if channel is None else channel.threads is not None
@@ -148,7 +148,7 @@ class ChannelCaller:
         inside: host_calls.Inside = nullcontext,
         seat: str = "",
     ) -> None:
-        """Deliver a text, or the next part of it; `done` gets the outcome, once. Never blocks, never raises.
+        """Deliver a text, or its next part; `done` gets the outcome, once. Never blocks, never raises.
 
         What the channel has of it already ends `begins` characters into the text. Each part has a key of its own.
         The channel's code runs `inside` what is given, on the `seat` that was kept for it. While the caller
@@ -199,7 +199,7 @@ class ChannelCaller:
         *,
         inside: host_calls.Inside = nullcontext,
     ) -> None:
-        """Have a channel open a thread, its code `inside` what is given; `done` gets its id, or why there is none. Never blocks, never raises."""
+        """Have a channel open a thread, running its code in the context `inside`; `done` gets the id, or why there is none. Never blocks, never raises."""
         with self._changed:
             channel = self._channels.get(name)
         self.threads.begin(wanted.key, 1)
@@ -225,7 +225,7 @@ class ChannelCaller:
         )
 
     def stop(self, grace: float) -> tuple[str, ...]:
-        """Start nothing more, wait up to `grace` seconds for what is under way, and return the channels cut off.
+        """Start no more calls, wait up to `grace` seconds for running ones, and return the channels that were cut off.
 
         What is cut off reports nothing: after the restart it is in doubt, and the outbox says so. What was waiting for a
         seat, for a thread or for its event loop was never called, and is told so.
@@ -247,7 +247,7 @@ class ChannelCaller:
 
     @property
     def zombies(self) -> int:
-        """How many calls of channels were given up and have not come back."""
+        """How many calls of channels were given up and have not returned."""
         return sum(calls.lost for calls in self.lanes.calls().values())
 
     def _call(

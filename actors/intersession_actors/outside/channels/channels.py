@@ -1,4 +1,4 @@
-"""What a channel is, what it is given and may answer; and two channels, console and memory, for trying things out."""
+"""What a channel is, its input and its possible answers; and two simple channels, console and memory."""
 
 import inspect
 import math
@@ -21,15 +21,15 @@ Deliver = Callable[["Outbound"], object]
 
 
 class DeliveryRefused(IntersessionError):
-    """Raised by a channel: it will never take this text there, so do not try again."""
+    """Raised by a channel: it will never take this text there, so don't retry."""
 
 
 class DeliveryInDoubt(IntersessionError):
-    """Raised by a channel: it may have taken this text, so only an idempotent channel is asked again."""
+    """Raised by a channel: it may have taken this text, so only an idempotent channel is called again."""
 
 
 class DeliveryLater(IntersessionError):
-    """Raised by a channel: it did not take this text, and wants to be left alone for `seconds`.
+    """Raised by a channel: it did not take this text, and must not be called for `seconds`.
 
     The text is tried again then; within a second is a second. `reason` is what the log says of it.
 
@@ -48,7 +48,7 @@ class DeliveryLater(IntersessionError):
 
 
 class Outbound(Fact, frozen=True, kw_only=True):
-    """A text on its way out. `key` is the same on every attempt: a channel that knows it has shown the text."""
+    """A text for a channel. `key` is the same on every attempt: a channel that knows the key has shown the text."""
 
     channel: str
     to: str
@@ -60,7 +60,7 @@ class Outbound(Fact, frozen=True, kw_only=True):
 
 @ready
 class ThreadWanted(Fact, frozen=True, kw_only=True):
-    """A thread is to be opened on a channel, for a session of its own (SPAWN-12). `key` as in `Outbound`."""
+    """A request for a thread on a channel, for a session of its own (SPAWN-12). `key` as in `Outbound`."""
 
     channel: str
     to: str
@@ -71,7 +71,7 @@ class ThreadWanted(Fact, frozen=True, kw_only=True):
 
 @dataclass(kw_only=True)
 class Channel:
-    """A way out, as a host registers it. A bare callable means all defaults.
+    """A channel as a host registers it. A bare callable means all defaults.
 
     `deliver` takes an `Outbound`; a Pykka actor gets it as its message. `idempotent`: it shows a text once, however
     often it gets its key, so that it may be called again when it is in doubt. `threads` opens a thread for a
@@ -90,7 +90,7 @@ AnyChannel = Channel | Deliver | HostActor
 
 
 def as_channel(channel: AnyChannel) -> Channel:
-    """Return a channel, made with all defaults for a bare function.
+    """Return a channel; a bare function gets all defaults.
 
     Raises:
         TypeError: it is neither a `Channel`, nor callable, nor a Pykka actor; or calling it runs nothing; or one of its functions
@@ -152,7 +152,7 @@ def console_channel(stream: TextIO | None = None) -> Channel:
 
 
 class MemoryChannel(Channel):
-    """A channel that keeps what it is given: `delivered` is every call, `shown` what a person would have seen."""
+    """A channel in memory: `delivered` is every call, `shown` what a person would have seen."""
 
     def __init__(self, *, idempotent: bool = False, max_chars: int | None = None) -> None:
         super().__init__(deliver=self._take, idempotent=idempotent, max_chars=max_chars)
@@ -173,7 +173,7 @@ class MemoryChannel(Channel):
 
     @property
     def shown(self) -> tuple[Outbound, ...]:
-        """What was shown: with `idempotent` each key once."""
+        """The shown texts: with `idempotent` each key once."""
         if not self.idempotent:
             return self.delivered
         first: dict[str, Outbound] = {}
@@ -182,7 +182,7 @@ class MemoryChannel(Channel):
         return tuple(first.values())
 
     def wait_for(self, number: int, *, timeout: float) -> tuple[Outbound, ...]:
-        """Wait until there were that many calls, for at most `timeout` seconds; return those there were."""
+        """Wait until there were this many calls, at most `timeout` seconds; return the calls."""
         with self._changed:
             self._changed.wait_for(lambda: len(self._delivered) >= number, timeout)
             return tuple(self._delivered)

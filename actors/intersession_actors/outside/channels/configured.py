@@ -1,4 +1,4 @@
-"""Makes channels of what a configuration says under `channels.<name>.deliver` (CFG-1, X13)."""
+"""Makes channels from a configuration's `channels.<name>.deliver` (CFG-1, X13)."""
 
 import re
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ _HOST: Final = re.compile(r"[A-Za-z0-9_.:-]+|\[[0-9a-fA-F:.]+\]")
 
 
 def configured_channels(config: Config, network: Network = THIS_NETWORK) -> dict[str, Channel]:
-    """Return the channels that the configuration itself delivers for. Nothing is asked of the network.
+    """Return the channels of the configuration, without using the network.
 
     Raises:
         ConfigError: a URL can't be used, with its path and without its secrets.
@@ -41,7 +41,7 @@ def configured_channels(config: Config, network: Network = THIS_NETWORK) -> dict
 
 
 def host_problems(path: str, hosts: Iterable[str]) -> list[ConfigProblem]:
-    """Return what is wrong with a list of hosts that may be reached though they are private."""
+    """Return what is wrong with a list of private hosts that may be reached."""
     return [
         ConfigProblem(path, f"{host!r} is no host; give a name or an address, nothing else")
         for host in hosts

@@ -1,4 +1,4 @@
-"""Makes a text fit a channel: escaped as the channel wants it, and in parts where it is longer than the channel takes.
+"""Fits a text to a channel: escapes it, and cuts it into parts if it is too long.
 
 A part ends where a reader pauses: behind a paragraph, else a line, else a word. Nothing but blanks is left out between two
 parts. A block of code is not torn where it fits a part; else each piece of it has its own fences.
@@ -29,7 +29,7 @@ Escape = Callable[[str], str]
 
 
 class Part(NamedTuple):
-    """A part of a text as the channel takes it. `sent` is how far into the text it reaches; None is to its end."""
+    """A part of a text for a channel. `sent` is how far into the text it reaches; None is to its end."""
 
     text: str
     sent: int | None
@@ -45,7 +45,7 @@ class _Block(NamedTuple):
 
 
 def fitted(text: str, channel: Channel, begins: int = 0) -> Part:
-    """Return the part of a text that goes out next: it begins behind the characters that are out.
+    """Return the next part of a text, after the characters that were sent.
 
     Raises:
         DeliveryRefused: not even one character fits, once it is escaped.

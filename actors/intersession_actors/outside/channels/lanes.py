@@ -1,4 +1,4 @@
-"""Seats for the calls of each channel, so that one that hangs holds up itself and no other; for the caller of channels."""
+"""Seats for the calls of each channel: a channel that hangs delays only itself."""
 
 import threading
 from collections import defaultdict, deque
@@ -11,7 +11,7 @@ from intersession_actors.running.host.calls import Call
 
 
 class Calls(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """How many calls of a channel are under way, wait for a seat, and are lost: given up, and not come back."""
+    """How many calls of a channel are running, wait for a seat, and are lost: given up, and not returned."""
 
     under_way: int
     waiting: int
@@ -19,7 +19,7 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Waiting(NamedTuple):
-    """A call that waits for a seat: how it begins, and what is done if it never will."""
+    """A waiting call: how it begins, and what happens if it never does."""
 
     begin: Callable[[], None]
     drop: Callable[[], None]
@@ -40,7 +40,7 @@ class _Lane:
 
 
 class Lanes:
-    """One lane for each channel, in which `seats` calls may be under way; others wait in order of arrival.
+    """One lane for each channel with `seats` concurrent calls; others wait in order of arrival.
 
     A seat can be kept before there is a call (`keep`), by a key that the call then has.
     """
@@ -54,7 +54,7 @@ class Lanes:
         """Seats without a call, the lane of each by its key."""
 
     def keep(self, name: str, key: str, free: Callable[[], None]) -> bool:
-        """Keep a seat for a call; without one, `free` is called once one is kept. Asked again, it is the same seat."""
+        """Reserve a seat for a call; without a free one, `free` is called when there is. Repeated, it is the same seat."""
         with self._lock:
             lane = self._lanes[name]
             if self._kept.get(key) == name:
@@ -67,7 +67,7 @@ class Lanes:
             return True
 
     def give_back(self, key: str) -> None:
-        """Free the seat that is kept for a call which will not be, if there is one."""
+        """Free the reserved seat of a call that will not be made, if there is one."""
         with self._lock:
             name = self._kept.pop(key, None)
             for lane in self._lanes.values():
@@ -93,7 +93,7 @@ class Lanes:
             waiting.begin()
 
     def leave(self, name: str) -> None:
-        """Free a seat: the call came back or was given up. The next one begins, or is told that there is a seat for it."""
+        """Free a seat after a call returned or was given up. The next call begins, or is told of its seat."""
         with self._lock:
             lane = self._lanes[name]
             begin: Callable[[], None] | None = None
@@ -109,17 +109,17 @@ class Lanes:
             begin()
 
     def lose(self, name: str, call: Call) -> None:
-        """Count a call that was given up until it comes back: a thread, or a task that does not end."""
+        """Count a call that was given up until it returns: a thread, or a task that does not end."""
         with self._lock:
             self._lanes[name].lost.add(call)
 
     def lost(self, name: str) -> int:
-        """How many calls of a channel were given up and have not come back."""
+        """How many calls of a channel were given up and have not returned."""
         with self._lock:
             return self._lanes[name].still_lost() if name in self._lanes else 0
 
     def calls(self) -> dict[str, Calls]:
-        """Return the calls of each channel that has any, by name."""
+        """Return the calls of each channel, by name."""
         with self._lock:
             counted = {
                 name: Calls(
@@ -134,7 +134,7 @@ class Lanes:
         }
 
     def close(self) -> None:
-        """Begin nothing more, and drop what waits."""
+        """Begin no more calls, and drop waiting ones."""
         with self._lock:
             self._closed = True
             left = [waiting for lane in self._lanes.values() for waiting in lane.waiting]

@@ -1,4 +1,4 @@
-"""What became of a call of a channel: it took the text, opened a thread, or did not, and whether it may be tried again."""
+"""Outcomes of calls of channels: the text was taken, a thread was opened, or neither, and whether to retry."""
 
 import inspect
 import logging
@@ -40,7 +40,7 @@ class Delivered(Fact, frozen=True, kw_only=True):
 
 
 class NotDelivered(Fact, frozen=True, kw_only=True):
-    """The channel did not take it. `retry`: it may be tried again under the same key.
+    """The channel did not take it. `retry`: another attempt with the same key is allowed.
 
     `in_doubt`: it may have taken it all the same, so a channel that is not idempotent is not called again. `traceback` is there
     where the channel raised something else than its own words for that. `later_ms` is the pause that it asked for.
@@ -57,14 +57,14 @@ DeliveryResult = Delivered | NotDelivered
 
 
 class ThreadOpened(Fact, frozen=True, kw_only=True):
-    """The channel opened a thread; or, `withheld`, it is sealed and was not asked: the thread has a made-up id (FORK-5)."""
+    """The channel opened a thread; or, `withheld`, it is sealed and was not called: the thread has a made-up id (FORK-5)."""
 
     thread: str
     withheld: bool = False
 
 
 def delivery_of(outcome: calls.Outcome, channel: Channel, sent: int | None) -> DeliveryResult:
-    """Return what became of a delivery; `sent` is how many characters the channel got that far, if more are to come."""
+    """Return the outcome of a delivery; `sent` is how many characters the channel has now, if more follow."""
     match outcome:
         case calls.Raised(error):
             return _not_delivered(error, channel)
@@ -132,7 +132,7 @@ def _receipt(value: object) -> str | None:
 
 
 def thread_of(outcome: calls.Outcome, channel: Channel) -> ThreadOpened | NotDelivered:
-    """Return what became of a wish for a thread."""
+    """Return the outcome of a request for a thread."""
     match outcome:
         case calls.Came(str() as given) if (thread := plain_text(given)).strip():
             return _checked_thread(thread)

@@ -22,7 +22,7 @@ LONGEST_WAIT_S: Final = 600.0
 
 
 class Place(NamedTuple):
-    """Where texts go that have one order."""
+    """A place whose texts have one order."""
 
     channel: str
     account: str | None
@@ -31,7 +31,7 @@ class Place(NamedTuple):
 
     @classmethod
     def of(cls, route: Route) -> Self:
-        """Return where a route leads."""
+        """Return the place of a route."""
         return cls(route.channel, route.account, route.to, route.thread)
 
 
@@ -51,7 +51,7 @@ class _Text:
 
 
 class Turns:
-    """The texts that are to go out, by place and in order. Its methods may be called from any thread."""
+    """Outgoing texts, by place and in order. Its methods may be called from any thread."""
 
     def __init__(self, clock: Clock | None = None, threads: Threads | None = None) -> None:
         self._clock = clock
@@ -64,12 +64,12 @@ class Turns:
         return len(self._places)
 
     def enter(self, place: Place, key: str, order: int) -> None:
-        """Line a text up, by where in the log it was decided. One that is there stays where it is."""
+        """Add a text by the position of its decision. A known one keeps its place."""
         with self._lock:
             self._entered(place, key, order)
 
     def take(self, place: Place, key: str, order: int, free: Callable[[], None]) -> bool:
-        """Say whether a text may go out now; if not, `free` is told when it may."""
+        """Return whether a text may go out now; if not, `free` is called when it may."""
         with self._lock:
             line = self._entered(place, key, order)
             text = next(text for text in line if text.key == key)
@@ -80,7 +80,7 @@ class Turns:
             return False
 
     def waits(self, key: str) -> bool:
-        """Whether a text waits for one that failed and is tried again."""
+        """Whether a text waits for an earlier one that failed and will be retried."""
         with self._lock:
             line = self._line_of(key)
             text = next((text for text in line if text.key == key), None)
@@ -88,7 +88,7 @@ class Turns:
             return text is not None and first is not None and first is not text and first.fails
 
     def failed(self, key: str) -> None:
-        """Note that a text did not go out and is tried again."""
+        """Note that a text failed and will be retried."""
         with self._lock:
             line = self._line_of(key)
             text = next((text for text in line if text.key == key), None)
@@ -102,7 +102,7 @@ class Turns:
             free()
 
     def over(self, key: str, *, arrived: bool = False) -> None:
-        """Let go of a text that is over. If it `arrived`, those ahead of it that fail too long do so by themselves."""
+        """Remove a finished text. If it `arrived`, earlier texts that fail too long no longer hold back others."""
         with self._lock:
             line = self._line_of(key)
             at = next((at for at, text in enumerate(line) if text.key == key), None)
@@ -154,7 +154,7 @@ R = TypeVar("R")
 
 
 class CallState(Enum):
-    """Where a call stands whose outcome is not there."""
+    """The state of a call without an outcome."""
 
     DUE = "due"
     """It is about to be made: that it begins is on record, or soon will be, and the channel does not know of it."""
@@ -171,26 +171,26 @@ class Attempts(Generic[R]):
         self._asked: dict[tuple[str, int], R | CallState] = {}
 
     def due(self, key: str, attempt: int) -> None:
-        """Note that a channel is going to be asked."""
+        """Note a call that is about to be made."""
         with self._lock:
             self._asked[key, attempt] = CallState.DUE
 
     def begin(self, key: str, attempt: int) -> None:
-        """Note that a channel is asked."""
+        """Note a call that is made."""
         with self._lock:
             self._asked[key, attempt] = CallState.UNDER_WAY
 
     def came(self, key: str, attempt: int, result: R) -> None:
-        """Keep what came of it until it is recorded."""
+        """Store an outcome until it is recorded."""
         with self._lock:
             self._asked[key, attempt] = result
 
     def recorded(self, key: str, attempt: int) -> None:
-        """Forget an attempt: the log has its outcome."""
+        """Drop an attempt whose outcome is recorded."""
         with self._lock:
             self._asked.pop((key, attempt), None)
 
     def of(self, key: str, attempt: int) -> R | CallState:
-        """Return what came of an attempt, or that it is under way, or that nothing is known of it here."""
+        """Return an attempt's outcome, or its state, or None if it is unknown here."""
         with self._lock:
             return self._asked.get((key, attempt), CallState.NEVER)

@@ -1,4 +1,4 @@
-"""The URL that a channel's texts go to: `{to}`, `{thread}` and `{account}` are filled in for each text.
+"""The URL for a channel's texts: `{to}`, `{thread}` and `{account}` are filled in for each.
 
 They may stand behind the host only, and take only characters that mean nothing in any part of a URL, so that no chat id
 leads a text to another host or path, however often the URL is decoded on its way.
@@ -22,11 +22,11 @@ _SAMPLES: Final = (
 
 
 class BadChannelUrl(ValueError):
-    """A channel's URL can't be used; becomes a `ConfigError`. It shows nothing of the URL but its scheme and host."""
+    """A channel's URL is invalid; becomes a `ConfigError`. It shows only the scheme and host."""
 
 
 class ChannelUrl(NamedTuple):
-    """A URL that is well-formed, with its places to fill in. Never shown: it holds secrets."""
+    """A well-formed URL with placeholders. Never shown: it holds secrets."""
 
     text: str
 
@@ -41,7 +41,7 @@ class ChannelUrl(NamedTuple):
         return tuple(_PLACE.findall(self.text))
 
     def for_text(self, outbound: Outbound) -> str:
-        """Return the URL for a text on its way.
+        """Return the URL for a text.
 
         Raises:
             DeliveryRefused: the chat, thread or account has a character that could mean something in a URL.
@@ -51,7 +51,7 @@ class ChannelUrl(NamedTuple):
         )
 
     def filled(self, values: dict[str, str]) -> str:
-        """Return the URL with its places filled in.
+        """Return the URL with its placeholders filled in.
 
         Raises:
             DeliveryRefused: a value has a character that could mean something in a URL.
@@ -65,7 +65,7 @@ class ChannelUrl(NamedTuple):
         return _PLACE.sub(lambda found: quote(values[found[1]], safe=""), self.text)
 
     def samples(self) -> tuple[str, ...]:
-        """Return the URL with made-up chats, to check it before there is a text to send."""
+        """Return the URL with made-up chats, to check it before there is a text."""
         if not self.places:
             return (self.text,)
         return tuple(self.filled(dict.fromkeys(PLACES, sample)) for sample in _SAMPLES)
@@ -75,7 +75,7 @@ class ChannelUrl(NamedTuple):
 
 
 def channel_url(text: str) -> ChannelUrl:
-    """Return a URL whose form is right.
+    """Parse a URL.
 
     Raises:
         BadChannelUrl: it is not.

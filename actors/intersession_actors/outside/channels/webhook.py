@@ -61,7 +61,7 @@ def webhook(url: ChannelUrl, *, allowed: Collection[str] = (), network: Network 
 
 
 def posting(text: str, *, allowed: Collection[str] = ()) -> Callable[[bytes, str], JsonObject]:
-    """Return what posts a JSON document to one URL under an idempotency key, once, and returns the answer.
+    """Return a function that posts a JSON document to one URL under an idempotency key, once, and returns the answer.
 
     The rules for channels hold: public hosts only, no redirect (X13). It raises what a channel raises.
 

@@ -1,1 +1,1 @@
-"""Causal chains: what each has used, counted in one place, and what code of the host's is called for (LOOP-5)."""
+"""Causal chains: the usage of each, counted in one place, and the cause of calls by the host's code (LOOP-5)."""

@@ -1,4 +1,4 @@
-"""What code of the host's is called for: the run or the delivery that whatever it does is caused by (LOOP-5).
+"""The cause of calls by the host's code: the run or delivery that the code was called for (LOOP-5).
 
 A host's agent may speak to the system by its doors (`inbound`, `tools`, `gateway.call`, `ref`), a host's
 channel may be another session, and `on_failure` may tell an agent of what failed. That goes on with the
@@ -23,15 +23,15 @@ LEFT_BEHIND_S: Final = 60.0
 
 
 class Times(dict[Hashable, "count[int]"]):
-    """Counts how often the same was said, from any thread."""
+    """Counts repetitions of the same content, from any thread."""
 
     def next(self, said: Hashable) -> int:
-        """Count once more; return the how many-th time this is, from 1 on."""
+        """Count once more; return the number of the repetition, from 1 on."""
         return next(self.setdefault(said, count(1)))
 
 
 class CausedBy(msgspec.Struct, frozen=True, kw_only=True):
-    """A run or a delivery of a session that code of the host's is called for. `event` is the id of the event that began it.
+    """A session's run or delivery that the host's code is called for. `event` is the id of the event that began it.
 
     `of` is the id of the run or the delivery, where this is an `attempt` at it: an attempt that follows on one that was cut off
     has the same, and what is said in each is counted from the beginning.
@@ -45,7 +45,7 @@ class CausedBy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cause:
-    """What is called for it, as it goes on: how often the same was said, and which calls have not come back."""
+    """A cause during its call: repetitions of content, and calls that have not returned."""
 
     def __init__(self, caused: CausedBy, clock: Clock) -> None:
         self.session_key, self.budget, self.event = caused.session_key, caused.budget, caused.event
@@ -58,12 +58,12 @@ class Cause:
         """When the last one came back."""
 
     def inside(self) -> "_Inside":
-        """Be the cause of what is done inside."""
+        """Be the cause of everything in the block."""
         return _Inside(self)
 
     @property
     def goes_on(self) -> bool:
-        """Whether the call has not come back, or only just has."""
+        """Whether the call has not returned, or only just has."""
         return self.calls > 0 or self.clock.monotonic() - self.left_at < LEFT_BEHIND_S
 
 
@@ -92,16 +92,16 @@ class UnderWay:
         self._runs: dict[str, Cause] = {}
 
     def begin(self, cause: Cause) -> None:
-        """Note that the agent of a session is called."""
+        """Note that a session's agent is called."""
         self._runs[cause.session_key] = cause
 
     def end(self, cause: Cause) -> None:
-        """Note that it has come back; a later run of the session stays."""
+        """Note that the agent returned; a later run of the session stays."""
         if self._runs.get(cause.session_key) is cause:
             self._runs.pop(cause.session_key, None)
 
     def of(self, reaches: Callable[[str], bool]) -> Cause | None:
-        """Return the run under way in one of the sessions within reach: of several the one that has come furthest."""
+        """Return the running run of the sessions within reach: of several the one with the longest chain."""
         found = [cause for cause in list(self._runs.values()) if reaches(cause.session_key)]
         return max(found, key=lambda cause: cause.budget.hops, default=None)
 
@@ -110,6 +110,6 @@ _CAUSE: ContextVar[Cause | None] = ContextVar("intersession_cause", default=None
 
 
 def current_cause() -> Cause | None:
-    """Return what the calling code is called for; None for what comes from outside: a person, the operator."""
+    """Return the cause of the calling code; None for calls from outside: a person, the operator."""
     cause = _CAUSE.get()
     return cause if cause is not None and cause.goes_on else None

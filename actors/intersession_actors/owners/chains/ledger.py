@@ -1,4 +1,4 @@
-"""The ledger of causal chains: who wants to begin a run of one reserves it here before anything is recorded (LOOP-5).
+"""The ledger of causal chains: a run is reserved here before anything of it is recorded (LOOP-5).
 
 A chain can branch: exchanges and spawns of it go on side by side, under several actors, and each alone stays below every limit.
 So they all reserve in one place, under one lock. What is counted is in the log: runs that were queued and what those that have
@@ -39,7 +39,7 @@ _COUNTED: Final = (
 
 
 class RunUse(NamedTuple):
-    """A run of a chain, and what it has used; nothing is known of that before it has ended."""
+    """A run of a chain and its usage, which is known when it has ended."""
 
     run_id: str
     ended: bool
@@ -52,7 +52,7 @@ RunsOf = Callable[[str], Iterable[RunUse]]
 
 
 class ChainUnread(Picklable):
-    """The chain is not known here; have it read (`ChainLedger.read`), and ask again."""
+    """The chain is unknown here; have it read (`ChainLedger.read`), and ask again."""
 
     def __init__(self, root: str) -> None:
         super().__init__(f"the causal chain {root} is not read yet")
@@ -98,7 +98,7 @@ class _Account:
 
 
 class ChainLedger:
-    """Keeps the accounts of the chains that go on. Its methods may be called from any thread."""
+    """The accounts of open chains. Its methods may be called from any thread."""
 
     def __init__(self, log: Follows, runs_of: RunsOf) -> None:
         self._lock = threading.Lock()
@@ -136,7 +136,7 @@ class ChainLedger:
             return tripped
 
     def hold(self, root: str, run_id: str, *, by: str) -> None:
-        """Reserve a run that was accepted before this process began, and is still to be queued.
+        """Reserve a run that was accepted before this process began, and is not queued yet.
 
         Raises:
             ChainUnread: the chain is not known here.
@@ -145,7 +145,7 @@ class ChainLedger:
             self._of(root).promised[by] = run_id
 
     def release(self, root: str, run_id: str, *, by: str) -> None:
-        """Give a run back that will not be queued; twice is once."""
+        """Return the reservation of a run that will not be queued; may be called again."""
         with self._lock:
             account = self._accounts.get(root)
             if account is not None and account.promised.get(by) == run_id:
@@ -154,7 +154,7 @@ class ChainLedger:
                     self._forget(root, account)
 
     def spent(self, root: str, *, besides: str = "") -> Spent:
-        """Return what a chain has used, `besides` what this flow has reserved and is about to decide anew.
+        """Return a chain's usage, without (`besides`) this flow's own reservation that is about to be decided anew.
 
         Raises:
             ChainUnread: the chain is not known here.
@@ -166,7 +166,7 @@ class ChainLedger:
             return spent
 
     def read(self, root: str) -> None:
-        """Read from the log what is known of a chain. It blocks, and keeps nobody else from the ledger meanwhile.
+        """Read a chain from the log. Blocks, without keeping others from the ledger.
 
         Raises:
             StoreUnavailable: it can't be read.
@@ -186,7 +186,7 @@ class ChainLedger:
                 self._open(root, uses, heard)
 
     def after_reading(self, ask: Callable[[], T]) -> T:
-        """Ask the ledger, and have what it does not know read first; for doors, which may wait.
+        """Ask the ledger, reading an unknown chain first; for doors, which may wait.
 
         Raises:
             StoreUnavailable: a chain can't be read.
@@ -198,7 +198,7 @@ class ChainLedger:
                 self.read(unread.root)
 
     def on_over(self, listener: Callable[[str], None]) -> None:
-        """Have somebody told of each chain that nothing can carry on, by its root: at once, and in whatever thread that is."""
+        """Call a listener with the root of each chain that nothing can continue: at once, in whatever thread."""
         self._on_over = listener
 
     def close(self) -> None:

@@ -1,1 +1,1 @@
-"""The outbox: takes each text that was decided to its channel, and records how that ended."""
+"""The outbox: takes each text to its channel, and records the outcome."""

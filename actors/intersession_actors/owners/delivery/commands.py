@@ -1,4 +1,4 @@
-"""What the outbox can be told: the policy's word, what a channel came back with, and that it is time to try again."""
+"""The outbox's messages: the policy's verdict, a channel's outcome, and the time for a retry."""
 
 from intersession_actors.outside.channels.outcomes import Delivered, NotDelivered
 from intersession_actors.owners.streams.commands import FlowCommand, FlowRequest, Resume
@@ -6,14 +6,14 @@ from intersession_actors.rules.policy.sending import Verdict
 
 
 class SendChecked(FlowCommand, frozen=True, kw_only=True):
-    """The send policy's word on a delivery. It was asked for after a number of attempts, and holds for the next one alone."""
+    """The send policy's verdict on a delivery. It was requested after a number of attempts, and holds for the next one only."""
 
     verdict: Verdict
     after: int = 0
 
 
 class DeliveryReturned(FlowCommand, frozen=True, kw_only=True):
-    """The channel came back from an attempt, with the part of the text that begins behind `begins` characters."""
+    """An attempt's outcome, for the part of the text that begins behind `begins` characters."""
 
     attempt: int
     result: Delivered | NotDelivered
@@ -21,7 +21,7 @@ class DeliveryReturned(FlowCommand, frozen=True, kw_only=True):
 
 
 class RetryDue(FlowCommand, frozen=True, kw_only=True):
-    """It is time to try a delivery again."""
+    """It is time to retry a delivery."""
 
     attempt: int
 
@@ -31,13 +31,13 @@ class TooOld(FlowCommand, frozen=True, kw_only=True):
 
 
 class RetryDelivery(FlowRequest, frozen=True, kw_only=True):
-    """Somebody wants a text delivered after all."""
+    """Request to deliver a text after all."""
 
     by: str
 
 
 class GiveUpDelivery(FlowRequest, frozen=True, kw_only=True):
-    """Somebody wants a text not delivered any more that is still to come."""
+    """Request to give up an undelivered text."""
 
     by: str
 

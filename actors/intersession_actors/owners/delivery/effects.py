@@ -1,4 +1,4 @@
-"""What the events of a delivery ask for, and what one that is open asks for again when it is carried on. Pure."""
+"""The effects of a delivery's events, and those that an open delivery repeats after a restart. Pure."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -32,28 +32,28 @@ _ANSWER: Final = Verdict(action="allow", rule="the answer to an owner's command:
 
 
 class LineUp(Effect, frozen=True):
-    """Line the text up among those to its place, by where in the log it was decided (ANN-5)."""
+    """Enter the text into the order of its place, by the position of its decision (ANN-5)."""
 
     place: Place
     order: int
 
 
 class LetNextPass(Effect, frozen=True):
-    """The text did not go out and is tried again: one that has held back the others for too long lets the next one pass."""
+    """The text failed and will be retried: if it has held back others for too long, the next one may pass."""
 
 
 class LeaveLine(Effect, frozen=True):
-    """The text is over, or nobody delivers it here. Where it `arrived`, those ahead of it fail by themselves."""
+    """The text is finished, or has no channel here. If it `arrived`, earlier failing texts no longer hold back others."""
 
     arrived: bool = False
 
 
 class GiveBackSeat(Effect, frozen=True):
-    """Free the seat of the channel that was kept for the text, if one was."""
+    """Free the channel's seat that was reserved for the text, if there is one."""
 
 
 class AskPolicy(Effect, frozen=True):
-    """Ask the session whether its words may go out now (ANN-4)."""
+    """Ask the session whether its texts may go out now (ANN-4)."""
 
     session_key: str
     channel: str
@@ -61,14 +61,14 @@ class AskPolicy(Effect, frozen=True):
 
 
 class AttemptRecorded(Effect, frozen=True):
-    """What came of an attempt is on record."""
+    """An attempt's outcome is recorded."""
 
     key: str
     attempt: int
 
 
 class CallChannel(Effect, frozen=True):
-    """Have the channel take the text, from `begins` on."""
+    """Call the channel with the text, from `begins` on."""
 
     outbound: Outbound
     attempt: int
@@ -79,7 +79,7 @@ class CallChannel(Effect, frozen=True):
 def effects(  # noqa: C901 - one case an event
     state: Delivery, recorded: Recorded, limits: Config
 ) -> Sequence[Effect]:
-    """Return what a durable event asks for; `state` is the delivery after it."""
+    """Return the effects of a durable event; `state` is the delivery after it."""
     event, stream = recorded.event, recorded.stream
     if not isinstance(event, facts.DeliveryEvent):
         return ()
@@ -121,7 +121,7 @@ def effects(  # noqa: C901 - one case an event
 
 
 def carried_on(state: Delivery, cause: str | None, limits: Config, *, sealed: bool) -> Sequence[Effect]:
-    """Return what an open delivery asks for after a restart; what becomes of an attempt is decided beside that."""
+    """Return the effects of an open delivery after a restart; the outcome of an interrupted attempt is decided separately."""
     match state.phase:
         case "decided":
             return line_up(state), ask_policy(state)
@@ -136,19 +136,19 @@ def carried_on(state: Delivery, cause: str | None, limits: Config, *, sealed: bo
 
 
 def parked(state: Delivery, limits: Config) -> Sequence[Effect]:
-    """Return what a text asks for whose channel nobody delivers for: it waits as a run does for its agent, but not for ever."""
+    """Return the effects of a text whose channel is missing: it waits like a run for its agent, but not for ever."""
     given_up = TellFlow(TooOld(stream=_stream(state)))
     age = _age(state, limits)
     return LeaveLine(), *(Sleep(("parked", _stream(state)), given_up, until=(one,)) for one in age)
 
 
 def line_up(state: Delivery) -> LineUp:
-    """Return that a text takes its place behind those that were decided before it."""
+    """Return the effect that orders a text behind those that were decided before it."""
     return LineUp(Place.of(state.decided.route), state.order)
 
 
 def ask_policy(state: Delivery) -> Effect:
-    """Return the question whether the text may go out now.
+    """Return the effect that asks whether the text may go out now.
 
     The answer to an owner's command is the system's word, so `/send off` is answered too (INB-3).
     """
@@ -159,7 +159,7 @@ def ask_policy(state: Delivery) -> Effect:
 
 
 def call(state: Delivery, started: str | None, attempt: int) -> CallChannel:
-    """Return the call of the channel; `started` is the event that it follows from."""
+    """Return the effect that calls the channel; `started` is the event that it follows from."""
     decided, route = state.decided, state.decided.route
     outbound = Outbound(
         channel=route.channel,
@@ -173,7 +173,7 @@ def call(state: Delivery, started: str | None, attempt: int) -> CallChannel:
 
 
 def report(kind: FailureKind, state: Delivery, cause: str | None, error: str, **more: object) -> Report:
-    """Return what the operator is told of a delivery."""
+    """Return the report of a delivery to the operator."""
     decided = state.decided
     fields = {
         "session_key": decided.session_key,

@@ -1,4 +1,4 @@
-"""The outbox: takes every text that was decided to its channel, and says how that ended (ANN-3)."""
+"""The outbox: takes every text to its channel, and records the outcome (ANN-3)."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -63,7 +63,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
         """Deliveries whose missing channel was told of."""
 
     def is_over(self, state: Delivery) -> bool:
-        """Whether nothing more will be tried, or not before somebody delivers for the channel: that is read again then."""
+        """Whether no attempt will follow, or none before its channel is registered: then it is read again."""
         channel = state.decided.route.channel
         return state.phase == "final" or not (
             self.world.channels.has(channel) or self.world.fork.sealed(channel)
@@ -203,7 +203,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
         return self.world.channels.deliveries.of(state.decided.key, state.attempt)
 
     def unstorable(self, command: DeliveryCommand, error: NotStorable) -> DeliveryCommand | Refused | None:
-        """Keep of a channel's error what can be recorded: the text did not go out all the same."""
+        """Return a channel's error without what can't be recorded: the attempt failed all the same."""
         if isinstance(command, DeliveryReturned) and isinstance(command.result, NotDelivered):
             failed = command.result
             if not failed.error.isascii():
@@ -212,7 +212,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
         return super().unstorable(command, error)
 
     def act(self, owner: Owner[Delivery, DeliveryCommand], effect: Effect) -> None:
-        """Do an effect of a delivery."""
+        """Carry out an effect of a delivery."""
         stream, channels = owner.stream, self.world.channels
         match effect:
             case LineUp(place, order):

@@ -1,4 +1,4 @@
-"""What the record of a delivery's decision says of its command and of what was known, and how both are read again. Pure."""
+"""Decision records of deliveries: how commands and circumstances are written, and read again. Pure."""
 
 from typing import Final
 
@@ -23,7 +23,7 @@ from intersession_events.basics.plain_json import JsonMapping, JsonObject
 
 
 def inputs_of(command: DeliveryCommand) -> JsonObject:
-    """Return what a record says of a command beside its name."""
+    """Return a command's fields in a record, beside its name."""
     match command:
         case SendChecked():
             verdict = command.verdict
@@ -62,7 +62,7 @@ def inputs_of(command: DeliveryCommand) -> JsonObject:
 
 
 def knew_of(state: Delivery, now: Circumstances) -> JsonObject:
-    """Return what a record says of circumstances: what is not as it nearly always is."""
+    """Return the circumstances in a record: only values that differ from the usual ones."""
     del state
     return present(
         {
@@ -77,7 +77,7 @@ def knew_of(state: Delivery, now: Circumstances) -> JsonObject:
 
 
 def command_in(read: RecordRead) -> DeliveryCommand | None:
-    """Return the command of a record; None for one that no delivery is told."""
+    """Return the command of a record; None for one that is not a delivery's."""
     stream, inputs = read.stream, read.record.inputs
     match read.record.asked:
         case "SendChecked":
@@ -104,7 +104,7 @@ def command_in(read: RecordRead) -> DeliveryCommand | None:
 
 
 def circumstances_in(read: RecordRead, state: Delivery) -> Circumstances:
-    """Return the circumstances that a record tells of."""
+    """Return the circumstances from a record."""
     del state
     knew = read.record.knew
     return Circumstances(

@@ -36,7 +36,7 @@ MOST_CUT_OFF: Final = 5
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a delivery stands. `retry_at_ms` is set while it waits to be tried again, after a pause of `pause_ms`.
+    """The state of a delivery. `retry_at_ms` is set while it waits for a retry, after a pause of `pause_ms`.
 
     `decided_ms` is when it was decided, or last wanted once more, `order` where in the log. `sent` is how many characters of
     the text the channel has, `cut_off` how many attempts in a row have no outcome, the one under way among them.
@@ -56,7 +56,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
-    """What a decision needs to know of the world.
+    """The facts about the world that a decision needs.
 
     `sealed`: nothing goes to the channel in this fork. `has_channel`: somebody delivers for it here. `too_old_s` is how old a text
     may get, in seconds, where this one is older. `cut_off`: nobody makes the attempt under way any more. `idempotent`: the channel
@@ -132,7 +132,7 @@ def fold(state: Delivery | None, recorded: Recorded) -> Delivery:
 def decide(
     state: Delivery, command: DeliveryCommand, now: Circumstances
 ) -> list[facts.DeliveryEvent] | Refused:
-    """Return what a command leads to; nothing where it is an old one, or has to wait."""
+    """Return the events of a command; none for an outdated one, or one that has to wait."""
     match command:
         case SendChecked():
             return _checked(state, command, now)
@@ -196,7 +196,7 @@ def _given_up(state: Delivery, seconds: int) -> list[facts.DeliveryEvent]:
 
 
 def decide_checked(state: Delivery, verdict: Verdict) -> list[facts.DeliveryEvent]:
-    """Return what the send policy's word leads to (POL-3): a denial, or the next attempt."""
+    """Return the events of the send policy's verdict (POL-3): a denial, or the next attempt."""
     if state.phase not in {"decided", "failed"}:
         return []
     delivery_id = state.decided.delivery_id
@@ -223,7 +223,7 @@ def decide_done(state: Delivery, attempt: int, receipt: str | None) -> list[fact
 def decide_part_done(
     state: Delivery, attempt: int, begins: int, sent: int, receipt: str | None
 ) -> list[facts.DeliveryEvent]:
-    """Return what a part leads to that the channel took: it began behind `begins` characters, and more are to come behind `sent`."""
+    """Return the events of a part that the channel took: it began behind `begins` characters, and more follow behind `sent`."""
     if state.phase != "started" or state.attempt != attempt or state.sent != begins:
         return []
     return [
@@ -234,7 +234,7 @@ def decide_part_done(
 
 
 def retry_delay_ms(attempt: int) -> int:
-    """Return how long after a failed attempt it is tried again, where its channel does not say."""
+    """Return the pause after a failed attempt, if its channel does not name one."""
     delay = FIRST_RETRY_MS
     for _ in range(attempt - 1):
         delay = min(delay * RETRY_FACTOR, LONGEST_RETRY_MS)
@@ -246,7 +246,7 @@ def retry_delay_ms(attempt: int) -> int:
 def decide_not_done(
     state: Delivery, attempt: int, failed: NotDelivered, *, now_ms: int
 ) -> list[facts.DeliveryEvent]:
-    """Return what a failed attempt leads to: another one later, the end, or doubt.
+    """Return the events of a failed attempt: a later retry, the end, or doubt.
 
     In doubt the channel may have shown it. Only one that takes a key twice may be asked again then.
     """
@@ -273,7 +273,7 @@ def decide_not_done(
 
 
 def decide_resume(state: Delivery, *, idempotent: bool) -> list[facts.DeliveryEvent]:
-    """Return what becomes of an attempt that was cut off between call and receipt (crash points A5, A6).
+    """Return the outcome of an attempt that was interrupted between call and receipt (crash points A5, A6).
 
     A text that ends the process each time it goes out is not sent for ever.
     """
@@ -290,7 +290,7 @@ def decide_resume(state: Delivery, *, idempotent: bool) -> list[facts.DeliveryEv
 
 
 def decide_retried(state: Delivery, by: str) -> list[facts.DeliveryEvent] | Refused:
-    """Return what the operator's wish leads to: one more attempt, whatever became of those before (ANN-3)."""
+    """Return the events of the operator's retry: one more attempt, whatever the earlier outcomes (ANN-3)."""
     if state.outcome == "done":
         return Refused(
             code="invalid_request", error="deliveryId: it was delivered, send it anew if you mean to"
@@ -303,7 +303,7 @@ def decide_retried(state: Delivery, by: str) -> list[facts.DeliveryEvent] | Refu
 
 
 def decide_given_up(state: Delivery, by: str, *, cut_off: bool) -> list[facts.DeliveryEvent] | Refused:
-    """Return the end of a delivery that somebody wants no more; `cut_off` is whether nobody makes its last attempt any more."""
+    """Return the end of a delivery that is given up on request; `cut_off`: its last attempt was interrupted."""
     if state.phase == "final":
         return Refused(code="invalid_request", error="deliveryId: it is over already")
     if state.phase == "started" and not cut_off:
@@ -314,7 +314,7 @@ def decide_given_up(state: Delivery, by: str, *, cut_off: bool) -> list[facts.De
 
 
 def decide_too_old(state: Delivery, *, error: str) -> list[facts.DeliveryEvent]:
-    """Return the end of a delivery whose channel did not come in time: nobody wants to hear it any more.
+    """Return the end of a delivery whose channel did not come in time: the text is outdated.
 
     One that a crash cut off in the middle of a call may have been shown, so it ends in doubt.
     """
@@ -332,7 +332,7 @@ def decide_too_old(state: Delivery, *, error: str) -> list[facts.DeliveryEvent]:
 
 
 def ended_of(state: Delivery, cause: str | None) -> DeliveryEnded | None:
-    """Return the word to the flow that waits for a delivery; None while it is under way, or where nobody waits."""
+    """Return the message to the flow that waits for a delivery; None while it is open, or if no flow waits."""
     owner = state.decided.owner
     if owner is None or state.outcome is None:
         return None
@@ -346,7 +346,7 @@ def ended_of(state: Delivery, cause: str | None) -> DeliveryEnded | None:
 
 
 def ended_in(stream: Iterable[Recorded]) -> DeliveryEnded | None:
-    """Return what the owner of a delivery is told of it, from its whole stream; None while it is under way."""
+    """Return the message to a delivery's flow, from its whole stream; None while it is open."""
     state: Delivery | None = None
     cause: str | None = None
     for recorded in stream:

@@ -1,4 +1,4 @@
-"""What the coordinator can be told."""
+"""The coordinator's messages."""
 
 from intersession_actors.owners.flows.led import Begins
 from intersession_actors.owners.streams.commands import (
@@ -14,7 +14,7 @@ from intersession_events.facts import ExchangeAccepted, HoldBefore, Release, Ses
 
 
 class OpenExchange(Begins, frozen=True, kw_only=True):
-    """A send was allowed: accept it (SEND-3)."""
+    """Accept an allowed send (SEND-3)."""
 
     accepted: ExchangeAccepted
     opening: SessionOpened | None = None
@@ -28,14 +28,14 @@ class OpenExchange(Begins, frozen=True, kw_only=True):
 
 
 class HoldExchange(FlowRequest, frozen=True, kw_only=True):
-    """Somebody wants the exchange to stop before a text goes on (LIVE-1)."""
+    """Request to stop the exchange before a text goes on (LIVE-1)."""
 
     before: HoldBefore
     by: str
 
 
 class ReleaseExchange(FlowRequest, frozen=True, kw_only=True):
-    """Somebody lets a held exchange go on, with what was held, or with what `action` makes of it (LIVE-1).
+    """Request to release a held exchange, with the held text, or as `action` says (LIVE-1).
 
     `hold_id` is the hold that is meant, None for the one there is. `for_good`: it is not to be held again.
     """
@@ -48,14 +48,14 @@ class ReleaseExchange(FlowRequest, frozen=True, kw_only=True):
 
 
 class HoldRuled(FlowCommand, frozen=True, kw_only=True):
-    """The host's rule has said whether a text may go on."""
+    """The verdict of the host's rule on a text."""
 
     hold_id: str
     ruling: Ruling
 
 
 class StopAsking(FlowRequest, frozen=True, kw_only=True):
-    """Somebody wants nothing to go on of an exchange about which the host's rule is asked: it is held without its word.
+    """Request to end an exchange while the host's rule is being asked: it is held without the rule's verdict.
 
     So it is where the rule is asked next: `ended` is how the run has ended that the exchange waits for, if it has, which the
     exchange may not know yet. Where no rule is asked, this is nothing.

@@ -70,7 +70,7 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
         """Exchanges about which the host's rule is asked. What it said is needed until that is durable: a session may refuse the step."""
 
     def evolve(self, state: Exchange | None, recorded: Recorded) -> Exchange:
-        """Apply one recorded event; in a fork an exchange goes on with the settings of the fork."""
+        """Apply one recorded event; in a fork, the fork's settings apply to the exchange."""
         after = super().evolve(state, recorded)
         if state is not None:
             return after
@@ -81,7 +81,7 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
         return state.phase == "closed"
 
     def act(self, owner: Owner[Exchange, ExchangeCommand], effect: Effect) -> None:
-        """Do an effect of an exchange."""
+        """Carry out an effect of an exchange."""
         match effect:
             case ForgetRuling():
                 self._rulings.pop(owner.stream, None)
@@ -115,7 +115,7 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
                 assert_never(command)
 
     def refuse(self, command: ExchangeCommand, refused: Refused) -> None:
-        """Tell whoever waits, and watch nobody for an exchange that will not be."""
+        """Refuse to the waiting caller, and unwatch the sessions of an exchange that does not begin."""
         if isinstance(command, OpenExchange):
             flow = self._flows.get(command.stream)
             if flow is None or flow.state is None:
@@ -278,16 +278,16 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
     def step(
         self, flow: ExchangeFlow, decided: ExchangeDecided, event: facts.Event, cause: str | None
     ) -> Through | None:
-        """Return the turn or the announce turn that is asked for, if one is."""
+        """Return the turn or the announce turn that an event asks for, if any."""
         del cause
         return step_asked(decided.after, event, flow.texts)
 
     def announced(self, flow: ExchangeFlow, decided: ExchangeDecided, event: facts.AnnounceDecided) -> str:
-        """Return the text that is announced: what the target said, or who released it wrote."""
+        """Return the announced text: the target's, or that of the release."""
         return announced_text(decided.after, event, flow.texts)
 
     def way_out(self, after: Exchange, command: ExchangeCommand) -> tuple[facts.Route | None, str]:
-        """Return where the announce goes, as the target's words (ANN-2)."""
+        """Return the announce's route, as the target's text (ANN-2)."""
         del command
         return self.world.rules.announce_route(after.accepted), after.accepted.target
 

@@ -1,4 +1,4 @@
-"""What the events of an exchange ask for beside the steps that are appended with them. Pure."""
+"""The effects of an exchange's events beside the steps in the same append. Pure."""
 
 from collections.abc import Sequence
 
@@ -10,23 +10,23 @@ from intersession_events.log.recorded import Recorded
 
 
 class ForgetRuling(Effect, frozen=True):
-    """Forget what the host's rule was asked, and what it said: what came of that is durable."""
+    """Drop the host rule's question and verdict: the outcome is durable."""
 
 
 class LookForAgent(Effect, frozen=True):
-    """Go on after a release if the agent that the next turn needs is here by now (LIVE-1)."""
+    """Go on after a release if the next turn's agent is registered by now (LIVE-1)."""
 
     accepted: facts.ExchangeAccepted
 
 
 class UnwatchSessions(Effect, frozen=True):
-    """Follow the conversations of the two sessions no more (LOOP-2)."""
+    """Stop following the conversations of the two sessions (LOOP-2)."""
 
     accepted: facts.ExchangeAccepted
 
 
 def effects(state: Exchange, recorded: Recorded, limits: Config) -> Sequence[Effect]:
-    """Return what a durable event asks for; `state` is the exchange after it."""
+    """Return the effects of a durable event; `state` is the exchange after it."""
     del limits
     asked = list[Effect]()
     if not isinstance(recorded.event, facts.HoldRequested | facts.HoldWithdrawn):

@@ -16,7 +16,7 @@ Phase = Literal["primary", "turn", "announce", "held", "released", "delivery", "
 
 
 class Quoted(msgspec.Struct, frozen=True):
-    """A text that goes on: what a run replied, or else the `text` that somebody wrote anew, or that was imported.
+    """A text that goes on: a run's reply, or else `text` from an edit or an import.
 
     `heard` is where the target's transcript has it, which has said or heard it; None where it has not.
     """
@@ -26,7 +26,7 @@ class Quoted(msgspec.Struct, frozen=True):
     heard: facts.Quote | None = None
 
     def for_target(self, texts: Replies) -> str | facts.Quote:
-        """Return the text as the target is told it beside a message: by where its transcript has it, else in full."""
+        """Return the text for the target, beside a message: its place in the target's transcript, else the whole text."""
         return self.read(texts) if self.heard is None else self.heard
 
     def read(self, texts: Replies) -> str:
@@ -35,7 +35,7 @@ class Quoted(msgspec.Struct, frozen=True):
 
 
 class Exchange(Led, frozen=True, kw_only=True):
-    """Where an exchange stands.
+    """The state of an exchange.
 
     `round_one` is the first reply, `latest` the last one that said something, `previous` what stood for it before the last reply. `held` is where it has stopped, or did last,
     `released` the last release; in phase `released` it has still to go on from there. `asked` wants it to
@@ -59,7 +59,7 @@ class Exchange(Led, frozen=True, kw_only=True):
 
     @property
     def budget(self) -> facts.Budget:
-        """What the causal chain of the exchange may use (LOOP-5); held time is not counted."""
+        """The budget of the exchange's causal chain (LOOP-5); held time is not counted."""
         budget = self.accepted.budget or budget_of(self.accepted, None, 0)
         if not self.held_ms:
             return budget
@@ -67,7 +67,7 @@ class Exchange(Led, frozen=True, kw_only=True):
 
     @property
     def quoted(self) -> set[str]:
-        """The runs whose texts may go on yet."""
+        """The runs whose texts may still go on."""
         quoted = {self.accepted.run_id, self.pending}
         for one in (self.round_one, self.latest, self.previous):
             if one is not None:
@@ -83,7 +83,7 @@ class Exchange(Led, frozen=True, kw_only=True):
 
     @property
     def edited_by(self) -> str | None:
-        """Who wrote the text that goes on, where that was not its speaker."""
+        """Who wrote the text that goes on, if not its speaker."""
         held, released = self.held, self.released
         if held is None or released is None or held.hold_id != released.hold_id or released.action != "edit":
             return None
@@ -101,7 +101,7 @@ _LIMITS: Final = "session.agentToAgent.limits"
 
 
 def fixed_by(config: Config, edits: Iterable[ForkEdit], accepted: ExchangeAccepted) -> ExchangeAccepted:
-    """Return what an exchange was accepted with, as it holds here: what was set holds though it had been fixed."""
+    """Return an exchange's settings as they apply here: a fork's own settings apply to accepted ones too."""
     paths = {edit.key for edit in edits}
     settings, now = accepted.settings, config.session.exchange
     changed = {name: getattr(now, name) for path, name in _FIXED.items() if path in paths}

@@ -1,4 +1,4 @@
-"""Which texts of an exchange are held before they go on, and what can be said about that: holds and releases (LIVE-1). Pure."""
+"""Which texts of an exchange are held before they go on, and the events of holds and releases (LIVE-1). Pure."""
 
 from collections.abc import Collection, Iterable
 from typing import Final
@@ -18,7 +18,7 @@ _OF_RUN: Final = "run"
 
 
 def order_before(state: Exchange, step: facts.HeldText, orders: Iterable[HoldOrder]) -> HoldOrder | None:
-    """Return whose word it is that a text does not go on yet; None if it does.
+    """Return the order by which a text is held; None if it goes on.
 
     `orders` are those that are not the exchange's own. Each stops an exchange once, save those that want every text.
     """
@@ -28,14 +28,14 @@ def order_before(state: Exchange, step: facts.HeldText, orders: Iterable[HoldOrd
 
 
 def stops(order: HoldOrder, step: facts.HeldText, served: Collection[str]) -> bool:
-    """Whether an order stops an exchange before a step; `served` are those that stopped it already."""
+    """Whether an order stops an exchange before a step; `served` are those that have stopped it already."""
     if order.before == "every-turn":
         return True
     return order.before in {"next", step} and order.order not in served
 
 
 def may_hold(state: Exchange) -> bool:
-    """Whether anything of an exchange's own wants it held."""
+    """Whether any of an exchange's own settings asks for a hold."""
     return state.asked is not None or state.accepted.settings.hold != "off"
 
 
@@ -59,7 +59,7 @@ def held_by(
     to: str | None = None,
     following: facts.ExchangeEvent | None = None,
 ) -> facts.ExchangeHeld:
-    """Return that the text of a run is held at an order, since then; `following` is what it would go on with."""
+    """Return the event that a run's text is held by an order; `following` is what it would go on with."""
     ended = following if isinstance(following, facts.LoopEnded) else None
     return facts.ExchangeHeld(
         hold_id=ids.derive(log_id, "hold", state.accepted.exchange_id, step, state.turn),
@@ -83,7 +83,7 @@ def held_by(
 
 
 def evolve_held(state: Exchange, event: facts.ExchangeHeld) -> Exchange:
-    """Return an exchange that has stopped."""
+    """Return an exchange that was stopped."""
     once = event.before != "every-turn"
     return msgspec.structs.replace(
         state,
@@ -97,7 +97,7 @@ def evolve_held(state: Exchange, event: facts.ExchangeHeld) -> Exchange:
 
 
 def evolve_released(state: Exchange, event: facts.ExchangeReleased) -> Exchange:
-    """Return an exchange that is to go on: with what was said, or with what stands for it now."""
+    """Return an exchange that was released: with the original text, or its replacement."""
     held = state.held
     state = msgspec.structs.replace(
         state,
@@ -119,7 +119,7 @@ def evolve_released(state: Exchange, event: facts.ExchangeReleased) -> Exchange:
 
 
 def decide_hold(state: Exchange, command: HoldExchange) -> list[facts.ExchangeEvent] | Refused:
-    """Return the word that an exchange is to stop; nothing if it is known, or has stopped there."""
+    """Return the event that orders a hold; none if it is known, or has stopped the exchange already."""
     before, held = command.before, state.held
     if state.accepted.inferred:
         return _no("it was imported, and goes on no more; hold one that is not over")
@@ -137,7 +137,7 @@ def decide_hold(state: Exchange, command: HoldExchange) -> list[facts.ExchangeEv
 def decide_release(
     state: Exchange, command: ReleaseExchange, held_ms: int
 ) -> list[facts.ExchangeEvent] | Refused:
-    """Return the word that an exchange goes on; nothing if that was said before."""
+    """Return the event of a release; none if it is released already."""
     held, last = state.held, state.released
     named = command.hold_id
     is_over = state.phase in {"delivery", "closed"}

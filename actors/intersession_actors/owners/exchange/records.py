@@ -1,4 +1,4 @@
-"""What the record of an exchange's decision says of its command and of what was known, and how both are read again. Pure."""
+"""Decision records of exchanges: how commands and circumstances are written, and read again. Pure."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ from intersession_events.basics.plain_json import JsonMapping, JsonObject
 
 
 def inputs_of(command: ExchangeCommand) -> JsonObject:
-    """Return what a record says of a command beside its name: nothing, where events say it."""
+    """Return a command's fields in a record, beside its name: none that events tell."""
     match command:
         case HoldExchange():
             return {"before": command.before, "by": command.by}
@@ -35,7 +35,7 @@ def inputs_of(command: ExchangeCommand) -> JsonObject:
 
 
 def knew_of(state: Exchange, now: Circumstances) -> JsonObject:
-    """Return what a record says of circumstances: what is not as it nearly always is."""
+    """Return the circumstances in a record: only values that differ from the usual ones."""
     knew = led.knew_of(_budget(state, now.held_ms), now)
     if now.gone:
         knew["gone"] = now.gone
@@ -51,7 +51,7 @@ def knew_of(state: Exchange, now: Circumstances) -> JsonObject:
 
 
 def command_in(read: RecordRead) -> HoldExchange | ReleaseExchange | None:
-    """Return the command of a record, where the record says all of it; None where events do."""
+    """Return the command of a record that is complete by itself; None if events tell it."""
     inputs = read.record.inputs
     match read.record.asked:
         case "HoldExchange":
@@ -69,7 +69,7 @@ def command_in(read: RecordRead) -> HoldExchange | ReleaseExchange | None:
 
 
 def circumstances_in(read: RecordRead, state: Exchange) -> Circumstances:
-    """Return the circumstances that a record tells of."""
+    """Return the circumstances from a record."""
     knew = read.record.knew
     held_ms: int = knew.get("heldMs", 0)
     return Circumstances(

@@ -1,4 +1,4 @@
-"""The rules of an exchange: primary run, reply-back loop, announce. The coordinator asks them: state and outcome in, events out.
+"""The rules of an exchange: primary run, reply-back loop, announce. The coordinator calls them: state and outcome in, events out.
 
 No threads, no clock, no store: what is needed of them comes in as arguments, so that a recorded exchange, decided
 again, gives the same events (`replay`).
@@ -44,7 +44,7 @@ _NOBODY_HEARS: Final = "the session that it would have been said to was reset or
 
 
 class Circumstances(led.Circumstances, frozen=True, kw_only=True):
-    """What a decision needs to know of the world, as it is now.
+    """The facts about the world that a decision needs, as they are now.
 
     `orders` are who wants texts held beside the exchange's own settings, `wall_ms` is the time that a hold is recorded with,
     `held_ms` how long one has lasted. `gone` is who of the two is not there any more, as far as the coordinator has heard.
@@ -121,14 +121,14 @@ def fold(state: Exchange | None, recorded: Recorded) -> Exchange:
 
 
 def decide_open(accepted: facts.ExchangeAccepted, budget: facts.Budget) -> facts.ExchangeAccepted:
-    """Return the beginning of an exchange, with what its causal chain may use. The target's run has the message."""
+    """Return the beginning of an exchange, with its causal chain's budget. The target's run has the message."""
     return msgspec.structs.replace(accepted, budget=budget, message=None)
 
 
 def decide(  # noqa: C901 - one case a command
     state: Exchange, outcome: ExchangeCommand, now: Circumstances
 ) -> list[facts.ExchangeEvent] | Refused:
-    """Return what the outcome of the pending run or delivery, or somebody's word, leads to; nothing if it is an old one.
+    """Return the events of the pending run's or delivery's outcome, or of a caller's command; none for an outdated one.
 
     `Resume` goes on from a release that nothing followed yet.
     """
@@ -234,7 +234,7 @@ def _released(
 
 
 def go_on(state: Exchange, now: Circumstances) -> list[facts.ExchangeEvent]:
-    """Return what a release leads to (LIVE-1); nothing yet where the agent that the next turn needs is not here.
+    """Return the events of a release (LIVE-1); none while the next turn's agent is missing.
 
     What is dropped is as if it had not been said: no text ends the loop (LOOP-2), no reply has none (SEND-5), no announce
     is silence (ANN-1).
@@ -413,7 +413,7 @@ def _delivery_ended(state: Exchange, outcome: DeliveryEnded) -> list[facts.Excha
 
 
 def speaker_of(accepted: facts.ExchangeAccepted, turn: int) -> str:
-    """Return whose turn it is: the requester in odd turns, the target in even ones (LOOP-1)."""
+    """Return the speaker of a turn: the requester in odd turns, the target in even ones (LOOP-1)."""
     if turn % 2 == 1 and accepted.requester is not None:
         return accepted.requester
     return accepted.target

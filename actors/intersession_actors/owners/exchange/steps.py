@@ -89,7 +89,7 @@ def primary_step(command: OpenExchange, appends: Appends) -> tuple[str, Enqueue]
 def turn_step(
     state: Exchange, turn: facts.TurnRequested, latest: str, appends: Appends
 ) -> tuple[str, Enqueue]:
-    """Return a turn of the loop: the other one's latest reply, for the speaker (LOOP-1, LOOP-3)."""
+    """Return a turn of the loop: the other side's latest reply, for the speaker (LOOP-1, LOOP-3)."""
     accepted = state.accepted
     speaks_for_target = turn.speaker == accepted.target
     step = step_of(
@@ -120,18 +120,18 @@ def announce_step(state: Exchange, queued: facts.RunQueued, appends: Appends) ->
 
 
 def announced_text(after: Exchange, event: facts.AnnounceDecided, texts: Replies) -> str:
-    """Return the text that is announced: what the target said, or who released it wrote."""
+    """Return the announced text: the target's, or that of the release."""
     edited = None if event.edited_by is None or after.released is None else after.released.text
     return texts.reply(event.run_id or "") if edited is None else edited
 
 
 def route_of(accepted: facts.ExchangeAccepted) -> facts.Route:
-    """Return where an announce goes that has somewhere to go to: without a route of its own that is a host's `webchat` (ANN-2)."""
+    """Return the route of an announce; without one of its own, a host's `webchat` (ANN-2)."""
     return accepted.route or facts.Route(channel="webchat", to=accepted.target)
 
 
 def step_asked(after: Exchange, event: facts.Event, texts: Replies) -> Through | None:
-    """Return the turn or the announce turn that an event asks for, if it does; its cause is the exchange's own event."""
+    """Return the turn or the announce turn that an event asks for, if any; its cause is the exchange's own event."""
     match facts.run_asked_in(event):
         case facts.TurnRequested() as turn:
             return partial(turn_step, after, turn, "" if after.latest is None else after.latest.read(texts))

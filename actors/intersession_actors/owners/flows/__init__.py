@@ -1,1 +1,1 @@
-"""What exchanges, spawns and deliveries share: the manager of many small streams, and how exchanges and spawns are led."""
+"""Shared by exchanges, spawns and deliveries: the manager of many small streams, and how exchanges and spawns proceed."""

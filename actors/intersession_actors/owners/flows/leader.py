@@ -1,4 +1,4 @@
-"""How exchanges and spawns are led alike: begun once, decided, run by run asked of sessions, announced at their end."""
+"""The common course of exchanges and spawns: begun once, decided, run by run requested from sessions, announced at the end."""
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Generic, TypeVar
@@ -24,7 +24,7 @@ E = TypeVar("E", facts.ExchangeAccepted, facts.SpawnAccepted)
 
 
 class Decided(msgspec.Struct, Generic[S, C, N], frozen=True):
-    """What a decision was asked, what it knew, the events that it comes to, and the state before and after them."""
+    """A decision's command, circumstances and events, and the states before and after them."""
 
     command: C
     now: N
@@ -50,7 +50,7 @@ class Leader(ProcessManager[S, C, N]):
     def step(
         self, flow: Flow[S, C], decided: Decided[S, C, N], event: facts.Event, cause: str | None
     ) -> Through | None:
-        """Return what an event asks a session for, if it does."""
+        """Return the step that an event asks of a session, if any."""
         raise NotImplementedError
 
     def announced(self, flow: Flow[S, C], decided: Decided[S, C, N], event: facts.AnnounceDecided) -> str:
@@ -58,18 +58,18 @@ class Leader(ProcessManager[S, C, N]):
         raise NotImplementedError
 
     def stored(self, flow: Flow[S, C], decided: Decided[S, C, N]) -> Sequence[facts.Event]:
-        """Return the events of a decision as they are stored."""
+        """Return the events of a decision in their stored form."""
         del flow
         return decided.events
 
     def way_out(self, after: S, command: C) -> tuple[facts.Route | None, str]:
-        """Return where the announce goes, and as whose words."""
+        """Return the announce's route and speaker."""
         raise NotImplementedError
 
     # --- what is alike
 
     def begins(self, flow: Flow[S, C], command: Begins, now_ms: int) -> Accepted | Refused | None:
-        """Reserve the first run of a flow that begins; return what the caller is told where it does not."""
+        """Reserve the first run of a new flow; if it does not begin, return the caller's answer."""
         budget, accepted = command.budget, command.accepted
         if flow.state is not None:
             # The same key raced with itself: one of the two was first (SEND-11).
@@ -91,13 +91,13 @@ class Leader(ProcessManager[S, C, N]):
         accepted: E,
         now_ms: int,
     ) -> tuple[E, JsonObject]:
-        """Return the event that accepts a call, and what its record says was known: of its chain, and at the door."""
+        """Return the event that accepts a call, and the circumstances for its record: of its chain, and at the door."""
         spent = self.world.chains.spent(command.budget.root, besides=flow.stream)
         door = judged_at_door(command.judged, accepted, spent, age_s(command.budget, now_ms))
         return accepted, door | present({"spent": spent_of(spent)})
 
     def refuse(self, command: C, refused: Refused) -> None:
-        """Tell whoever waits, and give back the run that will not be."""
+        """Refuse to the waiting caller, and return the run's reservation."""
         if isinstance(command, Begins):
             self.world.chains.release(command.budget.root, command.accepted.run_id, by=command.stream)
         super().refuse(command, refused)
@@ -105,7 +105,7 @@ class Leader(ProcessManager[S, C, N]):
     def decided(
         self, flow: Flow[S, C], state: S, command: C, known: Callable[[], N]
     ) -> Decided[S, C, N] | Refused:
-        """Decide, and reserve the run that is asked for; where another branch of the chain was faster, decide again."""
+        """Decide, and reserve the requested run; if another branch of the chain was faster, decide again."""
         while True:
             now = known()
             events = self.rules.decide(state, command, now)
@@ -127,7 +127,7 @@ class Leader(ProcessManager[S, C, N]):
         cause: str | None,
         behind: InFlight | None = None,
     ) -> Plan:
-        """Return the plan of what was decided, with what it asks for: a run of a session, or a text for the outbox."""
+        """Return the plan of a decision, with its step: a run of a session, or a text for the outbox."""
         events = facts.joined(self.stored(flow, decided))
         carried = [
             announce_of(

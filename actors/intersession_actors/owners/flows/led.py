@@ -1,4 +1,4 @@
-"""What exchanges and spawns have in common: their opening, their state, what is known beside it, their announce and their close. Pure."""
+"""Shared by the rules of exchanges and spawns: opening, state, circumstances, announce and close. Pure."""
 
 from collections.abc import Mapping
 from typing import Final, Literal
@@ -25,7 +25,7 @@ _UNUSED: Final = Spent()
 
 
 class Begins(BeginsFlow, frozen=True, kw_only=True):
-    """A call was allowed, as it was `judged`: accept it.
+    """Accept an allowed call, as it was `judged`.
 
     `budget` is what its causal chain may use (LOOP-5), `causation` the event that led to it.
     """
@@ -37,23 +37,23 @@ class Begins(BeginsFlow, frozen=True, kw_only=True):
 
 
 class Led(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an exchange or a spawn stands. `pending` is the run or delivery it waits for."""
+    """The state of an exchange or a spawn. `pending` is the run or delivery it waits for."""
 
     accepted: Accepted
     pending: str = ""
 
     @property
     def budget(self) -> facts.Budget:
-        """What the causal chain may use (LOOP-5)."""
+        """The causal chain's budget (LOOP-5)."""
         return self.accepted.budget or budget_of(self.accepted, None, 0)
 
     def awaited_in(self, command: Resume) -> RunEnded | DeliveryEnded | None:
-        """Return the outcome that is waited for, where it has come."""
+        """Return the awaited outcome, if it has come."""
         return next((ended for ended in command.ended if ended.awaited == self.pending), None)
 
 
 class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
-    """What a decision needs to know of the world, as it is now.
+    """The facts about the world that a decision needs, as they are now.
 
     `spent` is what the whole causal chain has used, its other branches too (LOOP-5). `refused` are steps that a session's actor
     would not take, by run id: they were never recorded.
@@ -67,7 +67,7 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def announce_requested(log_id: str, flow_id: str, speaker: str) -> facts.AnnounceRequested:
-    """Return the request of the text that is announced (ANN-1, SPAWN-9)."""
+    """Return the request for the announced text (ANN-1, SPAWN-9)."""
     run_id = ids.derive(log_id, "run", flow_id, "announce")
     return facts.AnnounceRequested(
         speaker=speaker, run_id=run_id, message_id=ids.derive(log_id, "message", run_id)
@@ -87,7 +87,7 @@ ENDS: Final[
 
 
 def knew_of(budget: facts.Budget, now: Circumstances) -> JsonObject:
-    """Return what a record says of circumstances; `budget` is the chain's, whose age stands for the time."""
+    """Return the circumstances in a record; the chain's age in `budget` stands for the time."""
     knew: JsonObject = {}
     if now.now_ms and (age := age_s(budget, now.now_ms)):
         knew["age"] = age
@@ -101,7 +101,7 @@ def knew_of(budget: facts.Budget, now: Circumstances) -> JsonObject:
 
 
 def circumstances_in(read: RecordRead, budget: facts.Budget) -> Circumstances:
-    """Return the circumstances that a record tells of."""
+    """Return the circumstances from a record."""
     knew = read.record.knew
     return Circumstances(
         log_id=read.log_id,

@@ -60,7 +60,7 @@ class Flow(Owner[S, C]):
 
 
 class ProcessManager(Shell[S, C], Generic[S, C, N]):
-    """Base of the coordinator, the spawner and the outbox. `S` is the state of one flow, `C` what can be told to one."""
+    """Base of the coordinator, the spawner and the outbox. `S` is the state of one flow, `C` its commands."""
 
     def __init__(self, world: World, rules: Rules[S, C, N]) -> None:
         super().__init__(world)
@@ -73,22 +73,22 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
     # --- what a manager is made of
 
     def decide(self, flow: Flow[S, C], command: C) -> Plan | Accepted | Refused | None:
-        """Return what the command leads to; None is nothing."""
+        """Return the plan of a command; None if there is none."""
         raise NotImplementedError
 
     def is_over(self, state: S) -> bool:
-        """Whether nothing can happen to the flow any more."""
+        """Whether the flow has ended for good."""
         raise NotImplementedError
 
     def refuse(self, command: C, refused: Refused) -> None:
-        """Tell whoever waits for a command that it was refused."""
+        """Tell the waiting caller of a command that it was refused."""
         answer(command, refused)
 
     def given_up(self, stream: str, refused: Refused) -> None:
-        """Tell whoever else waits for a flow that it is set aside."""
+        """Tell the other waiting callers of a flow that it is set aside."""
 
     def unstorable(self, command: C, error: NotStorable) -> C | Refused | None:
-        """Return what takes the place of a command that can't be recorded; None if the flow can't go on."""
+        """Return a replacement for a command that can't be recorded; None if the flow can't go on."""
         if isinstance(command, BeginsFlow):
             return Refused(code="invalid_request", error=f"message: it can't be recorded: {error}")
         return None
@@ -96,7 +96,7 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
     # --- messages
 
     def on_receive(self, message: object) -> None:
-        """Take a command, or what comes back from the log or a session's actor."""
+        """Take a command, or an answer of the log or of a session's actor."""
         match message:
             case StreamLoaded() | WasRead() | Appended() | StoreDue() | StepTaken() | StepRefused():
                 if message.stream not in self._set_aside:  # else it was asked for before
@@ -150,18 +150,18 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
     # --- what the owner of a flow gives back
 
     def answered(self, command: C, outcome: Accepted | Refused) -> None:
-        """Tell whoever waits for a command what came of it."""
+        """Tell the waiting caller of a command its outcome."""
         if isinstance(outcome, Refused):
             self.refuse(command, outcome)
         else:
             answer(command, outcome)
 
     def read_back(self, owner: Owner[S, C]) -> None:
-        """Have the flow resumed as after a restart."""
+        """Have the flow resumed like after a restart."""
         self.world.mail.resume_flow(owner.stream)
 
     def loaded(self, owner: Owner[S, C]) -> None:
-        """Go on from what was read, if the flow ever began."""
+        """Continue from the stream that was read, if the flow ever began."""
         if owner.state is None:
             self._never_began(owner)
 
@@ -172,13 +172,13 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
         return self.rules.fold(state, recorded)
 
     def plan(self, owner: Owner[S, C], command: C) -> Plan | Accepted | Refused | None:
-        """Decide what a command leads to."""
+        """Decide a command."""
         return self.decide(self._flow(owner.stream), command)
 
     def effects(
         self, owner: Owner[S, C], command: C | None, before: S | None, fresh: Sequence[Recorded]
     ) -> Sequence[Effect]:
-        """Return what durable events of a flow ask for."""
+        """Return the effects of a flow's durable events."""
         del command, before
         if isinstance(owner, Flow):
             owner.refused.clear()
@@ -189,10 +189,10 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
         return effects
 
     def ahead(self, owner: Owner[S, C], append: StreamAppend) -> None:
-        """Tell nobody ahead: what a flow leads to is told once it is durable."""
+        """Return nothing: flows tell others only of durable events."""
 
     def next_decision(self, owner: Owner[S, C], append: StreamAppend) -> None:
-        """Decide nothing ahead: a flow goes on by what it is told."""
+        """Return nothing: a flow decides only on commands."""
 
     def record(self, command: C, plan: Plan) -> str:
         """Return the record of a decision."""
@@ -201,7 +201,7 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
         return record_of(type(asked).__name__, inputs, plan.knew)
 
     def cannot_go_on(self, owner: Owner[S, C], error: Exception, told: CommandOutcome[C] | None) -> None:
-        """Try a flow again that failed, from what the log has; set it aside when that does not help."""
+        """Retry a failed flow, from the log; set it aside if that does not help."""
         if isinstance(error, AppendConflict) and told is not None and _is_void(told.command):
             return  # a word that is void leads to nothing
         stream = owner.stream
@@ -222,7 +222,7 @@ class ProcessManager(Shell[S, C], Generic[S, C, N]):
         self.world.mail.resume_flow(stream)
 
     def at_rest(self, owner: Owner[S, C]) -> None:
-        """Look for what was not told while the store was away; forget a flow that is over, or never began."""
+        """Look for messages missed while the store was away; forget a flow that has ended, or never began."""
         flow = self._flows.get(owner.stream)
         if flow is not None and flow.looks_again and not flow.put_off:
             flow.looks_again = False

@@ -1,4 +1,4 @@
-"""What one kind of flow is decided by, and how its decision records are written and read: the same for a system, a replay and `why`."""
+"""The rules of one kind of flow, and the format of its decision records: the same for a system, a replay and `why`."""
 
 from collections.abc import Callable, Iterable, Sequence
 from types import UnionType
@@ -18,7 +18,7 @@ N = TypeVar("N")
 
 
 class RecordRead(NamedTuple):
-    """The record of a decision that was made on a stream, in the log with that id; `words` gives the words that it names."""
+    """The decision record of a stream, in the log with that id; `words` returns the texts that it refers to."""
 
     record: Record
     stream: str
@@ -27,7 +27,7 @@ class RecordRead(NamedTuple):
 
 
 class Rules(NamedTuple, Generic[S, C, N]):
-    """The rules of exchanges, of spawns or of deliveries: states `S`, commands `C`, circumstances `N`. All are pure."""
+    """The rules of exchanges, spawns or deliveries: states `S`, commands `C`, circumstances `N`. All are pure."""
 
     commands: UnionType
     """What can be told to a flow."""
@@ -48,7 +48,7 @@ class Rules(NamedTuple, Generic[S, C, N]):
     circumstances_in: Callable[[RecordRead, S], N]
 
     def state_in(self, stream: Iterable[Recorded]) -> S | None:
-        """Return how a flow stands after events of its stream; None before its beginning.
+        """Return the state of a flow after events of its stream; None before its beginning.
 
         Of a log that somebody else has written, what does not belong there is passed over.
         """
@@ -59,5 +59,5 @@ class Rules(NamedTuple, Generic[S, C, N]):
         return state
 
     def takes(self, command: object) -> TypeGuard[C]:
-        """Whether this is a command to a flow of the kind."""
+        """Whether a command is for flows of this kind."""
         return isinstance(command, self.commands)

@@ -22,7 +22,7 @@ def step_of(
     kind: facts.ProvenanceKind = "inter_session",
     edited_by: str | None = None,
 ) -> Enqueue:
-    """Return the message of a run that is to be queued: what is said to the session, by whom, when its flow asks for it."""
+    """Return the message of a run to be queued: its text, its sender, and the time of the flow's request."""
     own = appends[0]
     provenance = facts.Provenance(
         kind=kind,
@@ -55,7 +55,7 @@ def announce_of(
     time: int,
     cause: str | None,
 ) -> StreamAppend:
-    """Return the `text` of an announce for the outbox; `way` is where it goes, and as whose words.
+    """Return the `text` of an announce for the outbox; `way` is its route and speaker.
 
     Raises:
         RuntimeError: there is nowhere to go: the rules decide a delivery only where there is a route.

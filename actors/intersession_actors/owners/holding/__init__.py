@@ -1,1 +1,1 @@
-"""What holds texts of exchanges before they go on: sessions that are held, and a rule of the host's (LIVE-1)."""
+"""Holds on texts of exchanges before they go on: held sessions, and a rule of the host's (LIVE-1)."""

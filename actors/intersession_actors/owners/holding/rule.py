@@ -1,4 +1,4 @@
-"""Asks a rule of the host's whether a text of an exchange may go on, outside of any actor (LIVE-1)."""
+"""Asks the host's rule whether a text of an exchange may go on, outside of any actor (LIVE-1)."""
 
 from collections.abc import Callable
 from typing import Final
@@ -19,7 +19,7 @@ _POOL: Final = 4
 
 
 class RuleCaller:
-    """Calls the rule, and makes one ruling of whatever it does. A text is held where it is not known whether it may go on."""
+    """Calls the rule, and turns its every outcome into a ruling. In doubt, a text is held."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class RuleCaller:
     def rules_on(
         self, hold_id: str, stream: str, going: GoingOn, done: Callable[[Ruling], None], *, inside: Inside
     ) -> None:
-        """Ask about a text; `done` gets the ruling, once. Never blocks, never raises. The rule's code runs `inside` what is given."""
+        """Ask about a text; `done` gets the ruling, once. Never blocks, never raises. The rule's code runs in the context `inside`."""
         timer = ("hold-rule", hold_id)
 
         def came(outcome: Outcome) -> None:
@@ -61,7 +61,7 @@ class RuleCaller:
         self._outside.call(call, self._rule, going, inside=inside)
 
     def stop(self, timeout: float) -> None:
-        """Ask nothing more. What is under way reports nothing that matters: the next start asks again."""
+        """Ask no more. Running calls are ignored: the next start asks again."""
         self._outside.stop(timeout)
 
     def _failed(self, stream: str, error: str | BaseException, inside: Inside) -> Ruling:

@@ -1,4 +1,4 @@
-"""The sessions whose exchanges are held, as the coordinator knows them: told of each commit, and at the start of what stands."""
+"""The held sessions, as the coordinator knows them: from each commit, and at the start from the view."""
 
 import threading
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _MOST_OVER: Final = 100
 
 
 class HeldSessions:
-    """Which sessions are held. Its methods may be called from any thread."""
+    """The held sessions. Its methods may be called from any thread."""
 
     HANDLES = facts.SessionPatched | facts.SessionArchived
 
@@ -28,14 +28,14 @@ class HeldSessions:
         """Where holds ended lately, for an older event that is told after that."""
 
     def take(self, batch: Sequence[Recorded]) -> None:
-        """Take in what was recorded, in whichever order it is told."""
+        """Take in recorded events, in any order."""
         for recorded in batch:
             found = order_in(recorded)
             if found is not None:
                 self._put(recorded.stream.removeprefix(_STREAM), recorded.position, *found)
 
     def orders(self, *keys: str | None) -> tuple[HoldOrder, ...]:
-        """Return the holds that are ordered for the exchanges of some sessions."""
+        """Return the ordered holds for the exchanges of some sessions."""
         with self._lock:
             return tuple(self._orders[key][1] for key in keys if key is not None and key in self._orders)
 
@@ -54,7 +54,7 @@ class HeldSessions:
 
 
 def order_in(recorded: Recorded) -> tuple[HoldOrder | None] | None:
-    """Return what an event of a session says of a hold: an order, or that there is none; None if it says nothing."""
+    """Return a session event's order of a hold, or its end; None for an unrelated event."""
     match recorded.event:
         case facts.SessionPatched(values=values, by=by) if HELD in values:
             before = next((one for one in get_args(facts.HoldBefore) if one == values[HELD]), None)
@@ -70,7 +70,7 @@ def order_in(recorded: Recorded) -> tuple[HoldOrder | None] | None:
 
 
 class Holds(NamedTuple):
-    """What an actor is handed of holds: the sessions that are held, and the host's rule, where there is one."""
+    """An actor's access to holds: the held sessions, and the host's rule, if there is one."""
 
     sessions: HeldSessions
     rule: RuleCaller | None = None

@@ -40,7 +40,7 @@ logger = logging.getLogger("intersession.actors")
 
 
 class Memory:
-    """The memory of one session, as long as it is awake. Its transcript is with those of all others, in `contexts`."""
+    """The memory of one awake session. Its transcript is with those of all others, in `contexts`."""
 
     __slots__ = ("_contexts", "_key", "_snapshot_due", "_world")
 
@@ -52,17 +52,17 @@ class Memory:
         """From which version on there is to be another snapshot."""
 
     def read(self, told: Callable[[Folded[Awake] | Exception], None]) -> None:
-        """Have the stream read from its last snapshot on; never blocks."""
+        """Have the stream read from its last snapshot; never blocks."""
         # How it is read is made for each time, since that is seldom, and sessions that are awake are many.
         self._world.log.states.load(session_stream(self._key), self._contexts.folding(self._key), told)
 
     def woken(self, folded: Folded[Awake]) -> None:
-        """Take over what was read."""
+        """Take over the state that was read."""
         self._contexts.offer(self._key, folded.state.transcript)
         self._snapshot_due = folded.kept + EVERY
 
     def take(self, fresh: Sequence[Recorded], state: Session) -> None:
-        """Take new events in, and the state after them. Now and then it is kept as a snapshot; nobody waits for it."""
+        """Take new events in, and the state after them. Now and then a snapshot is stored, without waiting."""
         self._contexts.take(self._key, fresh)
         if not fresh or fresh[-1].version < self._snapshot_due:
             return
@@ -75,7 +75,7 @@ class Memory:
         self._snapshot_due = last.version + (EVERY if kept else EVERY // 10)
 
     def forget(self) -> None:
-        """Let go of the transcript: the session sleeps, or has failed."""
+        """Drop the transcript: the session sleeps, or has failed."""
         self._contexts.forget(self._key)
 
 
@@ -93,7 +93,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
 
     @property
     def state(self) -> Session:
-        """Where the session stands; of its runs those that are not to go on in a fork are left out."""
+        """The state of the session; in a fork, without the frozen runs."""
         state, frozen = self._owner.state or EMPTY, self.world.fork.frozen_runs
         return without(state, frozen) if frozen else state
 
@@ -103,7 +103,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         self.do(self._owner)
 
     def failed(self, error: BaseException) -> None:
-        """Tell the doors that wait that this actor ends; a flow tells its step again when it hears of the restart."""
+        """Tell waiting doors that this actor ends; flows repeat their steps when they hear of the restart."""
         self._memory.forget()
         why = f"{type(error).__name__}: {error}"
         if (under_way := self._owner.under_way) is not None:
@@ -114,7 +114,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
             answer(command, Refused(code=refused.code, error=refused.error))
 
     def on_receive(self, message: object) -> None:
-        """Take a command, or what comes back from the log, the agent or the clock."""
+        """Take a command, or an answer of the log, the agent or the clock."""
         match message:
             case commands.SessionRead():
                 self._wake(message.folded)
@@ -148,26 +148,26 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
     # --- what the owner of the stream gives back
 
     def load(self, stream: str, ask: Ask) -> None:
-        """Have the stream read from its last snapshot on."""
+        """Have the stream read from its last snapshot."""
         del stream, ask
         tell = self.tell_self
         self._memory.read(lambda folded: tell(commands.SessionRead(folded=folded)))
 
     def answered(self, command: commands.SessionCommand, outcome: Accepted | Refused) -> None:
-        """Tell whoever waits; an answer of an agent that leads to nothing is not kept."""
+        """Tell the waiting caller; drop an agent's answer that has no effect."""
         if isinstance(command, commands.RunReturned) and outcome == Accepted(recorded=()):
             self.world.agents.results.forget(command.run_id, command.attempt)
         answer(command, outcome)
 
     def read_back(self, owner: SessionOwner) -> None:
-        """Have flows look for what they were not told: a run of theirs may have ended."""
+        """Have flows look for messages they missed: a run of theirs may have ended."""
         del owner
         self.world.mail.read_back(self.key)
 
     def cannot_go_on(
         self, owner: SessionOwner, error: Exception, told: CommandOutcome[commands.SessionCommand] | None
     ) -> None:
-        """Fail, unless somebody else took the step: then whoever leads the flow reads its stream again."""
+        """Fail, unless another actor took the step: then the flow's manager reads its stream again."""
         if (
             isinstance(error, AppendConflict)
             and told is not None
@@ -178,7 +178,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
             self._refuse_and_raise(error, told)
 
     def act(self, owner: SessionOwner, effect: Effect) -> None:
-        """Do an effect of a session."""
+        """Carry out an effect of a session."""
         agents = self.world.agents
         match effect:
             case Remember(fresh):
@@ -195,7 +195,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
                 super().act(owner, effect)
 
     def give_up(self, owner: SessionOwner, command: commands.SessionCommand) -> None:
-        """Give an agent's answer up: the store was away too long. Its attempt is interrupted as soon as it is back."""
+        """Give an agent's answer up, since the store was away too long. Its attempt is interrupted once the store is back."""
         if isinstance(command, commands.RunReturned):
             limit_ms = milliseconds(self.world.limits.runs.store_retry_max_seconds)
             owner.effects.append(answer_lost(self.key, self.state, command, limit_ms))
@@ -218,7 +218,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         raise error
 
     def loaded(self, owner: SessionOwner) -> None:
-        """Look for an attempt that is under way in the log: it comes back, or an earlier process left it behind."""
+        """Look for a running attempt in the log: it will return, or an earlier process left it behind."""
         owner.effects.append(WatchThread(self.state))
         running = self.state.running
         if running is not None and not any(

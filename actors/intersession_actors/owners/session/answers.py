@@ -1,4 +1,4 @@
-"""What becomes of an agent's answer: transcript messages, the reply, a delivery, and the message that tells its flow."""
+"""The consequences of an agent's answer: transcript messages, the reply, a delivery, and the message to its flow."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -24,7 +24,7 @@ MOST_REFUSALS: Final = 6
 def decide_returned(
     state: Session, returned: RunReturned, *, key: str, log_id: str, now_ms: int, retry_interrupted: int = 0
 ) -> tuple[list[facts.Event], tuple[StreamAppend, ...]]:
-    """Return what an agent's result leads to: the end of its run, and the delivery of its text."""
+    """Return the events of an agent's result: the end of its run, and the delivery of its text."""
     run_id, attempt, result = returned.run_id, returned.attempt, returned.result
     if isinstance(result, Broke):
         if (
@@ -61,7 +61,7 @@ def decide_answer(
     reply: str | None,
     messages: tuple[facts.Message, ...],
 ) -> list[facts.Event]:
-    """Return the end of a run that answered. An attempt that is over already only leaves a note."""
+    """Return the end of an answered run. An attempt that has ended already only leaves a note."""
     if not is_current(state, run_id, attempt):
         return [facts.LateReplyDropped(run_id=run_id, attempt=attempt, reply=reply)]
     end = facts.RunCompleted(
@@ -79,7 +79,7 @@ def decide_answer(
 def with_messages(
     end: facts.RunCompleted, session_id: str, messages: Sequence[facts.Message]
 ) -> list[facts.Event]:
-    """Return the end of a run that answered behind the messages of its answer, the last of which it has in it."""
+    """Return the end of an answered run behind its messages; the last message is in the end itself."""
     if not messages:
         return [end]
     *before, last = messages
@@ -105,7 +105,7 @@ def decide_failure(
     error: str,
     traceback: str | None = None,
 ) -> list[facts.Event]:
-    """Return the end of a run that broke; nothing if the attempt is over already."""
+    """Return the end of a failed run; none if the attempt has ended already."""
     if not is_current(state, run_id, attempt):
         return []
     partial = state.running.said if state.running is not None else None
@@ -162,7 +162,7 @@ def reply_messages(
 
 
 def reply_id(log_id: str, run_id: str, attempt: int) -> str:
-    """Return the id of the message that an attempt's text is, where its agent gave none."""
+    """Return the id of an attempt's text, if its agent gave none."""
     return ids.derive(log_id, "message", run_id, "reply", attempt)
 
 
@@ -179,7 +179,7 @@ def _own_output(message: facts.Message, key: str) -> facts.Provenance | None:
 def auto_reply(
     running: Running, *, key: str, reply: str | None, log_id: str, now_ms: int
 ) -> tuple[StreamAppend, ...]:
-    """Return the delivery of a run's text to its route (INB-2); nothing without a route or a text."""
+    """Return the delivery of a run's text to its route (INB-2); none without a route or a text."""
     if running.waiting.queued.route is None or reply is None or is_withheld(reply):
         return ()
     return _to_person(running, reply, "auto_reply", "reply", key=key, log_id=log_id, now_ms=now_ms)
@@ -188,7 +188,7 @@ def auto_reply(
 def failure_notice(
     state: Session, events: Sequence[facts.Event], *, key: str, text: str, log_id: str, now_ms: int
 ) -> tuple[StreamAppend, ...]:
-    """Return the delivery that tells a person that no answer comes, where `events` end the run on their message (INB-2).
+    """Return the delivery that tells a person that no answer comes, if `events` end the run on their message (INB-2).
 
     The flows of agents hear of a failed run themselves, so their runs have none.
     """
@@ -203,7 +203,7 @@ def failure_notice(
 
 
 def has_asker(running: Running) -> bool:
-    """Whether a person waits for the answer of a run at the other end of a route."""
+    """Whether a person waits for a run's answer at a route."""
     queued = running.waiting.queued
     return queued.route is not None and queued.step == "message" and queued.flow is None
 
@@ -230,7 +230,7 @@ def _to_person(
 
 
 def leads_on(state: Session, events: Sequence[facts.Event]) -> bool:
-    """Say whether the next step of an exchange can be recorded together with these events, which end one of its runs.
+    """Return whether the next step of an exchange can be recorded together with these events, which end one of its runs.
 
     Not where the chain's use of tokens or money is limited: what this run has used counts once it is recorded.
     """
@@ -244,7 +244,7 @@ def leads_on(state: Session, events: Sequence[facts.Event]) -> bool:
 
 
 def ended_of(before: Session, recorded: Recorded | Draft) -> RunEnded | None:
-    """Return the word to the flow whose run has ended, by what is recorded of it or about to be; None for a run of no flow."""
+    """Return the message to the flow of an ended run, from the recorded or imminent events; None for a run outside of flows."""
     event = recorded.event
     if not isinstance(event, facts.RunEnd):
         return None
@@ -265,7 +265,7 @@ def ended_of(before: Session, recorded: Recorded | Draft) -> RunEnded | None:
 
 
 def ended_again(stream: str, items: Sequence[Recorded]) -> RunEnded | None:
-    """Return the same word from the log: `items` are a session's events from the one that queued the run to its end."""
+    """Return the same message from the log: `items` are a session's events from the run's queueing to its end."""
     last = items[-1].event if items else None
     run_id = last.run_id if isinstance(last, facts.RunEnd) else None
     started: int | None = None
@@ -284,7 +284,7 @@ def ended_again(stream: str, items: Sequence[Recorded]) -> RunEnded | None:
 def ended_word(
     stream: str, recorded: Recorded | Draft, *, started_ms: int | None, last_tool_result: str | None
 ) -> RunEnded | None:
-    """Return what a flow is told of the end of its run; None for an event that is no end."""
+    """Return the message to a flow about its run's end; None for an event that ends no run."""
     event = recorded.event
     if not isinstance(event, facts.RunEnd):
         return None
@@ -317,7 +317,7 @@ def _is_gone(event: facts.RunEnd) -> bool:
 
 
 def status_of(event: facts.RunEnd) -> facts.RunStatus:
-    """Return a run's end in the words of its flow."""
+    """Return a run's end in the flow's terms."""
     match event:
         case facts.RunCompleted():
             return "ok"

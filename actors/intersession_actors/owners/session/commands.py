@@ -1,4 +1,4 @@
-"""What a session's actor is told: by doors, by the managers of flows, and by what it set going itself."""
+"""The session actor's messages: from doors, from flows' managers, and from its own timers and calls."""
 
 from collections.abc import Mapping
 
@@ -43,12 +43,12 @@ class Enqueue(Step, frozen=True, kw_only=True):
 
     @property
     def run_id(self) -> str:
-        """The run that is queued; empty for none."""
+        """The queued run; empty for none."""
         return self.queue.run_id if self.queue is not None else ""
 
 
 class RecordMessages(Request, frozen=True, kw_only=True):
-    """An attempt of a run produced messages before its end: tool calls and their results.
+    """Messages of a running attempt: tool calls and their results.
 
     `anew` says on record in which attempt that was, where it was not the first. `judged` is what was asked and known, where it is a
     refusal's.
@@ -62,7 +62,7 @@ class RecordMessages(Request, frozen=True, kw_only=True):
 
 
 class AddMessage(Request, frozen=True, kw_only=True):
-    """Record a message that no run answers (chat.inject, a mirrored delivery)."""
+    """Record a message without a run (chat.inject, a mirrored delivery)."""
 
     message: facts.Message
     session_id: str | None = None
@@ -77,7 +77,7 @@ class Abort(Request, frozen=True, kw_only=True):
 
 
 class Patch(Request, frozen=True, kw_only=True):
-    """Change settings of a session; opens it where `opening` is given and it does not exist."""
+    """Change settings of a session; opens a missing one if `opening` is given."""
 
     values: Mapping[str, str]
     cleared: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ class Patch(Request, frozen=True, kw_only=True):
 
 
 class Reset(Request, frozen=True, kw_only=True):
-    """Begin a new generation under the same key, after `previous` where that was authorised (HIST-6). `by` is who wants it."""
+    """Begin a new generation under the same key, after `previous` if that was authorised (HIST-6). `by` requested it."""
 
     session_id: str
     previous: str | None = None
@@ -95,7 +95,7 @@ class Reset(Request, frozen=True, kw_only=True):
 
 
 class Archive(Step, frozen=True, kw_only=True):
-    """Take the session out of the list; `carried` are the appends of the flow that asked for it.
+    """Archive the session; `carried` are the appends of the flow that asked for it.
 
     With `only_idle` a session that has work to do is left alone (`busy`); without, its runs end with it. `session_id`,
     where given, is the generation that was authorised; another one now is left alone, too (`not_visible`, HIST-6). `by` is
@@ -110,14 +110,14 @@ class Archive(Step, frozen=True, kw_only=True):
 
 
 class Unbind(Request, frozen=True, kw_only=True):
-    """Take the session's thread from it (SPAWN-12), as `by` wants; with `only_due` only if it has had its time."""
+    """Unbind the session's thread (SPAWN-12), as `by` requested; with `only_due` only if its time is over."""
 
     only_due: bool = False
     by: str | None = None
 
 
 class CheckSend(Request, frozen=True, kw_only=True):
-    """Does the send policy let this session's words out now (ANN-4)? The answer gets its `Verdict`, or `Refused`."""
+    """Ask whether the send policy lets this session's texts out now (ANN-4). The answer gets its `Verdict`, or `Refused`."""
 
     channel: str | None
 
@@ -127,7 +127,7 @@ class Wake(Command, frozen=True, kw_only=True):
 
 
 class ReadAgain(Command, frozen=True, kw_only=True):
-    """Somebody else wrote to the session's stream (an import): read it again before anything is decided."""
+    """Another writer wrote to the session's stream (an import): read it again before any decision."""
 
 
 class SessionRead(OfOneLife, frozen=True, kw_only=True):
@@ -137,7 +137,7 @@ class SessionRead(OfOneLife, frozen=True, kw_only=True):
 
 
 class ContextBuilt(OfOneLife, frozen=True, kw_only=True):
-    """What a run's agent is to see was read from the log. `context` is a `RunContext` or an exception."""
+    """A run's input was read from the log. `context` is a `RunContext` or an exception."""
 
     run_id: str
     attempt: int
@@ -145,7 +145,7 @@ class ContextBuilt(OfOneLife, frozen=True, kw_only=True):
 
 
 class RunReturned(Command, frozen=True, kw_only=True):
-    """The agent came back, or broke. `result` is an `AgentResult`.
+    """The agent returned, or failed. `result` is an `AgentResult`.
 
     `causation` is the start of that attempt, `correlation` its chain: the session may be at another run by now.
     """
@@ -160,7 +160,7 @@ class RunReturned(Command, frozen=True, kw_only=True):
 
 
 class DeadlinePassed(Command, frozen=True, kw_only=True):
-    """The attempt has had its time (LOOP-7)."""
+    """The attempt's time is over (LOOP-7)."""
 
     run_id: str
     attempt: int
@@ -173,13 +173,13 @@ class IdleFor(OfOneLife, frozen=True, kw_only=True):
 
 
 class ContextDue(OfOneLife, frozen=True, kw_only=True):
-    """It is time to read the context of a run again, which the store could not give."""
+    """It is time to read a run's context again, which the store could not give."""
 
     run_id: str
 
 
 class StartNext(Command, frozen=True, kw_only=True):
-    """Start the run at the head of the queue: the session is free, and the context of the run is there."""
+    """Start the run at the head of the queue: the session is free, and the run's context is read."""
 
 
 Decidable = (
@@ -203,7 +203,7 @@ SessionCommand = Decidable | CheckSend | ReadAgain
 
 
 def message_for(run: facts.RunQueued, text: str, provenance: facts.Provenance, now_ms: int) -> facts.Message:
-    """Return the message of a run that is to be queued: what was said to the session, by whom, when (milliseconds)."""
+    """Return the message of a run to be queued: its text, its sender, and its time (milliseconds)."""
     return facts.Message(
         id=run.message_id, role="user", content=text, timestamp=now_ms, provenance=provenance
     )

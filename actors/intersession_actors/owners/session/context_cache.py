@@ -1,4 +1,4 @@
-"""Keeps the transcripts of the sessions that are awake, so that each run reads only what is new since the one before.
+"""Caches the transcripts of awake sessions, so that each run reads only what is new since the last one.
 
 Of each it keeps how far it has come, which is little, and its last messages, as long as there is room. All of it is folded from the
 log. What is not here any more is read from there by whoever looks at it.
@@ -45,11 +45,11 @@ class ContextCache:
         """How often something was forgotten: what was being read meanwhile is used once, and not kept."""
 
     def folding(self, key: str) -> SessionFolding:
-        """Return how the stream of a session is folded, for an actor that wakes; it offers the transcript here."""
+        """Return the folding of a session's stream for an actor that wakes; it offers the transcript here."""
         return SessionFolding(room=MOST_OF_ONE, earlier=partial(ContextCache._earlier, self, key))
 
     def offer(self, key: str, transcript: TranscriptFold) -> None:
-        """Take the transcript of a session that its actor has just read."""
+        """Take a session's transcript that its actor has just read."""
         with self._lock:
             self._take_out(key)
             self._folds[key] = transcript
@@ -59,7 +59,7 @@ class ContextCache:
     def read(
         self, key: str, run_id: str, on_context: OnContext, *, version: int, room: int | None = None
     ) -> None:
-        """Have a run's context read as of a version of its stream, off this thread; never blocks. `room` is in tokens.
+        """Have a run's context read as of a version of its stream, on another thread; never blocks. `room` is in tokens.
 
         What is here already is given back at once.
         """
@@ -98,7 +98,7 @@ class ContextCache:
         room: int | None = None,
         fresh: Sequence[Recorded] = (),
     ) -> RunContext | None:
-        """Return a run's context as of a version of its stream, if the transcript that is here is of that version.
+        """Return a run's context as of a version of its stream, if the cached transcript has that version.
 
         It is as it is behind `fresh`, events that come next but may come to nothing. None is returned, too, where it has to be
         read what of it there is room for, or what it quotes.
@@ -120,12 +120,12 @@ class ContextCache:
                 self._use(key)
 
     def transcript_at(self, key: str, version: int) -> TranscriptFold | None:
-        """Return a session's transcript, if the one that is here is of that version: for its actor, in its own thread."""
+        """Return a session's transcript, if the cached one has that version: for its actor, in its own thread."""
         with self._lock:
             return self._at(key, version)
 
     def take(self, key: str, recorded: Sequence[Recorded]) -> None:
-        """Take in what a session's actor has just recorded, if it follows on what is here."""
+        """Take in newly recorded events of a session, if they follow the cached ones."""
         with self._lock:
             fold = self._folds.get(key)
             if fold is not None and recorded and recorded[0].version == fold.version + 1:

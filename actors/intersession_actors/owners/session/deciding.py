@@ -30,7 +30,7 @@ SessionOwner = Owner[Session, commands.SessionCommand]
 
 
 class Decider:
-    """What the owner of one session's stream asks. What it decides is recorded by others, and only then done."""
+    """The decisions of one session's owner. They are recorded first, and carried out only then."""
 
     __slots__ = ("_left_behind", "_starter", "key", "world")
 
@@ -50,7 +50,7 @@ class Decider:
         before: Session | None,
         fresh: Sequence[Recorded],
     ) -> Sequence[Effect]:
-        """Return what durable events of the session ask for."""
+        """Return the effects of the session's durable events."""
         state, fork = owner.state or EMPTY, self.world.fork
         if fork.frozen_runs:
             state = self._going_on(state)
@@ -59,13 +59,13 @@ class Decider:
         )
 
     def ahead(self, owner: SessionOwner, append: StreamAppend) -> RunEnded | None:
-        """Return the word to the flow whose run ends, before that is durable, so that its next step shares the commit."""
+        """Return the message to the flow whose run ends, before that is durable, so that its next step shares the commit."""
         return ended_of(self._going_on(owner.state or EMPTY), append.drafts[-1])
 
     def next_decision(
         self, owner: SessionOwner, append: StreamAppend
     ) -> tuple[commands.SessionCommand, Plan] | None:
-        """Return the start of the run at the head of the queue, where it can begin once the append is durable.
+        """Return the start of the run at the head of the queue, if it can begin once the append is durable.
 
         None where its context has to be read, or where what its chain has used can keep it from starting: what the append adds
         to that counts once it is recorded (LOOP-5).
@@ -98,7 +98,7 @@ class Decider:
     def unstorable(
         self, command: commands.SessionCommand, error: NotStorable
     ) -> commands.SessionCommand | Refused | None:
-        """Give up what no store will ever take: an agent's answer is a bad reply then, anything else is refused."""
+        """Replace what no store will ever take: an agent's answer becomes a failed run, anything else is refused."""
         if isinstance(command, commands.RunReturned):
             result = command.result
             if isinstance(result, Answered):
@@ -122,7 +122,7 @@ class Decider:
         return None
 
     def plan(self, owner: SessionOwner, command: commands.SessionCommand) -> Plan | Refused | None:
-        """Return what a command leads to; None where nothing is to be recorded."""
+        """Return the plan of a command; None if nothing is to be recorded."""
         if isinstance(command, commands.ReadAgain):
             owner.load()
             return None
@@ -253,7 +253,7 @@ class Decider:
         )
 
     def leave_behind(self, state: Session) -> None:
-        """Take it that nobody works on the attempt under way."""
+        """Mark the running attempt as left behind."""
         if state.running is not None:
             self._left_behind = (state.running.waiting.queued.run_id, state.running.attempt)
 

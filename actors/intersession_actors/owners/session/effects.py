@@ -1,4 +1,4 @@
-"""What the events of a session ask for, and what one that wakes asks for again. Pure."""
+"""The effects of a session's events, and those that it repeats when it wakes. Pure."""
 
 from collections.abc import Sequence
 
@@ -36,26 +36,26 @@ from intersession_events.log.recorded import Recorded
 
 
 class Remember(Effect, frozen=True):
-    """Take new events into the transcript, and now and then keep a snapshot."""
+    """Take new events into the transcript, and now and then store a snapshot."""
 
     fresh: Sequence[Recorded]
 
 
 class CallAgent(Effect, frozen=True):
-    """Call the agent of the attempt under way: its start is durable."""
+    """Call the agent of the running attempt: its start is durable."""
 
     running: Running
     opened: facts.SessionOpened | None
 
 
 class CancelAgent(Effect, frozen=True):
-    """Stop the agent of a run that is over: it may still be at work."""
+    """Stop the agent of an ended run: it may still be working."""
 
     run_id: str
 
 
 class WatchThread(Effect, frozen=True):
-    """Have the thread taken from the session when it has had its time (SPAWN-12)."""
+    """Unbind the session's thread when its time is over (SPAWN-12)."""
 
     state: Session
 
@@ -70,7 +70,7 @@ def effects(
     fork: ForkOf,
     told_ahead: str | None = None,
 ) -> Sequence[Effect]:
-    """Return what durable events ask for; `state` is the session after all of them.
+    """Return the effects of durable events; `state` is the session after all of them.
 
     `told_ahead` is the event of the end of a run that its flow was told of before it was durable.
     """
@@ -115,7 +115,7 @@ def _asked_by(
 
 
 def beside(command: SessionCommand, state: Session, *, leads_to_events: bool) -> Sequence[Effect]:
-    """Return what a command asks for at once, beside the events that it leads to, if it does."""
+    """Return a command's immediate effects, beside those of its events, if any."""
     if isinstance(command, RunReturned):
         return (StopTimer(deadline_of(command.run_id)),)
     # It may have been said since that it is not time yet. Where it is time, the timer would ring at once, again and again until
@@ -124,7 +124,7 @@ def beside(command: SessionCommand, state: Session, *, leads_to_events: bool) ->
 
 
 def begun(key: str, running: Running, state: Session, fork: ForkOf) -> Sequence[Effect]:
-    """Return what an attempt asks for that begins, or goes on where a fork has cut it."""
+    """Return the effects of an attempt that begins, or continues after a fork's cut."""
     watch = attempt_of(running)
     return StartStopwatch(watch), *deadline(key, running, fork, watch), CallAgent(running, state.opened)
 
@@ -132,7 +132,7 @@ def begun(key: str, running: Running, state: Session, fork: ForkOf) -> Sequence[
 def deadline(
     key: str, running: Running, fork: ForkOf, watch: tuple[str, ...] | None = None
 ) -> Sequence[Effect]:
-    """Return that the attempt is ended when it has had its time (LOOP-7)."""
+    """Return the effect that ends the attempt when its time is over (LOOP-7)."""
     queued = running.waiting.queued
     if not queued.timeout_ms:
         return ()
@@ -152,14 +152,14 @@ def deadline_of(run_id: str) -> tuple[str, ...]:
 
 
 def parked(key: str, waiting: Waiting) -> Report:
-    """Return what the operator is told of a run that waits for its agent (KEY-9)."""
+    """Return the report to the operator of a run that waits for its agent (KEY-9)."""
     error = f"agent {runner_of(key)!r}: register it, or start the process that has it"
     fields = {"session_key": key, "run_id": waiting.queued.run_id, "error": error}
     return Report("run_parked", fields, _caused(key, waiting, waiting.cause))
 
 
 def answer_lost(key: str, before: Session, command: RunReturned, limit_ms: int) -> Report:
-    """Return what the operator is told of an agent's answer that was given up, because the store was away."""
+    """Return the report to the operator of an agent's answer that was given up, because the store was away."""
     error = f"the store was not available for {limit_ms // 1000} s"
     fields = {"session_key": key, "run_id": command.run_id, "attempt": command.attempt, "error": error}
     return Report("answer_lost", fields, _cause_of(key, before, command.run_id, None))

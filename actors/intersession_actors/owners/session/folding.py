@@ -25,14 +25,14 @@ SHAPE: Final = "session_state.1"
 
 
 class SessionState(msgspec.Struct, frozen=True, kw_only=True):
-    """What a snapshot of a session holds."""
+    """The content of a session's snapshot."""
 
     session: Session
     transcript: TranscriptState
 
 
 class Awake(NamedTuple):
-    """What a session's actor goes on from."""
+    """What a waking session's actor continues from."""
 
     session: Session
     transcript: TranscriptFold
@@ -48,7 +48,7 @@ _DECODE_TRANSCRIPT: Final = msgspec.json.Decoder(_OnlyTranscript).decode
 
 
 def session_in(data: bytes) -> Session:
-    """Return where a session stood, of what a snapshot of it holds.
+    """Return a session's state from a snapshot's content.
 
     Raises:
         ValueError: it is none of a session.
@@ -57,7 +57,7 @@ def session_in(data: bytes) -> Session:
 
 
 def begun_in(data: bytes, version: int) -> Awake:
-    """Return a session with all of its transcript behind a snapshot, by what that holds; without one from its beginning on.
+    """Return a session with its transcript after a snapshot's content; without one from its beginning.
 
     Raises:
         ValueError: it is none of a session.
@@ -69,7 +69,7 @@ def begun_in(data: bytes, version: int) -> Awake:
 
 
 class SessionFolding:
-    """Folds a session's stream; of its messages it keeps the last ones, `room` bytes of them. `earlier` reads the others."""
+    """Folds a session's stream; it keeps the last messages, `room` bytes of them. `earlier` reads the others."""
 
     topic = SHAPE
 
@@ -77,11 +77,11 @@ class SessionFolding:
         self._transcript = partial(TranscriptFold, room=room, earlier=earlier)
 
     def begin(self) -> Awake:
-        """Return a session of which nothing is recorded."""
+        """Return a session without any events."""
         return Awake(EMPTY, self._transcript())
 
     def apply(self, state: Awake, recorded: Sequence[Recorded]) -> Awake:
-        """Return where the session stands after some more events."""
+        """Return the session after some more events."""
         session, transcript = state
         for item in recorded:
             session = evolve(session, item)
@@ -89,11 +89,11 @@ class SessionFolding:
         return Awake(session, transcript)
 
     def encode(self, state: Awake) -> bytes:
-        """Return what a snapshot holds."""
+        """Return a snapshot's content."""
         return _ENCODE(SessionState(session=state.session, transcript=state.transcript.state()))
 
     def decode(self, data: bytes, version: int) -> Awake:
-        """Return what a snapshot holds.
+        """Read a snapshot's content.
 
         Raises:
             ValueError: it is none of a session.
@@ -103,16 +103,16 @@ class SessionFolding:
 
 
 class TranscriptFolding:
-    """Folds the transcript alone, from the snapshots of the session; it takes none."""
+    """Folds the transcript alone, from the session's snapshots; it stores none."""
 
     topic = SHAPE
 
     def begin(self) -> "Collected":
-        """Return the transcript of a session of which nothing is recorded."""
+        """Return the transcript of a session without any events."""
         return Collected(TranscriptFold(), [])
 
     def apply(self, state: "Collected", recorded: Sequence[Recorded]) -> "Collected":
-        """Return the transcript after some more events, and the window of each session id that has ended."""
+        """Return the transcript after some more events, and the window of each ended session id."""
         transcript, ended = state
         for item in recorded:
             window = transcript.window
@@ -122,7 +122,7 @@ class TranscriptFolding:
         return state
 
     def encode(self, state: "Collected") -> None:  # noqa: ARG002 - the protocol's
-        """Return that nothing is to be kept."""
+        """Return None: no snapshot is stored."""
         return
 
     def decode(self, data: bytes, version: int) -> "Collected":
@@ -135,14 +135,14 @@ class TranscriptFolding:
 
 
 class Collected(NamedTuple):
-    """A transcript that is folded, and the windows of the session ids that ended on the way."""
+    """A folded transcript, and the windows of session ids that ended on the way."""
 
     transcript: TranscriptFold
     ended: list[Window]
 
 
 class EarlierMessages:
-    """Reads the messages of the transcript of one session id, of one stream, that are not at hand."""
+    """Reads earlier messages of one session id's transcript, in one stream."""
 
     def __init__(self, log: ReadsEvents, stream: str, began: int) -> None:
         self._log = log
@@ -152,7 +152,7 @@ class EarlierMessages:
         self._counts: dict[int, int | None] = {}
 
     def read(self, start: int, stop: int) -> Iterator[tuple[Message, int]]:
-        """Yield the messages with `start <= number < stop`, and the bytes that each has as JSON.
+        """Yield the messages with `start <= number < stop`, and the size of each as JSON.
 
         Raises:
             CorruptEvent: the log does not have them, or not as they were.
@@ -191,7 +191,7 @@ _ROOM: Final = 1024 * 1024
 
 
 def past_context(log: ReadsEvents, key: str, run_id: str, version: int) -> RunContext | None:
-    """Return the context of a run as of a version of its session's stream; None where the stream has no such run waiting.
+    """Return a run's context as of a version of its session's stream; None if no such run waits there.
 
     Raises:
         CorruptEvent: an event that was read was changed, or is missing.

@@ -1,4 +1,4 @@
-"""What the record of a session's decision says of its command and of what was known, and how both are read again. Pure.
+"""Decision records of sessions: how commands and circumstances are written, and read again. Pure.
 
 What was said and done stands in the events of the append, so that a record seldom has more than the command's name.
 """
@@ -29,7 +29,7 @@ _UNUSED: Final = Spent()
 
 
 def inputs_of(command: commands.SessionCommand) -> JsonObject:
-    """Return what a record says of a command beside its name: nothing, where events say it."""
+    """Return a command's fields in a record, beside its name: none that events tell."""
     match command:
         case commands.RecordMessages(judged=Judgement() as judged, messages=messages):
             return {"judged": judgement_value(judged, {"tool": messages[0].tool_name})}
@@ -62,7 +62,7 @@ def _of(command: commands.Enqueue | commands.Archive) -> str | None:
 
 
 def knew_of(now: Circumstances) -> JsonObject:
-    """Return what a record says of circumstances: what is not as it nearly always is."""
+    """Return the circumstances in a record: only values that differ from the usual ones."""
     knew: JsonObject = {}
     if now.now_ms:
         knew["nowMs"] = now.now_ms
@@ -86,7 +86,7 @@ def knew_of(now: Circumstances) -> JsonObject:
 def command_in(  # noqa: C901, PLR0912 - one case a command
     record: Record, append: Sequence[Recorded], carried: StreamAppend | None, state: Session, log_id: str
 ) -> commands.Decidable | None:
-    """Return the command of a record, as the events say that it led to; None where they can't have come of one.
+    """Return the command of a record, with its events; None if they can't have come from one.
 
     `carried` is the append of the flow that its step came with.
     """
@@ -159,7 +159,7 @@ def circumstances_in(
     words: Words,
     tools_of: ToolsOf,
 ) -> Circumstances:
-    """Return the circumstances that a record tells of. How a run begins its start says, and what was before it."""
+    """Return the circumstances from a record. The events themselves tell how a run begins, and what was before it."""
     knew = record.knew
     return Circumstances(
         log_id=log_id,

@@ -1,4 +1,4 @@
-"""The rules of one session: what a command leads to. The session actor asks them. No threads, no clock, no store.
+"""The rules of one session: from commands to events. The session actor calls them. No threads, no clock, no store.
 
 `decide` takes the state (`state.py`), a command and what is known beside them, and returns a plan, or a refusal.
 """
@@ -40,7 +40,7 @@ SETTINGS: Final = SETTINGS_FOR_AGENTS | {
 
 
 class Beginning(NamedTuple):
-    """What an attempt begins with beside what is said: its tools, None where that is not known, and what its model takes (CTX-1).
+    """An attempt's input beside messages: its tools, None if unknown, and its model's window (CTX-1).
 
     `words` is how many tokens there are for what is said; None is no bound.
     """
@@ -54,7 +54,7 @@ class Beginning(NamedTuple):
 
 
 def beginning_of(state: Session, tools: tuple[str, ...] | None, reckoned: Reckoned) -> Beginning:
-    """Return what the next attempt begins with. Where there is hardly room beside its tools, it has none."""
+    """Return the next attempt's tools and window. If tools leave hardly any room, it has none."""
     window, room = reckoned
     if window is None or room is None:
         return Beginning(tools, window, room, None)
@@ -66,14 +66,14 @@ def beginning_of(state: Session, tools: tuple[str, ...] | None, reckoned: Reckon
 
 
 class Start(NamedTuple):
-    """What the next attempt would begin with: tools and room, and the context that its agent would get."""
+    """The next attempt's input: tools, window and context."""
 
     beginning: Beginning
     context: RunContext
 
 
 class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
-    """What a decision knows beside the state and the command. What no rule that can follow looks at has its default.
+    """A decision's inputs beside the state and the command. Fields that no applicable rule reads have their defaults.
 
     `key` is the session's, `now_ms` the clock's time, `verdict` the send policy's. `start` is there where a run can be
     started: its agent is here and its transcript is at hand. `spent` is what its chain has used. `age_ms` is for how long
@@ -97,7 +97,7 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
 def decide(  # noqa: C901, PLR0912 - one case a command
     state: Session, command: commands.Decidable, now: Circumstances
 ) -> Plan | Refused:
-    """Return what a command leads to: the session's events, and the appends of other streams that come with them."""
+    """Return the events of a command: the session's own, and the appends of other streams with them."""
     match command:
         case commands.Enqueue():
             return _enqueued(state, command, now)
@@ -217,7 +217,7 @@ def _timed_out(state: Session, command: commands.DeadlinePassed, now: Circumstan
 def decide_enqueue(
     state: Session, command: commands.Enqueue, *, thread_left: ThreadLeft = None
 ) -> list[facts.Event] | Refused:
-    """Return what accepting a message leads to: perhaps an opening, then the message, with its run if one is to answer it."""
+    """Return the events of an accepted message: perhaps an opening, then the message, with its run if one will answer it."""
     events: list[facts.Event] = []
     session_id = state.session_id
     if command.only_bound is not None and not _is_bound(state, command.only_bound, thread_left):
@@ -265,7 +265,7 @@ def _is_bound(state: Session, route: facts.Route, left: ThreadLeft) -> bool:
 
 
 def decide_unbind(state: Session, command: commands.Unbind, left: ThreadLeft) -> list[facts.Event]:
-    """Return that the session's thread is its own no more; nothing where it has none, or has it a while yet."""
+    """Return the event that unbinds the session's thread; none if it has no thread, or keeps it for now."""
     if state.bound is None:
         return []
     if not command.only_due:
@@ -282,7 +282,7 @@ def _route_differs(state: Session, change: facts.RouteChanged) -> bool:
 
 
 def decide_messages(state: Session, command: commands.RecordMessages) -> list[facts.Event] | Refused:
-    """Return the records of a run's own messages, unless the attempt is over."""
+    """Return the records of a run's own messages, unless the attempt has ended."""
     if not is_current(state, command.run_id, command.attempt):
         return Refused(code="invalid_request", error="run: this attempt is over, stop working on it")
     return [
@@ -292,7 +292,7 @@ def decide_messages(state: Session, command: commands.RecordMessages) -> list[fa
 
 
 def decide_add(state: Session, command: commands.AddMessage) -> list[facts.Event] | Refused:
-    """Return the record of a message that no run answers."""
+    """Return the record of a message without a run."""
     if not state.exists:
         return Refused(code="not_visible", error="sessionKey: the session is gone")
     if command.session_id not in {None, state.session_id}:
@@ -320,7 +320,7 @@ def decide_patch(state: Session, command: commands.Patch) -> list[facts.Event] |
 
 
 def decide_reset(state: Session, command: commands.Reset) -> list[facts.Event] | Refused:
-    """Return the beginning of a new generation, and the end of all that was under way or waited in the one before."""
+    """Return the beginning of a new generation, and the end of all running and waiting runs of the last one."""
     if not state.exists:
         return Refused(code="not_visible", error="key: the session is gone")
     if command.previous not in {None, state.session_id}:
@@ -337,7 +337,7 @@ def decide_reset(state: Session, command: commands.Reset) -> list[facts.Event] |
 
 
 def decide_archive(state: Session, command: commands.Archive) -> list[facts.Event] | Refused:
-    """Return the archiving; what is archived already stays as it is."""
+    """Return the archiving; none for an archived session."""
     if not state.exists:
         return Refused(code="not_visible", error="key: the session is gone")
     if command.session_id not in {None, state.session_id}:
@@ -364,7 +364,7 @@ def _all_ended(state: Session, by: str, why: str, *, reset: bool = False) -> lis
 
 
 def decide_abort(state: Session, command: commands.Abort) -> list[facts.RunAborted]:
-    """Return the abort of one run, under way or in the queue, or of all of them; nothing if there is no such run."""
+    """Return the abort of one running or waiting run, or of all; none if there is no such run."""
     aborted = _stop_running(state, command.by)
     aborted += [
         facts.RunAborted(run_id=waiting.queued.run_id, attempt=0, by=command.by) for waiting in state.queue
@@ -428,17 +428,17 @@ def started(state: Session, queued: facts.RunQueued, start: Start, now_ms: int) 
 
 
 def timed_out(queued: facts.RunQueued) -> str:
-    """Say that a run has had its time."""
+    """Return the end of a run whose time is over."""
     return f"timeout: the run had {queued.timeout_ms / 1000:g} s"
 
 
 def is_task(queued: facts.RunQueued) -> bool:
-    """Whether a run is a sub-agent's, on its task; the announce and what its requester makes of it are no tasks."""
+    """Whether a run is a sub-agent's task; its announce and its requester's reaction are not."""
     return queued.spawn_id is not None and queued.step == "message" and queued.caller is not None
 
 
 def decide_wake(state: Session, now: Circumstances) -> list[facts.Event]:
-    """Return what becomes of an attempt that the last process left behind (docs/reliability.md, rule 4)."""
+    """Return the outcome of an attempt that the last process left behind (docs/reliability.md, rule 4)."""
     running = state.running
     if running is None:
         return []

@@ -81,14 +81,14 @@ class RunStarter:
     # --- the next run
 
     def is_due(self, state: Session) -> bool:
-        """Whether the run at the head of the queue can begin: the session is free, its agent is here, and nothing is read for it."""
+        """Whether the run at the head of the queue can begin: the session is free, its agent is registered, and no context is being read."""
         agents = self._world.agents
         if state.running is not None or not state.queue or not state.exists or self._reading is not None:
             return False
         return not agents.closing and self._has_agent()  # else it begins after a restart, as a first attempt
 
     def parked(self, state: Session) -> Effect | None:
-        """Return what is told once of the run at the head of the queue, if it waits for an agent that is not here (KEY-9)."""
+        """Return the one report of the run at the head of the queue, if it waits for a missing agent (KEY-9)."""
         if not state.exists or self._world.agents.closing or self._has_agent():
             return None
         waiting = state.queue[0]
@@ -103,7 +103,7 @@ class RunStarter:
         state: Session,
         fresh: Sequence[Recorded] = (),
     ) -> Start | None:
-        """Return how the run at the head of the queue begins. None: there is none, or its context is read first.
+        """Return how the run at the head of the queue begins. None: there is none, or its context must be read first.
 
         `fresh` are events that are recorded with the start, behind which the session is in that state; then nothing is read.
         Where what was read holds more than the stream up to where it is known, the stream is read again.
@@ -143,7 +143,7 @@ class RunStarter:
     def context_at(
         self, run_id: str, version: int, room: int | None, fresh: Sequence[Recorded] = ()
     ) -> RunContext | None:
-        """Return a run's context as of this very version of the stream (PROV-4), if it was read or the transcript is at hand.
+        """Return a run's context as of exactly this version of the stream (PROV-4), if it was read or the transcript is cached.
 
         It is as it is behind `fresh`, events of the append that starts the run. There is room for so many tokens of it.
 
@@ -163,7 +163,7 @@ class RunStarter:
         return self._ready[1] if self._ready is not None and self._ready[0] == run_id else None
 
     def read(self, run_id: str, attempt: int, version: int, room: int | None = None) -> None:
-        """Have a run's context read, as of a version of the stream; it comes back as `ContextBuilt`."""
+        """Have a run's context read, as of a version of the stream; it returns as `ContextBuilt`."""
         self._reading, self._room = run_id, room
         tell = self._tell_self
         self._contexts.read(
@@ -175,12 +175,12 @@ class RunStarter:
         )
 
     def resume(self, run_id: str, attempt: int, version: int) -> None:
-        """Have the context read of an attempt that goes on where a fork has cut it; `resumed` says when it does."""
+        """Have the context read of an attempt that continues after a fork's cut; `resumed` tells when it does."""
         self._resumed = run_id
         self.read(run_id, attempt, version)
 
     def resumed(self, state: Session, *, resumes: bool) -> bool | None:
-        """Return whether an attempt that a fork has cut goes on, once what it had done is read; None while it is not.
+        """Return whether an attempt continues after a fork's cut, once its earlier actions are read; None until then.
 
         `resumes`: its agent knows how to go on behind what is recorded of it.
         """
@@ -197,7 +197,7 @@ class RunStarter:
         return True
 
     def built(self, message: ContextBuilt) -> None:
-        """Take a context that was read. One that the store could not give is read again after a while.
+        """Take a context that was read. If the store could not give it, it is read again after a while.
 
         Raises:
             Exception: whatever kept it from being read: the stream is damaged, or there was no memory.
@@ -222,7 +222,7 @@ class RunStarter:
             self._reading = None
 
     def call(self, running: Running, opened: SessionOpened | None) -> None:
-        """Call the agent, with the context that was read for it: the start is durable. Its result comes back as `RunReturned`."""
+        """Call the agent with its context: the start is durable. Its result returns as `RunReturned`."""
         queued, attempt = running.waiting.queued, running.attempt
         context = self._ready_for(queued.run_id)
         if context is None:

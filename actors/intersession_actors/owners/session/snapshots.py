@@ -1,4 +1,4 @@
-"""Snapshots of sessions from outside of their actors: taken of what was imported, and held against the events for `verify`."""
+"""Snapshots of sessions, outside of their actors: taken of imported ones, and compared with the events for `verify`."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,7 +31,7 @@ def long_sessions(log: Log) -> Sequence[str]:
 def take_snapshots(
     log: Log, streams: Iterable[str], progress: Callable[[int, int], None] | None = None
 ) -> int:
-    """Have the long ones among streams that are sessions folded and kept: nobody need wait for that when they wake.
+    """Fold the long ones of some session streams and store snapshots, so that they wake fast.
 
     Returns how many there were; one that can't be folded is left as it is. `progress` gets how many are done, and of how many.
     """
@@ -54,7 +54,7 @@ def take_snapshots(
 def snapshots_compared(
     log: Log, progress: Callable[[int, int], None] | None = None
 ) -> tuple[list[Finding], list[str]]:
-    """Return how the snapshots of a log differ from what its streams say, and in words what could not be compared.
+    """Return how a log's snapshots differ from its streams, and in words what could not be compared.
 
     `progress` gets how many streams are done, and of how many.
 

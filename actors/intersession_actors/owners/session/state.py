@@ -1,4 +1,4 @@
-"""Where a session stands, folded from its stream: settings, the queue, the run under way, never the transcript. Pure."""
+"""The state of a session, folded from its stream: settings, the queue, the present run, never the transcript. Pure."""
 
 from collections.abc import Collection, Mapping
 from typing import Final, Literal
@@ -19,7 +19,7 @@ REMEMBERED_RUNS: Final = 128
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
-    """A run in the queue, without its message, and with the event that queued it as the cause of its start."""
+    """A run in the queue, without its message, with the event that queued it as the cause of its start."""
 
     queued: facts.RunQueued
     cause: str
@@ -32,12 +32,12 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def budget(self) -> facts.Budget:
-        """What the causal chain that the run is of may use (LOOP-5)."""
+        """The run's causal chain's budget (LOOP-5)."""
         return self.queued.budget or budget_of(self.queued, self.correlation, self.time)
 
 
 class Running(msgspec.Struct, frozen=True, kw_only=True):
-    """The run under way: its attempt, and what it produced so far."""
+    """The present run: its attempt, and its messages so far."""
 
     waiting: Waiting
     attempt: int
@@ -65,7 +65,7 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a session stands."""
+    """The state of a session."""
 
     opened: facts.SessionOpened | None = None
     session_id: str = ""
@@ -92,7 +92,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """So many tokens of tools and of what is said the model's server takes, as far as its refusals tell (CTX-3)."""
 
     def thread_left(self, *, age_ms: int, quiet_ms: int) -> "tuple[int, facts.UnbindReason] | None":
-        """Return for how long the thread is still its own if nothing more is said (milliseconds), and why no longer.
+        """Return how long the thread stays bound without further messages (milliseconds), and why it ends.
 
         It was bound `age_ms` ago, and the last message was `quiet_ms` ago.
         """
@@ -108,12 +108,12 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def idle(self) -> bool:
-        """Nothing runs and nothing waits."""
+        """Whether nothing runs and nothing waits."""
         return self.running is None and not self.queue
 
     @property
     def exists(self) -> bool:
-        """The session was opened and has not been archived."""
+        """Whether the session was opened and is not archived."""
         return self.opened is not None and not self.archived
 
     @property
@@ -137,7 +137,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def without(state: Session, frozen: Collection[str]) -> Session:
-    """Return where a session stands for those runs that go on: the frozen ones of a fork are as if they were not there."""
+    """Return the session without some runs: a fork's frozen runs count as absent."""
     if not frozen:
         return state
     running = state.running
@@ -357,13 +357,13 @@ def _noted(state: Session, message: facts.Message) -> Session:
 
 
 def is_current(state: Session, run_id: str, attempt: int) -> bool:
-    """Whether this attempt is the one under way."""
+    """Whether this attempt is the present one."""
     running = state.running
     return running is not None and running.waiting.queued.run_id == run_id and running.attempt == attempt
 
 
 def causes(state: Session, run_id: str | None = None) -> tuple[str | None, str | None]:
-    """Return cause and correlation of what a run leads to that is under way or waits; without a name, of the first of them."""
+    """Return the cause and correlation for events of a run, present or waiting; without a name, of the first."""
     running = state.running
     if running is not None and run_id in {None, running.waiting.queued.run_id}:
         return running.cause, running.waiting.correlation

@@ -1,4 +1,4 @@
-"""The one form of what is announced of a sub-agent: Status, Result, Notes, stats (SPAWN-10). Pure."""
+"""The form of a sub-agent's announce: Status, Result, Notes, stats (SPAWN-10). Pure."""
 
 import re
 from typing import Final, Literal
@@ -19,7 +19,7 @@ FAILED: Final = "the sub-agent failed; the operator can see why"
 
 
 class SpawnOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a sub-agent that has ended.
+    """The outcome of an ended sub-agent.
 
     `status` is the runtime's word for how it ended. `result` is its announce text, else its final reply, else its
     latest tool result. Times in milliseconds; what is not known is None and left out of the stats.
@@ -36,12 +36,12 @@ class SpawnOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def announce_text(outcome: SpawnOutcome) -> str:
-    """Return the announce of an ended sub-agent. Nothing a model wrote can set its status or its stats."""
+    """Return the announce of an ended sub-agent. No text of a model can set its status or its stats."""
     return f"{_form(outcome, outcome.notes)}\nStats: {stats(outcome)}"
 
 
 def announce_to_people(outcome: SpawnOutcome) -> str:
-    """Return the announce as a chat gets it: no stats line, which names ids and paths, and of errors our own words alone."""
+    """Return the announce for a chat: without the stats line, which names ids and paths, and with our own words for errors."""
     failed = outcome.status == "error" and outcome.notes is not None
     return _form(outcome, FAILED if failed else outcome.notes)
 
@@ -57,7 +57,7 @@ def _form(outcome: SpawnOutcome, notes: str | None) -> str:
 
 
 def stats(outcome: SpawnOutcome) -> str:
-    """Return the stats on one line: runtime, tokens, session, transcript, and the cost where it is known."""
+    """Return the stats on one line: runtime, tokens, session, transcript, and the cost if it is known."""
     usage = outcome.usage
     parts = [f"runtime {_duration(outcome.runtime_ms)}"]
     if usage is None:

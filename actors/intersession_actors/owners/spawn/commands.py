@@ -1,4 +1,4 @@
-"""What the spawner can be told."""
+"""The spawner's messages."""
 
 from intersession_actors.owners.flows.led import Begins
 from intersession_actors.owners.streams.commands import (
@@ -15,7 +15,7 @@ from intersession_events.facts import Route, SpawnAccepted
 
 
 class OpenSpawn(Begins, frozen=True, kw_only=True):
-    """A spawn was allowed: accept it (SPAWN-6).
+    """Accept an allowed spawn (SPAWN-6).
 
     `answer` hears that it is accepted, `started` that its child is there, or why it never will be.
     """
@@ -30,13 +30,13 @@ class OpenSpawn(Begins, frozen=True, kw_only=True):
 
 
 class AskStarted(FlowCommand, frozen=True, kw_only=True):
-    """Somebody asks again whether the child of a spawn is there; `started` hears as in `OpenSpawn`."""
+    """Ask again whether a spawn's child is there; `started` is called as in `OpenSpawn`."""
 
     started: OnAnswer
 
 
 class Prepared(FlowCommand, frozen=True, kw_only=True):
-    """What a child needs is there, its files and its thread; or it can't be had, and why.
+    """A child's files and thread are ready, or can't be had, and why.
 
     In a fork either can be `withheld`: the child goes on as if it were there (FORK-5).
     """

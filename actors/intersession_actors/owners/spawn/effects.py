@@ -1,4 +1,4 @@
-"""What the events of a spawn ask for beside the steps that are appended with them, and what one that is open asks for again. Pure."""
+"""The effects of a spawn's events beside the steps in the same append, and those that an open spawn repeats. Pure."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ from intersession_events.log.recorded import Recorded
 
 
 class Prepare(Effect, frozen=True):
-    """Have a child's files put in their place and its thread opened; `again`: this may have been begun before a crash."""
+    """Put a child's files in place and open its thread; `again`: a crash may have interrupted this."""
 
     accepted: facts.SpawnAccepted
     caused: CausedBy
@@ -32,13 +32,13 @@ class Prepare(Effect, frozen=True):
 
 
 class TellStarted(Effect, frozen=True):
-    """Tell all who wait for the child whether it is there."""
+    """Tell all that wait for the child whether it is there."""
 
     outcome: Accepted | Refused
 
 
 class ThreadRecorded(Effect, frozen=True):
-    """What came of asking for a thread is on record."""
+    """The outcome of the request for a thread is recorded."""
 
     key: str
 
@@ -51,7 +51,7 @@ class RemoveFiles(Effect, frozen=True):
 
 
 def effects(state: Spawn, recorded: Recorded, limits: Config) -> Sequence[Effect]:
-    """Return what a durable event asks for; `state` is the spawn after it."""
+    """Return the effects of a durable event; `state` is the spawn after it."""
     del limits
     asked = list[Effect]()
     for event in facts.parts_of(recorded.event):
@@ -81,14 +81,14 @@ def effects(state: Spawn, recorded: Recorded, limits: Config) -> Sequence[Effect
 
 
 def prepared(state: Spawn, cause: str | None, *, again: bool = False) -> Prepare:
-    """Return that what a child needs is to be had; what the channel's code does then goes on with the spawn's chain."""
+    """Return the effect that prepares a child; the channel's code runs as part of the spawn's chain."""
     accepted = state.accepted
     asking = accepted.requester or accepted.child
     return Prepare(accepted, CausedBy(session_key=asking, budget=state.budget, event=cause), again)
 
 
 def clean_up(state: Spawn) -> Sequence[Effect]:
-    """Return what is left to do of a spawn that is over: its child is archived in time, its files are removed (SPAWN-11, ATT-5)."""
+    """Return the remaining effects of an ended spawn: its child is archived in time, its files are removed (SPAWN-11, ATT-5)."""
     stream, after_ms, ended = ids.spawn_stream(state.accepted.spawn_id), state.archive_after_ms, state.ended
     watch = ("ended", stream)
     if after_ms is None:
@@ -111,7 +111,7 @@ def _files(state: Spawn) -> Sequence[Effect]:
 
 
 def why_not_started(closed: facts.SpawnClosed) -> Refused:
-    """Return what a caller is told of a child that never was."""
+    """Return the answer about a child that never existed."""
     codes: dict[str | None, RefusalCode] = {code: code for code in REFUSAL_CODES}
     return Refused(
         code=codes.get(closed.code, "internal"),

@@ -1,4 +1,4 @@
-"""Gets what a child needs before it starts: its files in their place, its thread opened (SPAWN-12, ATT-3).
+"""Prepares a child before it starts: files in place, thread opened (SPAWN-12, ATT-3).
 
 All of it happens outside of any actor, after the spawn was accepted; one command comes back. Done again after a crash it
 comes to the same, or says that it can't be known.
@@ -26,7 +26,7 @@ from intersession_events.log.log import ActorsLog
 def prepare(
     world: World, accepted: SpawnAccepted, done: Callable[[Prepared], None], *, inside: Inside, again: bool
 ) -> None:
-    """Put the files in their place, then have the thread opened. `again`: this may have been begun before a crash.
+    """Put the files in place, then have the thread opened. `again`: a crash may have interrupted this.
 
     What the channel's code does when it is asked for a thread goes on with the spawn's chain, which it is called `inside`.
     A thread that this process is asking for right now is not asked for again: its answer comes by the first call.
@@ -72,14 +72,14 @@ def prepare(
 
 
 def is_own(log: ActorsLog, accepted: SpawnAccepted) -> bool:
-    """Whether a spawn began in this log: a fork has spawns of the log that it was made of, whose files are that one's."""
+    """Whether a spawn began in this log: a fork has spawns of its source, whose files belong to that."""
     return log.forked is None or ids.derive(log.log_id, "spawn", accepted.run_id) == accepted.spawn_id
 
 
 def remove_files(
     world: World, spawn_id: str, attachments: Attachments, done: Callable[[FilesRemoved], None]
 ) -> None:
-    """Remove a child's files, once; what keeps them there is said and hides nothing else (ATT-5)."""
+    """Remove a child's files, once; a failure is reported and hides nothing else (ATT-5)."""
     stream = ids.spawn_stream(spawn_id)
     place = place_of(world.log.log_id, spawn_id, attachments)
 

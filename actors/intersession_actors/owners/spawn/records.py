@@ -1,4 +1,4 @@
-"""What the record of a spawn's decision says of its command and of what was known, and how both are read again. Pure."""
+"""Decision records of spawns: how commands and circumstances are written, and read again. Pure."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ from intersession_events.basics.plain_json import JsonMapping, JsonObject
 
 
 def inputs_of(command: SpawnCommand) -> JsonObject:
-    """Return what a record says of a command beside its name: nothing, where events say it."""
+    """Return a command's fields in a record, beside its name: none that events tell."""
     match command:
         case Prepared(refused=None):
             return present(
@@ -38,12 +38,12 @@ def inputs_of(command: SpawnCommand) -> JsonObject:
 
 
 def knew_of(state: Spawn, now: Circumstances) -> JsonObject:
-    """Return what a record says of circumstances: what is not as it nearly always is."""
+    """Return the circumstances in a record: only values that differ from the usual ones."""
     return present(led.knew_of(state.budget, now) | {"transcriptPath": now.transcript_path})
 
 
 def command_in(read: RecordRead) -> Prepared | FilesRemoved | ChildGone | ArchiveDue | None:
-    """Return the command of a record, where the record says all of it; None where events do."""
+    """Return the command of a record that is complete by itself; None if events tell it."""
     stream, inputs = read.stream, read.record.inputs
     match read.record.asked:
         case "Prepared" if "code" in inputs:
@@ -69,7 +69,7 @@ def command_in(read: RecordRead) -> Prepared | FilesRemoved | ChildGone | Archiv
 
 
 def circumstances_in(read: RecordRead, state: Spawn) -> Circumstances:
-    """Return the circumstances that a record tells of."""
+    """Return the circumstances from a record."""
     alike = led.circumstances_in(read, state.budget)
     return Circumstances(**asdict(alike), transcript_path=read.record.knew.get("transcriptPath"))
 

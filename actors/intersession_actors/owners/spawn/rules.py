@@ -40,7 +40,7 @@ Phase = Literal["preparing", "task", "announce", "delivery", "closed"]
 
 
 class Spawn(led.Led, frozen=True, kw_only=True):
-    """Where a spawn stands."""
+    """The state of a spawn."""
 
     accepted: facts.SpawnAccepted
     phase: Phase = "task"
@@ -52,7 +52,7 @@ class Spawn(led.Led, frozen=True, kw_only=True):
 
     @property
     def files_due(self) -> facts.Attachments | None:
-        """The files that are to be removed now (ATT-5)."""
+        """The files to remove now (ATT-5)."""
         files, accepted = self.accepted.attachments, self.accepted
         if files is None or files.withheld or self.files_over:
             return None
@@ -62,7 +62,7 @@ class Spawn(led.Led, frozen=True, kw_only=True):
 
     @property
     def not_started(self) -> bool:
-        """Whether what the child needs could not be had, so that there never was one."""
+        """Whether the child's preparation failed, so that it never existed."""
         return self.closed is not None and self.closed.reason == "not_started"
 
     @property
@@ -79,7 +79,7 @@ class Spawn(led.Led, frozen=True, kw_only=True):
 
 
 class Circumstances(led.Circumstances, frozen=True, kw_only=True):
-    """What a decision needs to know of the world. `transcript_path` is the child's, where one is kept."""
+    """The facts about the world that a decision needs. `transcript_path` is the child's, if it is mirrored."""
 
     transcript_path: str | None = None
 
@@ -118,7 +118,7 @@ def fold(state: Spawn | None, recorded: Recorded) -> Spawn:
 
 
 def decide_open(accepted: facts.SpawnAccepted, budget: facts.Budget) -> facts.SpawnAccepted:
-    """Return the beginning of a spawn, with what its causal chain may use. A child that starts at once has its task in its run."""
+    """Return the beginning of a spawn, with its causal chain's budget. A child that starts at once has its task in its run."""
     return facts.lean(replace(accepted, budget=budget, task=accepted.task if _waits(accepted) else None))
 
 
@@ -128,7 +128,7 @@ def _waits(accepted: facts.SpawnAccepted) -> bool:
 
 
 def decide(state: Spawn, outcome: SpawnCommand, now: Circumstances) -> list[facts.SpawnEvent]:
-    """Return what the outcome of the pending run or delivery, or work that is done, leads to; nothing if it is an old one."""
+    """Return the events of the pending run's or delivery's outcome, or of finished work; none for an outdated one."""
     match outcome:
         case Prepared():
             return decide_prepared(state, outcome, now.refused.get(state.accepted.run_id))
@@ -149,7 +149,7 @@ def decide(state: Spawn, outcome: SpawnCommand, now: Circumstances) -> list[fact
 
 
 def decide_prepared(state: Spawn, prepared: Prepared, refused: StepRefused | None) -> list[facts.SpawnEvent]:
-    """Return the start of a child that has what it needs, or that there will be none (SPAWN-12, ATT-3).
+    """Return the start of a prepared child, or the event that there will be none (SPAWN-12, ATT-3).
 
     `refused` is what its session's actor said, if it would not open it.
     """
@@ -178,14 +178,14 @@ def decide_prepared(state: Spawn, prepared: Prepared, refused: StepRefused | Non
 
 
 def decide_gone(state: Spawn) -> list[facts.SpawnEvent]:
-    """Return that somebody else archived the child (HIST-7); nothing where that is known, or there is none yet."""
+    """Return the event that the child was archived by another command (HIST-7); none if that is known, or there is no child yet."""
     if state.archived or state.phase == "preparing":
         return []
     return [facts.ChildArchived(child=state.accepted.child, reason="deleted")]
 
 
 def decide_archived(state: Spawn) -> facts.ChildArchived:
-    """Return the archiving of a child that has had its time (SPAWN-11)."""
+    """Return the archiving of a child whose time is over (SPAWN-11)."""
     accepted = state.accepted
     return facts.ChildArchived(
         child=accepted.child, reason="cleanup" if accepted.cleanup == "delete" else "expired"
@@ -193,7 +193,7 @@ def decide_archived(state: Spawn) -> facts.ChildArchived:
 
 
 def decide_removed(state: Spawn, error: str | None) -> list[facts.SpawnEvent]:
-    """Return what came of removing the files, said once (ATT-5)."""
+    """Return the outcome of removing the files, once (ATT-5)."""
     files = state.files_due
     if files is None:
         return []
@@ -291,7 +291,7 @@ def _announce(
 def announced_text(
     state: Spawn, decided: facts.AnnounceDecided, texts: Replies, transcript_path: str | None
 ) -> str:
-    """Return what is announced of the child (SPAWN-10)."""
+    """Return the child's announced text (SPAWN-10)."""
     outcome = outcome_of(state, _result(state, decided.run_id, texts), transcript_path)
     return announce_text(outcome) if decided.stats is None else announce_to_people(outcome)
 
@@ -299,7 +299,7 @@ def announced_text(
 def with_text(
     state: Spawn, events: Sequence[facts.Event], texts: Replies, transcript_path: str | None
 ) -> list[facts.Event]:
-    """Return the events of a decision, with the text of an announce that nobody is given: it stands nowhere else."""
+    """Return a decision's events, with the text of an announce that goes nowhere: it is stored in no other place."""
     if any(isinstance(event, facts.ResultHanded) for event in events):
         return list(events)
     return [
@@ -311,7 +311,7 @@ def with_text(
 
 
 def outcome_of(state: Spawn, result: str | None, transcript_path: str | None) -> SpawnOutcome:
-    """Return what is known of the ended child (SPAWN-10): the status is the runtime's word, never the model's."""
+    """Return the ended child's outcome (SPAWN-10): the status comes from the runtime, never from the model."""
     ended = state.ended
     if ended is None:
         raise ValueError("a child that has not ended has nothing to announce")
@@ -342,7 +342,7 @@ def _result(state: Spawn, run_id: str | None, texts: Replies) -> str | None:
 
 
 def replied(state: Spawn, texts: Replies) -> str | None:
-    """Return what the child replied; None is no text."""
+    """Return the child's reply; None is no text."""
     ended = state.ended
     if ended is None or ended.said == "nothing":
         return None
@@ -350,7 +350,7 @@ def replied(state: Spawn, texts: Replies) -> str | None:
 
 
 def replied_for_child(state: Spawn, texts: Replies) -> str | facts.Quote | None:
-    """Return what the child replied as it is told that beside a message: by where its transcript has it, else in full."""
+    """Return the child's reply for itself, beside a message: its place in the transcript, else the whole text."""
     ended = state.ended
     if ended is None or ended.said == "nothing" or ended.text is not None or not ended.in_transcript:
         return replied(state, texts)

@@ -64,13 +64,13 @@ SpawnDecided = Decided[Spawn, SpawnCommand, Circumstances]
 
 
 class Waiting:
-    """Those who wait, by spawn."""
+    """The waiting callers, by spawn."""
 
     def __init__(self) -> None:
         self._started: dict[str, list[OnAnswer]] = {}
 
     def hear(self, stream: str, state: Spawn, started: OnAnswer) -> None:
-        """Tell somebody how a child began, now if that is known, else once it is."""
+        """Tell a caller how a child began, now if that is known, else later."""
         if state.closed is not None and state.not_started:
             started(why_not_started(state.closed))
         elif state.phase == "preparing":
@@ -81,17 +81,17 @@ class Waiting:
             started(Accepted(recorded=(), again=True))
 
     def tell(self, stream: str, outcome: Accepted | Refused) -> None:
-        """Tell all who wait for a child."""
+        """Tell all that wait for a child."""
         for started in self._started.pop(stream, ()):
             started(outcome)
 
     def tell_all(self, outcome: Refused) -> None:
-        """Tell all who wait for any child."""
+        """Tell all that wait for any child."""
         for stream in list(self._started):
             self.tell(stream, outcome)
 
     def forget(self, stream: str, started: OnAnswer | None) -> None:
-        """Tell nobody of a spawn any more, if this one waits for it: it is told in another way."""
+        """Forget a waiting caller, who is told in another way."""
         if started in self._started.get(stream, ()):
             self._started.pop(stream)
 
@@ -108,15 +108,15 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
         """Spawns whose files are being removed."""
 
     def on_stop(self) -> None:
-        """Tell who waits for a child that this process will not hear of it."""
+        """Tell those that wait for a child that this process will not hear of it."""
         self._waiting.tell_all(Refused(code="unavailable", error="the system is stopping, try again"))
 
     def is_over(self, state: Spawn) -> bool:
-        """Whether the spawn is closed and its child needs no archiving any more."""
+        """Whether the spawn is closed and its child archived, or kept for ever."""
         return state.phase == "closed" and state.archive_after_ms is None and state.files_due is None
 
     def act(self, owner: Owner[Spawn, SpawnCommand], effect: Effect) -> None:
-        """Do an effect of a spawn."""
+        """Carry out an effect of a spawn."""
         stream = owner.stream
         match effect:
             case TellStarted(outcome):
@@ -199,7 +199,7 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
         return plan
 
     def refuse(self, command: SpawnCommand, refused: Refused) -> None:
-        """Tell whoever waits for a command that it was refused, and wait no more."""
+        """Tell the waiting caller of a command that it was refused, and forget it."""
         super().refuse(command, refused)
         if isinstance(command, OpenSpawn):
             self._waiting.forget(command.stream, command.started)
@@ -207,11 +207,11 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
             command.started(refused)
 
     def given_up(self, stream: str, refused: Refused) -> None:
-        """Tell who waits for a child that it will not hear of it."""
+        """Tell those that wait for a child that they will not hear of it."""
         self._waiting.tell(stream, refused)
 
     def unstorable(self, command: SpawnCommand, error: NotStorable) -> SpawnCommand | Refused | None:
-        """Let the child not start where its thread can't be recorded; keep of an error what can be."""
+        """Replace what can't be recorded: without its thread the child does not start; an error is shortened."""
         if isinstance(command, Prepared) and command.refused is None:
             why = f"thread: the channel opened one whose id can't be recorded ({error}), spawn without one"
             return Prepared(stream=command.stream, refused=Refused(code="no_threads", error=why))
@@ -269,7 +269,7 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
     def step(
         self, flow: SpawnFlow, decided: SpawnDecided, event: facts.Event, cause: str | None
     ) -> Through | None:
-        """Return what a session is asked for: the task, the announce turn, to take the result, to be archived."""
+        """Return the step that an event asks of a session: the task, the announce turn, taking the result, archiving."""
         return step_asked(decided.after, event, flow.texts, cause, decided.now.transcript_path)
 
     def announced(self, flow: SpawnFlow, decided: SpawnDecided, event: facts.AnnounceDecided) -> str:
@@ -277,11 +277,11 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
         return announced_text(decided.after, event, flow.texts, decided.now.transcript_path)
 
     def stored(self, flow: SpawnFlow, decided: SpawnDecided) -> Sequence[facts.Event]:
-        """Return the events of a decision, with the text of an announce that nobody is given."""
+        """Return a decision's events, with the text of an announce that goes nowhere."""
         return with_text(decided.after, decided.events, flow.texts, decided.now.transcript_path)
 
     def way_out(self, after: Spawn, command: SpawnCommand) -> tuple[facts.Route | None, str]:
-        """Return where the announce goes, and as whose words."""
+        """Return the announce's route and speaker."""
         return way_out(after.accepted, command)
 
     def _archive(self, flow: SpawnFlow, state: Spawn, command: ArchiveDue) -> Plan | Refused | None:

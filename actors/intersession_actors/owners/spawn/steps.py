@@ -18,7 +18,7 @@ from intersession_events import facts
 def start_step(
     state: Spawn, thread: facts.Route | None, task: str, cause: str | None, appends: Appends
 ) -> tuple[str, Step]:
-    """Return the beginning of a child: its session, bound to its thread, and the run on its task (SPAWN-6)."""
+    """Return the beginning of a child: its session with its thread, and the run on its task (SPAWN-6)."""
     accepted = state.accepted
     bound, asked = None, accepted.thread
     if thread is not None and asked is not None:
@@ -126,7 +126,7 @@ def announce_step(
 def result_step(
     state: Spawn, handed: facts.ResultHanded, text: str, cause: str | None, appends: Appends
 ) -> tuple[str, Step]:
-    """Return the child's result as a message to its requester, whose agent runs on it (SPAWN-9), unless a limit forbids."""
+    """Return the child's result as a message to its requester, whose agent runs on it (SPAWN-9), unless a limit forbids it."""
     accepted = state.accepted
     queued = facts.RunQueued(
         run_id=handed.run_id,
@@ -143,7 +143,7 @@ def result_step(
 
 
 def archive_step(state: Spawn, archived: facts.ChildArchived, appends: Appends) -> tuple[str, Step]:
-    """Return the archiving of a child that has had its time, if it does nothing (SPAWN-11)."""
+    """Return the archiving of an idle child whose time is over (SPAWN-11)."""
     return archived.child, Archive(
         reason=archived.reason,
         session_id=state.accepted.child_session_id,
@@ -161,7 +161,7 @@ def task_of(accepted: facts.SpawnAccepted, texts: Replies) -> str:
 def step_asked(
     after: Spawn, event: facts.Event, texts: Replies, cause: str | None, transcript_path: str | None
 ) -> Through | None:
-    """Return what an event asks a session for: the task, the announce turn, to take the result, to be archived."""
+    """Return the step that an event asks of a session: the task, the announce turn, taking the result, archiving."""
     announced: facts.AnnounceDecided | None = None
     for part in facts.parts_of(event):
         if isinstance(part, facts.AnnounceDecided):
@@ -193,7 +193,7 @@ def _asked_by(after: Spawn, event: facts.Event, texts: Replies, cause: str | Non
 
 
 def way_out(accepted: facts.SpawnAccepted, command: object) -> tuple[facts.Route | None, str]:
-    """Return where the announce goes, and as whose words: the child's thread while it has one (SPAWN-12)."""
+    """Return the announce's route and speaker: the child's thread while it is bound (SPAWN-12)."""
     thread = command.thread if isinstance(command, RunEnded) else None
     if thread is not None:
         return thread, accepted.child

@@ -1,1 +1,1 @@
-"""What every owner of a stream shares: commands and their outcomes, what is handed of the world, and the owner itself."""
+"""Shared by every owner of a stream: commands and their outcomes, access to the world, and the owner itself."""

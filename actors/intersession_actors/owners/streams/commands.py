@@ -20,14 +20,14 @@ OnAnswer = Callable[[Any], None]  # told `Accepted | Refused`, and what else the
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
-    """A command is durable. `recorded` are its events; `again` says that it had been accepted before."""
+    """A command is durable. `recorded` are its events; `again`: it had been accepted before."""
 
     recorded: tuple[Recorded, ...]
     again: bool = False
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
-    """A command was refused and left nothing behind. `code` is one of `docs/errors.md`.
+    """A command was refused without any effect. `code` is one of `docs/errors.md`.
 
     `tripped` is the guard over a causal chain that refused it, where one did (LOOP-5).
     """
@@ -38,25 +38,25 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of what an actor is told."""
+    """The base of all messages to an actor."""
 
     is_given_up: ClassVar[bool] = False
     """Whether it is given up when the store is away for longer than `runs.storeRetryMaxSeconds`."""
 
 
 class Request(Command, frozen=True, kw_only=True):
-    """A command that somebody may wait for: `answer` gets `Accepted` or `Refused`, once."""
+    """A command that a caller may wait for: `answer` gets `Accepted` or `Refused`, once."""
 
     answer: OnAnswer | None = None
 
     @property
     def is_waited_for(self) -> bool:
-        """Whether somebody waits for the outcome, and can ask again."""
+        """Whether a caller waits for the outcome, and can ask again."""
         return self.answer is not None
 
 
 class Ask:
-    """One asking of the log or of a session's actor: the answer names it.
+    """One request to the log or to a session's actor: its answer carries it.
 
     So an answer that comes late is not taken for the answer to what was asked since.
     """
@@ -85,13 +85,13 @@ class Step(Request, frozen=True, kw_only=True):
 
 
 class FlowCommand(Command, frozen=True, kw_only=True):
-    """A command about a flow that has begun, by the name of its stream."""
+    """A command to an existing flow, by the name of its stream."""
 
     stream: str
 
 
 class FlowRequest(Request, frozen=True, kw_only=True):
-    """A command about a flow that has begun, by the name of its stream, which somebody may wait for."""
+    """A command to an existing flow, by the name of its stream, that a caller may wait for."""
 
     stream: str
 
@@ -101,12 +101,12 @@ class BeginsFlow(Request, frozen=True, kw_only=True):
 
     @property
     def stream(self) -> str:
-        """The name of the stream that the flow will be."""
+        """The name of the flow's stream."""
         raise NotImplementedError
 
 
 class OfOneLife(Command, frozen=True, kw_only=True):
-    """What only the actor that asked for it can use: one that was started again reads the log instead."""
+    """An answer that is valid only for the actor that asked: a restarted one reads the log in its place."""
 
 
 # --- back to an actor, from the log
@@ -121,7 +121,7 @@ class StreamLoaded(OfOneLife, frozen=True, kw_only=True):
 
 
 class WasRead(OfOneLife, frozen=True, kw_only=True):
-    """What a decision looks at was read: the texts of a run, or a causal chain, which the ledger has now (None)."""
+    """A decision's missing input was read: a run's texts, or a causal chain, which the ledger now has (None)."""
 
     stream: str
     ask: Ask
@@ -130,7 +130,7 @@ class WasRead(OfOneLife, frozen=True, kw_only=True):
 
 
 class Appended(OfOneLife, frozen=True, kw_only=True):
-    """The log's word on an append to a stream."""
+    """The log's answer to an append."""
 
     stream: str
     ask: Ask
@@ -138,7 +138,7 @@ class Appended(OfOneLife, frozen=True, kw_only=True):
 
 
 class StoreDue(OfOneLife, frozen=True, kw_only=True):
-    """It is time to ask the store again for what it could not do for a stream."""
+    """It is time to repeat a stream's request to the store."""
 
     stream: str
     number: int
@@ -148,7 +148,7 @@ class StoreDue(OfOneLife, frozen=True, kw_only=True):
 
 
 class RunEnded(FlowCommand, frozen=True, kw_only=True):
-    """A run of a flow ended, as its session's stream says. `cause` is the id of the event that says it.
+    """A run of a flow ended, by its session's stream. `cause` is the id of that event.
 
     `thread` is the one that the session is bound to. `gone`: the session was archived, and the run ended with it. `behind`
     is the append of that event, where the word came before it was durable; if that fails, the word is void. `in_transcript`:
@@ -172,7 +172,7 @@ class RunEnded(FlowCommand, frozen=True, kw_only=True):
 
     @property
     def is_void(self) -> bool:
-        """Whether the end was not recorded after all: the session says it again."""
+        """Whether the end was not recorded after all: the session repeats it."""
         return self.behind is not None and self.behind.has_failed
 
     @property
@@ -196,7 +196,7 @@ class DeliveryEnded(FlowCommand, frozen=True, kw_only=True):
 
 
 class Resume(FlowCommand, frozen=True, kw_only=True):
-    """Carry an open flow on after a restart. `ended` are outcomes of its runs and deliveries, as far as there are."""
+    """Resume an open flow after a restart. `ended` are the known outcomes of its runs and deliveries."""
 
     ended: tuple[RunEnded | DeliveryEnded, ...] = ()
 
@@ -206,7 +206,7 @@ class ChildGone(FlowCommand, frozen=True, kw_only=True):
 
 
 class StepTaken(FlowCommand, frozen=True, kw_only=True):
-    """A session's actor recorded a flow's step together with its own events; nothing, if it had taken it before.
+    """A session's actor recorded a flow's step with its own events; empty if it had taken the step before.
 
     Without `ask` nobody had asked for it: another append has carried events of the flow.
     """
@@ -225,12 +225,12 @@ class StepRefused(FlowCommand, frozen=True, kw_only=True):
 
 
 def refusal_of(step: Step, flow: str, refused: Refused) -> StepRefused:
-    """Return the word to a flow whose step was refused."""
+    """Return the message to a flow whose step was refused."""
     return StepRefused(stream=flow, run_id=step.run_id, code=refused.code, error=refused.error, ask=step.ask)
 
 
 class SessionReadBack(Command, frozen=True, kw_only=True):
-    """A session's actor goes on from what the log has: it failed, or found events there that it had not heard of.
+    """A session's actor continues from the log: it failed, or found events there that were new to it.
 
     What it should have told was perhaps not told. If it failed, what it was told is `lost` with it.
     """

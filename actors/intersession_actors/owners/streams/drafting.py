@@ -1,4 +1,4 @@
-"""Turns decided events into appends: their derived ids, their time, their causes. Everybody who appends uses it."""
+"""Turns decided events into appends: their derived ids, their time, their causes. Used for every append."""
 
 from collections.abc import Sequence
 
@@ -52,7 +52,7 @@ def append_of(
 
 
 def recorded_as(append: StreamAppend) -> Sequence[Recorded]:
-    """Return the events of an append as a fold takes them, before the log has them: their places and hashes are not known."""
+    """Return an append's events in the form that folds take, before the log has them: without positions and hashes."""
     return [
         Recorded(
             position=0,
@@ -75,7 +75,7 @@ def recorded_as(append: StreamAppend) -> Sequence[Recorded]:
 
 
 def caused_by(event_id: str, append: StreamAppend) -> StreamAppend:
-    """Return an append whose first event another event led to."""
+    """Return an append whose first event has another event as its cause."""
     first, *rest = append.drafts
     drafts = (msgspec.structs.replace(first, causation=event_id), *rest)
     return msgspec.structs.replace(append, drafts=drafts)
@@ -84,7 +84,7 @@ def caused_by(event_id: str, append: StreamAppend) -> StreamAppend:
 def into_outbox(
     log_id: str, decided: DeliveryDecided, *, budget: Budget, time: int, causation: str | None
 ) -> StreamAppend:
-    """Return the append that begins a delivery: whoever decides a text carries it in the append of its own step.
+    """Return the append that begins a delivery: it is part of the append that decides the text.
 
     `budget` is of the causal chain that the text is of: a channel may say it to another session (LOOP-5).
 

@@ -34,11 +34,11 @@ C = TypeVar("C", bound=Command)
 
 
 class Effect(msgspec.Struct, frozen=True):
-    """Base of what is to be done."""
+    """Base of all effects."""
 
 
 class AppendRequest(msgspec.Struct, frozen=True):
-    """What the store was asked for.
+    """A request to the store.
 
     With a word that is told `ahead` of the commit it waits a moment for others, and what follows may be behind it.
     """
@@ -48,7 +48,7 @@ class AppendRequest(msgspec.Struct, frozen=True):
 
 
 class CommandOutcome(msgspec.Struct, Generic[C], frozen=True):
-    """A command, and what became of it with the store."""
+    """A command, and its outcome in the store."""
 
     command: C
     away_since: float | None = None
@@ -64,7 +64,7 @@ class Load(Effect, frozen=True):
 
 
 class Read(Effect, frozen=True):
-    """Have something read that a decision looks at, and that is not at hand."""
+    """Have a decision's missing input read."""
 
     unread: Unread
     ask: Ask
@@ -79,7 +79,7 @@ class Append(Effect, frozen=True):
 
 
 class AskStoreAgain(Effect, frozen=True):
-    """Ask the store again, after a while, for what it could not do."""
+    """Repeat a failed request to the store after a while."""
 
     number: int
 
@@ -91,29 +91,29 @@ class TellFlow(Effect, frozen=True):
 
 
 class TellSession(Effect, frozen=True):
-    """Tell a session's actor: a step that it is to record, or that something is due."""
+    """Tell a session's actor: a step to record, or that something is due."""
 
     key: str
     command: Command
 
 
 class Answer(Effect, frozen=True):
-    """A command has its outcome: tell whoever waits for it."""
+    """A command has its outcome: tell the waiting caller."""
 
     command: Any  # of the kind that the owner takes
     outcome: Accepted | Refused
 
 
 class ReadBack(Effect, frozen=True):
-    """Do what was not done yet: the log holds events of the stream that its owner has not heard of."""
+    """Carry out effects that were missed: the log holds events of the stream that its owner has not heard of."""
 
 
 class Loaded(Effect, frozen=True):
-    """The stream was read; its owner goes on from there."""
+    """The stream was read; its owner continues from there."""
 
 
 class Abandoned(Effect, frozen=True):
-    """The store was away too long for a command that is not kept for ever."""
+    """The store was away too long for a command that is not queued for ever."""
 
     command: Any  # of the kind that the owner takes
 
@@ -132,26 +132,26 @@ class Failed(Effect, frozen=True):
 
 
 class AttemptDue(Effect, frozen=True):
-    """Code of the host's is about to be called for a run, or for a delivery by its key: until it is, no crash has cut it off."""
+    """A host's code is about to be called for a run, or for a delivery by its key: until then, no crash has interrupted it."""
 
     name: str
     attempt: int
 
 
 class StartStopwatch(Effect, frozen=True):
-    """Measure from when the event was decided on."""
+    """Start measuring at the time of the decision."""
 
     watch: tuple[str, ...]
 
 
 class DropStopwatch(Effect, frozen=True):
-    """Measure no more."""
+    """Stop measuring."""
 
     watch: tuple[str, ...]
 
 
 class Until(msgspec.Struct, frozen=True):
-    """So long after something began: by its stopwatch, or since a time of the log's where this process did not see it begin."""
+    """A time after a start: by its stopwatch, or by the log's time if this process did not see the start."""
 
     watch: tuple[str, ...]
     since_ms: int
@@ -159,7 +159,7 @@ class Until(msgspec.Struct, frozen=True):
 
 
 class Sleep(Effect, frozen=True):
-    """Tell somebody something after a while, or when the first of some times is up. A timer of the same name is moved."""
+    """Send a message after a while, or at the first of several times. A timer of the same name is moved."""
 
     timer: tuple[str, ...]
     then: TellFlow | TellSession
@@ -168,13 +168,13 @@ class Sleep(Effect, frozen=True):
 
 
 class StopTimer(Effect, frozen=True):
-    """Tell nobody any more."""
+    """Cancel a timer."""
 
     timer: tuple[str, ...]
 
 
 class Report(Effect, frozen=True):
-    """Tell the operator what has gone wrong, with fields of `Failure`, and what the host's callback is called for."""
+    """Report a failure to the operator, with fields of `Failure`, and the cause for the host's callback."""
 
     kind: FailureKind
     fields: dict[str, Any]  # each has a type of its own
@@ -192,7 +192,7 @@ Through = Callable[[tuple[StreamAppend, ...]], tuple[str, Step]]
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """Events of the owner's stream and appends of other streams, all of them in one append, or none.
+    """Events of the owner's stream and appends of other streams, in one append: all or none.
 
     With `through` a session's actor makes the append, from a command that carries it: a step over a session's stream is always made by
     that session's actor, so that each stream has one writer. A plan without events is accepted as it is.

@@ -1,4 +1,4 @@
-"""The record of a judgement at a door: what was asked, and what of what was known is not as it nearly always is.
+"""The record of a judgement at a door: the question, and the inputs that differ from the usual ones.
 
 What the event that has the record says itself is not said again. A list of the settings that is long is there by its SHA-256,
 and is found again among the configurations of the log.
@@ -44,7 +44,7 @@ _ENCODE: Final = msgspec.json.Encoder(order="sorted").encode
 
 
 def said_by(event: Event) -> JsonObject:
-    """Return what an event says itself of the judgement that led to it, by the names of the fields."""
+    """Return the fields of a judgement that its event tells itself, by name."""
     match event:
         case AccessRecorded(requester=requester, tool=tool, denied=denied):
             return {"requester": requester, "tool": tool, "key": denied[-1][0] if denied else None}
@@ -72,7 +72,7 @@ def _came(budget: Budget | None) -> JsonObject:
 def judged_at_door(
     judgements: Iterable[Judgement], event: ExchangeAccepted | SpawnAccepted, spent: Spent, age: int
 ) -> JsonObject:
-    """Return what the record of an accept says of the judgements at its door, and of that of its chain, which all allowed it."""
+    """Return the part of an accept's record for the judgements at its door and of its chain, which all allowed it."""
     said: JsonObject = {**said_by(event), "spent": spent}
     chain = Judgement(
         CarryOn(target=said["target"]),
@@ -84,7 +84,7 @@ def judged_at_door(
 def judged_by_door(
     record: Record, event: ExchangeAccepted | SpawnAccepted, listed: Listed
 ) -> Iterator[Judgement]:
-    """Yield the judgements of which the record of an accept tells.
+    """Yield the judgements in an accept's record.
 
     Raises:
         ValueError: as `judgement_in`.
@@ -98,20 +98,20 @@ def judged_by_door(
 
 
 def judgement_record(judgement: Judgement, said: JsonMapping = _NOTHING) -> str:
-    """Return the record of a judgement; `said` is what its event says of it, by the names of the fields."""
+    """Return the record of a judgement; `said` has the fields that its event tells, by name."""
     asked, known = judgement
     return record_of(type(asked).__name__, _left_of(asked, said), _left_of(known, said))
 
 
 def judgement_value(judgement: Judgement, said: JsonMapping = _NOTHING) -> JsonObject:
-    """Return the same for a record of something else that is to hold it; `record_within` reads it."""
+    """Return the same for inclusion in another record; `record_within` reads it."""
     asked, known = judgement
     value = {"asked": type(asked).__name__, "with": _left_of(asked, said), "knew": _left_of(known, said)}
     return {name: part for name, part in value.items() if part}
 
 
 def record_within(value: JsonValue) -> Record:
-    """Return the record that another one holds.
+    """Return the record inside another one.
 
     Raises:
         ValueError: it is none.
@@ -134,7 +134,7 @@ def _left_of(of: Question | Known, said: JsonMapping = _NOTHING) -> JsonObject:
 
 
 def judgement_in(record: Record, said: JsonMapping, listed: Listed) -> Judgement | None:
-    """Return the judgement that a record tells of; None for a record of something else.
+    """Return the judgement in a record; None for a record of another kind.
 
     Raises:
         ValueError: the record says what can't be, or a list of the settings is in no configuration of the log.
@@ -148,7 +148,7 @@ def judgement_in(record: Record, said: JsonMapping, listed: Listed) -> Judgement
 
 
 def lists_in(config: JsonValue) -> dict[str, JsonValue]:
-    """Return the lists of a configuration that records can name, by their digests."""
+    """Return the lists of a configuration that records can refer to, by their digests."""
     found: dict[str, JsonValue] = {}
     if is_object(config):
         for name, value in config.items():

@@ -1,4 +1,4 @@
-"""The owner of one stream: loads it, decides, appends, and says how each command ended. Actors are shells around owners.
+"""The owner of one stream: loads it, decides, appends, and gives each command its outcome. Actors are shells around owners.
 
 A session's actor has one owner, a process manager one for each flow that it works on. The owner takes one command at a time. What the
 rules decide is appended, and only when the log has it does the owner have it acted on. What is told meanwhile waits, in its order.
@@ -62,41 +62,41 @@ C = TypeVar("C", bound=Command)
 
 
 class Deciding(Protocol[S, C]):
-    """What an owner asks: the rules of its stream, with what they have to know."""
+    """An owner's decisions: the rules of its stream, with their inputs."""
 
     def evolve(self, state: S | None, recorded: Recorded) -> S:
         """Apply one recorded event."""
         ...
 
     def plan(self, owner: "Owner[S, C]", command: C) -> Plan | Accepted | Refused | None:
-        """Decide: what does the command lead to? An outcome answers it at once. None: nobody waits for an answer."""
+        """Decide a command: an outcome answers it at once. None: no caller waits for an answer."""
         ...
 
     def record(self, command: C, plan: Plan) -> str:
-        """Return the record of the decision that a plan is; empty for none."""
+        """Return the decision record of a plan; empty for none."""
         ...
 
     def effects(
         self, owner: "Owner[S, C]", command: C | None, before: S | None, fresh: Sequence[Recorded]
     ) -> Sequence[Effect]:
-        """Return what events ask for that are durable now. `before` is the state before them, `command` led to them, if one of ours did."""
+        """Return the effects of durable events. `before` is the state before them, `command` caused them, if it was ours."""
         ...
 
     def ahead(self, owner: "Owner[S, C]", append: StreamAppend) -> RunEnded | None:
-        """Return what a flow is told of an append that is not durable yet, so that its next step shares the commit."""
+        """Return a message to a flow about an append that is not durable yet, so that its next step shares the commit."""
         ...
 
     def next_decision(self, owner: "Owner[S, C]", append: StreamAppend) -> tuple[C, Plan] | None:
-        """Return what is decided next of the owner's own accord once an append is durable, if that can be said before."""
+        """Return the owner's own next decision after an append, if it can be made before that is durable."""
         ...
 
     def unstorable(self, command: C, error: NotStorable) -> C | Refused | None:
-        """Return what takes the place of a command that can't be recorded. None: there is nothing, the owner can't go on."""
+        """Return a replacement for a command that can't be recorded. None: there is none, the owner can't go on."""
         ...
 
 
 class Owner(Generic[S, C]):
-    """The one writer of a stream. It belongs to one actor and is touched by that actor's handler alone."""
+    """The one writer of a stream. It belongs to one actor, and only that actor's handler uses it."""
 
     # Each session that is awake has one: without a dictionary it takes a third less.
     __slots__ = (
@@ -169,36 +169,36 @@ class Owner(Generic[S, C]):
 
     @property
     def has_work(self) -> bool:
-        """Whether a command waits, is under way, or is to be tried again."""
+        """Whether a command waits, is being appended, or will be retried."""
         return self.is_busy or bool(self.waiting) or bool(self.put_off)
 
     @property
     def under_way(self) -> C | None:
-        """The command whose append is under way."""
+        """The command whose append is in progress."""
         return self._under_way.command if self._under_way is not None else None
 
     def awaits(self, ask: Ask | None) -> bool:
-        """Whether an answer is the one to what was asked for the command under way, and not to what was asked before."""
+        """Whether an answer belongs to the present request of the command in progress, and not to an earlier one."""
         return ask is not None and ask is self._asked
 
     def commands(self) -> tuple[C, ...]:
-        """Return the commands that wait, in order, then those that the store is asked for again."""
+        """Return the waiting commands, in order, then those whose store request will be repeated."""
         return tuple(told.command for told in (*self.waiting, *self.put_off.values()))
 
     # --- commands in, effects out
 
     def take(self, command: C) -> None:
-        """Take a command; it is decided when its turn comes."""
+        """Queue a command; it is decided when its turn comes."""
         self.waiting.append(CommandOutcome(command))
         if self.in_flight is not None:
             self.in_flight.hurry()  # somebody waits for it now
 
     def take_first(self, command: C) -> None:
-        """Take a command that comes before all that wait."""
+        """Queue a command before all others."""
         self.waiting.insert(0, CommandOutcome(command))
 
     def give_up(self) -> tuple[C, ...]:
-        """Do nothing any more; return the commands that wait."""
+        """Stop for good; return the waiting commands."""
         waiting = self.commands()
         for kept in (self.effects, self.waiting, self.put_off):
             kept.clear()
@@ -207,30 +207,30 @@ class Owner(Generic[S, C]):
     # --- reading the log
 
     def load(self) -> None:
-        """Have the stream read; what waits is decided after that."""
+        """Have the stream read; waiting commands are decided after that."""
         self._loading, self.is_busy, self._reading = True, True, Ask()
         self.effects.append(Load(self._reading))
 
     def reload(self) -> None:
-        """Give the command under way back and read the stream again: it is decided anew."""
+        """Requeue the command in progress and read the stream again: it is decided anew."""
         told = self.give_back()
         if told is not None:
             self.waiting.insert(0, replace(told, asked=None))
         self.load()
 
     def read_back(self) -> None:
-        """Go on from what the log has; what events there ask for was perhaps never done."""
+        """Continue from the log; effects of its events were perhaps never carried out."""
         self.reload()
         self.effects.append(ReadBack())
 
     def read(self, message: StreamLoaded) -> None:
-        """Take what was read, if it was not asked for again since."""
+        """Take a stream that was read, unless it was requested again since."""
         if message.ask is self._reading:
             self._reading = None
             self.loaded(message.recorded)
 
     def loaded(self, recorded: Sequence[Recorded] | Exception) -> None:
-        """Take what was read."""
+        """Take a stream that was read."""
         if isinstance(recorded, StoreUnavailable):
             self._cannot_read(recorded)
             return
@@ -280,7 +280,7 @@ class Owner(Generic[S, C]):
     # --- deciding and appending
 
     def decide_next(self) -> None:
-        """Decide the first command that waits."""
+        """Decide the first waiting command."""
         told = self.waiting.pop(0)
         self.decided_at = self._world.time.clock.monotonic()
         if told.asked is not None:
@@ -318,7 +318,7 @@ class Owner(Generic[S, C]):
             self._ask(told, asked, behind=plan.behind)
 
     def was_read(self, message: WasRead) -> None:
-        """Decide what looks at something that had to be read first, now that it is."""
+        """Decide the command whose missing input has been read."""
         told = self.give_back() if self.awaits(message.ask) else None
         if told is None:
             return
@@ -386,7 +386,7 @@ class Owner(Generic[S, C]):
             return ()
 
     def appended(self, message: Appended) -> None:
-        """Take the log's word on the append that is under way."""
+        """Take the log's answer to the append in progress."""
         if message.ask is not self._asked:
             self._answered_late(message.outcome)
             return
@@ -411,7 +411,7 @@ class Owner(Generic[S, C]):
                     self._not_appended(told, error)
 
     def give_back(self) -> CommandOutcome[C] | None:
-        """Return the command that was under way; nothing is awaited for it any more."""
+        """Return the command in progress; no answer is expected for it any more."""
         told, self._under_way, self._asked, self.asks_session = self._under_way, None, None, False
         self.is_busy = self._loading
         return told
@@ -422,7 +422,7 @@ class Owner(Generic[S, C]):
             self.read_back()
 
     def is_fresh(self, recorded: Sequence[Recorded]) -> bool:
-        """Whether there are events of the stream that are not known yet."""
+        """Whether there are events of the stream that are new here."""
         return any(item.stream == self.stream and item.version > self.version for item in recorded)
 
     def _not_appended(self, told: CommandOutcome[C], error: Exception) -> None:
@@ -437,7 +437,7 @@ class Owner(Generic[S, C]):
             self.effects.append(Failed(error, told))
 
     def committed(self, recorded: tuple[Recorded, ...], *, again: bool = False) -> None:
-        """Take the events of an append that is durable, have them acted on, and go on."""
+        """Take a durable append's events, have their effects carried out, and go on."""
         told = self.give_back()
         command = told.command if told is not None else None
         fresh, others = list[Recorded](), dict[str, list[Recorded]]()
@@ -473,11 +473,11 @@ class Owner(Generic[S, C]):
         self.effects.append(Answer(command, outcome))
 
     def decide_again(self, told: CommandOutcome[C]) -> None:
-        """Decide a command again, before all that wait."""
+        """Decide a command again, before all others."""
         self.waiting.insert(0, told)
 
     def drop(self, command: C) -> None:
-        """Take it that a command leads to nothing new."""
+        """Finish a command that has no new effect."""
         self._answer(command, Accepted(recorded=()))
 
     # --- what can't be recorded, and a store that is away
@@ -493,7 +493,7 @@ class Owner(Generic[S, C]):
             self.waiting.insert(0, CommandOutcome(instead))
 
     def store_away(self, told: CommandOutcome[C], error: Exception) -> None:
-        """Refuse who waits for an answer; ask the store again for everything else."""
+        """Refuse to waiting callers; repeat the store request for all other commands."""
         self._world.reports.store_away(error, stream=self.stream)
         if _is_waited_for(told.command):
             refused = Refused(code="unavailable", error=f"the store is unavailable: {error}")
@@ -523,7 +523,7 @@ class Owner(Generic[S, C]):
         self.effects.append(AskStoreAgain(number))
 
     def ask_store_again(self, due: StoreDue) -> None:
-        """Do again what the store could not do half a second ago: an append, or else reading the stream."""
+        """Repeat what the store could not do half a second ago: an append, or else reading the stream."""
         told = self.put_off.pop(due.number, None)
         if told is not None:
             self.waiting.append(told)
@@ -532,7 +532,7 @@ class Owner(Generic[S, C]):
 
 
 def answer(command: Command, outcome: Accepted | Refused) -> None:
-    """Give the outcome to whoever waits for a command, if somebody does."""
+    """Give a command's outcome to its waiting caller, if there is one."""
     if isinstance(command, Request) and command.answer is not None:
         command.answer(outcome)
 

@@ -1,4 +1,4 @@
-"""The decision record, which an append carries beside its first event: what a decision was asked, and what it knew.
+"""The decision record, which an append carries beside its first event: a decision's command and inputs.
 
 It names the command (`asked`), its inputs (`with`) and every part of the circumstances that was not as it nearly always is
 (`knew`). What the log has is not said again: how a run or a delivery ended stands in the event that the append was caused by. It
@@ -26,7 +26,7 @@ _NOTHING: Final[JsonObject] = {}
 
 @facts.ready
 class Record(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A decision record as it is stored: canonical JSON, what is empty left out."""
+    """A decision record as it is stored: canonical JSON without empty fields."""
 
     asked: str
     knew: JsonObject = {}
@@ -50,7 +50,7 @@ def _bare(asked: str) -> str:
 
 
 def record_in(decision: str) -> Record:
-    """Return what a decision record says.
+    """Parse a decision record.
 
     Raises:
         ValueError: it is none.
@@ -59,18 +59,18 @@ def record_in(decision: str) -> Record:
 
 
 def digest_of(words: str) -> str:
-    """Return what a record has in the place of words: their SHA-256, in hex."""
+    """Return a text's stand-in in a record: its SHA-256, in hex."""
     return sha256(words.encode(errors="surrogatepass")).hexdigest()
 
 
 def words_of(append: Sequence[Recorded]) -> Words:
-    """Return what gives the words that have a digest; those that the append does not hold stay as they are named."""
+    """Return a function from digests to texts; texts that the append does not hold stay digests."""
     said = {digest_of(text): text for text in texts_in(append)}
     return lambda digest: said.get(digest, digest)
 
 
 def texts_in(append: Sequence[Recorded]) -> list[str]:
-    """Return all words that the events of an append hold."""
+    """Return all texts in the events of an append."""
     found: list[str] = []
     for one in append:
         found += facts.words(one.event)
@@ -83,7 +83,7 @@ def texts_in(append: Sequence[Recorded]) -> list[str]:
 
 
 def appends_in(stream: Iterable[Recorded]) -> Iterator[tuple[Recorded, ...]]:
-    """Part a stream into appends: a record begins one, and each further event of it was caused by the one before it."""
+    """Split a stream into appends: a record begins one, and each further event of it was caused by the one before."""
     append: list[Recorded] = []
     for one in stream:
         if append and (one.decision or one.causation != append[-1].id):
@@ -95,12 +95,12 @@ def appends_in(stream: Iterable[Recorded]) -> Iterator[tuple[Recorded, ...]]:
 
 
 def present(values: Mapping[str, object]) -> JsonObject:
-    """Return the values that say something: what is nothing, false, zero or empty is left out of a record."""
+    """Return the values without the empty ones: None, false, zero and empty are left out of a record."""
     return {name: value for name, value in values.items() if value}
 
 
 def spent_of(spent: Spent) -> JsonObject:
-    """Return what a record says of what a chain had used."""
+    """Return a record's form of a chain's usage."""
     said: JsonObject = {}
     if spent.cost_micros:
         said["costMicros"] = spent.cost_micros
@@ -112,7 +112,7 @@ def spent_of(spent: Spent) -> JsonObject:
 
 
 def spent_in(knew: JsonMapping) -> Spent:
-    """Return what a chain had used, as a record says."""
+    """Return a chain's usage from a record."""
     spent: Mapping[str, int] = knew.get("spent", {})
     return Spent(
         runs=spent.get("runs", 0), tokens=spent.get("tokens", 0), cost_micros=spent.get("costMicros", 0)
@@ -120,12 +120,12 @@ def spent_in(knew: JsonMapping) -> Spent:
 
 
 def refused_of(refused: Mapping[str, StepRefused]) -> JsonObject:
-    """Return what a record says of steps that sessions would not take."""
+    """Return a record's form of steps that sessions refused."""
     return {run_id: {"code": one.code, "error": digest_of(one.error)} for run_id, one in refused.items()}
 
 
 def refused_in(knew: JsonMapping, stream: str, words: Words) -> dict[str, StepRefused]:
-    """Return the steps that sessions would not take, as a record says."""
+    """Return the steps that sessions refused, from a record."""
     found: JsonMapping = knew.get("refused", {})
     return {
         run_id: StepRefused(stream=stream, run_id=run_id, code=refused["code"], error=words(refused["error"]))

@@ -1,4 +1,4 @@
-"""The actor around owners of streams: it does what they give back, one effect after the other. Session actors and managers are such."""
+"""The actor around owners of streams: it carries out their effects in order. Base of session actors and managers."""
 
 from collections import deque
 from functools import partial
@@ -60,7 +60,7 @@ WITHIN_S: Final = 5.0
 
 
 class Failures:
-    """Counts the failures of one actor or one flow: three within five seconds are tried again, the fourth is too many."""
+    """Counts the failures of one actor or one flow: three within five seconds are retried, the fourth is too many."""
 
     __slots__ = ("_times",)
 
@@ -68,7 +68,7 @@ class Failures:
         self._times: deque[float] = deque(maxlen=RESTARTS + 1)
 
     def too_many(self, now: float) -> bool:
-        """Count one more, at a time of the monotonic clock, and say whether that is too many."""
+        """Count one more, at a time of the monotonic clock, and return whether that is too many."""
         self._times.append(now)
         return len(self._times) > RESTARTS and now - self._times[0] <= WITHIN_S
 
@@ -82,18 +82,18 @@ class Shell(Handler, Generic[S, C]):
         self.monotonic = world.time.clock.monotonic
 
     def slow(self, message: object, seconds: float) -> None:
-        """Have the operator told: all others had to wait."""
+        """Report a slow handler: all other messages had to wait."""
         self.world.reports.slow_handler(str(self), type(message).__name__, seconds)
 
     def tell_self(self, command: Command) -> None:
-        """Put a command of our own into our inbox, from any thread."""
+        """Put a message into this actor's own inbox, from any thread."""
         try:
             self.actor_inbox.put(Envelope(command), urgent=True)
         except pykka.ActorDeadError:
             return  # stopped or started again; the log has what matters
 
     def do(self, owner: Owner[S, C]) -> None:  # noqa: C901, PLR0912 - one case an effect
-        """Do what an owner gives back, one effect after the other, until it waits for an answer or has nothing left to do."""
+        """Carry out an owner's effects in order, until it waits for an answer or is done."""
         world, effects = self.world, owner.effects
         while True:
             if not effects:
@@ -133,7 +133,7 @@ class Shell(Handler, Generic[S, C]):
             self.at_rest(owner)
 
     def set_timer(self, effect: Sleep) -> None:
-        """Set a timer; from any thread. Not told to ourselves: we may have been started anew when it fires, or sleep."""
+        """Set a timer; from any thread. It does not hold this actor: that may be restarted, or asleep, when it fires."""
         mail, time, then = self.world.mail, self.world.time, effect.then
         after_ms = effect.after_ms
         for number, one in enumerate(effect.until):
@@ -178,7 +178,7 @@ class Shell(Handler, Generic[S, C]):
     # --- what each kind of actor does in its own way
 
     def act(self, owner: Owner[S, C], effect: Effect) -> None:
-        """Do an effect of a kind that this actor alone has; here, the rare ones that all actors have."""
+        """Carry out an effect of this actor's own kind; here, the rare ones of all actors."""
         world, stream = self.world, owner.stream
         match effect:
             case Load(ask):
@@ -202,7 +202,7 @@ class Shell(Handler, Generic[S, C]):
                 raise NotImplementedError(type(effect).__name__)
 
     def answered(self, command: C, outcome: Accepted | Refused) -> None:
-        """Tell whoever waits for a command what came of it."""
+        """Tell the waiting caller of a command its outcome."""
         answer(command, outcome)
 
     def load(self, stream: str, ask: Ask) -> None:
@@ -213,20 +213,20 @@ class Shell(Handler, Generic[S, C]):
         )
 
     def loaded(self, owner: Owner[S, C]) -> None:
-        """Go on from what was read."""
+        """Continue from the stream that was read."""
         raise NotImplementedError
 
     def read_back(self, owner: Owner[S, C]) -> None:
-        """Have it looked for what nobody acted on."""
+        """Have missed effects carried out."""
         raise NotImplementedError
 
     def give_up(self, owner: Owner[S, C], command: C) -> None:
-        """Let go of a command that the store was away for too long for."""
+        """Drop a command for which the store was away too long."""
 
     def cannot_go_on(self, owner: Owner[S, C], error: Exception, told: CommandOutcome[C] | None) -> None:
-        """Do what is to be done about an owner that can't go on."""
+        """Handle an owner that can't go on."""
         raise NotImplementedError
 
     def at_rest(self, owner: Owner[S, C]) -> None:
-        """Nothing waits and nothing is under way."""
+        """Do what is due when nothing waits and nothing is in progress."""
         raise NotImplementedError

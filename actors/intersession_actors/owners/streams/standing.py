@@ -1,4 +1,4 @@
-"""What process managers know of sessions beside their own streams: told of each commit, and at the start of what stands.
+"""What process managers know of sessions outside of their own streams: from each commit, and at the start from views.
 
 The methods may be called from any thread.
 """
@@ -22,7 +22,7 @@ _STREAM = "session:"
 
 
 class Generations:
-    """Which conversation the sessions that are watched are at: a reset or a deletion ends one (LOOP-2).
+    """The generations of watched sessions: a reset or a deletion ends a conversation (LOOP-2).
 
     It knows only what was recorded since a session is watched, and what was found at the start. A command may name a generation
     that never came to be: of two that would open a session, one is refused.
@@ -41,7 +41,7 @@ class Generations:
             self._watched.setdefault(key, set()).add(by)
 
     def unwatch(self, key: str, *, by: str) -> None:
-        """Follow a session no more, unless another stream wants it."""
+        """Stop following a session, unless another stream follows it."""
         with self._lock:
             watching = self._watched.get(key, set())
             watching.discard(by)
@@ -50,7 +50,7 @@ class Generations:
                 self._now.pop(key, None)
 
     def found(self, key: str, session_id: str | None, *, by: str) -> None:
-        """Follow a session for a stream that was there at the start, when it is in this generation; None: it is gone.
+        """Follow a session for a stream that existed at the start, with its present generation; None: it is gone.
 
         The stream has not gone on yet, and others that look at the same session may be over before it does.
         """
@@ -59,12 +59,12 @@ class Generations:
             self._now[key] = session_id
 
     def is_over(self, key: str, session_id: str) -> bool:
-        """Whether a session that is watched is known to be in another generation, or gone."""
+        """Whether a watched session is known to be in another generation, or gone."""
         with self._lock:
             return key in self._now and self._now[key] != session_id
 
     def take(self, batch: Sequence[Recorded]) -> None:
-        """Take in what was recorded."""
+        """Take in recorded events."""
         for recorded in batch:
             event = recorded.event
             if not isinstance(event, SessionOpened | SessionReset | SessionArchived):
@@ -76,7 +76,7 @@ class Generations:
 
 
 class BoundThreads:
-    """Which session each thread of a channel belongs to (SPAWN-12)."""
+    """The session of each thread of a channel (SPAWN-12)."""
 
     HANDLES = ThreadBound | ThreadUnbound | SessionArchived
 
@@ -86,7 +86,7 @@ class BoundThreads:
         self._routes: dict[str, Route] = {}
 
     def claim(self, route: Route, key: str) -> bool:
-        """Take a thread for a session that is about to open; False where it belongs to another one."""
+        """Claim a thread for a session that is about to open; False if another session has it."""
         with self._lock:
             owner = self._owners.get(route)
             if owner not in {None, key}:
@@ -100,7 +100,7 @@ class BoundThreads:
             self._drop(key)
 
     def take(self, batch: Sequence[Recorded]) -> None:
-        """Take in what was recorded."""
+        """Take in recorded events."""
         for recorded in batch:
             match recorded.event:
                 case ThreadBound(route=route):
@@ -122,7 +122,7 @@ class BoundThreads:
 
 
 class Standing(NamedTuple):
-    """What is known of sessions beside the streams of flows."""
+    """Knowledge of sessions outside of flows' streams."""
 
     holds: Holds
     """Whose exchanges are held, and who is asked about the others."""

@@ -1,4 +1,4 @@
-"""The texts of runs that flows carry further: a text stands where it was said and where it was heard, and a flow's stream names the run."""
+"""Texts of runs that flows pass on: a text is stored where it was sent and received, and a flow's stream names the run."""
 
 from collections.abc import Collection
 from typing import Final, Protocol
@@ -12,16 +12,16 @@ class Replies(Protocol):
     """The texts of runs, by their ids."""
 
     def asked(self, run_id: str) -> str:
-        """Return what a run was asked."""
+        """Return a run's input."""
         ...
 
     def reply(self, run_id: str) -> str:
-        """Return what a run replied."""
+        """Return a run's reply."""
         ...
 
 
 class RunTexts(msgspec.Struct, frozen=True):
-    """What a run was asked, and what it replied; None where nothing is, or where that is not known."""
+    """A run's input and its reply; None for a missing or unknown one."""
 
     asked: str | None = None
     reply: str | None = None
@@ -39,13 +39,13 @@ class TextsUnread(Picklable):
 
 
 class Texts:
-    """The texts of a flow's runs, as far as they came in with commands or were read from the log."""
+    """The texts of a flow's runs, as far as commands brought them or the log was read."""
 
     def __init__(self) -> None:
         self._of: dict[str, RunTexts] = {}
 
     def take(self, run_id: str, texts: RunTexts) -> None:
-        """Know the texts of a run; what is None there stays as it was."""
+        """Store a run's texts; a None changes nothing."""
         known = self._of.get(run_id)
         self._of[run_id] = (
             texts
@@ -57,11 +57,11 @@ class Texts:
         )
 
     def keep(self, run_ids: Collection[str]) -> None:
-        """Forget the texts of all runs but some."""
+        """Drop the texts of all runs but some."""
         self._of = {run_id: texts for run_id, texts in self._of.items() if run_id in run_ids}
 
     def asked(self, run_id: str) -> str:
-        """Return what a run was asked.
+        """Return a run's input.
 
         Raises:
             TextsUnread: it is not at hand.
@@ -69,7 +69,7 @@ class Texts:
         return self._text(run_id, self._of.get(run_id, _UNKNOWN).asked)
 
     def reply(self, run_id: str) -> str:
-        """Return what a run replied.
+        """Return a run's reply.
 
         Raises:
             TextsUnread: it is not at hand.

@@ -1,4 +1,4 @@
-"""What an actor is handed of the world: the log, the clock, timers, other actors, agents and channels.
+"""An actor's access to the world: the log, the clock, timers, other actors, agents and channels.
 
 Handed in and never reached for, so that the same actors run in a simulator, in a replay and in production.
 """
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class OnDisk(Protocol):
-    """Does work that waits for files, or for the log, outside of any actor."""
+    """Runs work that waits for files, or for the log, outside of any actor."""
 
     def __call__(self, work: Callable[[], T], done: Callable[[T | Exception], None]) -> None:
         """Do the work; `done` gets its result, or the exception it raised. Nothing comes back while the system stops."""
@@ -37,7 +37,7 @@ class OnDisk(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class ForkOf:
-    """What is otherwise in a log that is a fork of another one. In any other log nothing is."""
+    """The rules of a fork's log. For any other log they are empty."""
 
     accepted_as: Callable[[ExchangeAccepted], ExchangeAccepted] = lambda accepted: accepted
     """Says with which settings an exchange goes on: those it was accepted with, but for what was set in the fork (FORK-4)."""
@@ -58,7 +58,7 @@ NOT_A_FORK: Final = ForkOf()
 
 @dataclass(kw_only=True, eq=False)
 class Mail:
-    """Reaches others: actors by what they lead, the supervisor, and threads that wait for files and for the log."""
+    """Reaches others: actors by their streams, the supervisor, and threads that wait for files and for the log."""
 
     tell_session: Callable[[str, Command], None]
     """Reaches a session's actor, by the session's key."""
@@ -78,7 +78,7 @@ class Mail:
 
 
 class Time(NamedTuple):
-    """The clock, which is for what is recorded, timers, and a stopwatch: deadlines are reckoned by it, never by the clock."""
+    """The clock for recorded times, timers, and a stopwatch: deadlines use the stopwatch, never the clock."""
 
     clock: Clock
     timers: Timers
@@ -87,7 +87,7 @@ class Time(NamedTuple):
 
 @dataclass(kw_only=True, eq=False)
 class World:
-    """Everything an actor needs, handed in once and whole by the system."""
+    """Everything an actor needs from outside, passed in once by the system."""
 
     log: ActorsLog
     time: Time
@@ -109,11 +109,11 @@ class World:
         self.chains.on_over(lambda root: self.time.stopwatch.forget("chain", root))
 
     def inside(self, caused: CausedBy | None) -> Inside:
-        """Return what code of the host's is called inside of, for what it is caused by; None is nothing that goes on."""
+        """Return the context for host code that is called for a cause; None for no cause."""
         return nullcontext if caused is None else Cause(caused, self.time.clock).inside
 
     def now_of(self, budget: Budget) -> int:
-        """Return the time as a causal chain counts it: from its beginning, by the clock that nobody sets (LOOP-5, L8)."""
+        """Return the time for a causal chain: from its beginning, by the monotonic clock (LOOP-5, L8)."""
         if not budget.started_ms:
             return self.time.clock.now_ms()  # when it began is not known
         since_ms = self.fork.begun(budget.started_ms)

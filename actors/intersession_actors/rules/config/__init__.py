@@ -1,1 +1,1 @@
-"""The configuration: its settings, how it is read and checked, and how it is shown without its secrets."""
+"""The configuration: its settings, how it is read and checked, and its form without secrets."""

@@ -69,7 +69,7 @@ class ShapeCheck:
         """Places that mean nothing here."""
 
     def object(self, value: JsonValue, shape: type[Settings], path: str = "") -> JsonObject:
-        """Return the object without the keys that mean nothing here."""
+        """Return the object without keys that have no meaning here."""
         if not is_object(value):
             self._findings.refuse(path, f"expected an object, got {_name(value)}")
             return {}
@@ -202,7 +202,7 @@ def _name(value: JsonValue) -> str:
 
 
 def check_session(session: SessionSettings, findings: Findings) -> None:
-    """Refuse a main key that can't be one, and rules of the send policy that name one session (POL-1)."""
+    """Refuse an invalid main key, and rules of the send policy that name one session (POL-1)."""
     try:
         SessionKey.main("main", session.main_key)
     except InvalidKey:
@@ -224,7 +224,7 @@ def _check_prefixes(policy: SendPolicy, main_key: str, findings: Findings) -> No
 
 
 def check_agents(agents: Agents, findings: Findings) -> None:
-    """Refuse an agent without an id of its own; say that a spawn depth beyond 1 is an extension (SPAWN-3)."""
+    """Refuse an agent without an id of its own; note that a spawn depth beyond 1 is an extension (SPAWN-3)."""
     seen: set[str] = set()
     for index, agent in enumerate(agents.list):
         path = f"agents.list[{index}]"
@@ -243,7 +243,7 @@ def check_agents(agents: Agents, findings: Findings) -> None:
 
 
 def check_tools(tools: ToolSettings, findings: Findings) -> None:
-    """Refuse two lists of allowed tools in one place; say that an empty list of agents allows nobody here."""
+    """Refuse two lists of allowed tools in one place; note that an empty list of agents allows nobody here."""
     _check_rules(tools, "tools", findings)
     _check_rules(tools.subagents.tools, "tools.subagents.tools", findings)
     _check_rules(tools.sandbox.tools, "tools.sandbox.tools", findings)
@@ -259,7 +259,7 @@ def _check_rules(rules: ToolRules | ToolSettings | AgentTools, path: str, findin
 
 
 def check_denied(tools: ToolSettings, agents: Agents, gateway: Gateway, findings: Findings) -> None:
-    """Refuse to deny a tool by a name that is misspelt: nothing would be denied."""
+    """Refuse a misspelt name of a denied tool: nothing would be denied."""
     places: list[tuple[str, ToolRules | ToolSettings | AgentTools | GatewayTools]] = [
         ("tools", tools),
         ("tools.subagents.tools", tools.subagents.tools),
@@ -285,7 +285,7 @@ def _misspelt(pattern: str) -> str | None:
 
 
 def check_gateway(gateway: Gateway, findings: Findings) -> None:
-    """Refuse `custom` without an address, proxies that are no addresses, credentials that share a name or a token."""
+    """Refuse `custom` without an address, proxies that are not addresses, credentials that share a name or a token."""
     if gateway.bind == "custom" and gateway.custom_bind_host is None:
         findings.refuse("gateway.customBindHost", 'is missing for gateway.bind "custom"; give an address')
     for index, proxy in enumerate(gateway.trusted_proxies):

@@ -53,7 +53,7 @@ class Config(Settings, frozen=True, kw_only=True):
 
     @property
     def agent_ids(self) -> tuple[str, ...]:
-        """The ids of all configured agents, as listed; `main` where nobody is listed."""
+        """The ids of all configured agents, as listed; `main` if none is listed."""
         return tuple(map(_ID, self.agents.list)) or ("main",)
 
     @property
@@ -63,7 +63,7 @@ class Config(Settings, frozen=True, kw_only=True):
         return (*marked, *self.agent_ids)[0]
 
     def agent(self, agent_id: str) -> AgentSettings:
-        """Return what an agent was given for itself: nothing, for one that is not configured."""
+        """Return an agent's own settings; empty for one that is not configured."""
         for agent in self.agents.list:
             if agent.id == agent_id:
                 return agent
@@ -101,19 +101,19 @@ class Config(Settings, frozen=True, kw_only=True):
                 return True
 
     def model_of(self, agent_id: str) -> str | None:
-        """Return the model that an agent runs with where nothing else is asked for."""
+        """Return an agent's model, unless a run or session asks for another."""
         return primary_of(self.agent(agent_id).model) or primary_of(self.agents.defaults.model)
 
     def context_tokens_of(self, agent_id: str) -> int | None:
-        """Return how many tokens of its model's window an agent may use at most; None is all of them (CTX-1)."""
+        """Return the most tokens of its model's window that an agent may use; None is all of them (CTX-1)."""
         return self.agent(agent_id).context_tokens or self.agents.defaults.context_tokens
 
     def thinking_of(self, agent_id: str) -> str | None:
-        """Return the thinking level that an agent runs with where nothing else is asked for."""
+        """Return an agent's thinking level, unless a run or session asks for another."""
         return self.agent(agent_id).thinking_default or self.agents.defaults.thinking_default
 
     def refer(self, text: str, *, requester_agent: str | None = None) -> Reference:
-        """Return what a text means where a session is asked for, by an agent or by the operator (KEY-2 to KEY-6).
+        """Return the meaning of a reference to a session, by an agent or by the operator (KEY-2 to KEY-6).
 
         Raises:
             InvalidKey: the text is neither a key nor anything to look up.
@@ -131,7 +131,7 @@ class Config(Settings, frozen=True, kw_only=True):
         return milliseconds(self.agents.defaults.timeout_seconds)
 
     def thread_bindings(self, channel: str) -> ThreadBindings:
-        """Return how threads of a channel belong to sessions: its own settings, else the session's (SPAWN-12)."""
+        """Return the settings for bound threads of a channel: its own, else the session's (SPAWN-12)."""
         own = self.channels.get(channel, {}).get("threadBindings", {})
         fields = msgspec.structs.fields(ThreadBindings)
         given = msgspec.convert({f.encode_name: own.get(f.encode_name) for f in fields}, ThreadBindings)

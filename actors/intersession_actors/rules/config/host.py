@@ -43,7 +43,7 @@ class Credential(Settings, frozen=True, kw_only=True):
 
 
 class GatewayAuth(Settings, frozen=True, kw_only=True):
-    """Who may come in. Without a token the gateway does not start; there is no way to leave it open."""
+    """The gateway's tokens. Without a token the gateway does not start; it can't be left open."""
 
     mode: Literal["token", "password"] = "token"
     token: Text | None = None
@@ -67,7 +67,7 @@ class ControlUi(Settings, frozen=True, kw_only=True):
 
 
 class GatewayTools(Settings, frozen=True, kw_only=True):
-    """Tools that the gateway offers in addition to its own choice (`allow`), or leaves out of it (`deny`)."""
+    """Tools that the gateway offers beyond its default (`allow`), or leaves out of it (`deny`)."""
 
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ class Gateway(Settings, frozen=True, kw_only=True):
 
 
 class Models(Settings, frozen=True, kw_only=True):
-    """Where models are served: `providers.<id>` has `baseUrl`, `apiKey`, `api` and `models: [{id, …}]`."""
+    """The providers of models: `providers.<id>` has `baseUrl`, `apiKey`, `api` and `models: [{id, …}]`."""
 
     mode: Literal["merge", "replace"] = "merge"
     providers: dict[str, JsonObject] = msgspec.field(default_factory=dict[str, JsonObject])
@@ -110,7 +110,7 @@ class Models(Settings, frozen=True, kw_only=True):
 
 
 class Runs(Settings, frozen=True, kw_only=True):
-    """How agents are run and how much may wait for them.
+    """How agents are called, and how many calls may wait.
 
     `failure_text` is what a person is told where their message finds no answer; a blank one tells nothing.
     """
@@ -136,26 +136,26 @@ class Deliveries(Settings, frozen=True, kw_only=True):
 
 
 class Transcripts(Settings, frozen=True, kw_only=True):
-    """The transcripts kept beside a log that is a file, in `<store>.transcripts` (LIST-5)."""
+    """The mirrored transcripts beside a log that is a file, in `<store>.transcripts` (LIST-5)."""
 
     mirror: bool = False
 
 
 class Views(Settings, frozen=True, kw_only=True):
-    """The views beside a log that a system keeps up to date, in `<store>.views`, once it has run for a while."""
+    """The tailed views that a system keeps current, in `<store>.views`, once it has run for a while."""
 
     keep: tuple[Literal["search", "usage"], ...] = ("search", "usage")
     after_seconds: Seconds = 5
 
 
 class Audit(Settings, frozen=True, kw_only=True):
-    """How much of who asked for what is recorded (VIS-4)."""
+    """Which access decisions are recorded (VIS-4)."""
 
     access: Literal["all", "denied", "off"] = "all"
 
 
 class Publish(Settings, frozen=True, kw_only=True):
-    """Where each checkpoint is put, so that somebody has it who does not have the log. All that are given are used.
+    """The targets of checkpoints, kept outside of the log. All given targets are used.
 
     `file` gets a line each, `webhook` a POST each, and `command`, a program with its arguments, a line each on its
     standard input. `allow_hosts` are hosts that the webhook may lead to though they are private.
@@ -171,7 +171,7 @@ class Publish(Settings, frozen=True, kw_only=True):
 
 
 class Checkpoints(Settings, frozen=True, kw_only=True):
-    """When checkpoints of the log are taken, who signs them, and where they go.
+    """When checkpoints of the log are taken, the key that signs them, and their targets.
 
     `every_events` and `every_seconds` count what is new since the last one; 0 is never. `key_file` is a private key.
     """
@@ -184,18 +184,18 @@ class Checkpoints(Settings, frozen=True, kw_only=True):
 
 
 class Logging(Settings, frozen=True, kw_only=True):
-    """What a process of our command line says of itself, apart from its log of events."""
+    """The log messages of a process of our command line, apart from its log of events."""
 
     level: LogLevel = "info"
 
     @property
     def threshold(self) -> int:
-        """The level as `logging` counts: of the lines below it none is printed."""
+        """The level as `logging` counts: lines below it are not printed."""
         return _THRESHOLDS[self.level]
 
 
 class Tracing(Settings, frozen=True, kw_only=True):
-    """Spans for OpenTelemetry. `contents` puts what is said and what tools are given into them."""
+    """Spans for OpenTelemetry. `contents` includes messages, and arguments and results of tools."""
 
     enabled: bool = True
     contents: bool = False

@@ -1,4 +1,4 @@
-"""Reads a configuration file: bytes in, plain JSON values out, or a `ConfigError` that says where and why."""
+"""Reads a configuration file: bytes in, plain JSON values out, or a `ConfigError` with place and reason."""
 
 import json
 import math
@@ -19,7 +19,7 @@ MAX_INTEGER: Final = 2**53
 
 
 def read_config_file(path: Path) -> JsonValue:
-    """Return what a JSON5 file says.
+    """Return the content of a JSON5 file.
 
     Raises:
         ConfigError: it can't be read, is too large, or is no JSON5.
@@ -41,7 +41,7 @@ def read_config_file(path: Path) -> JsonValue:
 
 
 def check_plain(value: object) -> None:
-    """Refuse whatever is no plain JSON: other types, text that is no Unicode, numbers out of range, too deep.
+    """Refuse values that are not plain JSON: other types, invalid Unicode, numbers out of range, too deep nesting.
 
     Raises:
         ConfigError: naming the path of the first such value.

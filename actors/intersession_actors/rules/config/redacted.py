@@ -1,4 +1,4 @@
-"""A configuration as it may be shown and recorded: everything but its secrets."""
+"""A configuration without its secrets, for showing and recording."""
 
 import hashlib
 import re
@@ -22,7 +22,7 @@ _NO_SECRET: Final = frozenset({"mainKey"})
 
 
 def plain_config(settings: Settings) -> JsonObject:
-    """Return settings as plain JSON, without what was not given. Settings of a channel's own are kept as they were given."""
+    """Return settings as plain JSON, without defaults. Settings of a channel's own are kept as they were given."""
     # `msgspec.structs.fields` would read the types of all fields each time.
     names = zip(settings.__struct_encode_fields__, settings.__struct_fields__, strict=True)
     given = ((name, getattr(settings, field)) for name, field in names)
@@ -35,7 +35,7 @@ def redacted_text(settings: Settings) -> str:
 
 
 def has_secrets(plain: JsonObject) -> bool:
-    """Whether settings, or some of them, have anything in them that is hidden wherever they are shown and recorded."""
+    """Whether some settings hold anything that is hidden when they are shown and recorded."""
     return _shown(plain) != {"channels": {}, **plain}
 
 

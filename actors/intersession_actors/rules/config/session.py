@@ -1,4 +1,4 @@
-"""The `session` part of a configuration: keys, exchanges between sessions, and who may send outside."""
+"""The `session` part of a configuration: keys, exchanges between sessions, and the send policy."""
 
 from functools import lru_cache
 from typing import Annotated, Final, Literal
@@ -45,7 +45,7 @@ class ChainLimits(Settings, frozen=True, kw_only=True):
 
 
 class Exchanges(Settings, frozen=True, kw_only=True):
-    """How an exchange between two sessions goes: `session.agentToAgent` (LOOP, ANN-2, LIVE-1)."""
+    """The settings of exchanges between two sessions: `session.agentToAgent` (LOOP, ANN-2, LIVE-1)."""
 
     max_ping_pong_turns: Annotated[int, msgspec.Meta(ge=0, le=5)] = 5
     turn_timeout_seconds: Seconds = 60
@@ -56,7 +56,7 @@ class Exchanges(Settings, frozen=True, kw_only=True):
 
 
 class SendMatch(Settings, frozen=True, kw_only=True):
-    """What a rule of the send policy is about; what is not given matches everything (POL-1).
+    """The conditions of a send policy's rule; a missing one matches everything (POL-1).
 
     `key_prefix` is compared with the key and with what follows its agent id, `raw_key_prefix` with the key only.
     """
@@ -75,14 +75,14 @@ class SendRule(Settings, frozen=True, kw_only=True):
 
 
 class SendPolicy(Settings, frozen=True, kw_only=True):
-    """Who may speak outside (POL-1): a matching deny, else a matching allow, else the default, else allow."""
+    """Which sessions may send outside (POL-1): a matching deny, else a matching allow, else the default, else allow."""
 
     default: SendAction | None = None
     rules: tuple[SendRule, ...] = ()
 
 
 class SessionSettings(Settings, frozen=True, kw_only=True):
-    """What sessions are called and how they speak with each other and outside."""
+    """The names of sessions, and how they talk to each other and outside."""
 
     main_key: Text = "main"
     scope: Scope = "per-sender"
@@ -100,7 +100,7 @@ class SessionSettings(Settings, frozen=True, kw_only=True):
 
     @property
     def exchange(self) -> ExchangeSettings:
-        """The values that an exchange accepted now keeps to its end (CFG-3)."""
+        """The settings that an exchange accepted now keeps to its end (CFG-3)."""
         return _exchange(self.agent_to_agent)
 
 

@@ -1,4 +1,4 @@
-"""The base of every part of a configuration, and the kinds of value that its parts share."""
+"""The base of every part of a configuration, and value types that parts share."""
 
 from typing import Annotated, Final, Literal
 
@@ -29,14 +29,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid
 
 
 class ModelChoice(Settings, frozen=True, kw_only=True):
-    """A model and those to try after it, as `provider/id`."""
+    """A model and its fallbacks, as `provider/id`."""
 
     primary: Text | None = None
     fallbacks: tuple[Text, ...] = ()
 
 
 class ToolRules(Settings, frozen=True, kw_only=True):
-    """Which tools an agent gets: globs over tool names. `deny` wins; `allow`, where given, is all there is."""
+    """Which tools an agent gets: globs over tool names. `deny` wins; `allow`, if given, is the whole choice."""
 
     allow: tuple[str, ...] | None = None
     also_allow: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class ThreadBindings(Settings, frozen=True, kw_only=True):
 
 
 class ChannelDelivery(Settings, frozen=True, kw_only=True):
-    """Where the texts of a channel go: a URL, and hosts that it may lead to though they are private. A text longer than `max_chars` is parted."""
+    """The target of a channel's texts: a URL, and private hosts that it may lead to. A text longer than `max_chars` is sent in parts."""
 
     deliver: Text | None = None
     max_chars: AtLeastOne | None = None
@@ -67,5 +67,5 @@ def primary_of(model: str | ModelChoice | None) -> str | None:
 
 
 def milliseconds(seconds: float) -> int:
-    """Return a time as the log and the clock count it."""
+    """Return a time in the log's unit."""
     return round(seconds * 1000)

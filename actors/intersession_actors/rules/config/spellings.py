@@ -1,4 +1,4 @@
-"""Changes older spellings of a configuration into the ones used now, each with a notice of the new name (CFG-2)."""
+"""Translates the original's older spellings of a configuration, each with a notice of the new name (CFG-2)."""
 
 import math
 import re
@@ -183,7 +183,7 @@ def _copy(value: object) -> JsonValue:
 
 
 def clamp_turns(config: JsonMapping, findings: Findings) -> None:
-    """Bring the number of turns into 0..5, in place (LOOP-2). What is no number is left for the check to refuse."""
+    """Bring the number of turns into 0..5, in place (LOOP-2). Other types are left for the check to refuse."""
     exchanges = _at(config, "session", "agentToAgent")
     if not is_object(exchanges):
         return

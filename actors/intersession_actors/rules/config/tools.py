@@ -38,12 +38,12 @@ TOOL_GROUPS: Final = {"group:sessions": TOOL_NAMES, "group:openclaw": ("*",)}
 
 
 def tool_pattern(text: str) -> str:
-    """Return a name or glob of a setting as it is compared with the names of tools, which are lower-case."""
+    """Return a setting's tool name or glob in the form for comparison with the names of tools, which are lower-case."""
     return text.strip().lower()
 
 
 def names_tool(patterns: Sequence[str], tool: str) -> bool:
-    """Whether names, globs and groups of a setting name a tool."""
+    """Whether names, globs and groups of a setting match a tool."""
     given = [tool_pattern(pattern) for pattern in patterns]
     spelled = [name for pattern in given for name in TOOL_GROUPS.get(pattern, (pattern,))]
     return any(fnmatchcase(tool, name) for name in spelled)
@@ -56,14 +56,14 @@ class SessionVisibility(Settings, frozen=True, kw_only=True):
 
 
 class AgentReach(Settings, frozen=True, kw_only=True):
-    """Whether sessions of one agent reach those of another, and which; `allow` [] lets nobody (VIS-2)."""
+    """Whether sessions of one agent reach those of another, and which; `allow` [] means none (VIS-2)."""
 
     enabled: bool = False
     allow: tuple[str, ...] | None = None
 
 
 class AttachmentRules(Settings, frozen=True, kw_only=True):
-    """What may be handed to a sub-agent (ATT-1). Sizes in bytes."""
+    """The limits of files for a sub-agent (ATT-1). Sizes in bytes."""
 
     enabled: bool = False
     max_files: AtLeastOne = 50
@@ -79,13 +79,13 @@ class SpawnTool(Settings, frozen=True, kw_only=True):
 
 
 class ToolsOf(Settings, frozen=True, kw_only=True):
-    """Which tools sub-agents (SPAWN-7), or sandboxed sessions, get."""
+    """The tools of sub-agents (SPAWN-7), or of sandboxed sessions."""
 
     tools: ToolRules = ToolRules()
 
 
 class ToolSettings(Settings, frozen=True, kw_only=True):
-    """What the tools may see and reach, and which tools agents get."""
+    """The visibility and reach of tools, and which tools agents get."""
 
     sessions: SessionVisibility = SessionVisibility()
     agent_to_agent: AgentReach = AgentReach()
@@ -99,7 +99,7 @@ class ToolSettings(Settings, frozen=True, kw_only=True):
 
 
 class AgentTools(Settings, frozen=True, kw_only=True):
-    """Which tools one agent gets, within what `tools` gives."""
+    """Which tools one agent gets, within `tools`."""
 
     profile: ToolProfile | None = None
     allow: tuple[str, ...] | None = None
@@ -137,7 +137,7 @@ class SandboxDefaults(Settings, frozen=True, kw_only=True):
 
 
 class AgentDefaults(Settings, frozen=True, kw_only=True):
-    """What holds for every agent that does not say otherwise.
+    """The defaults of every agent.
 
     `models`, where it is not empty, are the only models that can be asked for, by `provider/id`. `context_tokens` is how many
     tokens of its model's window an agent may use at most (CTX-1).
@@ -154,7 +154,7 @@ class AgentDefaults(Settings, frozen=True, kw_only=True):
 
 
 class AgentSubagents(Settings, frozen=True, kw_only=True):
-    """What one agent's sub-agents may be (SPAWN-2), and what it runs with as one."""
+    """The sub-agents that one agent may start (SPAWN-2), and its own settings as a sub-agent."""
 
     allow_agents: tuple[str, ...] | None = None
     require_agent_id: bool | None = None
@@ -163,7 +163,7 @@ class AgentSubagents(Settings, frozen=True, kw_only=True):
 
 
 class AgentSandbox(Settings, frozen=True, kw_only=True):
-    """Which sessions of one agent are sandboxed; what is not given is the default's."""
+    """Which sessions of one agent are sandboxed; missing fields have the defaults."""
 
     mode: SandboxMode | None = None
     session_tools_visibility: SessionToolsVisibility | None = None
@@ -185,7 +185,7 @@ class AgentSettings(Settings, frozen=True, kw_only=True):
 
 
 class Agents(Settings, frozen=True, kw_only=True):
-    """Every agent there is, and what holds for all of them."""
+    """All agents, and their defaults."""
 
     defaults: AgentDefaults = AgentDefaults()
     list: tuple[AgentSettings, ...] = ()

@@ -1,4 +1,4 @@
-"""The keys of the original that nothing here reads: those that are ignored, and those that restrict and are refused (CFG-1)."""
+"""The original's keys that nothing here reads: ignored ones, and restrictions, which are refused (CFG-1)."""
 
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
@@ -11,7 +11,7 @@ _LONG: Final = 8
 
 
 class Restriction(NamedTuple):
-    """What a setting restricts in the original though nothing here would, what to do instead, and which value restricts nothing."""
+    """The restriction by a setting of the original that is not enforced here, its replacement, and its harmless value."""
 
     restricts: str
     instead: str
@@ -19,16 +19,16 @@ class Restriction(NamedTuple):
 
     @property
     def refusal(self) -> str:
-        """What is wrong with a configuration that has it."""
+        """The problem of a configuration that has it."""
         return f"restricts {self.restricts} in the original, and nothing here would; {self.instead}"
 
     def is_in(self, value: JsonValue) -> bool:
-        """Whether a value restricts anything: one without any content does not."""
+        """Whether a value restricts anything: an empty one does not."""
         return not _is_empty(value) and not (self.allows is not None and self.allows(value))
 
 
 def restrictions_of_channel(settings: JsonValue, path: str) -> Iterator[ConfigProblem]:
-    """Yield what a channel's settings restrict though nothing here reads it, at any depth, misspelt as well."""
+    """Yield restrictions in a channel's settings that are not enforced here, at any depth, misspelt as well."""
     for key, value in settings.items() if is_object(settings) else ():
         for ours in ("enabled", "threadBindings"):
             if key != ours and value is not True and _folded(str(key)) in {ours.lower(), ours.lower()[:-1]}:

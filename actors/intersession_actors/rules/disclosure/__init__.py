@@ -1,1 +1,1 @@
-"""What may be shown of a text, for tools and views: secrets are hidden and long texts are cut."""
+"""What of a text may be shown, in tools and views: secrets are hidden and long texts are cut."""

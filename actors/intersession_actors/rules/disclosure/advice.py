@@ -1,4 +1,4 @@
-"""Advice in the terms of the door at which somebody stands. It is written for the command line; elsewhere commands have other names."""
+"""Advice in the terms of the caller's door. It is written for the command line; elsewhere commands have other names."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from intersession_events.basics.plain_json import JsonObject
 
 
 class Called(NamedTuple):
-    """What a command is called at another door, and the argument there that stands first behind the command."""
+    """A command's name at another door, and the argument there that comes first after the command."""
 
     name: str
     first: str = ""
@@ -25,7 +25,7 @@ _EDIT: Final = re.compile(r"`?--(reply|message|skip|drop|agent|set|inject|delive
 
 
 def advised(text: str, terms: Terms) -> str:
-    """Return a text that advises commands, in the terms of a door. What has no name there stays a command, the operator's."""
+    """Return a text that advises commands, in the terms of a door. A command without a name there stays, as the operator's."""
 
     def command(found: re.Match[str]) -> str:
         words = found[1].split()

@@ -1,4 +1,4 @@
-"""Finds secrets that the words before them announce: in a sentence, a command, a line of settings, a statement of SQL (HIST-5). Pure.
+"""Finds secrets announced by the words before them: in a sentence, a command, a line of settings, a statement of SQL (HIST-5). Pure.
 
 Each form is looked for where its signs are. Linear like `secrets.py`: what is repeated is bounded, and taken for good.
 """
@@ -334,7 +334,7 @@ _ALGORITHM: Final = later(
 
 
 def announced(text: str) -> Iterator[Span]:
-    """Yield where secrets stand that the words before them announce."""
+    """Yield the spans of secrets that are announced by the words before them."""
     lower = text.lower()
     tried = {form for sign in filter(lower.__contains__, _BY_SIGN) for form in _BY_SIGN[sign]}
     for form in tried:

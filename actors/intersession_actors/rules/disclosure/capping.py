@@ -28,7 +28,7 @@ _MARK: Final = re.compile(r"\n… \[[0-9]+ characters cut\]")
 
 
 class Capped(msgspec.Struct, frozen=True, kw_only=True):
-    """A transcript after cutting, and what was cut.
+    """A transcript after cutting, and a note of what was cut.
 
     `dropped` counts the messages left out whole, `bytes` the compact UTF-8 JSON of `messages`. `truncated` says that
     anything at all is missing, `content_redacted` that secrets were hidden before.
@@ -50,7 +50,7 @@ class Capped(msgspec.Struct, frozen=True, kw_only=True):
 def cap(
     messages: Sequence[JsonMapping], *, max_bytes: int = MAX_BYTES, max_characters: int = MAX_CHARACTERS
 ) -> Capped:
-    """Return raw messages, oldest first, cut to what a tool call may return."""
+    """Return raw messages, oldest first, cut to the size of a tool's answer."""
     kept: list[JsonObject] = []
     size = len("[]")
     content_truncated = oversized = False
@@ -80,7 +80,7 @@ def cap(
 
 
 def cap_message(message: JsonMapping, *, max_characters: int = MAX_CHARACTERS) -> tuple[JsonObject, bool]:
-    """Return a raw message with its long strings cut, and signatures and picture bytes left out; and whether any were."""
+    """Return a raw message with its long strings cut, without signatures and picture bytes; and whether it had any."""
     lean, left_out = _lean(message)
     length = _bytes(lean)
     if length is not None and length <= max_characters:
@@ -152,7 +152,7 @@ def _placeholder(message: JsonMapping, length: int | None) -> JsonObject:
 
 
 def shown_messages(messages: Sequence[JsonMapping], *, redact: bool) -> Capped:
-    """Return raw messages, oldest first, as a tool call may show them."""
+    """Return raw messages, oldest first, in the form of a tool's answer."""
     if not redact:
         return cap(messages)
     source = _Redacted(messages)

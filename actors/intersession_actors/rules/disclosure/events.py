@@ -1,4 +1,4 @@
-"""Events as those read them from whom secrets are hidden: whatever is made of one afterwards has none (HIST-5). Pure.
+"""Events for readers from whom secrets are hidden: no text made from one has a secret (HIST-5). Pure.
 
 They are hidden before anything is drawn, cut or searched: half a secret is not recognised, nor is one without the name that it
 stands under.
@@ -34,7 +34,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 def hidden_event(event: Event) -> Event:
-    """Return an event without secrets; the same one, if it has none."""
+    """Return an event without secrets; the same object if it has none."""
     event = with_parts(event, lambda part: cast("Part", hidden_event(part)))
     match event:
         case ForkEdited():
@@ -53,7 +53,7 @@ def hidden_event(event: Event) -> Event:
 
 
 def hidden_message(message: Message) -> Message:
-    """Return a message without secrets; the same one, if it has none."""
+    """Return a message without secrets; the same object if it has none."""
     content, origin = message.content, message.provenance
     if origin is not None:
         origin = _changed(origin, sender_name=_words(origin.sender_name))

@@ -1,4 +1,4 @@
-"""Finds secrets that prove by a check of their own what they are: numbers of payment cards, and seed phrases (HIST-5). Pure.
+"""Finds secrets with a checksum: numbers of payment cards, and seed phrases (HIST-5). Pure.
 
 Linear like `secrets.py`: each number and each word is looked at once, and a phrase has at most 24 words.
 """
@@ -44,7 +44,7 @@ _NEAR: Final = 80
 
 
 def proven(text: str) -> Iterator[Span]:
-    """Yield where secrets stand that prove what they are."""
+    """Yield the spans of secrets with a valid checksum."""
     for found in _CARD.finditer(text):
         digits = re.sub("[^0-9]", "", found[0])
         if _ISSUERS.fullmatch(digits) and _is_checked(digits):

@@ -33,7 +33,7 @@ STRUCTURE: Final = listed("id role timestamp provenance runId model usage stopRe
 
 
 def mask(secret: str) -> str:
-    """Return what is shown instead of a secret."""
+    """Return the placeholder for a secret."""
     if _MASKED.fullmatch(secret):
         return secret
     if len(secret) < _SHORT or not _ENDS.fullmatch(secret[:6] + secret[-4:]):
@@ -53,7 +53,7 @@ def redact_text(text: str) -> tuple[str, bool]:
 
 
 def redact_value(value: object) -> tuple[JsonValue, bool]:
-    """Return a JSON value with the secrets in its strings, and under names that say so, hidden; and whether any were."""
+    """Return a JSON value with the secrets hidden in its strings, and under telling names; and whether there were any."""
     found = False
 
     def change(name: str | None, text: str) -> str:

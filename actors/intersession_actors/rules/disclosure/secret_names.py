@@ -1,4 +1,4 @@
-"""Says which names of fields, variables and flags mean that a secret follows (HIST-5). Pure."""
+"""Decides which names of fields, variables and flags announce a secret (HIST-5). Pure."""
 
 import re
 from functools import lru_cache
@@ -51,7 +51,7 @@ _NO_SECRETS: Final = listed("public session idempotency main primary foreign sor
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether what is assigned to this name is to be hidden, as with `apiKey`, `GITHUB_TOKEN` or `--db-password`.
+    """Whether a value of this name is hidden, as with `apiKey`, `GITHUB_TOKEN` or `--db-password`.
 
     A variable in capitals that ends in `KEY` is a secret too.
     """
@@ -78,7 +78,7 @@ def _is_secret(name: str) -> bool:
 
 
 def counts_digits(name: str, number: str) -> bool:
-    """Whether a number under the name of a secret is one: passwords of digits are as long as a PIN, other secrets longer than what is counted."""
+    """Whether a number under a secret's name is a secret: a numeric password has the length of a PIN, other secrets exceed counters."""
     words = [word.lower() for word in _WORDS.findall(name[-_LONGEST:])]
     most = _PIN if words and not _OF_DIGITS.isdisjoint(words) else _COUNTED
     return len(number.lstrip("-")) >= most

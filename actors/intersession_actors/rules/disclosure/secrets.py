@@ -116,7 +116,7 @@ _FARTHEST: Final = 4_096
 
 
 def nested(text: str) -> Iterator[Span]:
-    """Yield where secrets stand inside of what a name announces."""
+    """Yield the spans of secrets inside values with a telling name."""
     at = 0
     while found := _NAME.search(text, at):
         at = found.end()
@@ -173,7 +173,7 @@ def _closing(text: str, at: int, quote: str) -> int:
 
 
 def secret_spans(text: str) -> list[Span]:
-    """Return where secrets stand, in order and without overlap."""
+    """Return the spans of secrets, in order and without overlap."""
     if len(text) < _FEWEST:
         return []
     found = sorted(
@@ -242,7 +242,7 @@ def _is_mixed(part: str) -> bool:
 
 
 def says_nothing(name: str, value: str) -> bool:
-    """Whether the value of a secret's name is no secret: it is empty, refers to another place, or says how, not what."""
+    """Whether the value under a secret's name is not a secret: it is empty, a reference, or a mode."""
     bare = value.rstrip(",;)}]")
     if (
         bare.lower() in _NO_VALUE

@@ -1,4 +1,4 @@
-"""Finds secrets by the form in which they are given: pairs, lists of arguments, cookies, YAML, XML, command lines (HIST-5). Pure.
+"""Finds secrets by the form around them: pairs, lists of arguments, cookies, YAML, XML, command lines (HIST-5). Pure.
 
 Linear like `secrets.py`: every repetition takes what it takes for good, and is bounded where it may begin at many places.
 """
@@ -154,17 +154,17 @@ _FORMS: Final = (
 
 
 def is_reference(value: str) -> bool:
-    """Whether a value only says where a secret comes from, or that one belongs here: `${TOKEN}`, `<your key>`, `***`."""
+    """Whether a value is a reference or a placeholder: `${TOKEN}`, `<your key>`, `***`."""
     return _REFERENCE.fullmatch(value) is not None
 
 
 def is_code(value: str) -> bool:
-    """Whether a value without quotes is an expression, which says where a secret comes from: `os.environ["TOKEN"]`."""
+    """Whether an unquoted value is an expression that reads the secret: `os.environ["TOKEN"]`."""
     return _CODE.fullmatch(value) is not None
 
 
 def structured(text: str) -> Iterator[Span]:
-    """Yield where secrets stand that their form gives away. A form is only looked for where its signs are."""
+    """Yield the spans of secrets found by their form. A form is only searched if its signs are there."""
     lower = text.lower()
     if "value" in lower and ("name" in lower or "key" in lower or "header" in lower or "variable" in lower):
         yield from _pairs(text, _NAMED, is_secret_name)
@@ -232,7 +232,7 @@ def _pairs(text: str, pattern: re.Pattern[str], counts: Callable[[str], bool]) -
 
 
 def announces(word: str) -> bool:
-    """Whether what follows a word in a list is a secret: a flag or the name of a header that says so."""
+    """Whether the item after a word in a list is a secret: the word is a flag or a header's name that announces one."""
     if word.startswith("-"):
         return is_secret_name(word) and "=" not in word
     return is_secret_name(word) and ("-" in word or word.lower() == "authorization")
@@ -298,7 +298,7 @@ def _end_of_command(text: str, at: int, most: int) -> int:
 
 
 def named_in_object(fields: JsonMapping) -> dict[str | int, str]:
-    """Return by which name a field goes that holds the value of another one: `{"name": "Authorization", "value": …}`."""
+    """Return the name of a field whose name is another field's value: `{"name": "Authorization", "value": …}`."""
     for given in ("name", "key", "header", "variable", "Name", "Key"):
         name = fields.get(given)
         if isinstance(name, str) and (is_secret_name(name) or name.lower() in COOKIE_HEADERS):
@@ -307,7 +307,7 @@ def named_in_object(fields: JsonMapping) -> dict[str | int, str]:
 
 
 def named_in_list(items: JsonList) -> dict[str | int, str]:
-    """Return by which names items of a list go: what follows a flag or a header's name, and what commands take by `-u` or `-p`."""
+    """Return the names of a list's items: the flag or header before each, and the secrets of `-u` and `-p`."""
     found: dict[str | int, str] = {}
     words = [item if isinstance(item, str) else "" for item in items]
     for index, (word, after) in enumerate(pairwise(words), 1):

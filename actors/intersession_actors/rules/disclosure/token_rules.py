@@ -1,4 +1,4 @@
-"""Finds tokens by their look, by the rules in `token_rules.json`, which come from gitleaks (MIT, the notice is in the file). Pure.
+"""Finds tokens by their look, with the rules in `token_rules.json`, which come from gitleaks (MIT, the notice is in the file). Pure.
 
 As in gitleaks, a rule is only tried on a text that has one of its keywords, and what it finds has to look random enough. No
 rule looks at more than a bounded number of characters from any place.
@@ -29,7 +29,7 @@ _REST: Final = re.compile(r"[A-Za-z0-9_+/=~-]*+")
 
 
 class TokenRule(msgspec.Struct, frozen=True):
-    """How the tokens of one kind look. `entropy` is in bits a character, 0 for any.
+    """The look of one kind of token. `entropy` is in bits a character, 0 for any.
 
     The keywords are parts of the token; where it is `assigned` they are before it, and nothing else says whose it is.
     """
@@ -68,7 +68,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def tokens_in(text: str) -> Iterator[Span]:
-    """Yield where tokens stand."""
+    """Yield the spans of tokens."""
     words = "\n".join(_WORD.findall(text)).lower()
     values = "\n".join(_before_values(text)).lower()
     tried = {

@@ -1,1 +1,1 @@
-"""The one gate for texts and numbers from outside: what is taken, how much of it, and what becomes of the rest."""
+"""The one gate for texts and numbers from outside: what is accepted, up to which size, and what happens to the rest."""

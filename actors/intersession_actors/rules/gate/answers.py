@@ -1,4 +1,4 @@
-"""Looks at what an agent or a model answers with: blocks, messages and usage, before the log is asked to keep them."""
+"""Checks the answers of agents and models, blocks, messages and usage, before they are recorded."""
 
 import math
 from typing import Final, Generic, NamedTuple, TypeVar
@@ -17,14 +17,14 @@ T = TypeVar("T")
 
 
 class Fitted(NamedTuple, Generic[T]):
-    """A value as it can be recorded, and what of it is not as it was given, in words."""
+    """A recordable value, and its differences from the given one, in words."""
 
     value: T
     notes: tuple[str, ...]
 
 
 def fit_usage(given: facts.Usage) -> Fitted[facts.Usage]:
-    """Return a usage whose numbers are whole ones: an invalid one or one below 0 counts as 0, one that is too large as the limit.
+    """Return a usage with whole numbers: an invalid or negative one counts as 0, one that is too large as the limit.
 
     A guard over what a chain of messages costs adds them up, so that none may take away from the sum (LOOP-5).
     """
@@ -57,7 +57,7 @@ def _whole(given: object) -> int | None:
 
 
 def fit_word(field: str, given: str | None) -> Fitted[str | None]:
-    """Return the name of a model or a stop reason as one short line."""
+    """Return a model's name or a stop reason as one short line."""
     if given is None:
         return Fitted(None, ())
     word = word_of(given)
@@ -66,7 +66,7 @@ def fit_word(field: str, given: str | None) -> Fitted[str | None]:
 
 
 def fit_block(block: facts.Block) -> facts.Block:
-    """Return a block that an agent puts on record while it runs: long texts cut, what can't be recorded spelled out."""
+    """Return a block that an agent records during its run: long texts are cut, unrecordable characters spelled out."""
     match block:
         case facts.TextBlock(text=text):
             return facts.TextBlock(text=cut_text(text), extra=_extra(block.extra))
@@ -101,7 +101,7 @@ def _extra(source: str | None) -> str | None:
 
 
 def fit_message(message: facts.Message) -> Fitted[facts.Message]:
-    """Return a message that comes with a reply, with its id, usage and names as they can be recorded."""
+    """Return a message that comes with a reply, with recordable id, usage and names."""
     notes: list[str] = []
     changes: dict[str, object] = {}
     if message.usage is not None:
@@ -121,13 +121,13 @@ def fit_message(message: facts.Message) -> Fitted[facts.Message]:
 
 
 def fit_time(given: int) -> Fitted[int]:
-    """Return the time of a message that comes with a reply, in ms; 0 is the time at which it is recorded."""
+    """Return the time of a message that comes with a reply, in ms; 0 is the time of recording."""
     fits = 0 <= given <= _LAST_MS
     return Fitted(given if fits else 0, () if fits else ("the time of a message was none, taken as now",))
 
 
 def flaw_of_message(message: facts.Message) -> str | None:
-    """Say what of a message no reader could take, or None."""
+    """Return what makes a message unreadable, or None."""
     if not _is_object_or_none(message.extra):
         return f"extra is no JSON object of at most {REPLY_DEPTH.most} levels"
     for block in message.content if not isinstance(message.content, str) else ():
@@ -138,7 +138,7 @@ def flaw_of_message(message: facts.Message) -> str | None:
 
 
 def flaw_of_block(block: facts.Block) -> str | None:
-    """Say what of a block no reader could take, or None."""
+    """Return what makes a block unreadable, or None."""
     source = block.json if isinstance(block, facts.OtherBlock) else block.extra
     if isinstance(block, facts.OtherBlock) and not is_object_text(source):
         return f"a block is no JSON object of at most {REPLY_DEPTH.most} levels"

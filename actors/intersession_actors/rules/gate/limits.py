@@ -1,4 +1,4 @@
-"""The one table of limits: how much of everything is taken from outside, and what becomes of more. For every door and seam.
+"""The one table of limits on input from outside, and what happens beyond each. For every door and seam.
 
 `docs/reference/limits.md` shows the table, and a test compares the two.
 """
@@ -33,7 +33,7 @@ _CUT: Final = "cut, with a marker"
 
 
 class Limit(NamedTuple):
-    """A row: `most` of `what` is taken, counted in `unit`; `over` is what becomes of more."""
+    """A row: at most `most` of `what`, counted in `unit`; `over` is what happens beyond it."""
 
     most: int
     unit: Unit

@@ -1,4 +1,4 @@
-"""Checks that what a host's own code gives is of the kind that is asked for, before anything is done with it."""
+"""Checks the types of values from a host's own code, before they are used."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +12,7 @@ C = TypeVar("C", bound=Callable[..., object])
 
 
 def text_of(field: str, value: object) -> str:
-    """Return a text that was given, as a plain one; what is in it is for others to judge.
+    """Return a given text as a plain one; its content is checked elsewhere.
 
     Raises:
         ToolRefused: it is none.
@@ -23,7 +23,7 @@ def text_of(field: str, value: object) -> str:
 
 
 def texts_of(field: str, value: object) -> list[str]:
-    """Return texts that were given together. A text by itself is not taken for its characters.
+    """Return several given texts. A single text is not taken for its characters.
 
     Raises:
         ToolRefused: they are no list of texts.
@@ -36,7 +36,7 @@ def texts_of(field: str, value: object) -> list[str]:
 
 
 def path_of(field: str, value: object) -> Path:
-    """Return the path that was given.
+    """Return a given path.
 
     Raises:
         ToolRefused: it is none, or can't be one.
@@ -47,7 +47,7 @@ def path_of(field: str, value: object) -> Path:
 
 
 def mapping_of(field: str, value: Mapping[str, T] | None) -> dict[str, T]:
-    """Return what was given by name; nothing for None.
+    """Return values given by name; empty for None.
 
     Raises:
         ToolRefused: it is no mapping, or a name is no text.
@@ -60,7 +60,7 @@ def mapping_of(field: str, value: Mapping[str, T] | None) -> dict[str, T]:
 
 
 def callable_of(field: str, value: Callable[..., object] | None, *names: str) -> None:
-    """Check that what is to be called later can be called, with one argument for each of `names`; None is nothing.
+    """Check that a callback can be called with one argument for each of `names`; None is none.
 
     Raises:
         ToolRefused: it can't.
@@ -73,7 +73,7 @@ def callable_of(field: str, value: Callable[..., object] | None, *names: str) ->
 
 
 def flaw_of_call(function: Callable[..., object], *names: str) -> str | None:
-    """Return why a function can't be called with one argument for each of `names`, in their order; None where it can be.
+    """Return why a function can't be called with one argument for each of `names`, in their order; None if it can.
 
     A function that does not say what it takes, such as some of those that are written in C, is taken as it is.
     """
@@ -95,7 +95,7 @@ def flaw_of_call(function: Callable[..., object], *names: str) -> str | None:
 
 
 def callables_of(field: str, values: Iterable[C], *names: str) -> tuple[C, ...]:
-    """Return what is to be called later, each of it with one argument for each of `names`.
+    """Return callbacks, each checked for one argument for each of `names`.
 
     Raises:
         ToolRefused: it is no list of what can be called so.

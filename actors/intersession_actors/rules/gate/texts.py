@@ -1,4 +1,4 @@
-"""Makes texts of agents, models and channels fit to be recorded, so that what one of them gives never costs a run."""
+"""Makes texts of agents, models and channels recordable, so that no text can make a run fail."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ _ESCAPED_HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def cut_text(text: str) -> str:
-    """Return a text with what it has beyond `TOOL_RESULT` characters replaced by a word on how much that was."""
+    """Return a text with everything beyond `TOOL_RESULT` characters replaced by a note of its size."""
     most = TOOL_RESULT.most
     if len(text) > most:
         text = f"{text[:most]}\n{_CUT} [{len(text) - most} characters cut]"
@@ -26,13 +26,13 @@ def cut_text(text: str) -> str:
 
 
 def spelled_out(value: object) -> str:
-    """Return a value as JSON in which halves of surrogate pairs, in texts and in names of fields, are spelled out."""
+    """Return a value as JSON in which unpaired surrogates, in texts and field names, are spelled out."""
     source = json.dumps(value, default=repr, ensure_ascii=False)
     return _HALVES.sub(lambda half: f"\\\\u{ord(half[0]):04x}", source)
 
 
 def arguments_in(source: str) -> JsonValue:
-    r"""Return the arguments of a tool's call that a model wrote as JSON; halves of surrogate pairs are spelled out (`\udce9`).
+    r"""Return a tool call's arguments from a model's JSON; unpaired surrogates are spelled out (`\udce9`).
 
     Raises:
         ValueError: it is no JSON, or nested too deep to be read.
@@ -55,7 +55,7 @@ def _has_halves(source: str) -> bool:
 
 
 def word_of(text: str, most: int = WORD.most) -> str:
-    """Return a name as one line: what can't be printed is spelled out, what is too long is cut."""
+    """Return a name as one line: unprintable characters are spelled out, a long one is cut."""
     if len(text) > most:
         text = f"{text[: most - 1]}{_CUT}"
     if text.isprintable():
@@ -66,7 +66,7 @@ def word_of(text: str, most: int = WORD.most) -> str:
 
 
 def id_of(text: str) -> str:
-    """Return an id as one line. One that has to be changed for that ends in its digest, so that two of them stay two."""
+    """Return an id as one line. A changed id ends in its digest, so that different ids stay different."""
     word = word_of(text)
     if word == text:
         return text
@@ -75,7 +75,7 @@ def id_of(text: str) -> str:
 
 
 def checked(field: str, text: object, *, most: int = NAME.most) -> str:
-    """Return a name or an id that a host's own code gives, as a plain text.
+    """Return a name or an id of a host's own code as a plain text.
 
     Raises:
         ToolRefused: it is no text, empty, longer than `most` characters, has control characters, or can't be recorded.
@@ -95,7 +95,7 @@ def checked(field: str, text: object, *, most: int = NAME.most) -> str:
 
 
 def shown_name(text: str | None) -> str | None:
-    """Return the name of a chat or a person as one line that a list can show; None for one with nothing to show."""
+    """Return the name of a chat or a person as one line for a list; None if nothing of it can be shown."""
     if text is None or (len(text) <= CHAT_NAME.most and text.isprintable() and text.strip()):
         return text
     line = " ".join(
@@ -109,7 +109,7 @@ def shown_name(text: str | None) -> str | None:
 
 
 def arguments_of(source: str) -> str:
-    """Return the source text of a tool's arguments as it can be recorded. What is no JSON stays: readers take it for a text."""
+    """Return the source text of a tool's arguments in recordable form. A text that is not JSON stays: readers take it for a plain text."""
     if len(source) > TOOL_ARGUMENTS.most:
         digest = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
         return _json({"omitted": True, "characters": len(source), "sha256": digest})

@@ -1,4 +1,4 @@
-"""Looks at values that come from outside, before anything is done because of them: how many, how deep, how long, and whether JSON can say them."""
+"""Checks values from outside before they have any effect: number, depth, length, and whether JSON can hold them."""
 
 import math
 from typing import Final, Literal, NamedTuple
@@ -25,7 +25,7 @@ _FLAT: Final = frozenset({str, int, float, bool, type(None)})
 
 
 class Flaw(NamedTuple):
-    """What is wrong with a value. `field` is the name on the way to it that stands first."""
+    """The problem of a value. `field` is the first name on the way to it."""
 
     code: Literal["invalid_request", "too_large"]
     field: str
@@ -33,7 +33,7 @@ class Flaw(NamedTuple):
 
 
 def is_storable(text: str) -> bool:
-    """Whether UTF-8 can say a text: half of a surrogate pair it can't. A long text is not copied as a whole."""
+    """Whether UTF-8 can hold a text: it has no unpaired surrogates. Does not copy a long text."""
     if text.isascii():
         return True
     try:
@@ -45,12 +45,12 @@ def is_storable(text: str) -> bool:
 
 
 def storable(text: str) -> str:
-    r"""Return a text as it is, or with what UTF-8 can't say spelled out (`\udce9`)."""
+    r"""Return a text with unpaired surrogates spelled out (`\udce9`)."""
     return text if is_storable(text) else text.encode("utf-8", "backslashreplace").decode()
 
 
 def storable_value(value: JsonValue) -> JsonValue:
-    r"""Return a value of texts, lists and objects with what UTF-8 can't say spelled out (`\udce9`), also in the names of fields."""
+    r"""Return a value of texts, lists and objects with unpaired surrogates spelled out (`\udce9`), also in field names."""
     if isinstance(value, str):
         return storable(plain_text(value))
     if is_object(value):
@@ -59,7 +59,7 @@ def storable_value(value: JsonValue) -> JsonValue:
 
 
 def plain_text(text: str) -> str:
-    """Return a text of a class of the host's own (markup, a member of an enum) as a plain one: the log takes no other.
+    """Return a text of a host's subclass (markup, a member of an enum) as a plain one: the log takes no other.
 
     Its own methods are not asked: they may do anything, wherever the text goes.
     """
@@ -67,7 +67,7 @@ def plain_text(text: str) -> str:
 
 
 def plain(value: JsonValue) -> JsonValue:
-    """Return a value that is not too deep with plain texts alone, also in the names of fields."""
+    """Return a value, not too deep, with plain texts alone, also in field names."""
     if isinstance(value, str):
         return plain_text(value)
     if is_object(value):
@@ -78,7 +78,7 @@ def plain(value: JsonValue) -> JsonValue:
 
 
 def flaw_of(fields: JsonMapping, *, most: int = ARGUMENTS.most) -> Flaw | None:
-    """Return the first thing that is wrong with named values, or None. `most` is for the characters of all their texts.
+    """Return the first problem of named values, or None. `most` is for the characters of all their texts.
 
     Lengths are looked at first, and nothing is copied: what is far too long costs no memory. What is no JSON at all, such
     as a host's own object, is not judged here.
@@ -188,7 +188,7 @@ def seconds_of(field: str, value: object, *, most: int = WAIT.most) -> float:
 
 
 def position_of(field: str, value: object) -> int:
-    """Return a position of the log as it was given.
+    """Return a given position of the log.
 
     Raises:
         ToolRefused: it is no whole number from 0 on that a log could have.
@@ -199,7 +199,7 @@ def position_of(field: str, value: object) -> int:
 
 
 def json_or_text(source: str) -> JsonValue:
-    """Return the value that a text is as JSON; the text itself if it is invalid."""
+    """Return a text's value as JSON, or the text itself if it is not valid JSON."""
     try:
         value: JsonValue = msgspec.json.decode(source)
     except (ValueError, RecursionError):

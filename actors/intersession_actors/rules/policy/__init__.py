@@ -1,1 +1,1 @@
-"""Who may do what: access, sending, spawning, tools, models, and the limits of a chain. Pure."""
+"""The policy: access, sending, spawning, tools, models, and the limits of a chain. Pure."""

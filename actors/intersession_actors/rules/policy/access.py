@@ -1,4 +1,4 @@
-"""Who may see and reach which session: the one judgement, for every tool over every door. Pure (VIS, HIST-6)."""
+"""Which requester may see and reach which session: the one judgement, for every tool over every door. Pure (VIS, HIST-6)."""
 
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
@@ -27,7 +27,7 @@ _DOING: dict[Operation, str] = {
 
 
 class SeeSession(Question, frozen=True, kw_only=True):
-    """See or reach a session. `key` is what the caller's text resolved to, None where it resolved to nothing.
+    """See or reach a session. `key` is the resolved key, None for an unknown session.
 
     `by_key`: the text itself was a key. Only then may the answer say that the door is closed: by id or by label, the name of
     the setting would tell that the session is there. `other`: it has to be another session than the requester's own.
@@ -40,13 +40,13 @@ class SeeSession(Question, frozen=True, kw_only=True):
 
 
 class ListSessions(Question, frozen=True, kw_only=True):
-    """List the sessions that a requester sees, or search in them. That is never denied; what is beyond its sight is left out."""
+    """List or search the sessions visible to a requester. That is never denied; others are left out."""
 
     operation: Operation = "list"
 
 
 class Sight(Known, frozen=True, kw_only=True):
-    """What decides on that: who calls, the settings in force, and the session as it stands.
+    """The inputs of that judgement: the caller, the settings in force, and the session's state.
 
     `requester` None is the operator, who sees all (VIS-6). `agent_id` works in the requester's session, where that is not the
     key's own agent. `within` is as in `Requester`. `allow` None lets every agent, () none. `exists`: there is such a session, or
@@ -75,7 +75,7 @@ class Sight(Known, frozen=True, kw_only=True):
         return SessionKey.recorded(self.requester).agent_id
 
     def may_reach(self, key: str) -> bool:
-        """Whether a session is not beyond what the caller's credential names."""
+        """Whether a session is within the caller's credential."""
         return self.within is None or key == self.requester or _any_fits(self.within, key)
 
 
@@ -93,12 +93,12 @@ class Requester(msgspec.Struct, frozen=True, kw_only=True):
     within: tuple[str, ...] | None = None
 
     def may_know_agent(self, agent_id: str) -> bool:
-        """Whether sessions of an agent can be within what its credential names."""
+        """Whether sessions of an agent can be within its credential."""
         return self.within is None or may_act_for(self.within, agent_id)
 
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
-    """What one requester sees now: worked out once, then asked for every row of a list."""
+    """The sessions that one requester sees now: computed once, then asked for every row of a list."""
 
     everything: bool
     key: str
@@ -118,14 +118,14 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         return (in_tree and self.tree) or self.sees_agent(agent_id)
 
     def sees_agent(self, agent_id: str) -> bool:
-        """Whether every session of an agent is visible, of those that are `within` what limits all of this."""
+        """Whether every session of an agent is visible, of those that are `within` its limits."""
         return self.everything or (
             self.own_agent if agent_id == self.agent_id else self.other_agent(agent_id)
         )
 
 
 def sight_of(config: Config, requester: Requester) -> Sight:
-    """Return what decides on what a requester sees, by the settings in force."""
+    """Return the inputs for a requester's sight, by the settings in force."""
     key, agent_id = requester.key, requester.agent_id
     return Sight(
         requester=None if key is None else str(key),
@@ -147,7 +147,7 @@ def effective_visibility(sight: Sight) -> Visibility:
 
 
 def reach_of(sight: Sight) -> Reach:
-    """Work out what a requester sees (VIS-2). Each level contains the one before it."""
+    """Compute what a requester sees (VIS-2). Each level contains the one before it."""
     if sight.requester is None:
         return Reach(
             everything=True, key="", agent_id="", tree=True, own_agent=True, other_agent=lambda _agent: True
@@ -167,7 +167,7 @@ def reach_of(sight: Sight) -> Reach:
 
 
 def judge_access(asked: SeeSession, sight: Sight) -> Denial | None:
-    """Decide whether a requester may do this to a session (HIST-6); None lets it.
+    """Decide whether a requester may do this to a session (HIST-6); None allows it.
 
     Oneself and what is visible: allowed. Another agent's key that settings keep closed: forbidden, the same whether
     the session exists or not. Everything else is not visible, the same for absent and invisible; so is all that a credential
@@ -191,7 +191,7 @@ def judge_access(asked: SeeSession, sight: Sight) -> Denial | None:
 
 
 def not_visible(given: str) -> str:
-    """Return the one text for a session that is absent or invisible, with the name exactly as it was typed."""
+    """Return the one text for a missing or invisible session, with the name exactly as it was typed."""
     return f"session not visible: {given}"
 
 
@@ -201,7 +201,7 @@ def may_act_as(patterns: Sequence[str], key: SessionKey) -> bool:
 
 
 def may_act_for(patterns: Sequence[str], agent_id: str) -> bool:
-    """Whether a credential may claim to be any session of an agent at all: whether a glob fits anything that begins so."""
+    """Whether a credential may claim to be any session of an agent at all: whether a glob can match a key with that beginning."""
     begin = f"agent:{agent_id}:"
     return any(fnmatchcase(begin, pattern[:end]) for pattern in patterns for end in range(len(pattern) + 1))
 
@@ -211,7 +211,7 @@ def _any_fits(patterns: Sequence[str], key: str) -> bool:
 
 
 def closed(asked: SeeSession, sight: Sight) -> str:
-    """Return the error of a session of another agent that settings keep closed: each of them, and what would open it."""
+    """Return the error for a session of another agent that settings close: each of them, and what would open it."""
     todo = {} if asked.key is None else _closing(sight, SessionKey.recorded(asked.key).agent_id)
     needed = " and ".join(f"{setting} {how}" for setting, how in todo.items())
     return f"{_DOING[asked.operation]} another agent's session is closed, it needs {needed}"

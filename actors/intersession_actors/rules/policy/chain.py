@@ -1,4 +1,4 @@
-"""What a causal chain may do, and cycles of waiting: pure (LOOP-5, SEND-10).
+"""The limits of a causal chain, and cycles of waiting: pure (LOOP-5, SEND-10).
 
 A chain begins with what a person or the operator says. Its budget goes from cause to effect: from a run to what it sends and
 spawns, from there to the turns, announces and results that come of it, and so on. A send and a spawn are a hop; what belongs
@@ -18,7 +18,7 @@ LimitName = Literal["hop_limit", "revisit_limit", "run_limit", "token_limit", "c
 
 
 class Spent(Known, frozen=True, kw_only=True):
-    """What a whole chain has used up to now: runs that were asked for, and what those that have ended cost."""
+    """The usage of a whole chain up to now: requested runs, and the cost of ended ones."""
 
     runs: int = 0
     tokens: int = 0
@@ -26,14 +26,14 @@ class Spent(Known, frozen=True, kw_only=True):
 
 
 class CarryOn(Question, frozen=True, kw_only=True):
-    """Carry a causal chain on to another session. `runs`: a run of it is asked for, beside the hop."""
+    """Continue a causal chain in another session. `runs`: with a run there, beside the hop."""
 
     target: str
     runs: bool = True
 
 
 class Chain(Known, frozen=True, kw_only=True):
-    """What decides on that: how far the chain has come, what it has used, and how far it may go.
+    """The inputs of that judgement: the chain's length, its usage, and its limits.
 
     `path` and `hops` are as in a budget, `age` is for how many seconds it has gone on, where that is limited.
     """
@@ -46,20 +46,20 @@ class Chain(Known, frozen=True, kw_only=True):
 
 
 class WaitFor(Question, frozen=True, kw_only=True):
-    """Have one session wait for another's answer."""
+    """Let one session wait for another's answer."""
 
     requester: str
     target: str
 
 
 class Waits(Known, frozen=True, kw_only=True):
-    """What decides on that: who waits for whom, as far as it leads from the target to the requester; each pair once."""
+    """The inputs of that judgement: the waits between sessions, as far as they lead from the target to the requester; each pair once."""
 
     waits: tuple[tuple[str, str], ...] = ()
 
 
 class Tripped(msgspec.Struct, frozen=True, kw_only=True):
-    """A guard stopped the chain. `limit` is the reason in the event, `value` what was used, `allowed` the setting's.
+    """A guard stopped the chain. `limit` is the reason in the event, `value` the usage, `allowed` the setting's.
 
     `spent` and `age` are what it had used in all, and for how many seconds it had gone on, as far as the guard looked at that.
     """
@@ -73,33 +73,33 @@ class Tripped(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """What events and errors say of it."""
+        """Its text in events and errors."""
         return f"{self.setting} is {self.allowed} and this chain of messages has used {self.value}"
 
     def told(self, field: str) -> str:
-        """Return the error of a caller who would carry the chain on."""
+        """Return the error for the caller that would continue the chain."""
         return f"{field}: {self.words}, answer instead of going on"
 
 
 def begun(root: str, path: tuple[str, ...], limits: Limits, now_ms: int) -> Budget:
-    """Return the budget of a chain that begins now, with the run `root`."""
+    """Return the budget of a new chain, with the run `root`."""
     return Budget(root=root, started_ms=now_ms, path=path, limits=limits)
 
 
 def one_hop_on(budget: Budget, target: str, limits: Limits) -> Budget:
-    """Return what is left for what a chain begins in another session; `limits` are those in force now (CFG-3)."""
+    """Return the budget for work that a chain begins in another session; `limits` are those in force now (CFG-3)."""
     return msgspec.structs.replace(budget, path=(*budget.path, target), hops=budget.hops + 1, limits=limits)
 
 
 def budget_of(
     event: RunQueued | SpawnAccepted | ExchangeAccepted, root: str | None, started_ms: int
 ) -> Budget:
-    """Return the budget that an event hands on; `root` and `started_ms` stand in for what an imported spawn does not say."""
+    """Return the budget in an event; `root` and `started_ms` replace what an imported spawn lacks."""
     return event.budget or Budget(root=root or event.run_id, started_ms=started_ms)
 
 
 def check_hop(budget: Budget, limits: Limits, target: str) -> Tripped | None:
-    """Say whether the chain may come to `target` by one more hop; the first guard that trips is named.
+    """Return the first guard that forbids the chain one more hop, to `target`; None if none does.
 
     A limit is the most there may be: with `hops` 8, the ninth send one from another is refused. Coming to a session for the
     first time is no revisit.
@@ -111,7 +111,7 @@ def check_hop(budget: Budget, limits: Limits, target: str) -> Tripped | None:
 
 
 def check_run(budget: Budget, spent: Spent, now_ms: int) -> Tripped | None:
-    """Say whether the chain may ask for one more run, of whichever of its branches."""
+    """Return the first guard that forbids the chain one more run, in any of its branches; None if none does."""
     limits, age = budget.limits, age_s(budget, now_ms)
     tripped = _first_full(
         ("run_limit", "runs", spent.runs, limits.runs),
@@ -123,7 +123,7 @@ def check_run(budget: Budget, spent: Spent, now_ms: int) -> Tripped | None:
 
 
 def judge_chain(asked: CarryOn, known: Chain) -> Tripped | None:
-    """Say whether a chain may come to a session by one more hop, and ask for a run there if it is to."""
+    """Decide whether a chain may continue in a session, with a run there if it asks for one."""
     budget = Budget(root="", started_ms=1, path=known.path, hops=known.hops, limits=known.limits)
     tripped = check_hop(budget, known.limits, asked.target)
     if tripped is not None or not asked.runs:
@@ -140,7 +140,7 @@ def judge_wait(asked: WaitFor, known: Waits) -> tuple[str, ...] | None:
 
 
 def age_s(budget: Budget, now_ms: int) -> int:
-    """Return for how many whole seconds a chain has gone on; 0 where nothing limits that."""
+    """Return the age of a chain in whole seconds; 0 if nothing limits that."""
     if not budget.limits.wall_seconds:
         return 0
     # A clock that was set back must not give a chain a negative age, and who was held has done nothing meanwhile.
@@ -148,12 +148,12 @@ def age_s(budget: Budget, now_ms: int) -> int:
 
 
 def time_at_age(budget: Budget, seconds: int) -> int:
-    """Return a time (ms) at which a chain had gone on for a number of seconds."""
+    """Return the time (ms) at which a chain had a given age in seconds."""
     return budget.started_ms + budget.held_ms + 1000 * seconds
 
 
 def check_start(budget: Budget, spent: Spent) -> Tripped | None:
-    """Say whether a run that was asked for may start now: what it costs is not known before the others have ended."""
+    """Decide whether a requested run may start now: its cost is unknown before the others have ended."""
     limits = budget.limits
     return _first_full(
         ("token_limit", "tokens", spent.tokens, limits.tokens),
@@ -162,7 +162,7 @@ def check_start(budget: Budget, spent: Spent) -> Tripped | None:
 
 
 def counts_use(budget: Budget) -> bool:
-    """Say whether what runs of the chain have used can keep another from starting: then each waits for what is known."""
+    """Return whether the usage of the chain's runs can keep another from starting: then each waits for what is known."""
     return bool(budget.limits.tokens or budget.limits.cost_micros)
 
 

@@ -9,7 +9,7 @@ from intersession_events.facts import HeldText, HoldBefore, HoldSource
 
 
 class HoldOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody's word that an exchange is to stop before a text goes on.
+    """An order that an exchange stops before a text goes on.
 
     `order` tells it from others of its kind: unless every text is wanted, it stops an exchange once.
     """
@@ -22,7 +22,7 @@ class HoldOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GoingOn(msgspec.Struct, frozen=True, kw_only=True):
-    """A text of an exchange that is about to go on, as a host's rule is asked about it.
+    """A text of an exchange that is about to go on, for the host's rule.
 
     `step` is `reply` for a text that goes to the other session (`to`), `announce` for one that goes to a channel (`channel`, None
     where there is nowhere to go). `turn` is the turn that the text is from: 0 for the reply of the first run. `speaker` said it; all
@@ -43,7 +43,7 @@ class GoingOn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ruling(NamedTuple):
-    """What a rule said. `note` is why, in its words, or in ours where it said nothing that can be understood."""
+    """A rule's verdict. `note` is its reason, in its words, or in ours if its answer was invalid."""
 
     holds: bool
     note: str | None = None

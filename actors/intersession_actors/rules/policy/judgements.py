@@ -1,4 +1,4 @@
-"""All kinds of judgements at doors, and what the rules of today say of one. Pure."""
+"""All kinds of judgements at doors, and today's verdict on each. Pure."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -27,7 +27,7 @@ KNOWN: Final[Mapping[type[Question], type[Known]]] = {
 
 
 def denial_of(judgement: Judgement) -> Denial | None:
-    """Judge again what was asked, by what was known; None where it is allowed.
+    """Repeat a judgement from its question and inputs; None if it is allowed.
 
     Raises:
         TypeError: what was known is of something else.

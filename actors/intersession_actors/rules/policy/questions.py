@@ -1,4 +1,4 @@
-"""Which questions about a log only the operator may ask, and with which fields: the one table, for every door (FIND-2, VIS-6). Pure.
+"""Which questions about a log, and which of their fields, are the operator's alone: the one table, for every door (FIND-2, VIS-6). Pure.
 
 A limited caller may ask what its own sessions answer. What is looked for in all of a run is said, or was sent, in sessions of others,
 too: an answer of one run, and none without a word, would tell that somebody else has said it.
@@ -47,7 +47,7 @@ OPERATORS: Final[Mapping[str, frozenset[str] | None]] = {
 
 
 def check_asked(question: str, given: Iterable[str], *, is_operator: bool) -> None:
-    """Check that a question, with the fields that are given, is one that its caller may ask. What the table lacks is the operator's.
+    """Refuse a question that its caller may not ask with these fields. One that is missing in the table is the operator's.
 
     Raises:
         ToolRefused: only the operator may ask so (`forbidden`).

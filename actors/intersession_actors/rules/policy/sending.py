@@ -1,4 +1,4 @@
-"""May a session's words go outside, and does a reply-back loop follow them? Pure (POL-1, POL-2, LOOP-4)."""
+"""Whether a session's texts may go outside, and whether a reply-back loop follows a send. Pure (POL-1, POL-2, LOOP-4)."""
 
 from collections.abc import Collection
 from typing import Final, Literal
@@ -18,7 +18,7 @@ _COMMANDS: Final[dict[str, Literal["allow", "deny", "inherit"]]] = {
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What the send policy says, and which rule said it; `judged` is what was asked and known."""
+    """The send policy's verdict, and its rule; `judged` has the question and inputs."""
 
     action: SendAction
     rule: str
@@ -26,18 +26,18 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def allowed(self) -> bool:
-        """Whether the words may go out."""
+        """Whether the text may go out."""
         return self.action == "allow"
 
 
 class Speak(Question, frozen=True, kw_only=True):
-    """Let the words of a session go out."""
+    """Send texts of a session outside."""
 
     key: str
 
 
 class Speech(Known, frozen=True, kw_only=True):
-    """What decides on that: the policy, and the session as it stands.
+    """The inputs of that judgement: the policy, and the session's state.
 
     `channel` is where the words would go, else the channel recorded on the session, else its `lastChannel`; what is
     None is read from the key. `override` is the session's own setting (POL-2).
@@ -51,7 +51,7 @@ class Speech(Known, frozen=True, kw_only=True):
 
 
 def judge_send(asked: Speak, known: Speech) -> Verdict:
-    """Say whether a session's words may go out.
+    """Decide whether a session's texts may go out.
 
     The session's own setting, else any rule that denies, else any that allows, else the default, else allow:
     so the order of the rules does not matter.
@@ -87,7 +87,7 @@ def why_no_loop(one_way: Collection[str], requester: SessionKey | None, target: 
 
 
 def parse_send_command(text: str) -> Literal["allow", "deny", "inherit"] | None:
-    """Return what an owner's message asks of the send policy; None where it is text (POL-2).
+    """Return the send-policy command in an owner's message; None if it is text (POL-2).
 
     The message has to be the command and nothing else. Ask only for a message of a person who is an owner: from
     anybody else, and from a session, the same words are text.

@@ -1,4 +1,4 @@
-"""May this session start that sub-agent, and with what? Pure (SPAWN-2 to SPAWN-5)."""
+"""Whether a session may start a sub-agent, and with which settings. Pure (SPAWN-2 to SPAWN-5)."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, Literal, get_args
@@ -28,7 +28,7 @@ THINKING_LEVELS: Final[tuple[ThinkingLevel, ...]] = get_args(ThinkingLevel)
 
 @ready
 class SpawnWish(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked for, as typed."""
+    """The request, as typed."""
 
     agent_id: str | None = None
     model: str | None = None
@@ -41,7 +41,7 @@ class SpawnWish(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SpawnAllowed(msgspec.Struct, frozen=True, kw_only=True):
-    """It may, with these values in force. Times in milliseconds, 0 is no limit, and never for `archive_after_ms`.
+    """Allowed, with these settings. Times in milliseconds, 0 is no limit, and never for `archive_after_ms`.
 
     `judged` is what was asked and known.
     """
@@ -59,7 +59,7 @@ class SpawnAllowed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SpawnRefused(msgspec.Struct, frozen=True, kw_only=True):
-    """It may not; nothing was done. `judged` is what was asked and known, but where what is asked can't be read."""
+    """Refused, without any effect. `judged` has the question and inputs, unless the request was unreadable."""
 
     code: RefusalCode
     error: str
@@ -72,7 +72,7 @@ class SpawnRefused(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StartSubagent(Question, frozen=True, kw_only=True):
-    """Start a sub-agent. `agent_id` is the one that is named, None where none is."""
+    """Start a sub-agent. `agent_id` is the named agent, None if none is named."""
 
     agent_id: str | None = None
     sandbox: Literal["inherit", "require"] = "inherit"
@@ -82,7 +82,7 @@ class StartSubagent(Question, frozen=True, kw_only=True):
 
 
 class Nursery(Known, frozen=True, kw_only=True):
-    """What decides on that: the requester, the settings in force, and what they say of what is asked.
+    """The inputs of that judgement: the requester, and the settings in force that concern the request.
 
     `requester` None is the operator; `own` is the agent of its session. `running` are the sub-agents that it has at work. `allow` is
     the list of agents that `own` may start beside itself, as configured. Of the agent that is named: whether it is
@@ -108,7 +108,7 @@ class Nursery(Known, frozen=True, kw_only=True):
 
 
 def judge_start(asked: StartSubagent, known: Nursery) -> Denial | None:
-    """Decide whether a sub-agent may be started; None lets it."""
+    """Decide whether a sub-agent may be started; None allows it."""
     if asked.mode == "session" and (not asked.thread or asked.cleanup == "delete"):
         return Denial("invalid_request")
     if _depth(known) >= known.max_spawn_depth:
@@ -148,7 +148,7 @@ def _may_start(asked: StartSubagent, known: Nursery) -> bool:
 def asked_to_start(
     config: Config, requester: Requester, wish: SpawnWish, *, running: int = 0
 ) -> tuple[StartSubagent, Nursery]:
-    """Return what is asked for and what decides on it; `running` is how many sub-agents the requester has already.
+    """Return the question and inputs for a start; `running` is the requester's present number of sub-agents.
 
     Raises:
         InvalidKey: the agent's id is none.
@@ -187,7 +187,7 @@ def asked_to_start(
 def judge_spawn(
     config: Config, requester: Requester, wish: SpawnWish, *, running: int = 0
 ) -> SpawnAllowed | SpawnRefused:
-    """Decide whether a sub-agent may be started, and with what; `running` is how many the requester has already."""
+    """Decide whether a sub-agent may be started, and with which settings; `running` is the requester's present number of them."""
     try:
         asked, known = asked_to_start(config, requester, wish, running=running)
     except InvalidKey as error:
@@ -200,7 +200,7 @@ def judge_spawn(
 
 
 class ListedAgent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An agent that may be started. `configured`: there is one of this id."""
+    """An agent that may be started. `configured`: the configuration has it."""
 
     id: str
     configured: bool

@@ -34,7 +34,7 @@ class UseTool(Question, frozen=True, kw_only=True):
 
 
 class Rules(Known, frozen=True, kw_only=True):
-    """What one place of the settings says of tools."""
+    """The rules for tools in one place of the settings."""
 
     profile: ToolProfile | None = None
     allow: tuple[str, ...] | None = None
@@ -46,7 +46,7 @@ _NO_RULES: Final = Rules()
 
 
 class Workshop(Known, frozen=True, kw_only=True):
-    """What decides on that: the settings in force, for a session that is sandboxed or not.
+    """The inputs of that judgement: the settings in force, for a session that is sandboxed or not.
 
     `everyone` and `own` narrow, one after the other, and those of `sandbox` and `own_sandbox` for a sandboxed session. `withheld`
     are the tools that a sub-agent does not get (`subagent`), unless `subagents` says so. `missing`: there is no such tool.
@@ -66,7 +66,7 @@ class Workshop(Known, frozen=True, kw_only=True):
 
 
 def workshop_of(config: Config, requester: Requester, withheld: Iterable[str] = SESSION_TOOLS) -> Workshop:
-    """Return what decides on which tools a session has."""
+    """Return the inputs that decide which tools a session has."""
     key = requester.key
     if key is None:
         return Workshop()
@@ -86,7 +86,7 @@ def workshop_of(config: Config, requester: Requester, withheld: Iterable[str] = 
 
 
 def judge_tool(asked: UseTool, known: Workshop) -> Denial | None:
-    """Decide whether a session has a tool; None: it has.
+    """Decide whether a session has a tool; None allows it.
 
     The settings narrow, one after the other; a `deny` anywhere is final. A sub-agent does not get what is withheld from it,
     unless its settings say so. One that is too deep has no `sessions_spawn`, whatever they say (SPAWN-3).

@@ -62,7 +62,7 @@ LEAST_ROOM: Final = 128
 
 
 def find_model(config: Config, text: str) -> str | None:
-    """Return the model that a text means, as `provider/id`; None where it means none that is configured.
+    """Return the model that a text names, as `provider/id`; None for one that is not configured.
 
     The text is `provider/id`, an alias, or an id that only one provider has. Where no models are configured at all, any
     text that is not blank names one.
@@ -84,7 +84,7 @@ def find_model(config: Config, text: str) -> str | None:
 
 
 def model_names(config: Config) -> tuple[str, ...]:
-    """Return the models that can be asked for, as `provider/id`, sorted; none where any can.
+    """Return the models that may be requested, as `provider/id`, sorted; empty if any may.
 
     Where `agents.defaults.models` lists some, those and the configured defaults are all there are; else those that
     the providers serve.
@@ -123,7 +123,7 @@ def _defaults(config: Config) -> set[str]:
 
 @ready
 class ModelWindow(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent says of its model: its name, its window, and how many tokens its own instructions take and its answer may.
+    """An agent's own data on its model: name, window, and the tokens for its instructions and its answer.
 
     None is not said.
     """
@@ -135,14 +135,14 @@ class ModelWindow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reckoned(NamedTuple):
-    """The window of a model, and what of it is left for tools and for all that is said; None: not known, in old recordings."""
+    """A model's window, and the part of it for tools and messages; None: unknown, in old recordings."""
 
     context_tokens: int | None
     room: int | None
 
 
 def reckon(config: Config, agent_id: str, asked_for: str | None, said: ModelWindow | None) -> Reckoned:
-    """Return what the model takes that an agent runs on.
+    """Return the window of an agent's model.
 
     What the agent says of it counts first, then `contextWindow` of the model in the configuration, then the table. `contextTokens`
     of the agent, or of all, is a bound on each. `asked_for` is the model that the run or its session asks for.
@@ -165,17 +165,17 @@ def reckon(config: Config, agent_id: str, asked_for: str | None, said: ModelWind
 
 
 def tokens_of_tools(tools: int) -> int:
-    """Return how many tokens the descriptions of a number of session tools have."""
+    """Return the tokens of a number of tools' descriptions."""
     return tools * _OF_A_TOOL
 
 
 def room_for_words(room: int, tools: int, most: int | None) -> int:
-    """Return how many tokens there are for what is said, beside the tools; `most` was learnt from refusals (CTX-3)."""
+    """Return the tokens for messages, beside the tools; `most` was learnt from refusals (CTX-3)."""
     return max((room if most is None else min(room, most)) - tokens_of_tools(tools), LEAST_ROOM)
 
 
 def has_room_for_tools(room: int, tools: int, most: int | None) -> bool:
-    """Whether an agent can have its tools beside what is said."""
+    """Whether there is room for an agent's tools beside its messages."""
     return room_for_words(room, tools, most) >= _LEAST_WITH_TOOLS
 
 

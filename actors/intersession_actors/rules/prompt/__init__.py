@@ -1,1 +1,1 @@
-"""What an agent is given of its session: the transcript, fenced and in its model's format, and the instructions."""
+"""An agent's input from its session: the transcript, fenced and in its model's format, and the instructions."""

@@ -31,7 +31,7 @@ _WITH_PICTURES: Final = 4_000
 
 
 def shortened_text(text: str, most: int) -> str:
-    """Return a text cut to a limit of characters, and a line that says how many are left out."""
+    """Return a text cut to a limit of characters, with a line that tells how many are left out."""
     if len(text) <= most:
         return text
     begin = most * 3 // 4
@@ -43,7 +43,7 @@ def shortened_text(text: str, most: int) -> str:
 
 
 def shortened(message: Message, most: int) -> Message:
-    """Return a message each text of which is at most so long; the message itself where each is."""
+    """Return a message with each text cut to a limit; the same object if each fits."""
     content = message.content
     if isinstance(content, str):
         return (
@@ -72,12 +72,12 @@ def _shorter(block: Block, most: int) -> Block:
 
 
 def fence_id(run_id: str, *parts: str | int) -> str:
-    """Return the id of a fence in a run; the parts say what it is round, the text last."""
+    """Return the id of a fence in a run; the parts identify the fenced text, which comes last."""
     return hashlib.sha256(_ENCODER.encode((run_id, *parts))).hexdigest()[:16]
 
 
 def fence(word: str, identity: str, header: JsonMapping, text: str) -> str:
-    """Return a text in a fence. `word` is one lower-case word, `header` says where the text is from."""
+    """Return a text in a fence. `word` is one lower-case word, `header` tells the text's origin."""
     said = _ENCODER.encode({**header, "characters": len(text)}).decode()
     return f"[[{word} {identity} {said}]]\n{text}\n[[end {identity}]]"
 
@@ -86,7 +86,7 @@ _QUOTE: Final = re.compile(r"\[\[quote ([0-9a-f]{16}) (\{[^\n]*\})\]\]\n")
 
 
 def shorter_quotes(text: str, most: int) -> str:
-    """Return a text of the system's in whose quotes each text is at most so long; each keeps its fence and its id.
+    """Return a system text with each quote cut to a length; each keeps its fence and its id.
 
     A quote that is cut still does not contain its id, as nothing is added that could be one.
     """

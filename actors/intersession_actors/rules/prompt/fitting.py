@@ -1,4 +1,4 @@
-"""What of a context a model is shown where all of it is more than the model takes, and how many tokens texts have at most (CTX-1). Pure.
+"""Fits a context that is larger than the model's window, and estimates the most tokens of texts (CTX-1). Pure.
 
 Tokens are counted without a tokenizer, by kinds of characters, so that hardly any model has more: three small letters or
 spaces of ASCII are one token, any other character of ASCII is one, and two bytes of anything else (in UTF-8) are one. English is
@@ -41,11 +41,11 @@ _LEAST_CHARS: Final = 200
 
 
 class NotAtHand(LookupError):
-    """What is looked at has to be read from the log first."""
+    """A needed message must be read from the log first."""
 
 
 def tokens_in(text: str) -> int:
-    """Return how many tokens a text has at most, as far as that can be said without the model's own tokenizer."""
+    """Return the most tokens that a text can have, as far as that can be said without the model's own tokenizer."""
     data = text.encode("utf-8", "surrogatepass")
     rest = data.translate(None, _SMALL)
     high = 0 if text.isascii() else len(rest) - len(rest.translate(None, _HIGH))
@@ -53,7 +53,7 @@ def tokens_in(text: str) -> int:
 
 
 def tokens_of(message: Message) -> int:
-    """Return how many tokens a message has at most, as a model is shown it: no thinking, no blocks of unknown kinds."""
+    """Return the most tokens that a message can have, as a model sees it: no thinking, no blocks of unknown kinds."""
     origin = message.provenance
     total = _FRAME if origin is None or origin.kind == "external_user" else _FENCE
     if isinstance(message.content, str):
@@ -72,7 +72,7 @@ def tokens_of(message: Message) -> int:
 
 
 def tokens_used(context: str, transcript_tokens: int, asked: Message, partial: Sequence[Message]) -> int:
-    """Return how many tokens all of a context has at most; those of the transcript are known."""
+    """Return the most tokens that a context can have; those of the transcript are known."""
     return transcript_tokens + tokens_in(context) + tokens_of(asked) + _tokens_of_partial(partial)
 
 
@@ -90,7 +90,7 @@ def fit(
     at_hand: tuple[int, Sequence[int]] | None = None,
     may_read: bool = True,
 ) -> Fit:
-    """Return what is left out of a context that has more tokens than there is room for.
+    """Return which messages to leave out of a context with too many tokens.
 
     `at_hand` says from which message of the transcript on they need not be read, and how many tokens each of these has; None: all.
 
@@ -204,7 +204,7 @@ def shown_of(
     *,
     run_id: str,
 ) -> tuple[tuple[Message, ...], Message, tuple[Message, ...]]:
-    """Return what of a transcript, of the message to answer, and of what earlier attempts did is shown.
+    """Return the shown parts of a transcript, of the message to answer, and of earlier attempts' messages.
 
     What was left out is said in one line before the rest.
     """
@@ -231,7 +231,7 @@ def shown_of(
 
 
 def context_shown(context: str, fitted: Fit | None) -> str:
-    """Return the instructions of a context as they are shown: what they quote is cut where it is too long."""
+    """Return a context's instructions with quotes cut where they are too long."""
     if fitted is None or fitted.asked_chars is None:
         return context
     return shorter_quotes(context, fitted.asked_chars)

@@ -1,4 +1,4 @@
-"""The fenced rendering as lists of messages, in the forms two kinds of model servers take (PROV-3).
+"""The fenced rendering as lists of messages, in the formats of the model servers (PROV-3).
 
 Here a role can carry what a fence says: a person's message is a plain `user` message, what the agent itself
 said a plain `assistant` message with its tool calls, and a tool's result answers its call. All else is fenced, and
@@ -60,13 +60,13 @@ class _PendingMessage(msgspec.Struct, frozen=True):
 
 
 def openai_messages(messages: Sequence[Message], *, run_id: str, senders: bool = False) -> list[JsonObject]:
-    """Return the messages as a list for servers that speak OpenAI's chat completions; with `senders` it says who spoke."""
+    """Return the messages as a list for servers of OpenAI's chat completions; with `senders`, with their senders."""
     shown = _shown(messages, senders=senders)
     return [_to_openai(said) for said in _said(messages, shown, _paired(shown), run_id, tool_images=False)]
 
 
 def responses_items(messages: Sequence[Message], *, run_id: str, senders: bool = False) -> list[JsonObject]:
-    """Return the messages as input items for servers that speak OpenAI's Responses; with `senders` it says who spoke.
+    """Return the messages as input items for servers of OpenAI's Responses; with `senders`, with their senders.
 
     They say what the list for chat completions says, where a call of a tool and its result are items of their own.
     """
@@ -78,7 +78,7 @@ def responses_items(messages: Sequence[Message], *, run_id: str, senders: bool =
 def anthropic_messages(
     messages: Sequence[Message], *, run_id: str, senders: bool = False
 ) -> list[JsonObject]:
-    """Return the messages as a list for servers that speak Anthropic's messages; with `senders` it says who spoke.
+    """Return the messages as a list for servers of Anthropic's messages; with `senders`, with their senders.
 
     It begins with the user, whoever spoke first: the servers of some clouds insist. All results of a message's calls are one message.
     """

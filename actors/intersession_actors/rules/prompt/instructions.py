@@ -1,4 +1,4 @@
-"""The instructions that an agent gets beside a message: who talks to whom, whose turn it is, how to stop. Pure.
+"""An agent's instructions beside a message: who talks to whom, whose turn it is, how to stop. Pure.
 
 Each form is what one kind of run is told (PROV-1, LOOP-3, ANN-1, SPAWN-6, SPAWN-9). Keys come as they are to be shown. Texts
 that agents wrote are fenced. A log has the form and its values alone: a form that a release has used gives the same bytes for
@@ -33,7 +33,7 @@ SPAWN_ANNOUNCE_PROMPT: Final = (
 
 
 def told_by(given: Instructions | None, run_id: str, turn: int | None, read: Callable[[Quote], str]) -> str:
-    """Return what a run is told beside its message, by instructions of its event; none are an empty text.
+    """Return a run's instructions, by those in its event; empty if there are none.
 
     `read` gives the texts that they quote of the transcript.
     """

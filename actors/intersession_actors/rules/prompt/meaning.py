@@ -40,12 +40,12 @@ _ENCODER: Final = msgspec.json.Encoder(order="sorted")
 
 
 def text_meaning(text: str) -> str:
-    """Return a text without the ids that the log derived, those of fences, and what was measured of a sub-agent."""
+    """Return a text without derived ids, fence ids, and a sub-agent's measurements."""
     return _FENCED.sub(r"[[\1", _DERIVED.sub(_ID, without_measures(text)))
 
 
 def tool_meaning(content: str) -> str:
-    """Return what a session tool gave, without ids and times; what is no JSON is a text like any other."""
+    """Return a session tool's result without ids and times; one that is not JSON is a text like any other."""
     try:
         value: JsonValue = msgspec.json.decode(content)
     except (ValueError, RecursionError):
@@ -64,7 +64,7 @@ def _timeless(value: JsonValue) -> JsonValue:
 
 
 def message_meaning(message: Message) -> bytes:
-    """Return the digest of what a message says: who speaks, what of, in which words.
+    """Return the digest of a message's meaning: its speaker and its texts.
 
     How many hops it is from a person counts for limits alone, and older logs say it of few messages.
     """
@@ -118,7 +118,7 @@ def _ends(transcript: Sequence[Message], taken: int) -> tuple[str, str]:
 
 
 class Meanings:
-    """Digests of contexts. What a message says is looked at once, however many runs see it.
+    """Digests of contexts. Each message is processed once, however many runs see it.
 
     So is a transcript that grows from run to run: else a long session would take the square of its length.
     """
@@ -131,7 +131,7 @@ class Meanings:
     def of(
         self, transcript: Sequence[Message], asked: Message, partial: Iterable[Message], context: str
     ) -> str:
-        """Return the digest of what an attempt was given."""
+        """Return the digest of an attempt's input."""
         digest = self._of_transcript(transcript).digest.copy()
         digest.update(self._digest(asked))
         digest.update(b"partial")
@@ -169,7 +169,7 @@ _BEFORE: Final = 60
 
 
 class Part(NamedTuple):
-    """A part that differs, with an excerpt of it then and now; a text is empty where there was, or is, no such part."""
+    """A part that differs, with an excerpt of it then and now; empty if there was, or is, no such part."""
 
     name: str
     then: str
@@ -177,7 +177,7 @@ class Part(NamedTuple):
 
 
 class TurnInput(NamedTuple):
-    """What an agent is given in a turn."""
+    """An agent's input in a turn."""
 
     transcript: Sequence[Message]
     message: Message
@@ -186,12 +186,12 @@ class TurnInput(NamedTuple):
 
 
 def given_then(context: RunContext) -> TurnInput:
-    """Return what an agent was given in a recorded attempt."""
+    """Return an agent's input in a recorded attempt."""
     return TurnInput(context.transcript, context.message, context.partial, context.system_context)
 
 
 def prompts_differing(then: TurnInput, now: TurnInput) -> tuple[Part, ...]:
-    """Return the parts of two prompts that differ in what they mean, at most `MOST_PARTS` and one that counts the others.
+    """Return the parts of two inputs that differ in meaning, at most `MOST_PARTS` and one that counts the others.
 
     They are `system context`, `message N of the transcript`, `message` (that is answered) and `earlier attempts, message N`.
     Of messages that say the same, the part says that it is their sender that differs.
@@ -234,7 +234,7 @@ def _of_messages(
 
 
 def results_differing(tool: str, then: str, now: str) -> tuple[Part, ...]:
-    """Return what differs between two results of a tool: of JSON objects the fields, `TOOL: FIELD`, else the whole."""
+    """Return the differences between two results of a tool: fields of JSON objects, `TOOL: FIELD`, else the whole."""
     a, b = (_object(tool_meaning(result)) for result in (then, now))
     if a is None or b is None:
         return (_part(tool, tool_meaning(then), tool_meaning(now)),)
@@ -246,7 +246,7 @@ def results_differing(tool: str, then: str, now: str) -> tuple[Part, ...]:
 
 
 def brief(text: str | None) -> str | None:
-    """Return a text without its secrets, and no more of it than is kept."""
+    """Return a text without its secrets, cut to the stored length."""
     if text is None:
         return None
     shown = redact_text(text)[0]

@@ -1,4 +1,4 @@
-"""What a model is shown of a transcript, as one text: who said what, fenced where no person typed it (PROV-3).
+"""A transcript as one text for a model: each message with its sender, fenced unless a person typed it (PROV-3).
 
 Two transcripts with different `Seen`s never render alike: the tests read each rendering back. Not shown, and so not
 carried: ids and times of messages, thinking, usage, models, stop reasons, where a person's message came from, blocks of
@@ -31,7 +31,7 @@ _BETWEEN: Final = "\n\n"
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A tool call. `arguments` is compact JSON, or the invalid text that a model gave."""
+    """A tool call. `arguments` is compact JSON, or a model's invalid text."""
 
     id: str
     name: str
@@ -39,7 +39,7 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Picture(msgspec.Struct, frozen=True):
-    """A picture, known by its type and the SHA-256 of its base64."""
+    """A picture, by its type and the SHA-256 of its base64."""
 
     mime: str
     sha256: str
@@ -47,7 +47,7 @@ class Picture(msgspec.Struct, frozen=True):
 
 @ready
 class Seen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a rendering carries of a message. The names are those of a fence's header."""
+    """The parts of a message in a rendering. The names are those of a fence's header."""
 
     role: Role
     text: str = ""
@@ -65,7 +65,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def senders_shown(messages: Sequence[Message], *, in_group: bool) -> bool:
-    """Whether an agent is told who of the people spoke: in groups and channels, and where more than one did (PROV-2)."""
+    """Whether an agent is told which person wrote: in groups and channels, and if several people did (PROV-2)."""
     if in_group:
         return True
     people = {_sender(message) for message in messages} - {None}
@@ -80,7 +80,7 @@ def _sender(message: Message) -> tuple[str | None, str] | None:
 
 
 def seen(message: Message, *, with_sender: bool = False) -> Seen:
-    """Return what a rendering carries of a message; `with_sender` also who of the people spoke."""
+    """Return the parts of a message for a rendering; `with_sender` also the person who wrote it."""
     content = message.content
     provenance = message.provenance
     told = None if provenance is None or provenance.kind == "external_user" else provenance
@@ -116,18 +116,18 @@ def _pictures(blocks: Sequence[Block]) -> tuple[Picture, ...]:
 
 
 def picture_of(block: ImageBlock) -> Picture:
-    """Return what identifies a picture."""
+    """Return a picture's identity."""
     digest = hashlib.sha256(block.data.encode()).hexdigest()
     return Picture(block.mime_type or "application/octet-stream", digest)
 
 
 def render(messages: Sequence[Message], *, run_id: str, senders: bool = False) -> str:
-    """Return the messages as one text, for a model that takes a prompt; with `senders` it is told who spoke."""
+    """Return the messages as one text, for a model that takes a prompt; with `senders`, with the people who wrote."""
     return _BETWEEN.join(_rendered(message, run_id, senders) for message in messages)
 
 
 def fenced(shown: Seen, identity: str) -> str:
-    """Return a message in its fence; the header says all that is known of it."""
+    """Return a message in its fence; the header has all its known fields."""
     header = msgspec.to_builtins(shown)
     header.pop("text", None)
     return fence("message", identity, header, shown.text)

@@ -1,4 +1,4 @@
-"""The words an agent can answer to say nothing, and the exact tests for them (LOOP-2, LOOP-6, ANN-1, SEND-5).
+"""The words by which an agent stays silent, and the exact tests for them (LOOP-2, LOOP-6, ANN-1, SEND-5).
 
 They are read from the whole answer of the agent whose turn it is, never found inside a text.
 """
@@ -27,18 +27,18 @@ def is_announce_skip(text: str) -> bool:
 
 
 def is_withheld(reply: str | None) -> bool:
-    """Whether an answer to a person is a word that keeps a loop or an announce silent: it goes to nobody (INB-2)."""
+    """Whether an answer to a person is a word that keeps a loop or an announce silent: it is not delivered (INB-2)."""
     return reply is not None and (is_reply_skip(reply) or is_announce_skip(reply))
 
 
 def visible_text(text: str | None) -> str | None:
-    """Return an answer as it was given, or None where it is no text: empty when trimmed, or exactly NO_REPLY."""
+    """Return an answer as it was given, or None if it counts as no text: empty when trimmed, or exactly NO_REPLY."""
     if text is None or text.strip(_WHITE_SPACE) in {"", NO_REPLY}:
         return None
     return text
 
 
 def spoken(text: str | None) -> str | None:
-    """Return a primary reply, or None where it is no text: empty, NO_REPLY or REPLY_SKIP (SEND-5)."""
+    """Return a primary reply, or None if it counts as no text: empty, NO_REPLY or REPLY_SKIP (SEND-5)."""
     said = visible_text(text)
     return None if said is None or is_reply_skip(said) else said

@@ -21,7 +21,7 @@ _ENCODER = msgspec.json.Encoder(order="sorted")
 
 
 class RunContext(msgspec.Struct, frozen=True, kw_only=True):
-    """The input of one attempt: the transcript before, the message, and what earlier attempts did.
+    """The input of one attempt: the earlier transcript, the message, and earlier attempts' messages.
 
     `version` is that of the session's stream: read again up to there, the log gives the same context (PROV-4). `used` is how
     many tokens all of it has at most; `fit` is what of it is left out, once that is decided (CTX-2).
@@ -37,7 +37,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     fit: facts.Fit | None = None
 
     def fitted(self, room: int | None, *, may_read: bool) -> "RunContext | None":
-        """Return it with what is left out of it, where the room in tokens is limited; None is no limit.
+        """Return it fitted into a number of tokens; None is no limit.
 
         None is returned where messages have to be read from the log for that, and may not be.
         """
@@ -60,7 +60,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunInput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is asked of an agent: the run, the message that it answers, and what it is told beside it."""
+    """The request to an agent: the run, the message to answer, and the instructions."""
 
     run_id: str
     message: facts.Message
@@ -70,7 +70,7 @@ class RunInput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TranscriptState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a fold goes on from: all of it but the messages that are in the transcript already.
+    """The state of a fold, without the messages that are in the transcript already.
 
     `chain` (hex) stands for these, `count`, `size` and `tokens` say how many they are, and how many bytes (as JSON) and tokens
     (at most) they have. `began` is the version of the event with which the session id began.
@@ -88,7 +88,7 @@ class TranscriptState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 
 class TranscriptFold:
-    """The transcript as its next run will see it, event by event.
+    """Folds the transcript for the next run, event by event.
 
     `version` is how far it has come, `size` how many bytes its messages have as JSON, `tokens` how many tokens at most, those of
     the run under way left out.
@@ -134,7 +134,7 @@ class TranscriptFold:
             self._started = (state.started[0], list(state.started[1]))
 
     def state(self) -> TranscriptState:
-        """Return what another fold can go on from at this version."""
+        """Return the state from which another fold can continue at this version."""
         started = self._started
         return TranscriptState(
             session_id=self._session_id,
@@ -149,7 +149,7 @@ class TranscriptFold:
         )
 
     def apply(self, recorded: Recorded) -> None:
-        """Take the stream's next event in."""
+        """Take in the stream's next event."""
         self.version = recorded.version
         match recorded.event:
             case facts.SessionOpened(session_id=session_id) | facts.SessionReset(session_id=session_id):
@@ -171,11 +171,11 @@ class TranscriptFold:
                 pass
 
     def has(self, run_id: str) -> bool:
-        """Whether a run waits here, or is to be tried again."""
+        """Whether a run waits here, or will be retried."""
         return run_id in self._waiting or (self._started is not None and self._started[0].run_id == run_id)
 
     def context(self, run_id: str, *, may_read: bool = True) -> RunContext:
-        """Return the context of a run that waits, or is to be tried again.
+        """Return the context of a run that waits, or will be retried.
 
         Raises:
             CorruptEvent: no such run waits in this stream, or its message is not there: each run that is queued has one. Or a text
@@ -194,7 +194,7 @@ class TranscriptFold:
         raise CorruptEvent(f"run {run_id} has no message in this stream")
 
     def context_behind(self, fresh: Sequence[Recorded], run_id: str, room: int | None) -> RunContext | None:
-        """Return the context of a run as it is behind events that come next, fitted into a room in tokens; nothing is read.
+        """Return the context of a run after events that come next, fitted into a number of tokens; reads nothing.
 
         The events may come to nothing: so the transcript is afterwards as it was. Only what there is no room for at hand is
         let go of for good. Without events it is as of now. None is returned where messages have to be read to fit it.
@@ -338,7 +338,7 @@ def context_hash(
     partial: tuple[facts.Message, ...],
     context: str,
 ) -> str:
-    """Return the hash of a context that is not folded but at hand, such as that of a turn (PROV-4)."""
+    """Return the hash of an existing context, such as a turn's (PROV-4)."""
     chain = b""
     for said in transcript:
         chain = hashlib.sha256(chain + _ENCODER.encode(said)).digest()
@@ -346,7 +346,7 @@ def context_hash(
 
 
 def fitted_hash(context: str, left_out: facts.Fit | None) -> str:
-    """Return the hash of a context of which something is left out: the same words are another context then (CTX-2)."""
+    """Return the hash of a shortened context: the same messages are another context then (CTX-2)."""
     if left_out is None:
         return context
     return hashlib.sha256(context.encode() + _ENCODER.encode(left_out)).hexdigest()

@@ -1,4 +1,4 @@
-"""The last messages of a transcript, kept at hand, and the transcript as an agent reads it: what is not at hand is read from the log.
+"""The last messages of a transcript in memory, and the transcript as an agent reads it: earlier messages are read from the log.
 
 A transcript only ever grows at its end. So one list serves every run of a session: each run's transcript is its beginning, up to
 the message that was the last one then. Whoever keeps the window may take its oldest messages away at any time.
@@ -20,7 +20,7 @@ Earlier = Callable[["Window", int, int], Iterator[Message]]
 
 
 def nothing_earlier(window: "Window", start: int, stop: int) -> Iterator[Message]:
-    """Stand in where all messages are at hand.
+    """Stands in for a reader when all messages are in memory.
 
     Raises:
         LookupError: they are not.
@@ -38,7 +38,7 @@ class _CachedMessages(NamedTuple):
 
 
 class Window:
-    """The last messages of the transcript of one session id; it lets go of the oldest where they have more than `room` bytes.
+    """The last messages of one session id's transcript; it drops the oldest when they exceed `room` bytes.
 
     One thread at a time changes it; any thread reads it.
     """
@@ -58,7 +58,7 @@ class Window:
 
     @property
     def start(self) -> int:
-        """The number of the first message at hand."""
+        """The number of the first message in memory."""
         return self._kept.start
 
     @property
@@ -68,7 +68,7 @@ class Window:
         return kept.start + len(kept.messages)
 
     def add(self, message: Message, size: int, tokens: int) -> None:
-        """Take the next message, with its size in bytes as JSON, and the tokens that it has at most."""
+        """Add the next message, with its size in bytes as JSON, and the most tokens it can have."""
         kept = self._kept
         kept.tokens.append(tokens)
         kept.sizes.append(size)
@@ -78,7 +78,7 @@ class Window:
             self.shrink(self._room * 3 // 4)  # not one by one: each time the rest is copied
 
     def shrink(self, room: int) -> None:
-        """Let go of the oldest messages, until the rest fits the limit of bytes."""
+        """Drop the oldest messages, until the rest fits the limit of bytes."""
         start, messages, sizes, tokens = self._kept
         gone = 0
         while gone < len(messages) and self.size > room:
@@ -88,7 +88,7 @@ class Window:
         self._kept = _CachedMessages(start + gone, messages[gone:], sizes[gone:], tokens[gone:])
 
     def end_at(self, end: int) -> None:
-        """Take back the messages that were added last, so that there are as many as there were before."""
+        """Remove the messages that were added last, down to an earlier count."""
         start, messages, sizes, tokens = self._kept
         if start + len(messages) == end:
             return
@@ -101,7 +101,7 @@ class Window:
             self._kept = _CachedMessages(end, messages, sizes, tokens)
 
     def put_before(self, messages: Sequence[Message], sizes: Sequence[int]) -> bool:
-        """Take back the messages that stand right before those at hand, if there is room for them."""
+        """Put back the messages right before those in memory, if there is room for them."""
         size = sum(sizes)
         if self._room is not None and self.size + size > self._room:
             return False
@@ -116,41 +116,41 @@ class Window:
         return True
 
     def take_out(self) -> tuple[int, list[Message], list[int]]:
-        """Return what is at hand, with the number of the first one and the bytes of each, and let go of it."""
+        """Return and drop the messages in memory, with the number of the first one and the size of each."""
         start, messages, sizes, _ = self._kept
         self.size = 0
         self._kept = _CachedMessages(self.end, [], [], [])
         return start, messages, sizes
 
     def between(self, first: int, stop: int) -> Iterator[Message]:
-        """Yield messages by their numbers, `first <= number < stop`: first what has to be read, then what is at hand."""
+        """Yield messages by their numbers, `first <= number < stop`: first those from the log, then those in memory."""
         start, messages = self.at_hand(stop)
         if first < start:
             yield from self._earlier(self, first, min(start, stop))
         yield from islice(messages, max(first - start, 0), None)
 
     def at_hand(self, end: int) -> tuple[int, list[Message]]:
-        """Return the number of the first message at hand, and the messages from there up to an end, not to be changed."""
+        """Return the number of the first message in memory, and the messages from there up to an end, not to be changed."""
         start, messages, _, _ = self._kept
         return start, messages[: max(end - start, 0)]
 
     def tokens_at_hand(self, end: int) -> tuple[int, list[int]]:
-        """Return the number of the first message at hand, and the tokens that each has at most, from there up to an end."""
+        """Return the number of the first message in memory, and the most tokens of each from there up to an end."""
         start, _, _, tokens = self._kept
         return start, tokens[: max(end - start, 0)]
 
     def one(self, number: int) -> Message | None:
-        """Return a message by its number, if it is at hand."""
+        """Return a message by its number, if it is in memory."""
         start, messages, _, _ = self._kept
         return messages[number - start] if number >= start else None
 
     def transcript(self) -> "Transcript":
-        """Return the transcript as it is now; what is added later is not part of it."""
+        """Return the transcript as it is now; later messages are not part of it."""
         return Transcript(self, self.end)
 
 
 class Transcript(Sequence[Message]):
-    """What was said in a session before a message, oldest first. Long ones are read from the log where they are looked at.
+    """The messages of a session before a message, oldest first. Long transcripts are read from the log as they are accessed.
 
     It is equal to any sequence of the same messages.
     """
@@ -191,16 +191,16 @@ class Transcript(Sequence[Message]):
         return found if wanted.step == 1 else tuple(found[number - first] for number in wanted)
 
     def tokens_at_hand(self) -> tuple[int, list[int]]:
-        """Return the number of the first message at hand, and the tokens that each has at most, from there on."""
+        """Return the number of the first message in memory, and the most tokens of each from there on."""
         return self._window.tokens_at_hand(self._end)
 
     def is_at_hand(self, number: int) -> bool:
-        """Whether a message need not be read from the log."""
+        """Whether a message is in memory."""
         return number >= self._window.start
 
     @property
     def began(self) -> int:
-        """The version of the event with which the session id began: of two transcripts of one, the shorter begins the longer."""
+        """The version of the event that began the session id: of two transcripts of one id, the shorter is the beginning of the longer."""
         return self._window.began
 
     def __eq__(self, other: object) -> bool:

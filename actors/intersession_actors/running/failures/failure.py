@@ -55,7 +55,7 @@ _OURS: Final = ("intersession_actors.running.host.", "concurrent.futures.", "asy
 
 
 def traced(error: BaseException) -> str | None:
-    """Return an exception's traceback, with what caused it; None where it has none, or can't be shown.
+    """Return an exception's traceback, with its causes; None if it has none, or can't be shown.
 
     Where it is too long its middle is left out: the last lines say what was raised and where.
     """
@@ -75,7 +75,7 @@ def traced(error: BaseException) -> str | None:
 
 
 def described(error: BaseException) -> str:
-    """Return an exception as one short text without secrets: it is told to who asked. Its own `__str__` may raise."""
+    """Return an exception as one short text without secrets, for the caller. Its own `__str__` may raise."""
     try:
         text = plain_text(str(error))
     except BaseException:  # noqa: BLE001 - a host's exception class may do anything
@@ -87,7 +87,7 @@ def described(error: BaseException) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text on one line: what is not printable is shown as its escape."""
+    """Return a text on one line, with unprintable characters escaped."""
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
@@ -120,7 +120,7 @@ _CUT: Final = "\n  [...]\n"
 
 
 class Kind(NamedTuple):
-    """How a kind of failure is told: by which logger below `intersession`, how loud, and in which words."""
+    """How a kind of failure is reported: the logger below `intersession`, the level, and the words."""
 
     logger: str
     level: FailureLevel
@@ -165,7 +165,7 @@ LEVELS: Final[Mapping[FailureLevel, int]] = {
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something went wrong. What does not belong to its kind is None.
+    """A failure. Fields that its kind does not have are None.
 
     `what` says it in words. `session_key`, `run_id` and `attempt` name the run, `stream` the flow or delivery, `channel`
     where a text should go, `actor` who failed. `code` is a run's failure code, `error` one line without secrets,
@@ -200,7 +200,7 @@ _NAMES: Final = (
 
 
 def failure_line(failure: Failure) -> str:
-    """Return a failure as one line of a log: `what: name=value …: error`. Nothing in it can begin another line."""
+    """Return a failure as one line of a log: `what: name=value …: error`. No value can begin another line."""
     given = ((name, getattr(failure, field)) for name, field in _NAMES)
     named = " ".join(f"{name}={value}" for name, value in given if value is not None)
     if failure.retry_at_ms is not None:

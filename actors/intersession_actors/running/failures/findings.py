@@ -18,7 +18,7 @@ Level = Literal["error", "warning", "note"]
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found. `code` stays the same from version to version; `what` and `advice` are for people."""
+    """A finding. `code` stays the same from version to version; `what` and `advice` are for people."""
 
     code: str
     level: Level
@@ -27,22 +27,22 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def wrong(code: str, what: str, advice: str) -> Finding:
-    """Return a finding of level `error`: somebody gets no answer, or something can be lost."""
+    """Return a finding of level `error`: messages stay unanswered, or data can be lost."""
     return Finding(code=code, level="error", what=what, advice=advice)
 
 
 def warning(code: str, what: str, advice: str) -> Finding:
-    """Return a finding of level `warning`: something stands still."""
+    """Return a finding of level `warning`: some work stands still."""
     return Finding(code=code, level="warning", what=what, advice=advice)
 
 
 def note(code: str, what: str, advice: str) -> Finding:
-    """Return a finding of level `note`: it is good to know."""
+    """Return a finding of level `note`: good to know."""
     return Finding(code=code, level="note", what=what, advice=advice)
 
 
 def process_findings(status: JsonMapping) -> Iterator[Finding]:
-    """Yield what is wrong in the process: the store, who was given up, calls that never came back, what waits.
+    """Yield what is wrong in the process: the store, actors given up, calls that never returned, waiting work.
 
     `status` is what the method of that name answers, or a part of it. The process may be of another version, which says less.
     """
@@ -124,7 +124,7 @@ def _of_checkpoints(checkpoints: JsonMapping) -> Iterator[Finding]:
 
 
 def full_findings(sessions: Iterable[tuple[str, int | None]]) -> Iterator[Finding]:
-    """Yield the sessions that are hardly shorter than what their model takes, or longer; each with how many percent of it they are (CTX-4)."""
+    """Yield the sessions that nearly fill their model's window, or exceed it; each with its percentage (CTX-4)."""
     known = [(key, filled) for key, filled in sessions if filled is not None and filled >= _FILLING]
     over = [key for key, filled in known if filled > _FULL]
     near = [f"{key} ({filled} %)" for key, filled in known if filled <= _FULL]

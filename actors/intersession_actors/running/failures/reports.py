@@ -1,4 +1,4 @@
-"""Tells each failure once: by a log line, by a count, and to the host's `on_failure`, outside of any actor."""
+"""Reports each failure once: by a log line, by a count, and to the host's `on_failure`, outside of any actor."""
 
 import logging
 from collections import Counter
@@ -44,7 +44,7 @@ _own = logging.getLogger("intersession.failures")
 
 
 class Reports:
-    """Where all failures come together. May be told from any thread; never blocks and never raises."""
+    """Where all failures are reported. From any thread; never blocks and never raises."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Reports:
         inside: Inside = nullcontext,
         **fields: Any,  # the other fields of `Failure`
     ) -> None:
-        """Tell a failure. An exception that is given as `error` is described, and its traceback kept.
+        """Report a failure. An exception given as `error` is described, and its traceback kept.
 
         It is as loud as its kind is, if no `level` is given; the host's callback is spared what is only `info`.
 
@@ -119,7 +119,7 @@ class Reports:
             return self._store_error
 
     def store_away(self, error: BaseException | str, **fields: Any) -> None:  # as `tell` has them
-        """Note that the store did not take or give something. It is told once, until the store is back."""
+        """Note that the store failed. It is reported once, until the store is back."""
         with self._changed:
             begins = self._store_since is None
             if begins:
@@ -129,7 +129,7 @@ class Reports:
             self.tell("store_trouble", error=error, **fields)
 
     def store_back(self) -> None:
-        """Note that the store does its work."""
+        """Note that the store works."""
         if self._store_error is None:
             return
         with self._changed:
@@ -139,7 +139,7 @@ class Reports:
             logging.getLogger("intersession.store").warning("store is available again after %.1f s", seconds)
 
     def store_unread(self, error: BaseException) -> None:
-        """Tell that something could not be read, at most once in `UNREAD_S`, and not while the store is known to be away."""
+        """Report a failed read, at most once in `UNREAD_S`, and not while the store is known to be away."""
         kind: FailureKind = "row_unreadable" if isinstance(error, UNREADABLE) else "store_trouble"
         with self._changed:
             due = self._store_since is None and self._is_due(kind, "", UNREAD_S)
@@ -147,7 +147,7 @@ class Reports:
             self.tell(kind, error=described(error))
 
     def batch_refused(self, error: str) -> None:
-        """Note that one of our own statements, or a view, refused a batch; each error is told once, and counted each time."""
+        """Note that one of our own statements, or a view, made a batch fail; each error is reported once, and counted each time."""
         self._tell_now_and_then("batch_refused", error, inf, error=error)
 
     def slow_handler(self, actor: str, message: str, seconds: float) -> None:
@@ -198,7 +198,7 @@ class Reports:
     # --- the host's callback
 
     def stop(self, timeout: float) -> None:
-        """Wait until the callback has heard of everything, at most this many seconds; nothing is told to it after that."""
+        """Wait until the callback has been told everything, at most this many seconds; it is called no more after that."""
         with self._changed:
             self._changed.wait_for(lambda: not self._under_way, timeout)
             left, self._under_way = self._under_way, set()

@@ -1,4 +1,4 @@
-"""Asks an actor of the host's without waiting for it: the answer comes back as a callback."""
+"""Asks an actor of the host's without waiting: the answer comes as a callback."""
 
 from collections.abc import Callable
 from typing import Any, TypeGuard
@@ -14,7 +14,7 @@ HostActor = pykka.ActorRef[Any] | Ref  # an actor of any class
 
 
 def asking(actor: HostActor) -> Callable[[object], ReplyFuture]:
-    """Return a function that gives an actor a message and returns the answer to come.
+    """Return a function that sends an actor a message and returns the future of its answer.
 
     Pykka's own `ask` would do, but its future can only be waited for.
     """
@@ -35,5 +35,5 @@ def asking(actor: HostActor) -> Callable[[object], ReplyFuture]:
 
 
 def is_host_actor(candidate: object) -> TypeGuard[HostActor]:
-    """Say whether something is the address of an actor."""
+    """Return whether a value is the address of an actor."""
     return isinstance(candidate, pykka.ActorRef | Ref)

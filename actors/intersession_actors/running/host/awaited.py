@@ -1,4 +1,4 @@
-"""The coroutine of a tool's call, which knows whether anybody has awaited it."""
+"""The coroutine of a tool call, which knows whether it was awaited."""
 
 import warnings
 from collections.abc import Callable, Coroutine, Generator
@@ -10,7 +10,7 @@ _Sent: TypeAlias = Coroutine[Any, Any, T]  # what passes between a coroutine and
 
 
 class ToolCoroutine(Coroutine[Any, Any, T]):  # what passes between it and its loop is the loop's
-    """Does nothing until it is awaited. Where that never happens, `forgotten` is called once nobody has it any more.
+    """Does nothing until it is awaited. If it is dropped without that, `forgotten` is called.
 
     Python's own warning of that names no run and reaches no log, and a coroutine that is put into a text reaches people.
     """
@@ -27,7 +27,7 @@ class ToolCoroutine(Coroutine[Any, Any, T]):  # what passes between it and its l
         return self._coroutine().__await__()
 
     def send(self, value: Any) -> Any:  # as the protocol of coroutines has it
-        """Go on, as an event loop has it."""
+        """Continue, called by an event loop."""
         return self._coroutine().send(value)
 
     def throw(
@@ -37,7 +37,7 @@ class ToolCoroutine(Coroutine[Any, Any, T]):  # what passes between it and its l
         tb: TracebackType | None = None,
         /,
     ) -> Any:  # as the protocol of coroutines has it
-        """Go on with an exception, such as the cancellation of the task that awaits it."""
+        """Continue with an exception, such as the cancellation of the awaiting task."""
         del tb  # the exception has it
         return self._coroutine().throw(cast("BaseException", typ if val is None else val))
 

@@ -32,13 +32,13 @@ LONG_S: Final = 1.0
 
 
 class Blocking(NamedTuple):
-    """Who is told of code that blocks an event loop: what it is called, and for how many seconds. `monotonic` is the clock."""
+    """Reports code that blocks an event loop: its name, and for how many seconds. `monotonic` is the clock."""
 
     monotonic: Callable[[], float]
     tell: Callable[[str, float], None]
 
     async def watched(self, name: str, awaitable: Awaitable[T]) -> T:
-        """Await something, and tell of the first of its steps that takes long."""
+        """Await something, and report the first of its steps that takes long."""
 
         async def whole() -> T:
             return await awaitable
@@ -75,7 +75,7 @@ def _stepped(
 
 
 class Came(NamedTuple):
-    """The call returned, with whatever it returned."""
+    """The call returned a value."""
 
     value: object
 
@@ -93,7 +93,7 @@ Inside = Callable[[], AbstractContextManager[None]]
 
 
 class Call:
-    """One call under way. `done` gets its outcome, unless it was cancelled first: then `late` does, if it comes.
+    """A running call. `done` gets its outcome, unless it was cancelled first: then `late` does, if there is one.
 
     `name` is what its code is called where it blocks an event loop.
     """
@@ -110,19 +110,19 @@ class Call:
         self._undo: Callable[[], bool] | None = None
 
     def begin(self) -> bool:
-        """Say that code of the host's is about to run for it; False if that may not be any more, as it was withdrawn before."""
+        """Note that the host's code is about to run; False if the call was withdrawn."""
         with self._lock:
             self._begun = self._begun or not self._withdrawn
             return self._begun
 
     def withdraw(self) -> bool:
-        """Make sure that code of the host's never runs for it; False if it does, or did."""
+        """Make sure that the host's code never runs for it; False if it is running, or did run."""
         with self._lock:
             self._withdrawn = not self._begun
             return self._withdrawn
 
     def settle(self, outcome: Outcome) -> None:
-        """Take the outcome in. A second one is ignored."""
+        """Take the outcome. A second one is ignored."""
         with self._lock:
             if self._settled:
                 return
@@ -143,7 +143,7 @@ class Call:
             logger.exception("the outcome of a call could not be delivered")
 
     def cancel(self) -> bool:
-        """Stop the call as far as that can be done: a task is cancelled, a thread given up.
+        """Stop the call as far as possible: a task is cancelled, a thread given up.
 
         Returns whether that came before its outcome.
         """
@@ -157,7 +157,7 @@ class Call:
         return True
 
     def undo_with(self, undo: Callable[[], bool]) -> None:
-        """Say how the call is stopped from now on; `undo` says whether it may still come back."""
+        """Set how the call is stopped from now on; `undo` returns whether it may still return."""
         with self._lock:
             cancelled = self._cancelled
             if not cancelled and not self._settled:
@@ -176,12 +176,12 @@ class Call:
 
     @property
     def is_zombie(self) -> bool:
-        """Whether it was cancelled and has not come back."""
+        """Whether it was cancelled and has not returned."""
         return self._cancelled and not self._settled and not self._withdrawn
 
 
 class Outside:
-    """Makes the calls, at most `per_lane` of one lane on threads at a time. `blocking` is told of code that blocks an event loop."""
+    """Makes the calls, at most `per_lane` of one lane on threads at a time. `blocking` reports code that blocks an event loop."""
 
     def __init__(
         self,
@@ -201,7 +201,7 @@ class Outside:
         self._watch = Watch(threads=threads)
 
     def waiting(self) -> AbstractContextManager[None]:
-        """Not count the calling thread while it waits, so that another one starts in its place."""
+        """Leave the calling thread out of the count while it waits, so that another one starts in its place."""
         return self._workers.waiting()
 
     def call(
@@ -214,7 +214,7 @@ class Outside:
         lane: Hashable = None,
         on_loop: bool | None = None,
     ) -> None:
-        """Call a function with an argument; never blocks, never raises. Its code runs `inside` what is given.
+        """Call a function with an argument; never blocks, never raises. Its code runs in the context `inside`.
 
         It is called on an event loop if it is asynchronous; `on_loop` says that where it is known. `lane` is whom it is called for: where that is a function that blocks, it waits for others of its lane alone.
         """
@@ -227,7 +227,7 @@ class Outside:
             call.settle(Raised(error))
 
     def stop(self, timeout: float) -> None:
-        """End the threads and the loop, those of them that come back."""
+        """End the threads and the loop, as far as they return."""
         self._workers.stop()
         self._own_loop.stop(timeout)
 
@@ -344,7 +344,7 @@ def _is_cut_off(error: BaseException) -> bool:
 
 
 def is_async(function: Callable[..., object]) -> bool:
-    """Return whether calling a function gives a coroutine, which runs nothing of it yet."""
+    """Return whether calling a function gives a coroutine, which has not run yet."""
     if isinstance(function, FunctionType) and not vars(function):  # what marks one as such stands in these
         return bool(function.__code__.co_flags & inspect.CO_COROUTINE)
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(

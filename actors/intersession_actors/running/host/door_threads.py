@@ -1,4 +1,4 @@
-"""The threads that block for coroutines: a bounded number, shared fairly between those who call."""
+"""The threads that block for coroutines: a bounded number, shared fairly between callers."""
 
 import asyncio
 from collections.abc import Callable, Hashable
@@ -22,7 +22,7 @@ ABOUT: Final = "about the system"
 
 
 class LimitedLane(NamedTuple):
-    """The one lane of a limited credential, whatever it asks: it has a quarter of the threads at most, and its turn like any other."""
+    """The one lane of a limited credential, for all its calls: a quarter of the threads at most, in turn with others."""
 
     caller: str
 
@@ -32,7 +32,7 @@ def _here() -> None:
 
 
 class DoorThreads:
-    """Runs what doors would have to wait for, for each caller in turn.
+    """Runs blocking work of doors, each caller in turn.
 
     Each caller is a lane: none has more than half of the threads, and a limited credential, which is one lane, a quarter.
     Once the threads have ended, so has the system: callers are told so. `check` raises `StoreUnavailable` where there are
@@ -53,7 +53,7 @@ class DoorThreads:
         self._reserved = Workers(RESERVED, name="doors-reserved", threads=threads)
 
     def submit(self, work: Callable[[], T], lane: Hashable = None) -> "Future[T]":
-        """Run a function on a thread, in the context of the caller: what that is called for, this is called for.
+        """Run a function on a thread, in the caller's context: it has the same cause.
 
         Raises:
             StoreUnavailable: the system is closed, or another process's.
@@ -69,7 +69,7 @@ class DoorThreads:
         return future
 
     def here(self, work: Callable[[], T]) -> T:
-        """Run a function that blocks for nothing on the calling thread, under the same conditions.
+        """Run a function that does not block on the calling thread, under the same conditions.
 
         Raises:
             StoreUnavailable: the system is closed, or another process's.
@@ -88,6 +88,6 @@ class DoorThreads:
         return await asyncio.wrap_future(self.submit(work, lane))
 
     def shutdown(self) -> None:
-        """Take nothing more, and finish what was taken."""
+        """Take no more, and finish what was taken."""
         for workers in (self._workers, self._reserved):
             workers.stop(finish=True)

@@ -11,7 +11,7 @@ from intersession_events.basics.errors import MissingExtra
 
 
 def imported(module: str, *, what: str, library: str, extra: str) -> ModuleType:
-    """Import what belongs to an extra: its library, or a module of ours that needs it.
+    """Import a module of an extra: its library, or a module of ours that needs it.
 
     Raises:
         MissingExtra: the library is not installed, or a version that has other parts than those that were tried.
@@ -28,12 +28,12 @@ def imported(module: str, *, what: str, library: str, extra: str) -> ModuleType:
 
 
 def is_installed(library: str) -> bool:
-    """Whether a library of an extra is there, by the name it is imported by. Imports nothing."""
+    """Whether a library of an extra is installed, by its import name. Imports nothing."""
     return find_spec(library) is not None
 
 
 def needed(module: str, *, what: str, library: str, extra: str) -> None:
-    """Refuse to go on without what is imported when it is first used.
+    """Raise unless a lazily imported library is installed.
 
     Raises:
         MissingExtra: the library is not installed.
@@ -43,7 +43,7 @@ def needed(module: str, *, what: str, library: str, extra: str) -> None:
 
 
 def named_object(spec: str) -> object:
-    """Return what a module has by a name, or by names below each other (`module:host.agent`).
+    """Return a module's object by a name, or a dotted path of names (`module:host.agent`).
 
     As for `python -m`, what lies in the current folder can be named.
 

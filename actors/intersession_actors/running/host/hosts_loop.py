@@ -21,7 +21,7 @@ _Watched = tuple[asyncio.AbstractEventLoop, Stopped]
 
 
 class LoopEnded(Picklable, RuntimeError):
-    """The host's event loop ended, or stopped, in the middle of a call; or before it, where nothing of it had `begun`."""
+    """The host's event loop ended, or stopped, during a call; or before it, if none of it had `begun`."""
 
     def __init__(self, *, begun: bool = True) -> None:
         super().__init__(f"the event loop that it {'ran' if begun else 'was to run'} on has ended")
@@ -29,7 +29,7 @@ class LoopEnded(Picklable, RuntimeError):
 
 
 class HostsLoop:
-    """The loop that was taken over, as long as it runs. Its methods may be called from any thread."""
+    """The host's loop, as long as it runs. Its methods may be called from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -43,7 +43,7 @@ class HostsLoop:
             return self._alive()
 
     def adopt(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Take a loop over, from another one too: the host has said that it lives on (`async with`)."""
+        """Take a loop over, also in place of another: the host has said that it keeps running (`async with`)."""
         with self._lock:
             self._loop = loop
             self._ended.discard(loop)
@@ -55,7 +55,7 @@ class HostsLoop:
 
     @contextmanager
     def visited(self) -> Generator[None]:
-        """Make a call of the loop that runs here. The first loop that has outlived a call is taken over by its next."""
+        """Note a call of the running loop. The first loop that has outlived a call is taken over at its next one."""
         loop = asyncio.get_running_loop()
         with self._lock:
             if loop in self._outlived_a_call:
@@ -67,7 +67,7 @@ class HostsLoop:
                 self._outlived_a_call.add(loop)
 
     def ended(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Hear that a loop is ending: nothing more is begun on it."""
+        """Note that a loop is ending: no more calls begin on it."""
         with self._lock:
             self._ended.add(loop)
             if self._loop is loop:
@@ -87,7 +87,7 @@ _LOOK_S: Final = 0.25
 
 
 class Watch:
-    """Tells the calls on a loop of the host's when that stops running: nobody else would, and they would wait for ever.
+    """Watches a host's loop and tells its calls when it stops running: otherwise they would wait for ever.
 
     Its thread lives while there is such a call.
     """
@@ -99,14 +99,14 @@ class Watch:
         self._thread: Thread | None = None
 
     def begin(self, call: object, loop: asyncio.AbstractEventLoop, stopped: Stopped) -> None:
-        """Watch over a call; `stopped` is called once, from another thread, if its loop does not run any more."""
+        """Watch over a call; `stopped` is called once, from another thread, if its loop stops running."""
         with self._changed:
             self._watched[call] = (loop, stopped)
             if self._thread is None:
                 self._thread = self._threads.start(self._run, name="hosts-loop")
 
     def end(self, call: object) -> None:
-        """Watch no longer."""
+        """Stop watching."""
         with self._changed:
             self._watched.pop(call, None)
             if not self._watched:

@@ -1,4 +1,4 @@
-"""Threads for coroutines that have to block. The standard library's pools take no more work once the main thread has returned.
+"""Threads for coroutines that must block. The standard library's pools take no more work once the main thread has returned.
 
 A host may go on in other threads then (one that polls, actors), for as long as it likes.
 """
@@ -22,7 +22,7 @@ MOST: Final = 32
 
 
 class OwnThreads(ThreadPoolExecutor):
-    """An executor that takes work until it is shut down or the process ends, on threads that keep no process alive.
+    """An executor that takes work until it is shut down or the process ends, on daemon threads.
 
     It is a `ThreadPoolExecutor` since an event loop takes no other kind as its own.
     """
@@ -42,14 +42,14 @@ class OwnThreads(ThreadPoolExecutor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take nothing more, and finish what was taken."""
+        """Take no more, and finish what was taken."""
         self._workers.stop(finish=not cancel_futures)
         if wait:
             self._workers.join(threading.TIMEOUT_MAX)
 
 
 def filling(future: "Future[T]", work: Callable[[], T]) -> Callable[[], None]:
-    """Return what does work, unless its future was cancelled, and fills the future with what comes of it, an exception too."""
+    """Return a function that does work, unless its future was cancelled, and completes the future with the result or exception."""
 
     def run() -> None:
         if not future.set_running_or_notify_cancel():
@@ -65,13 +65,13 @@ def filling(future: "Future[T]", work: Callable[[], T]) -> Callable[[], None]:
 
 
 async def off_loop(function: Callable[_Taken, T], /, *args: _Taken.args, **kwargs: _Taken.kwargs) -> T:
-    """Run a function that blocks on a thread, in the context of the caller, and await what it returns or raises."""
+    """Run a blocking function on a thread, in the caller's context, and await its result or exception."""
     work = partial(copy_context().run, function, *args, **kwargs)
     return await asyncio.get_running_loop().run_in_executor(_process.threads, work)
 
 
 async def to_its_end(function: Callable[_Taken, T], /, *args: _Taken.args, **kwargs: _Taken.kwargs) -> T:
-    """Run a function as `off_loop` does, on a thread that the process waits for when it ends."""
+    """Like `off_loop`, on a thread that the process waits for when it ends."""
     future: Future[T] = Future()
     work = partial(copy_context().run, function, *args, **kwargs)
     threading.Thread(target=filling(future, work), name="closing").start()

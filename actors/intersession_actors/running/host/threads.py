@@ -1,4 +1,4 @@
-"""Threads for code that may block: a fixed number at work, not counting those that wait or are lost.
+"""Threads for code that may block: a fixed number at work, not counting waiting or lost ones.
 
 A thread that waits for another run must not keep that run from starting, and one that never comes back can't be
 killed: in both cases another thread takes its place.
@@ -41,7 +41,7 @@ class FairQueue(Generic[T]):
         self._length += 1
 
     def take(self, may: Callable[[Hashable], bool] = _everybody) -> T | None:
-        """Return the next item of the lane whose turn it is, of those that `may`; None if there is none."""
+        """Return the next item of the lane whose turn it is, among those that `may`; None if there is none."""
         for lane, items in self._lanes.items():
             if may(lane):
                 item = items.popleft()
@@ -54,7 +54,7 @@ class FairQueue(Generic[T]):
         return None
 
     def takable(self, room: Callable[[Hashable], int], most: int) -> int:
-        """Count the items that could be taken at once, with a limit a lane; it looks for no more than `most`."""
+        """Count the items that could be taken at once, with a limit a lane; counts at most `most`."""
         found = 0
         for lane, items in self._lanes.items():
             if found >= most:
@@ -63,7 +63,7 @@ class FairQueue(Generic[T]):
         return min(found, most)
 
     def remove(self, lane: Hashable, item: T) -> None:
-        """Take an item out that nobody wants any more; nothing happens if it is not there."""
+        """Remove an item; does nothing if it is not there."""
         items = self._lanes.get(lane)
         if items is None or item not in items:
             return
@@ -73,7 +73,7 @@ class FairQueue(Generic[T]):
             del self._lanes[lane]
 
     def clear(self) -> list[T]:
-        """Take everything out and return it, lane by lane."""
+        """Remove and return everything, lane by lane."""
         left = [item for items in self._lanes.values() for item in items]
         self._lanes.clear()
         self._length = 0
@@ -81,7 +81,7 @@ class FairQueue(Generic[T]):
 
 
 class Job:
-    """One piece of work for a thread. `lane` is who it is done for."""
+    """Work for a thread. `lane` is its caller."""
 
     __slots__ = ("lane", "run", "stage", "waits")
 
@@ -93,7 +93,7 @@ class Job:
 
 
 class Workers:
-    """Runs jobs, at most `size` at a time and `per_lane` of one lane, the lanes in turns and each in order of arrival.
+    """Runs jobs, at most `size` at a time and `per_lane` of one lane, lanes in turn and each in order of arrival.
 
     Threads that have had nothing to do for a while end, but for `keep` of them.
     """
@@ -127,7 +127,7 @@ class Workers:
         self._stopped = False
 
     def submit(self, job: Job) -> None:
-        """Queue a job; a thread runs it as soon as one is free. One that was given up already is not run.
+        """Queue a job; a thread runs it as soon as one is free. A job that was given up is not run.
 
         Raises:
             RuntimeError: the pool has stopped, or the machine has no thread left.
@@ -140,7 +140,7 @@ class Workers:
                 self._staff()
 
     def give_up(self, job: Job) -> bool:
-        """Stop counting on a job: forget it if it has not begun, else replace its thread.
+        """Give up a job: drop it if it has not begun, else replace its thread.
 
         Returns whether it may still come back.
         """
@@ -161,7 +161,7 @@ class Workers:
 
     @contextmanager
     def waiting(self) -> Generator[None]:
-        """Not count the calling thread while it waits for something; does nothing on any other thread."""
+        """Leave the calling thread out of the count while it waits; does nothing on any other thread."""
         job = self._jobs.get(self._threads.me())
         if job is None:
             yield
@@ -181,7 +181,7 @@ class Workers:
                     self._work_on(job)
 
     def stop(self, *, finish: bool = False) -> None:
-        """Forget what has not begun, or `finish` it, and let threads end as they come back."""
+        """Drop jobs that have not begun, or `finish` them, and let threads end as they return."""
         with self._changed:
             self._stopped = True
             if not finish:
@@ -189,13 +189,13 @@ class Workers:
             self._changed.notify_all()
 
     def join(self, timeout: float) -> bool:
-        """Wait until nothing is at work, once it was stopped; False if something still is after this many seconds."""
+        """Wait until no job runs, once it was stopped; False if one still does after this many seconds."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._busy, timeout)
 
     @property
     def stopped(self) -> bool:
-        """Whether nothing more is taken."""
+        """Whether no more jobs are taken."""
         return self._stopped
 
     def _staff(self) -> None:

@@ -1,4 +1,4 @@
-"""What every actor of ours is: a Pykka actor that any runtime can run, and whose failure is its own.
+"""The base of all our actors: a Pykka actor that any runtime can run, and whose failure stays its own.
 
 A handler says what is done with a message. Which thread it is done on is the runtime's business
 (`runtime.py`, `pool.py`): it supplies the hooks that Pykka leaves to actor types.
@@ -32,11 +32,11 @@ SLOW_S: Final = 0.05
 
 
 class HandlerFailed(IntersessionError):
-    """The actor failed while it handled the message; whether anything came of it is for the log to say."""
+    """The actor failed while it handled the message; the log tells whether it had an effect."""
 
 
 class Ref:
-    """The address of an actor of this process, whichever runtime it is on. It keeps the actor alive."""
+    """The address of an actor of this process, on either runtime. It keeps the actor alive."""
 
     __slots__ = ("_actor",)
 
@@ -45,11 +45,11 @@ class Ref:
 
     @property
     def name(self) -> str:
-        """What the actor is called in messages to people."""
+        """The actor's name in messages to people."""
         return self._actor.actor_inbox.name
 
     def tell(self, message: object, *, urgent: bool = False) -> None:
-        """Give a message to the actor and go on.
+        """Send a message to the actor without waiting.
 
         `urgent` is for what the system itself sends and must not lose (an append's outcome, a run's result, a
         timer): it passes the bound of the inbox, and an actor that is about to stop still takes it. It does
@@ -62,18 +62,18 @@ class Ref:
         self._actor.actor_inbox.put(Envelope(message), urgent=urgent)
 
     def ask(self, message: object) -> ReplyFuture:
-        """Give a message to the actor and return the answer to come. For doors; the errors of `tell` are answers."""
+        """Send a message to the actor and return the future of its answer. For doors; errors of `tell` are answers."""
         reply = self._actor.answer_to_come()
         self._actor.actor_inbox.put(Envelope(message, reply))
         return reply
 
     def stop(self) -> None:
-        """Stop after the messages that are there, and take no more. Never blocks; twice is once."""
+        """Stop after the queued messages, and take no more. Never blocks; may be called again."""
         # An answer to come makes a refusal an answer: it had stopped already.
         self._actor.actor_inbox.put(a_stop(ReplyFuture()))
 
     def close_if_idle(self) -> bool:
-        """Put the actor to sleep for good if nothing waits for it, and say whether.
+        """Stop the actor if nothing waits for it, and return whether.
 
         Inside its own handler the message at hand does not count. From then on `tell` raises
         `ActorDeadError`, so that whoever keeps the addresses starts another one.
@@ -81,16 +81,16 @@ class Ref:
         return self._actor.actor_inbox.close_if_idle(from_inside=handled_here() is self._actor)
 
     def is_alive(self) -> bool:
-        """Say whether it would take a message now, the bound aside."""
+        """Return whether it would take a message now, apart from the bound."""
         return self._actor.actor_inbox.is_open
 
     @property
     def actor_ref(self) -> "pykka.ActorRef[Handler]":
-        """Pykka's own address of this actor, for a host that speaks Pykka. It does not keep the actor alive."""
+        """Pykka's own address of this actor, for a host that uses Pykka. It does not keep the actor alive."""
         return self._actor.actor_ref
 
     def abandon(self) -> None:
-        """End the actor without another turn; for a runtime whose patience is over."""
+        """End the actor without another turn; for a runtime whose timeout is over."""
         self._actor.abandon()
 
     def __repr__(self) -> str:
@@ -98,7 +98,7 @@ class Ref:
 
 
 class Failure(NamedTuple):
-    """An actor is no more: why, in the middle of what, and which messages it had not begun.
+    """An actor's end by an error: the error, its current message, and the messages that it had not begun.
 
     `message` is None when it failed before its first one. Whoever is told answers `left`: hands it on or refuses it
     (`refuse_all`).
@@ -114,13 +114,13 @@ OnFailure = Callable[[Failure], None]
 
 
 def refuse_all(left: tuple[Mail, ...], error: Exception) -> None:
-    """Answer messages that nobody will handle with an error, where somebody waits for an answer."""
+    """Answer unhandled messages with an error, where a caller waits for an answer."""
     for envelope in left:
         refuse(envelope, error)
 
 
 class Flag(threading.Event):
-    """Whether an actor has stopped: what Pykka asks of its `Event`, for a third of the memory of an idle actor.
+    """Whether an actor has stopped: Pykka's `Event` in a third of its memory, for idle actors.
 
     Nobody can wait for it; a runtime's `stop` waits.
     """
@@ -132,22 +132,22 @@ class Flag(threading.Event):
         pass
 
     def is_set(self) -> bool:
-        """Say whether it is up."""
+        """Return whether it is set."""
         return self._up
 
     def set(self) -> None:
-        """Put it up, for good."""
+        """Set it, for good."""
         self._up = True
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Refuse: there is nothing to wait on."""
+        """Refuse: it can't be waited on."""
         raise NotImplementedError(
             f"nobody can wait {timeout} s for an actor's flag; stop its runtime and wait there"
         )
 
 
 class Handler(pykka.Actor):
-    """An actor of ours: implement `on_receive`, and `on_start`, `on_stop`, `failed` and `slow` where there is need.
+    """An actor of ours: implement `on_receive`, and `on_start`, `on_stop`, `failed` and `slow` as needed.
 
     What `on_receive` returns answers an `ask`; `take_reply` lets the answer come later. Whatever it raises,
     SystemExit included, ends this actor and nothing else: its runtime reports the `Failure`.
@@ -184,16 +184,16 @@ class Handler(pykka.Actor):
         raise RuntimeError(f"start it on a runtime: runtime.start({type(self).__name__}, ..., name=...)")
 
     def enter(self, ref: Ref, on_failure: OnFailure | None, on_end: Callable[["Handler"], None]) -> None:
-        """Become a living actor; for runtimes, between the constructor and the first turn."""
+        """Prepare the actor for its first turn; for runtimes, after the constructor."""
         self._ref = ref
         self._on_failure = on_failure
         self._on_end = on_end
 
     def failed(self, error: BaseException) -> None:
-        """Do what is still to be done by an actor that ends with an error."""
+        """Clean up after an error that ends the actor."""
 
     def slow(self, message: object, seconds: float) -> None:
-        """Hear that a message took its handler long: all actors of a host had to wait for it."""
+        """Hear that a message took its handler long: all actors of the pool had to wait."""
 
     def begin(self) -> None:
         """Start the loop; for runtimes. Pykka's own `start` would also put the actor into its registry."""
@@ -201,13 +201,13 @@ class Handler(pykka.Actor):
 
     @property
     def me(self) -> Ref:
-        """The actor's own address, from `on_start` on: what to give to callbacks."""
+        """The actor's own address, from `on_start` on: for callbacks."""
         if self._ref is None:
             raise RuntimeError("an actor has no address before it is started; use it from on_start on")
         return self._ref
 
     def take_reply(self) -> ReplyFuture | None:
-        """Take over answering the current message; None if nobody waits for an answer.
+        """Take over answering the current message; None if no caller waits for an answer.
 
         For an answer that is known only after an append. Should this actor end without giving it, the asker
         is told so.
@@ -223,7 +223,7 @@ class Handler(pykka.Actor):
         return reply
 
     def abandon(self) -> None:
-        """End without another turn and refuse what is left; for a runtime whose patience is over."""
+        """End without another turn and refuse the queued messages; for a runtime whose timeout is over."""
         left = self.actor_inbox.close_and_empty()
         self.actor_stopped.set()
         error = pykka.ActorDeadError(f"{self} was stopped before it handled the message")

@@ -13,14 +13,14 @@ from intersession_events.basics.machine import wall_clock_ms
 
 
 class Clock(Protocol):
-    """Two clocks that tick together, until somebody sets the first one."""
+    """A wall clock and a monotonic clock."""
 
     def now_ms(self) -> int:
         """Return the time in milliseconds since 1970. It can jump, either way."""
         ...
 
     def monotonic(self) -> float:
-        """Return seconds since some moment. It only goes on."""
+        """Return seconds since some moment. It never goes back."""
         ...
 
 
@@ -44,7 +44,7 @@ class Stopwatch:
         self._began: OrderedDict[tuple[str, ...], float] = OrderedDict()
 
     def begin(self, *key: str, at: float) -> None:
-        """Take down that something began, at a time of the monotonic clock; again is anew."""
+        """Start measuring, at a time of the monotonic clock; repeated, it starts over."""
         with self._lock:
             self._began[key] = at
             self._began.move_to_end(key)
@@ -52,7 +52,7 @@ class Stopwatch:
                 self._began.popitem(last=False)
 
     def forget(self, *key: str) -> None:
-        """Let go of what is over; nothing happens if it is not known."""
+        """Drop a measurement; does nothing for an unknown one."""
         with self._lock:
             self._began.pop(key, None)
 

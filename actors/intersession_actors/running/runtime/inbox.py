@@ -1,4 +1,4 @@
-"""An actor's inbox: bounded, and closes under its lock.
+"""An actor's inbox: bounded, and closed under its lock.
 
 Pykka's own queue is unbounded, and what is put into it while its actor stops is never answered. This one
 knows whether its actor is there: a message is either taken in and will be handled, handed back or refused,
@@ -24,7 +24,7 @@ Stop: Final = messages._ActorStop  # noqa: SLF001  # pyright: ignore[reportPriva
 
 
 class InboxFull(IntersessionError):
-    """The actor has as many messages waiting as it may have (`busy`). Nothing was taken in; try again later."""
+    """The actor's inbox is full (`busy`). The message was not taken; try again later."""
 
     def __init__(self, name: str, limit: int) -> None:
         super().__init__(f"{name} is busy: {limit} messages are waiting already; try again later")
@@ -55,7 +55,7 @@ class Inbox:
         self._closed = False
 
     def put(self, envelope: Mail, *, urgent: bool = False) -> None:
-        """Take a message in; `urgent` passes the bound, and an actor that is about to stop still takes it.
+        """Add a message; `urgent` passes the bound, and is taken even by an actor that is about to stop.
 
         A stop closes the inbox to everything behind it but urgent messages.
 
@@ -90,7 +90,7 @@ class Inbox:
             refuse(envelope, refusal)
 
     def take(self) -> Mail | None:
-        """Return the next message and make it `current`; None puts the actor to sleep until mail arrives.
+        """Return the next message and make it `current`; None puts the actor to sleep until a message arrives.
 
         A stop comes out last.
         """
@@ -109,7 +109,7 @@ class Inbox:
     def handle(
         self, each: Callable[[object], object], monotonic: Callable[[], float], *, over: float, most: int
     ) -> bool:
-        """Have at `most` that number of messages handled, until a time is `over`; say whether there may be more."""
+        """Have up to `most` messages handled, until a time is `over`; return whether there may be more."""
         for _ in range(most):
             # As in `take`, without a call for each message.
             with self._lock:
@@ -124,25 +124,25 @@ class Inbox:
         return True
 
     def get(self) -> Mail:
-        """Return the next message: Pykka's form of `take`, for an actor that is known to have mail."""
+        """Return the next message: Pykka's form of `take`, for an actor that is known to have one."""
         envelope = self.take()
         if envelope is None:
             raise LookupError(f"{self.name} has no mail")
         return envelope
 
     def empty(self) -> bool:
-        """Say whether nothing is waiting, as Pykka asks it."""
+        """Return whether it is empty, for Pykka."""
         with self._lock:
             return self._waiting() == 0 and self._stop is None
 
     def rouse(self) -> None:
-        """Wake the actor though it has no mail: for its very first turn."""
+        """Wake the actor without a message: for its very first turn."""
         with self._lock:
             self._awake = True
         self.wake()
 
     def close_if_idle(self, *, from_inside: bool) -> bool:
-        """Close for good if nothing is waiting or (seen from outside) being handled; say whether."""
+        """Close for good if no message waits or (seen from outside) is being handled; return whether."""
         with self._lock:
             if self._closed:
                 return False
@@ -157,7 +157,7 @@ class Inbox:
         return True
 
     def close_and_empty(self) -> tuple[Mail, ...]:
-        """Close for good and return all that was not begun, in order. Who asked for a stop has got it."""
+        """Close for good and return all messages that were not begun, in order. A requested stop is answered."""
         with self._lock:
             self._closed = True
             left = tuple(self._mail or ())
@@ -168,7 +168,7 @@ class Inbox:
 
     @property
     def is_open(self) -> bool:
-        """Whether an ordinary message would be taken in, the bound aside."""
+        """Whether an ordinary message would be taken, apart from the bound."""
         with self._lock:
             return not self._closed and self._stop is None
 
@@ -177,12 +177,12 @@ class Inbox:
 
 
 def a_stop(reply_to: pykka.Future[object] | None = None) -> Mail:
-    """Return the message that stops an actor, as Pykka sends it."""
+    """Return Pykka's message that stops an actor."""
     return Envelope(Stop(), reply_to)
 
 
 def refuse(envelope: Mail, error: Exception) -> None:
-    """Answer a message with an error, if anybody waits for its answer."""
+    """Answer a message with an error, if a caller waits for its answer."""
     if envelope.reply_to is not None:
         envelope.reply_to.set_exception((type(error), error, None))
 

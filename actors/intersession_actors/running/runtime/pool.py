@@ -1,4 +1,4 @@
-"""Actors on a shared pool of threads: an actor that has nothing to do costs a few kilobytes and no thread."""
+"""Actors on a shared pool of threads: an idle actor costs a few kilobytes and no thread."""
 
 import logging
 import threading
@@ -26,7 +26,7 @@ THREADS = 2
 
 
 class PooledActor(pykka.Actor):
-    """An actor without a thread: it runs when its inbox puts it into the pool's queue."""
+    """An actor without a thread: its inbox puts it into the pool's queue."""
 
     actor_inbox: Inbox  # pyright: ignore[reportIncompatibleVariableOverride] - no other kind is made here
     _begun = False
@@ -43,7 +43,7 @@ class PooledActor(pykka.Actor):
         self.actor_inbox.rouse()
 
     def take_turn(self, monotonic: Callable[[], float]) -> bool:
-        """Handle some messages; say whether there may be more."""
+        """Handle some messages; return whether there may be more."""
         over = monotonic() + SECONDS_PER_TURN
         if not self._begun:
             self._begun = True

@@ -1,4 +1,4 @@
-"""The answer to an ask: a Pykka future that refuses to be waited for where waiting would block an actor."""
+"""The answer to an ask: a Pykka future that refuses a wait that would block an actor."""
 
 import asyncio
 import threading
@@ -20,7 +20,7 @@ here: Final = _Here()
 
 
 class WaitedInHandler(IntersessionError, RuntimeError):
-    """A handler waited for an answer. It would hold up every actor on its thread, and could wait for itself."""
+    """A handler waited for an answer. It would block every actor on its thread, and could wait for itself."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -35,7 +35,7 @@ def handled_here() -> pykka.Actor | None:
 
 
 class ReplyFuture(pykka.ThreadingFuture[Any]):  # whatever an actor answers: the caller knows
-    """An answer to come. `get` and `await` raise at once inside a handler; `await` never blocks an event loop."""
+    """The future of an answer. `get` and `await` raise at once inside a handler; `await` never blocks an event loop."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,23 +53,23 @@ class ReplyFuture(pykka.ThreadingFuture[Any]):  # whatever an actor answers: the
         return super().get(timeout=timeout)
 
     def set(self, value: object = None) -> None:
-        """Give the answer. Only the first one counts; a second raises `queue.Full`."""
+        """Set the answer. Only the first one counts; a second raises `queue.Full`."""
         super().set(value)
         self._tell_listeners()
 
     def set_exception(self, exc_info: Any = None) -> None:  # Pykka keeps the type to itself
-        """Answer with an error, by default the one that is being handled."""
+        """Set an error as the answer, by default the one that is being handled."""
         super().set_exception(exc_info)
         self._tell_listeners()
 
     @property
     def answered(self) -> bool:
-        """Whether the answer is there."""
+        """Whether there is an answer."""
         with self._condition:
             return self._result is not None
 
     def answer(self) -> Any:  # as `get`
-        """Return the answer that is there, or raise it. Never waits, so a handler may.
+        """Return the answer, or raise it. Never waits, so a handler may call it.
 
         Raises:
             pykka.Timeout: it is not there yet.
@@ -77,7 +77,7 @@ class ReplyFuture(pykka.ThreadingFuture[Any]):  # whatever an actor answers: the
         return super().get(timeout=0)
 
     def when_answered(self, listener: Callable[["ReplyFuture"], None]) -> None:
-        """Call a listener once the answer is there, from the thread that gives it (at once if it is)."""
+        """Call a listener with the answer, on the thread that sets it (at once if it is there)."""
         with self._condition:
             if self._result is None:
                 self._listeners.append(listener)

@@ -22,11 +22,11 @@ from intersession_events.log.log import Log
 
 
 class RuntimeStopped(IntersessionError):
-    """The runtime is stopping or stopped and starts no more actors."""
+    """The runtime is stopping or stopped, and starts no more actors."""
 
 
 class Runtime:
-    """Runs actors: composes, starts, counts and stops them. On which threads, its kinds say.
+    """Runs actors: composes, starts, counts and stops them. Subclasses choose the threads.
 
     It also has what everything else of a system takes from the machine: `threads`, `clock`, `new_id`, `entropy`.
     """
@@ -53,10 +53,10 @@ class Runtime:
         return machine_entropy(size)
 
     def serve(self, log: Log) -> None:
-        """Hear on which log the actors work: a simulation does the log's work, too."""
+        """Set the log that the actors work on: a simulation does the log's work as well."""
 
     def close(self) -> None:
-        """Let go of whatever is left, once all else has stopped: in a simulation, of what waits for nothing any more."""
+        """Release everything, after all else has stopped: in a simulation, waiting greenlets."""
 
     def start(
         self,
@@ -66,7 +66,7 @@ class Runtime:
         inbox_limit: int | None = None,
         on_failure: OnFailure | None = None,
     ) -> Ref:
-        """Make an actor of a handler and start it; `args` are for its constructor.
+        """Make an actor from a handler and start it; `args` are for its constructor.
 
         It takes at most `inbox_limit` ordinary messages at a time. `on_failure` is called once, from a thread
         of the runtime, when a handler has raised; without one, messages that were left are refused.
@@ -91,7 +91,7 @@ class Runtime:
         return ref
 
     def stop(self, timeout: float) -> tuple[str, ...]:
-        """Stop all actors, the last started first, and return the names of those that did not in `timeout` seconds.
+        """Stop all actors, the last started first, and return the names of those that did not stop in `timeout` seconds.
 
         Each finishes the messages it has; what those that did not stop had not begun is refused.
         """
@@ -137,7 +137,7 @@ class WaitingInbox(Inbox):
         self.wake = self._ring
 
     def get(self) -> Mail:
-        """Return the next message; wait for one if there is none."""
+        """Return the next message, waiting for one."""
         while (envelope := self.take()) is None:
             self._bell.get()
         return envelope
@@ -171,7 +171,7 @@ _TIMES: Final = "now_ms() -> int, milliseconds since 1970, and monotonic() -> fl
 
 
 def clock_of(clock: Clock | None) -> Clock | None:
-    """Return a clock that tells the time; None is the runtime's own.
+    """Return a valid clock; None is the runtime's own.
 
     Raises:
         ToolRefused: it does not.
@@ -192,7 +192,7 @@ def clock_of(clock: Clock | None) -> Clock | None:
 
 
 def ids_of(new_id: Callable[[], str] | None) -> Callable[[], str] | None:
-    """Return what draws ids, each of which is a text that can be recorded; None is the runtime's own.
+    """Return a valid generator of ids; None is the runtime's own.
 
     Raises:
         ToolRefused: it can't be called; also from the returned function, where it drew no id.

@@ -1,4 +1,4 @@
-"""Threads, and all that waits: the machine's, or a simulation's. Handed to all that block or start a thread."""
+"""Threads and waiting: the machine's, or a simulation's. Passed to all code that blocks or starts a thread."""
 
 import asyncio
 import threading
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Thread(Protocol):
-    """A thread that was started."""
+    """A started thread."""
 
     def join(self, timeout: float | None = None) -> None:
         """Wait until it has ended, at most this many seconds."""
@@ -19,7 +19,7 @@ class Thread(Protocol):
 
 
 class Changed(Protocol):
-    """What `threading.Condition` is: something may have changed that others wait for."""
+    """A condition, like `threading.Condition`: a state that others wait for may have changed."""
 
     def __enter__(self) -> object: ...
 
@@ -28,11 +28,11 @@ class Changed(Protocol):
     ) -> object: ...
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until somebody notifies; False if nobody did in time."""
+        """Wait until notified; False after a timeout."""
         ...
 
     def wait_for(self, predicate: Callable[[], T], timeout: float | None = None) -> T:
-        """Wait until something is so; return what the predicate says last."""
+        """Wait until a predicate is true; return its last value."""
         ...
 
     def notify(self, n: int = 1) -> None:
@@ -40,7 +40,7 @@ class Changed(Protocol):
         ...
 
     def notify_all(self) -> None:
-        """Wake all who wait."""
+        """Wake all waiting threads."""
         ...
 
 
@@ -51,15 +51,15 @@ class Threads(Protocol):
     """Whether nothing happens by itself: a simulation decides what is done when."""
 
     def start(self, run: Callable[[], object], *, name: str) -> Thread:
-        """Run a function on a thread of its own, which keeps no process alive."""
+        """Run a function on a daemon thread."""
         ...
 
     def me(self) -> Hashable:
-        """Return what tells the calling thread from the others that live."""
+        """Return an identifier of the calling thread among those that live."""
         ...
 
     def is_here(self, thread: Thread | None) -> bool:
-        """Whether this is the thread that calls."""
+        """Whether this is the calling thread."""
         ...
 
     def changed(self) -> Changed:
@@ -67,7 +67,7 @@ class Threads(Protocol):
         ...
 
     def wait(self, future: "Future[Any]", timeout: float | None) -> bool:  # of whatever kind
-        """Wait until a future is done, at most this many seconds; say whether it is."""
+        """Wait until a future is done, at most this many seconds; return whether it is."""
         ...
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
@@ -103,7 +103,7 @@ class MachineThreads:
         return threading.get_ident()
 
     def is_here(self, thread: Thread | None) -> bool:
-        """Whether this is the thread that calls."""
+        """Whether this is the calling thread."""
         return thread is threading.current_thread()
 
     def changed(self) -> Changed:

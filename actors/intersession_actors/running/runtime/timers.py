@@ -1,4 +1,4 @@
-"""One thread that wakes everybody: what is awaited is in the log, here is only the alarm."""
+"""One thread for all timers: the awaited state is in the log, a timer is only the alarm."""
 
 import logging
 from collections.abc import Callable
@@ -27,14 +27,14 @@ class _Alarm(NamedTuple):
 
 
 class Timers(Protocol):
-    """Wakes somebody after a while. A key has one timer; setting it again moves it."""
+    """Calls back after a while. A key has one timer; setting it again moves it."""
 
     def after(self, delay_ms: int, key: Key, fire: Fire) -> None:
         """Call `fire` in this many milliseconds, at once for 0 and less."""
         ...
 
     def cancel(self, key: Key) -> None:
-        """Forget a timer."""
+        """Cancel a timer."""
         ...
 
 
@@ -74,12 +74,12 @@ class TimerWheel:
                 self._changed.notify_all()  # the others come later than what it waits for
 
     def cancel(self, key: Key) -> None:
-        """Forget a timer; nothing happens if there is none."""
+        """Cancel a timer; does nothing if there is none."""
         with self._changed:
             self._set.pop(key, None)
 
     def stop(self) -> None:
-        """Forget all timers and end the thread."""
+        """Cancel all timers and end the thread."""
         with self._changed:
             self._stopped = True
             self._set.clear()

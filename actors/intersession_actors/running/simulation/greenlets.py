@@ -1,4 +1,4 @@
-"""What of a simulation may go on, and who waits: one greenlet runs until it waits, and time passes only when nothing else is left."""
+"""The greenlets of a simulation: one runs until it waits, and time passes only when none can run."""
 
 from collections.abc import Callable
 from heapq import heappop, heappush
@@ -14,11 +14,11 @@ BEGINNING_MS: Final = 1_700_000_000_000
 
 
 class Stuck(IntersessionError, RuntimeError):
-    """Somebody waits without end in a simulation in which nothing is left to be done."""
+    """A greenlet waits for ever in a simulation without any work left."""
 
 
 class SimulatedClock:
-    """A clock that moves only when it is told to. Both hands move together, unless the wall clock is set."""
+    """A clock that moves only on command. Both clocks move together, unless the wall clock is set."""
 
     def __init__(self, now_ms: int = BEGINNING_MS) -> None:
         self._began_ms = now_ms
@@ -33,16 +33,16 @@ class SimulatedClock:
         return self._passed_us / 1_000_000
 
     def advance(self, seconds: float) -> None:
-        """Let time pass. Its waiters are woken by the next step."""
+        """Let time pass. Its waiters wake in the next step."""
         self._passed_us += max(round(seconds * 1_000_000), 0)
 
     def set_wall(self, now_ms: int) -> None:
-        """Set the wall clock, as an operator or NTP does; the monotonic clock does not notice."""
+        """Set the wall clock, like an operator or NTP; the monotonic clock does not notice."""
         self._began_ms = now_ms - self._passed_us // 1000
 
 
 class Sleeper:
-    """Somebody who waits once: a greenlet, or (None) whoever drives the simulation."""
+    """A waiting greenlet, or (None) the driver of the simulation."""
 
     __slots__ = ("greenlet", "up", "woken")
 
@@ -59,7 +59,7 @@ class _Task(greenlet):
 
 
 class Greenlets:
-    """Keeps the greenlets of a simulation: which may go on, and which wait, and until when."""
+    """The greenlets of a simulation: which can run, which wait, and until when."""
 
     def __init__(self, clock: SimulatedClock, rng: Random) -> None:
         self.clock = clock
@@ -78,12 +78,12 @@ class Greenlets:
     # --- what is done, one thing at a time
 
     def add(self, work: Callable[[], object]) -> None:
-        """Have something done in a step of its own; when, chance says."""
+        """Queue a function as a step of its own; the seed decides when it runs."""
         if not self._over:
             self._ready.append(work)
 
     def step(self, *, early: float = 0.0, until: float | None = None) -> bool:
-        """Do one thing of those that could be done; where there is none, let time pass to the next who waits for it.
+        """Do one of the possible steps; if there is none, let time pass to the next waiter.
 
         `early` is how probable it is that time passes although there is work. No time passes behind `until`.
         False if nothing was done.
@@ -113,7 +113,7 @@ class Greenlets:
     def run_until(
         self, happened: Callable[[], bool], *, early: float = 0.0, timeout: float | None = None
     ) -> bool:
-        """Step until something is so; False if it is not within this many seconds of the simulation's time.
+        """Step until a condition is true; False if it is not within this many seconds of the simulation's time.
 
         Raises:
             Stuck: nothing is left to be done, and there is no timeout.
@@ -129,7 +129,7 @@ class Greenlets:
         return True
 
     def end(self) -> None:
-        """Drop all that runs, waits or was to be done; nothing can be begun any more."""
+        """Drop all running, waiting and queued work; nothing can begin any more."""
         self._over = True
         self._ready.clear()
         self._alarms.clear()
@@ -159,17 +159,17 @@ class Greenlets:
         return started
 
     def here(self) -> Sleeper:
-        """Return whoever calls, as one who is about to sleep: who is to wake it keeps this."""
+        """Return the caller as a sleeper, for the one that will wake it."""
         here = getcurrent()
         return Sleeper(here if isinstance(here, _Task) else None)
 
     def wake(self, sleeper: Sleeper) -> None:
-        """Let one who waits go on."""
+        """Let a sleeper go on."""
         sleeper.woken = True
         self._let_go_on(sleeper)
 
     def sleep(self, sleeper: Sleeper, timeout: float | None = None) -> bool:
-        """Wait until the one who calls is woken; False if it was the time that did."""
+        """Wait until the caller is woken; False after a timeout."""
         me = sleeper.greenlet
         if self._over:
             raise GreenletExit  # a worker that outlives whatever its job raises would wait for the next one
@@ -183,7 +183,7 @@ class Greenlets:
         return sleeper.woken
 
     def give_way(self) -> None:
-        """Let others go on first, if chance says so; for greenlets."""
+        """Let others go first, if the seed says so; for greenlets."""
         sleeper = self.here()
         if sleeper.greenlet is not None:
             self.wake(sleeper)

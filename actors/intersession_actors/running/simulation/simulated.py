@@ -1,4 +1,4 @@
-"""The simulation: a system in one thread, in which a seed decides what happens when, and time passes as it is told to.
+"""The simulation: a system in one thread; a seed decides the order of everything, and time passes on command.
 
     runtime = SimulatedRuntime(seed=7)
     with SessionSystem("sqlite:///run.db", runtime=runtime, agents={...}) as system:
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 class SimulatedReply(ReplyFuture):
-    """An answer to come. A wait for it lets the simulation go on."""
+    """The future of an answer. A wait for it runs the simulation."""
 
     greenlets: ClassVar[Greenlets]
 
@@ -69,7 +69,7 @@ class SimulatedReply(ReplyFuture):
 
 
 class SimulatedActor(pykka.Actor):
-    """An actor that handles one message when the simulation says so."""
+    """An actor that handles one message when the simulation chooses it."""
 
     actor_inbox: Inbox  # pyright: ignore[reportIncompatibleVariableOverride] - no other kind is made here
     _begun = False
@@ -82,7 +82,7 @@ class SimulatedActor(pykka.Actor):
         self.actor_inbox.rouse()
 
     def take_turn(self) -> bool:
-        """Handle one message; say whether there are more."""
+        """Handle one message; return whether there are more."""
         if not self._begun:
             self._begun = True
             self._actor_loop_setup()
@@ -98,7 +98,7 @@ class SimulatedActor(pykka.Actor):
 
 
 class SimulatedRuntime(Runtime):
-    """Runs actors, and all that would be threads, one after the other in an order that `seed` decides.
+    """Runs actors, and everything that would be a thread, one after the other in an order that `seed` decides.
 
     `early` is how probable it is that time passes although there is work. `clock` begins at a fixed time.
     """
@@ -126,15 +126,15 @@ class SimulatedRuntime(Runtime):
         super().__init__(Actor, threads=SimulatedThreads(greenlets), clock=clock)
 
     def new_id(self) -> str:
-        """Return the next UUID that the seed gives."""
+        """Return the next UUID from the seed."""
         return str(UUID(int=self._drawn.getrandbits(128), version=4))
 
     def entropy(self, size: int) -> bytes:
-        """Return the next bytes that the seed gives."""
+        """Return the next bytes from the seed."""
         return self._drawn.randbytes(size)
 
     def serve(self, log: Log) -> None:
-        """Do the work of a log that does nothing by itself (`threads=False`)."""
+        """Do the work of a log that has no threads (`threads=False`)."""
         by_hand = cast("Any", log)  # a log of a thread of its own has no `step`
 
         def more() -> Callable[[], object] | None:
@@ -151,7 +151,7 @@ class SimulatedRuntime(Runtime):
         return self._greenlets.step(early=self.early)
 
     def run_until(self, happened: Callable[[], bool], *, timeout: float | None = None) -> bool:
-        """Step until something is so; False if it is not within `timeout` seconds of the simulation's time.
+        """Step until a condition is true; False if it is not within `timeout` seconds of the simulation's time.
 
         Raises:
             Stuck: nothing is left to be done, and there is no timeout.
@@ -159,22 +159,22 @@ class SimulatedRuntime(Runtime):
         return self._greenlets.run_until(happened, early=self.early, timeout=timeout)
 
     def run(self, *, most: int = 1_000_000) -> int:
-        """Step until nothing is left to be done, timers included, up to a limit of steps; return how many these were."""
+        """Step until no work is left, timers included, up to a limit of steps; return the number of steps."""
         for number in range(most):
             if not self.step():
                 return number
         return most
 
     def run_for(self, seconds: float) -> None:
-        """Let some seconds pass, and do what is to be done meanwhile."""
+        """Let some seconds pass, and do the work that is due meanwhile."""
         self._greenlets.run_until(lambda: False, early=self.early, timeout=seconds)
 
     def pause(self, seconds: float) -> None:
-        """Wait so long in the simulation's time: for agents, channels and clients that are functions."""
+        """Wait in the simulation's time: for agents, channels and clients that are functions."""
         self._greenlets.sleep(self._greenlets.here(), seconds)
 
     def spawn(self, function: Callable[[], T]) -> "Future[T]":
-        """Run a function beside all else, as a thread would: a client, who may wait. Returns the future of its result."""
+        """Run a function concurrently, like a thread: a client, who may wait. Returns the future of its result."""
         future: Future[T] = Future()
 
         def run() -> None:
@@ -189,7 +189,7 @@ class SimulatedRuntime(Runtime):
         return future
 
     def crash(self) -> None:
-        """Drop all actors, threads, timers and futures, as the end of a process does. May be called within a step.
+        """Drop all actors, threads, timers and futures, like the end of a process. May be called within a step.
 
         The log is to be dropped first (`SqliteLog.crash`), so that nothing of what ends here is written.
         """
@@ -202,7 +202,7 @@ class SimulatedRuntime(Runtime):
         self._greenlets.end()
 
     def close(self) -> None:
-        """End what waits: collected as garbage, a greenlet would end in the midst of something else."""
+        """End waiting greenlets: collected as garbage, one would end in the midst of other work."""
         self._greenlets.end()
 
     def _prepare(self, actor: Handler) -> None:

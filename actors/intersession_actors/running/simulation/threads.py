@@ -1,4 +1,4 @@
-"""Greenlets in the place of threads, conditions and event loops, for the runtime of a simulation (`simulated.py`)."""
+"""Greenlets in place of threads, conditions and event loops, for the runtime of a simulation (`simulated.py`)."""
 
 import asyncio
 from asyncio import events
@@ -37,7 +37,7 @@ class _Started:
 
 
 class SimulatedChanged:
-    """What `threading.Condition` is, where nobody is interrupted: there is nothing to lock."""
+    """A condition, like `threading.Condition`; nothing interrupts a greenlet, so there is no lock."""
 
     def __init__(self, greenlets: Greenlets) -> None:
         self._greenlets = greenlets
@@ -52,7 +52,7 @@ class SimulatedChanged:
         return
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until somebody notifies; False if nobody did in time."""
+        """Wait until notified; False after a timeout."""
         sleeper = self._greenlets.here()
         self._waiting.append(sleeper)
         try:
@@ -62,7 +62,7 @@ class SimulatedChanged:
                 self._waiting.remove(sleeper)
 
     def wait_for(self, predicate: Callable[[], T], timeout: float | None = None) -> T:
-        """Wait until something is so; return what the predicate says last."""
+        """Wait until a predicate is true; return its last value."""
         clock = self._greenlets.clock
         until = None if timeout is None else clock.monotonic() + timeout
         while not (is_so := predicate()):
@@ -79,7 +79,7 @@ class SimulatedChanged:
             self._greenlets.wake(sleeper)
 
     def notify_all(self) -> None:
-        """Wake all who wait."""
+        """Wake all waiting greenlets."""
         self.notify(len(self._waiting))
 
 
@@ -100,7 +100,7 @@ class SimulatedThreads:
         return getcurrent()
 
     def is_here(self, thread: object) -> bool:
-        """Whether this is the greenlet that calls."""
+        """Whether this is the calling greenlet."""
         return isinstance(thread, _Started) and thread.greenlet is getcurrent()
 
     def changed(self) -> SimulatedChanged:
@@ -116,14 +116,14 @@ class SimulatedThreads:
         return future.done()
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
-        """Return an event loop that has no sockets, and the simulation's time."""
+        """Return an event loop without sockets, in the simulation's time."""
         loop = SimulatedLoop(self._greenlets)
         self._greenlets.at_end.append(loop.end)
         return loop
 
 
 class SimulatedLoop(asyncio.BaseEventLoop):
-    """asyncio's own loop. Where it would sleep, its greenlet does, and the other greenlets go on."""
+    """asyncio's own loop. Instead of sleeping, its greenlet lets the others go on."""
 
     def __init__(self, greenlets: Greenlets) -> None:
         super().__init__()
@@ -138,7 +138,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return self._greenlets.clock.monotonic()
 
     def select(self, timeout: float | None) -> list[object]:
-        """Sleep. Meanwhile no loop runs here, as far as anybody can see."""
+        """Sleep. Meanwhile no loop counts as running here."""
         if self._rounds_left is not None:
             return self._wind_down()
         events._set_running_loop(None)  # noqa: SLF001 - as `run_forever` does
@@ -156,7 +156,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return []
 
     def end(self) -> None:
-        """End it if it never ran, as the others end: what was begun on it is cancelled."""
+        """End a loop that never ran, like the others: its tasks are cancelled."""
         if not self.is_closed() and not self.is_running():
             self._rounds_left = _ROUNDS
             with suppress(RuntimeError):  # another loop runs here
