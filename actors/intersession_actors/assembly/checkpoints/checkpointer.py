@@ -15,6 +15,7 @@ from intersession_actors.rules.config.host import Checkpoints
 from intersession_actors.rules.config.settings import milliseconds
 from intersession_actors.running.failures.failure import described
 from intersession_actors.running.failures.reports import Reports
+from intersession_actors.running.host.own_threads import filling
 from intersession_actors.running.host.threads import Job, Workers
 from intersession_actors.running.runtime.clock import Clock
 from intersession_actors.running.runtime.threads import MachineThreads, Threads
@@ -127,7 +128,7 @@ class Checkpointer:
             LogError: the log can't be read or written.
         """
         asked: Future[Last | None] = Future()
-        self._submit(lambda: _resolve(asked, lambda: self._take(wanted=True)))
+        self._submit(filling(asked, lambda: self._take(wanted=True)))
         if not self._threads.wait(asked, seconds):
             raise StoreUnavailable(
                 f"no checkpoint within {seconds:.0f} s: it is still under way, ask again later"
@@ -155,7 +156,7 @@ class Checkpointer:
         self._stopping = True
         if self._settings().at_stop:
             asked: Future[Last | None] = Future()
-            self._submit(lambda: _resolve(asked, self._take_at_stop))
+            self._submit(filling(asked, self._take_at_stop))
             self._threads.wait(asked, max(seconds, 1.0))
             try:
                 asked.result(0)
@@ -306,13 +307,6 @@ class Checkpointer:
         self._reports.tell("checkpoint_failed", error=error)
         if self._error is None:
             self._set_timer(pause_ms(self._failures))
-
-
-def _resolve(asked: Future[Last | None], work: Callable[[], Last | None]) -> None:
-    try:
-        asked.set_result(work())
-    except Exception as error:  # noqa: BLE001 - for who waits
-        asked.set_exception(error)
 
 
 def _nothing() -> None:

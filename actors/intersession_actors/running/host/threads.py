@@ -30,22 +30,16 @@ class FairQueue(Generic[T]):
 
     def __init__(self) -> None:
         self._lanes: OrderedDict[Hashable, deque[T]] = OrderedDict()
-        self._length = 0
-
-    def __len__(self) -> int:
-        return self._length
 
     def put(self, lane: Hashable, item: T) -> None:
         """Add an item at the end of its lane."""
         self._lanes.setdefault(lane, deque()).append(item)
-        self._length += 1
 
     def take(self, may: Callable[[Hashable], bool] = _everybody) -> T | None:
         """Return the next item of the lane whose turn it is, among those that `may`; None if there is none."""
         for lane, items in self._lanes.items():
             if may(lane):
                 item = items.popleft()
-                self._length -= 1
                 if items:
                     self._lanes.move_to_end(lane)
                 else:
@@ -53,14 +47,9 @@ class FairQueue(Generic[T]):
                 return item
         return None
 
-    def takable(self, room: Callable[[Hashable], int], most: int) -> int:
-        """Count the items that could be taken at once, with a limit a lane; counts at most `most`."""
-        found = 0
-        for lane, items in self._lanes.items():
-            if found >= most:
-                return most
-            found += min(len(items), room(lane))
-        return min(found, most)
+    def has_one(self, may: Callable[[Hashable], bool]) -> bool:
+        """Whether an item could be taken now, of a lane that `may`."""
+        return any(map(may, self._lanes))
 
     def remove(self, lane: Hashable, item: T) -> None:
         """Remove an item; does nothing if it is not there."""
@@ -68,7 +57,6 @@ class FairQueue(Generic[T]):
         if items is None or item not in items:
             return
         items.remove(item)
-        self._length -= 1
         if not items:
             del self._lanes[lane]
 
@@ -76,7 +64,6 @@ class FairQueue(Generic[T]):
         """Remove and return everything, lane by lane."""
         left = [item for items in self._lanes.values() for item in items]
         self._lanes.clear()
-        self._length = 0
         return left
 
 
@@ -114,8 +101,7 @@ class Workers:
         self._name = name
         self._threads = threads or MachineThreads()
         self._changed = self._threads.changed()
-        most = size if per_lane is None else per_lane
-        self._per_lane = most
+        self._per_lane = size if per_lane is None else per_lane
         self._queue: FairQueue[Job] = FairQueue()
         self._at_work: Counter[Hashable] = Counter()
         self._jobs: dict[Hashable, Job] = {}
@@ -202,7 +188,7 @@ class Workers:
         """See to it that a thread comes for what may start. Holds the lock."""
         # One at a time: it takes a job and wakes the next one for what is left, before it begins. Where jobs are short, those that
         # are awake have done them by then; a thread woken for each would find nothing.
-        if self._comes or not self._queue.takable(self._room, min(self._size - self._busy, 1)):
+        if self._comes or self._busy >= self._size or not self._queue.has_one(self._has_seat):
             return
         if self._idle:
             self._changed.notify()
@@ -211,12 +197,9 @@ class Workers:
             self._idle += 1
         self._comes = True
 
-    def _room(self, lane: Hashable) -> int:
-        most = self._per_lane if isinstance(self._per_lane, int) else self._per_lane(lane)
-        return max(most - self._at_work.get(lane, 0), 0)
-
     def _has_seat(self, lane: Hashable) -> bool:
-        return self._room(lane) > 0
+        most = self._per_lane if isinstance(self._per_lane, int) else self._per_lane(lane)
+        return self._at_work.get(lane, 0) < most
 
     def _work_on(self, job: Job) -> None:
         self._busy += 1

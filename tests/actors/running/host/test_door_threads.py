@@ -107,7 +107,7 @@ def test_lanes_are_served_in_turns_and_each_in_its_order(lanes: list[str | None]
         taken.append(item)
 
     assert sorted(number for _, number in taken) == list(range(len(lanes)))
-    assert len(queue) == 0
+    assert queue.clear() == []
     for lane in set(lanes):
         own = [number for of, number in taken if of == lane]
         assert own == sorted(own)
