@@ -13,16 +13,8 @@ from intersession_actors.assembly.methods.params import (
     WaitParams,
 )
 from intersession_actors.assembly.methods.targets import Targets
+from intersession_actors.calls.service import asking
 from intersession_actors.calls.service.arguments import read_arguments
-from intersession_actors.calls.service.asking import (
-    MessageRequest,
-    Origin,
-    ask_session,
-    digest_of,
-    key_conflict,
-    reserving,
-    run_id_of,
-)
 from intersession_actors.calls.service.callers import Call
 from intersession_actors.calls.service.deliveries import route_of
 from intersession_actors.calls.service.pending import Pending, Result, afinished
@@ -84,7 +76,7 @@ def _beside(given: AgentParams | ChatSendParams) -> Result:
 
 def _is_same(recorded: str | None, key: str, text: str, beside: Result) -> bool:
     """Whether a call says what was asked for."""
-    return recorded == digest_of([key, text, beside])
+    return recorded == asking.digest_of([key, text, beside])
 
 
 class GatewayRuns:
@@ -173,7 +165,7 @@ class GatewayRuns:
         key, by = str(self._targets.seen(call, given.session_key, "status").key), call.caller.name
         if given.run_id is None:
             # One decision: what waits must not begin because what ran was stopped.
-            ended = ask_session(self._service, key, Abort(run_id=None, by=by)).recorded
+            ended = asking.ask_session(self._service, key, Abort(run_id=None, by=by)).recorded
             stopped = [item.event.run_id for item in ended if isinstance(item.event, RunAborted)]
         else:
             run = self._targets.run(call, given.run_id)
@@ -205,7 +197,7 @@ class GatewayRuns:
         """Return the run's id, and how far it got where the same call was made before."""
         service, key = self._service, str(order.key)
         row = service.sessions.get(key)
-        run_id = run_id_of(service, call, method=order.method, idempotency_key=order.idempotency_key)
+        run_id = asking.run_id_of(service, call, method=order.method, idempotency_key=order.idempotency_key)
         known = self._known(call, order, run_id)
         if known is not None:
             return run_id, known
@@ -219,12 +211,12 @@ class GatewayRuns:
             route=order.route,
             caller=call.caller.name,
             idempotency_key=order.idempotency_key,
-            request_digest=digest_of([key, order.text, order.beside]),
+            request_digest=asking.digest_of([key, order.text, order.beside]),
             thinking=order.thinking,
         )
-        asked = MessageRequest(run_id, key, tool=order.method, field="message")
-        with reserving(service, call.caller, asked) as origin:
-            accepted = ask_session(service, key, self._enqueue(call, order, queued, origin, row))
+        asked = asking.MessageRequest(run_id, key, tool=order.method, field="message")
+        with asking.reserving(service, call.caller, asked) as origin:
+            accepted = asking.ask_session(service, key, self._enqueue(call, order, queued, origin, row))
         if accepted.recorded:
             return run_id, None
         return run_id, self._known(call, order, run_id)  # the same key raced with itself, and was second
@@ -249,7 +241,7 @@ class GatewayRuns:
             return None
         session = service.reader.parse(run.session_key)
         same = (
-            known.run_id == run_id_of(service, call, method=method, idempotency_key=key)
+            known.run_id == asking.run_id_of(service, call, method=method, idempotency_key=key)
             and _is_same(known.digest, run.session_key, given.message, _beside(given))
             and self._targets.is_named(session, named, agent_id)
         )
@@ -266,11 +258,11 @@ class GatewayRuns:
             return None
         same = _is_same(known.digest, str(order.key), order.text, order.beside)
         if not same or known.run_id != run_id:
-            raise key_conflict("message")
+            raise asking.key_conflict("message")
         return self._service.runs.get(run_id)
 
     def _enqueue(
-        self, call: Call, order: Order, queued: RunQueued, origin: Origin, row: SessionRow | None
+        self, call: Call, order: Order, queued: RunQueued, origin: asking.Origin, row: SessionRow | None
     ) -> Enqueue:
         service = self._service
         said_by = origin.provenance("operator")

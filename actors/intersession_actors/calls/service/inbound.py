@@ -6,16 +6,8 @@ from typing import Final, Literal, NamedTuple, Required, TypedDict, cast
 import msgspec
 from msgspec.structs import replace
 
+from intersession_actors.calls.service import asking
 from intersession_actors.calls.service.arguments import read_arguments
-from intersession_actors.calls.service.asking import (
-    MessageRequest,
-    Origin,
-    ask_session,
-    asked_within,
-    digest_of,
-    opening,
-    reserving,
-)
 from intersession_actors.calls.service.callers import OPERATOR
 from intersession_actors.calls.service.deliveries import delivery_of
 from intersession_actors.calls.service.pending import Pending, Result, afinished, finished
@@ -137,7 +129,7 @@ def _named(service: Service, message: InboundMessage) -> _Named:
     """
     digest = _digest_of(message)
     if message.message_id is None:
-        within = asked_within(service, OPERATOR, "inbound", digest)
+        within = asking.asked_within(service, OPERATOR, "inbound", digest)
         return (
             _Named(service.new_id(), digest, for_ever=False) if within is None else _Named(within[0], digest)
         )
@@ -153,7 +145,7 @@ def _digest_of(message: InboundMessage) -> str:
 
     Before a message is told again the names that are shown may have changed, and to which agent and route its chat belongs.
     """
-    return digest_of(replace(message, sender_name=None, chat_name=None, agent_id=None, deliver=True))
+    return asking.digest_of(replace(message, sender_name=None, chat_name=None, agent_id=None, deliver=True))
 
 
 def _taken_before(service: Service, named: _Named) -> InboundAccepted | None:
@@ -213,8 +205,8 @@ def _receive(
     *,
     thread: facts.Route | None = None,
 ) -> InboundAccepted:
-    asked = MessageRequest(named.run_id, str(key), tool="inbound", field="text", runs=message.deliver)
-    with reserving(service, OPERATOR, asked) as origin:
+    asked = asking.MessageRequest(named.run_id, str(key), tool="inbound", field="text", runs=message.deliver)
+    with asking.reserving(service, OPERATOR, asked) as origin:
         return _recorded(service, message, key, named, origin, thread=thread)
 
 
@@ -223,7 +215,7 @@ def _recorded(
     message: InboundMessage,
     key: SessionKey,
     named: _Named,
-    origin: Origin,
+    origin: asking.Origin,
     *,
     thread: facts.Route | None,
 ) -> InboundAccepted:
@@ -252,14 +244,14 @@ def _recorded(
     carried = () if command is None else (_answer(service, key, command, route, origin.budget),)
     if not runs and named.for_ever:
         carried = (*carried, _taken(log_id, key, queued, origin.budget.root, now))
-    accepted = ask_session(
+    accepted = asking.ask_session(
         service,
         str(key),
         Enqueue(
             budget=origin.budget,
             message=message_for(queued, message.text, said_by, now),
             queue=queued if runs else None,
-            opening=opening(
+            opening=asking.opening(
                 service,
                 key,
                 by="person" if by_person else "send",

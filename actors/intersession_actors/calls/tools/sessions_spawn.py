@@ -6,19 +6,8 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 import msgspec
 
+from intersession_actors.calls.service import asking
 from intersession_actors.calls.service.arguments import read_arguments
-from intersession_actors.calls.service.asking import (
-    FirstAnswer,
-    ask_flow,
-    calling_row,
-    digest_of,
-    flow_begun_by,
-    gone_on,
-    keeping_refusals,
-    key_conflict,
-    origin_of,
-    run_id_of,
-)
 from intersession_actors.calls.service.callers import AccessSummary, Call
 from intersession_actors.calls.service.deliveries import route_of
 from intersession_actors.calls.service.pending import Pending, Result
@@ -109,8 +98,8 @@ def start_subagent(service: Service, call: Call, arguments: Result) -> Result | 
     if seconds is not None:
         values.seconds_of("runTimeoutSeconds", seconds, most=limits.RUN_TIME.most)
     mount_path = check_mount_path(given.attach_as.mount_path if given.attach_as is not None else None)
-    asked = _CheckedSpawn(given, mount_path, digest_of(given), references)
-    run_id = run_id_of(service, call, method="sessions_spawn", idempotency_key=given.idempotency_key)
+    asked = _CheckedSpawn(given, mount_path, asking.digest_of(given), references)
+    run_id = asking.run_id_of(service, call, method="sessions_spawn", idempotency_key=given.idempotency_key)
     # One after the other for one requester: what the limit is judged by is in the log when the next one is judged.
     with service.spawning.inside(call.caller.key or call.caller.name):
         known = _known(service, call, asked, run_id)
@@ -138,7 +127,7 @@ def _known(service: Service, call: Call, asked: _CheckedSpawn, run_id: str) -> S
     key = asked.given.idempotency_key
     if key is None and not call.again:
         return None
-    stream = ids.spawn_stream(flow_begun_by(service, "spawn", run_id))
+    stream = ids.spawn_stream(asking.flow_begun_by(service, "spawn", run_id))
     first = next((item.event for item in service.log.stream(stream, to=1)), None)
     # What was recorded of a call is without the contents of its files, so that it has another digest.
     if isinstance(first, SpawnAccepted) and (call.again or first.request_digest == asked.digest):
@@ -146,28 +135,28 @@ def _known(service: Service, call: Call, asked: _CheckedSpawn, run_id: str) -> S
     if key is not None and (
         first is not None or service.runs.by_idempotency_key(call.caller.name, key) is not None
     ):
-        raise key_conflict("task or tool")
+        raise asking.key_conflict("task or tool")
     return None
 
 
 def _begin(
     service: Service, call: Call, asked: _CheckedSpawn, run_id: str
-) -> tuple[SpawnAccepted, FirstAnswer]:
+) -> tuple[SpawnAccepted, asking.FirstAnswer]:
     """Judge a spawn, stage its files, and have it accepted."""
     given = asked.given
     if given.runtime == "acp":
         _check_acp(service, given)
-    allowed, started = _judge(service, call, given), FirstAnswer()
-    origin = origin_of(service, call.caller, run_id)
+    allowed, started = _judge(service, call, given), asking.FirstAnswer()
+    origin = asking.origin_of(service, call.caller, run_id)
     files: tuple[CheckedFile, ...] = ()
     if given.attachments:
         rules = service.config.tools.sessions_spawn.attachments
         files = check_attachments(given.attachments, rules, asked.references)
     accepted = _accepted(service, call, asked, allowed, files=files, run_id=run_id)
     spoken = _check_policy(service, accepted)
-    with keeping_refusals(service, call.caller, origin, "sessions_spawn", accepted.child):
+    with asking.keeping_refusals(service, call.caller, origin, "sessions_spawn", accepted.child):
         command = OpenSpawn(
-            budget=gone_on(service, origin, accepted.child, "task"),
+            budget=asking.gone_on(service, origin, accepted.child, "task"),
             accepted=accepted,
             started=started,
             causation=origin.causation,
@@ -176,7 +165,7 @@ def _begin(
         _stage(service, accepted, files)
         crash_point("P1")
         try:
-            ask_flow(service, command)
+            asking.ask_flow(service, command)
         except ToolRefused as refused:
             if accepted.attachments is not None and refused.code != "unavailable":
                 discard_staged(place_of(service.log.log_id, accepted.spawn_id, accepted.attachments))
@@ -200,11 +189,11 @@ def _accepted(
     """
     log_id = service.log.log_id
     given = asked.given
-    spawn_id = flow_begun_by(service, "spawn", run_id)
+    spawn_id = asking.flow_begun_by(service, "spawn", run_id)
     made = SessionKey.acp if given.runtime == "acp" else SessionKey.subagent
     child = str(made(allowed.agent_id, ids.derive(log_id, "child", run_id)))
     caller, requester = call.caller, call.requester
-    row = calling_row(service, requester)
+    row = asking.calling_row(service, requester)
     route = route_of(row, requester.key) if requester.key is not None else None
     accepted = SpawnAccepted(
         spawn_id=spawn_id,
@@ -317,9 +306,9 @@ def _stage(service: Service, accepted: SpawnAccepted, files: tuple[CheckedFile, 
     )
 
 
-def _ask_again(service: Service, accepted: SpawnAccepted) -> FirstAnswer:
+def _ask_again(service: Service, accepted: SpawnAccepted) -> asking.FirstAnswer:
     """Ask how the start of a spawn that was accepted before came out."""
-    started = FirstAnswer()
+    started = asking.FirstAnswer()
     stream = ids.spawn_stream(accepted.spawn_id)
     service.supervisor.tell_flow(stream, AskStarted(stream=stream, started=started))
     return started

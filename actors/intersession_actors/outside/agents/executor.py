@@ -26,14 +26,7 @@ from intersession_actors.running.failures.failure import described
 from intersession_actors.running.host.calls import Blocking, Call, Inside, Outcome, Outside, is_async
 from intersession_actors.running.host.hosts_loop import HostsLoop
 from intersession_actors.running.runtime.threads import MachineThreads, Threads
-from intersession_events.facts import (
-    LateReplyDropped,
-    RunAborted,
-    RunCompleted,
-    RunEnd,
-    RunFailed,
-    RunInterrupted,
-)
+from intersession_events import facts
 from intersession_events.log.recorded import Recorded
 
 logger = logging.getLogger("intersession.runs")
@@ -60,7 +53,7 @@ class _KnownResult(NamedTuple):
 class Results:
     """The results by run and attempt. Its methods may be called from any thread."""
 
-    HANDLES = RunEnd | RunInterrupted | LateReplyDropped
+    HANDLES = facts.RunEnd | facts.RunInterrupted | facts.LateReplyDropped
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -113,9 +106,9 @@ class Results:
         for item in recorded:
             event = item.event
             match event:
-                case RunCompleted() | LateReplyDropped():
+                case facts.RunCompleted() | facts.LateReplyDropped():
                     self.forget(event.run_id, event.attempt)
-                case RunFailed() | RunInterrupted() | RunAborted():
+                case facts.RunFailed() | facts.RunInterrupted() | facts.RunAborted():
                     self.called(event.run_id, event.attempt)
                     # One that answered meanwhile comes too late, and that is to be recorded yet.
                     if isinstance(self.of(event.run_id, event.attempt), Broke):

@@ -27,19 +27,9 @@ from intersession_actors.rules.prompt.rendering import render, senders_shown
 from intersession_actors.rules.prompt.silence import ANNOUNCE_SKIP, NO_REPLY, REPLY_SKIP
 from intersession_actors.running.host.awaited import ToolCoroutine
 from intersession_actors.running.host.extras import imported
+from intersession_events import facts
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.plain_json import JsonList, JsonMapping, JsonObject, JsonValue
-from intersession_events.facts import (
-    Block,
-    Fit,
-    Message,
-    Provenance,
-    Step,
-    ToolCallBlock,
-    Usage,
-    ready,
-    text_of,
-)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -151,7 +141,7 @@ class Recorder:
         del message_id
         return False
 
-    def said(self, blocks: Sequence[Block]) -> None:
+    def said(self, blocks: Sequence[facts.Block]) -> None:
         """Record the model's output beside a tool call: text, thinking."""
 
     def tool_call(self, call_id: str, name: str, arguments_json: str) -> None:
@@ -180,10 +170,10 @@ class Turn:
 
     agent_id: str
     session_key: str
-    step: Step
-    asked: Message
+    step: facts.Step
+    asked: facts.Message
     run_id: str
-    transcript: Sequence[Message] = ()
+    transcript: Sequence[facts.Message] = ()
     context: str = ""
     tools: ToolBox = field(default_factory=ToolBox, repr=False)
     attempt: int = 1
@@ -191,11 +181,11 @@ class Turn:
     model: str | None = None
     thinking: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
-    partial: Sequence[Message] = ()
+    partial: Sequence[facts.Message] = ()
     forked: bool = False
     refused: int = 0
     context_tokens: int | None = None
-    fit: Fit | None = None
+    fit: facts.Fit | None = None
     whole_context: str | None = field(default=None, repr=False)
     recorder: Recorder = field(default_factory=Recorder, repr=False)
     _own_calls: OwnCalls = field(default_factory=OwnCalls, repr=False, compare=False)
@@ -204,7 +194,7 @@ class Turn:
     @property
     def message(self) -> str:
         """The text to answer, as its sender typed it: unfenced, so only for an agent that shows it to no model."""
-        return text_of(self.asked)
+        return facts.text_of(self.asked)
 
     @property
     def system_context(self) -> str:
@@ -217,7 +207,7 @@ class Turn:
         return {"message": NO_REPLY, "reply": REPLY_SKIP, "announce": ANNOUNCE_SKIP}[self.step]
 
     @property
-    def shown(self) -> tuple[Message, ...]:
+    def shown(self) -> tuple[facts.Message, ...]:
         """Everything for the model, in order: earlier messages, the message, and an interrupted attempt's actions.
 
         Of what does not fit the newest is left, and a line before it says how much is not there (CTX-2).
@@ -229,7 +219,7 @@ class Turn:
         )
         if self.attempt == 1 or (self.refused == self.attempt - 1 and not self.partial):
             return (*earlier, asked)
-        note = Message(
+        note = facts.Message(
             id=f"{self.run_id}:{self.attempt}",
             role="user",
             content=(
@@ -237,7 +227,7 @@ class Turn:
                 "done, if anything: that has happened, do not do it again. Go on from there and answer."
             ),
             timestamp=self.asked.timestamp,
-            provenance=Provenance(kind="internal_system"),
+            provenance=facts.Provenance(kind="internal_system"),
         )
         return (*earlier, asked, *partial, note)
 
@@ -289,7 +279,7 @@ class Turn:
         said_by = self.asked.provenance
         return None if said_by is None else said_by.sender_name or said_by.sender
 
-    def _senders(self, shown: Sequence[Message]) -> bool:
+    def _senders(self, shown: Sequence[facts.Message]) -> bool:
         in_group = SessionKey.parse(self.session_key).kind == "group"
         return senders_shown(shown, in_group=in_group)
 
@@ -340,7 +330,7 @@ class Turn:
         """
         source = json_text(arguments)
         again = self._own_calls.again(
-            self.partial, ToolCallBlock(id=call_id or "", name=name, arguments=source)
+            self.partial, facts.ToolCallBlock(id=call_id or "", name=name, arguments=source)
         )
         if again is not None:
             return again
@@ -360,7 +350,7 @@ class Turn:
         self.recorder.tool_result(call_id, name, text, is_error)
 
 
-@ready
+@facts.ready
 class Reply(msgspec.Struct, frozen=True):
     """An agent's answer, with more than a text.
 
@@ -370,9 +360,9 @@ class Reply(msgspec.Struct, frozen=True):
     """
 
     text: str | None = None
-    usage: Usage | None = None
+    usage: facts.Usage | None = None
     model: str | None = None
-    messages: tuple[Message, ...] | None = None
+    messages: tuple[facts.Message, ...] | None = None
     stop_reason: str | None = None
     skipped: bool = False
 

@@ -16,17 +16,8 @@ from intersession_actors.owners.streams.records import Record, record_of
 from intersession_actors.rules.errors import Judgement, Known, Question
 from intersession_actors.rules.policy.chain import CarryOn, Chain, Spent
 from intersession_actors.rules.policy.judgements import KNOWN
+from intersession_events import facts
 from intersession_events.basics.plain_json import JsonMapping, JsonObject, JsonValue, is_list_like, is_object
-from intersession_events.facts import (
-    AccessRecorded,
-    Budget,
-    Event,
-    ExchangeAccepted,
-    Limits,
-    MessageRecorded,
-    SendRefused,
-    SpawnAccepted,
-)
 
 Listed = Callable[[str], JsonValue]
 """Returns the list of a setting that has a digest; None where no configuration has one."""
@@ -43,26 +34,26 @@ _ASKED: Final[Mapping[str, type[Question]]] = {asked.__name__: asked for asked i
 _ENCODE: Final = msgspec.json.Encoder(order="sorted").encode
 
 
-def said_by(event: Event) -> JsonObject:
+def said_by(event: facts.Event) -> JsonObject:
     """Return the fields of a judgement that its event tells itself, by name."""
     match event:
-        case AccessRecorded(requester=requester, tool=tool, denied=denied):
+        case facts.AccessRecorded(requester=requester, tool=tool, denied=denied):
             return {"requester": requester, "tool": tool, "key": denied[-1][0] if denied else None}
-        case SendRefused(requester=requester, target=target, chain=chain, code="cycle"):
+        case facts.SendRefused(requester=requester, target=target, chain=chain, code="cycle"):
             return {"requester": requester, "target": target, "waits": tuple(pairwise(chain[:-1]))}
-        case SendRefused(target=target, chain=chain):
+        case facts.SendRefused(target=target, chain=chain):
             return {"target": target, "path": chain}
-        case MessageRecorded(message=message):
+        case facts.MessageRecorded(message=message):
             return {"tool": message.tool_name}
-        case ExchangeAccepted(requester=requester, target=target, budget=budget):
+        case facts.ExchangeAccepted(requester=requester, target=target, budget=budget):
             return {"requester": requester, "key": target, "target": target} | _came(budget)
-        case SpawnAccepted(requester=requester, child=child, budget=budget):
+        case facts.SpawnAccepted(requester=requester, child=child, budget=budget):
             return {"requester": requester, "key": child, "target": child} | _came(budget)
         case _:
             return {}
 
 
-def _came(budget: Budget | None) -> JsonObject:
+def _came(budget: facts.Budget | None) -> JsonObject:
     """Return how far a chain had come before the hop that an event is of."""
     if budget is None:
         return {}
@@ -70,7 +61,10 @@ def _came(budget: Budget | None) -> JsonObject:
 
 
 def judged_at_door(
-    judgements: Iterable[Judgement], event: ExchangeAccepted | SpawnAccepted, spent: Spent, age: int
+    judgements: Iterable[Judgement],
+    event: facts.ExchangeAccepted | facts.SpawnAccepted,
+    spent: Spent,
+    age: int,
 ) -> JsonObject:
     """Return the part of an accept's record for the judgements at its door and of its chain, which all allowed it."""
     said: JsonObject = {**said_by(event), "spent": spent}
@@ -82,7 +76,7 @@ def judged_at_door(
 
 
 def judged_by_door(
-    record: Record, event: ExchangeAccepted | SpawnAccepted, listed: Listed
+    record: Record, event: facts.ExchangeAccepted | facts.SpawnAccepted, listed: Listed
 ) -> Iterator[Judgement]:
     """Yield the judgements in an accept's record.
 
@@ -184,7 +178,7 @@ def _read(kind: type[_K], said: JsonMapping, recorded: JsonObject, listed: Liste
 def _short(name: str, value: object) -> JsonValue:
     if value.__class__ in _PLAIN:
         return value
-    if isinstance(value, Known | Limits):
+    if isinstance(value, Known | facts.Limits):
         return {
             field.stored: _short(field.stored, one)
             for field, one in zip(_fields(type(value)), msgspec.structs.astuple(value), strict=True)

@@ -8,14 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from intersession_actors.owners.holding.standing import Holds
-from intersession_events.facts import (
-    Route,
-    SessionArchived,
-    SessionOpened,
-    SessionReset,
-    ThreadBound,
-    ThreadUnbound,
-)
+from intersession_events import facts
 from intersession_events.log.recorded import Recorded
 
 _STREAM = "session:"
@@ -28,7 +21,7 @@ class Generations:
     that never came to be: of two that would open a session, one is refused.
     """
 
-    HANDLES = SessionOpened | SessionReset | SessionArchived
+    HANDLES = facts.SessionOpened | facts.SessionReset | facts.SessionArchived
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -67,25 +60,25 @@ class Generations:
         """Take in recorded events."""
         for recorded in batch:
             event = recorded.event
-            if not isinstance(event, SessionOpened | SessionReset | SessionArchived):
+            if not isinstance(event, facts.SessionOpened | facts.SessionReset | facts.SessionArchived):
                 continue
             key = recorded.stream.removeprefix(_STREAM)
             with self._lock:
                 if key in self._watched:
-                    self._now[key] = None if isinstance(event, SessionArchived) else event.session_id
+                    self._now[key] = None if isinstance(event, facts.SessionArchived) else event.session_id
 
 
 class BoundThreads:
     """The session of each thread of a channel (SPAWN-12)."""
 
-    HANDLES = ThreadBound | ThreadUnbound | SessionArchived
+    HANDLES = facts.ThreadBound | facts.ThreadUnbound | facts.SessionArchived
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._owners: dict[Route, str] = {}
-        self._routes: dict[str, Route] = {}
+        self._owners: dict[facts.Route, str] = {}
+        self._routes: dict[str, facts.Route] = {}
 
-    def claim(self, route: Route, key: str) -> bool:
+    def claim(self, route: facts.Route, key: str) -> bool:
         """Claim a thread for a session that is about to open; False if another session has it."""
         with self._lock:
             owner = self._owners.get(route)
@@ -103,15 +96,15 @@ class BoundThreads:
         """Take in recorded events."""
         for recorded in batch:
             match recorded.event:
-                case ThreadBound(route=route):
+                case facts.ThreadBound(route=route):
                     with self._lock:
                         self._put(route, recorded.stream.removeprefix(_STREAM))
-                case ThreadUnbound() | SessionArchived():
+                case facts.ThreadUnbound() | facts.SessionArchived():
                     self.release(recorded.stream.removeprefix(_STREAM))
                 case _:
                     pass
 
-    def _put(self, route: Route, key: str) -> None:
+    def _put(self, route: facts.Route, key: str) -> None:
         self._drop(key)
         self._owners[route], self._routes[key] = key, route
 

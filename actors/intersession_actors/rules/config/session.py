@@ -13,16 +13,8 @@ from intersession_actors.rules.config.settings import (
     ThreadBindings,
     milliseconds,
 )
+from intersession_events import facts
 from intersession_events.basics.keys.key import Kind
-from intersession_events.facts import (
-    NO_OTHER_LIMITS,
-    USUAL_SETTINGS,
-    ChatType,
-    ExchangeSettings,
-    HoldSetting,
-    Limits,
-    lean,
-)
 
 Scope = Literal["per-sender", "global"]
 DmScope = Literal["main", "per-peer", "per-channel-peer", "per-account-channel-peer"]
@@ -51,7 +43,7 @@ class Exchanges(Settings, frozen=True, kw_only=True):
     turn_timeout_seconds: Seconds = 60
     one_way: tuple[OneWay, ...] = ()
     announce: Literal["always", "routed"] = "always"
-    hold: HoldSetting = "off"
+    hold: facts.HoldSetting = "off"
     limits: ChainLimits = ChainLimits()
 
 
@@ -62,7 +54,7 @@ class SendMatch(Settings, frozen=True, kw_only=True):
     """
 
     channel: Text | None = None
-    chat_type: ChatType | None = None
+    chat_type: facts.ChatType | None = None
     key_prefix: Text | None = None
     raw_key_prefix: Text | None = None
 
@@ -94,30 +86,30 @@ class SessionSettings(Settings, frozen=True, kw_only=True):
     thread_bindings: ThreadBindings = ThreadBindings()
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> facts.Limits:
         """The guards over a causal chain, as events carry them."""
         return _limits(self.agent_to_agent.limits)
 
     @property
-    def exchange(self) -> ExchangeSettings:
+    def exchange(self) -> facts.ExchangeSettings:
         """The settings that an exchange accepted now keeps to its end (CFG-3)."""
         return _exchange(self.agent_to_agent)
 
 
 @lru_cache(_CONFIGS)
-def _limits(configured: ChainLimits) -> Limits:
-    return lean(msgspec.convert(configured, Limits, from_attributes=True), NO_OTHER_LIMITS)
+def _limits(configured: ChainLimits) -> facts.Limits:
+    return facts.lean(msgspec.convert(configured, facts.Limits, from_attributes=True), facts.NO_OTHER_LIMITS)
 
 
 @lru_cache(_CONFIGS)
-def _exchange(configured: Exchanges) -> ExchangeSettings:
-    return lean(
-        ExchangeSettings(
+def _exchange(configured: Exchanges) -> facts.ExchangeSettings:
+    return facts.lean(
+        facts.ExchangeSettings(
             max_turns=configured.max_ping_pong_turns,
             turn_timeout_ms=milliseconds(configured.turn_timeout_seconds),
             announce=configured.announce,
             hold=configured.hold,
             limits=_limits(configured.limits),
         ),
-        USUAL_SETTINGS,
+        facts.USUAL_SETTINGS,
     )

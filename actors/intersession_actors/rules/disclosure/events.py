@@ -9,50 +9,32 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from intersession_actors.rules.disclosure.redaction import redact_text, redact_value
+from intersession_events import facts
 from intersession_events.basics.plain_json import JsonObject
-from intersession_events.facts import (
-    Block,
-    Event,
-    ForkedFrom,
-    ForkEdit,
-    ForkEdited,
-    ImageBlock,
-    Instructions,
-    Message,
-    OtherBlock,
-    Part,
-    SessionPatched,
-    TextBlock,
-    ThinkingBlock,
-    ToolCallBlock,
-    held_by,
-    message_in,
-    with_parts,
-)
 
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-def hidden_event(event: Event) -> Event:
+def hidden_event(event: facts.Event) -> facts.Event:
     """Return an event without secrets; the same object if it has none."""
-    event = with_parts(event, lambda part: cast("Part", hidden_event(part)))
+    event = facts.with_parts(event, lambda part: cast("facts.Part", hidden_event(part)))
     match event:
-        case ForkEdited():
+        case facts.ForkEdited():
             return _changed(event, edit=_edit(event.edit))
-        case ForkedFrom():
+        case facts.ForkedFrom():
             return _changed(event, edits=tuple(map(_edit, event.edits)))
-        case SessionPatched():
+        case facts.SessionPatched():
             return _changed(event, values=redact_value(event.values)[0])
         case _:
-            held = held_by(type(event))
+            held = facts.held_by(type(event))
             changes: dict[str, object] = {name: _words(getattr(event, name)) for name in held.texts}
             changes |= {name: _source(getattr(event, name)) for name in held.sources}
-            if (message := message_in(event)) is not None:
+            if (message := facts.message_in(event)) is not None:
                 changes["message"] = hidden_message(message)
             return _changed(event, **changes)
 
 
-def hidden_message(message: Message) -> Message:
+def hidden_message(message: facts.Message) -> facts.Message:
     """Return a message without secrets; the same object if it has none."""
     content, origin = message.content, message.provenance
     if origin is not None:
@@ -65,29 +47,31 @@ def hidden_message(message: Message) -> Message:
     )
 
 
-def _block(block: Block) -> Block:
+def _block(block: facts.Block) -> facts.Block:
     match block:
-        case TextBlock():
+        case facts.TextBlock():
             return _changed(block, text=_words(block.text), extra=_source(block.extra))
-        case ThinkingBlock():
+        case facts.ThinkingBlock():
             return _changed(block, thinking=_words(block.thinking), extra=_source(block.extra))
-        case ToolCallBlock():
+        case facts.ToolCallBlock():
             return _changed(block, arguments=_source(block.arguments), extra=_source(block.extra))
-        case OtherBlock():
+        case facts.OtherBlock():
             return _changed(block, json=_source(block.json))
-        case ImageBlock():
+        case facts.ImageBlock():
             return _changed(block, extra=_source(block.extra))
 
 
-def _edit(edit: ForkEdit) -> ForkEdit:
+def _edit(edit: facts.ForkEdit) -> facts.ForkEdit:
     named: JsonObject = redact_value({edit.key or "value": edit.value})[0]
     return _changed(edit, value=next(iter(named.values())))  # the key may be a secret, too
 
 
-def _words(said: str | tuple[str, ...] | Instructions | None) -> str | tuple[str, ...] | Instructions | None:
+def _words(
+    said: str | tuple[str, ...] | facts.Instructions | None,
+) -> str | tuple[str, ...] | facts.Instructions | None:
     if said is None:
         return None
-    if isinstance(said, Instructions):
+    if isinstance(said, facts.Instructions):
         texts = {name: text for name in said.TEXTS if isinstance(text := getattr(said, name), str)}
         return _changed(said, **{name: redact_text(text)[0] for name, text in texts.items()})
     return redact_text(said)[0] if isinstance(said, str) else tuple(redact_text(text)[0] for text in said)

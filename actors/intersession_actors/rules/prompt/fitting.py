@@ -12,17 +12,7 @@ from itertools import accumulate
 from typing import Final
 
 from intersession_actors.rules.prompt.fencing import shortened, shorter_quotes
-from intersession_events.facts import (
-    Fit,
-    ImageBlock,
-    Message,
-    OtherBlock,
-    Provenance,
-    TextBlock,
-    ThinkingBlock,
-    ToolCallBlock,
-    calls_of,
-)
+from intersession_events import facts
 
 _SMALL: Final = f"{string.ascii_lowercase} ".encode()
 _HIGH: Final = bytes(range(128, 256))
@@ -52,7 +42,7 @@ def tokens_in(text: str) -> int:
     return (len(data) - len(rest) + 2) // 3 + (len(rest) - high) + (high + 1) // 2
 
 
-def tokens_of(message: Message) -> int:
+def tokens_of(message: facts.Message) -> int:
     """Return the most tokens that a message can have, as a model sees it: no thinking, no blocks of unknown kinds."""
     origin = message.provenance
     total = _FRAME if origin is None or origin.kind == "external_user" else _FENCE
@@ -60,36 +50,38 @@ def tokens_of(message: Message) -> int:
         return total + tokens_in(message.content)
     for block in message.content:
         match block:
-            case TextBlock(text=text):
+            case facts.TextBlock(text=text):
                 total += tokens_in(text)
-            case ToolCallBlock(name=name, arguments=arguments):
+            case facts.ToolCallBlock(name=name, arguments=arguments):
                 total += _CALL + tokens_in(name) + tokens_in(arguments)
-            case ImageBlock():
+            case facts.ImageBlock():
                 total += _PICTURE
-            case ThinkingBlock() | OtherBlock():
+            case facts.ThinkingBlock() | facts.OtherBlock():
                 pass
     return total
 
 
-def tokens_used(context: str, transcript_tokens: int, asked: Message, partial: Sequence[Message]) -> int:
+def tokens_used(
+    context: str, transcript_tokens: int, asked: facts.Message, partial: Sequence[facts.Message]
+) -> int:
     """Return the most tokens that a context can have; those of the transcript are known."""
     return transcript_tokens + tokens_in(context) + tokens_of(asked) + _tokens_of_partial(partial)
 
 
-def _tokens_of_partial(partial: Sequence[Message]) -> int:
+def _tokens_of_partial(partial: Sequence[facts.Message]) -> int:
     return sum(map(tokens_of, partial)) + (_NOTES if partial else 0)
 
 
 def fit(
-    transcript: Sequence[Message],
-    asked: Message,
-    partial: Sequence[Message],
+    transcript: Sequence[facts.Message],
+    asked: facts.Message,
+    partial: Sequence[facts.Message],
     context: str,
     *,
     room: int,
     at_hand: tuple[int, Sequence[int]] | None = None,
     may_read: bool = True,
-) -> Fit:
+) -> facts.Fit:
     """Return which messages to leave out of a context with too many tokens.
 
     `at_hand` says from which message of the transcript on they need not be read, and how many tokens each of these has; None: all.
@@ -115,7 +107,7 @@ def fit(
         left_out, left = _newest(
             transcript, (start, tokens), left, earlier_chars, begins=_is_asked, may_read=may_read
         )
-    return Fit(
+    return facts.Fit(
         left_out=left_out,
         partial_left_out=partial_from,
         earlier_chars=earlier_chars,
@@ -123,7 +115,7 @@ def fit(
     )
 
 
-def _cut_to_fit(asked: Message, context: str, room: int) -> tuple[int | None, int]:
+def _cut_to_fit(asked: facts.Message, context: str, room: int) -> tuple[int | None, int]:
     """Return to how many characters the message and the quotes have to be cut, if at all, and how many tokens they have then."""
     needed = tokens_of(asked) + tokens_in(context)
     most: int | None = None
@@ -133,19 +125,21 @@ def _cut_to_fit(asked: Message, context: str, room: int) -> tuple[int | None, in
     return most, needed
 
 
-def _longest(message: Message) -> int:
+def _longest(message: facts.Message) -> int:
     if isinstance(message.content, str):
         return len(message.content)
-    return max((len(block.text) for block in message.content if isinstance(block, TextBlock)), default=0)
+    return max(
+        (len(block.text) for block in message.content if isinstance(block, facts.TextBlock)), default=0
+    )
 
 
 def _newest(
-    messages: Sequence[Message],
+    messages: Sequence[facts.Message],
     at_hand: tuple[int, Sequence[int]],
     room: int,
     most_chars: int,
     *,
-    begins: Callable[[Message], bool],
+    begins: Callable[[facts.Message], bool],
     may_read: bool = True,
 ) -> tuple[int, int]:
     """Return from which message on there is room for all, and how much room is left.
@@ -175,35 +169,35 @@ def _newest(
     return first, room
 
 
-def _is_whole(messages: Sequence[Message], first: int, begins: Callable[[Message], bool]) -> bool:
+def _is_whole(messages: Sequence[facts.Message], first: int, begins: Callable[[facts.Message], bool]) -> bool:
     """Whether each result of the turn that begins with a message has its call before it there."""
-    called: set[str | None] = set(calls_of(messages[first]))
+    called: set[str | None] = set(facts.calls_of(messages[first]))
     for number in range(first + 1, len(messages)):
         message = messages[number]
         if begins(message):
             return True
         if message.role == "toolResult" and message.tool_call_id not in called:
             return False
-        called.update(calls_of(message))
+        called.update(facts.calls_of(message))
     return True
 
 
-def _is_asked(message: Message) -> bool:
+def _is_asked(message: facts.Message) -> bool:
     return message.role == "user"
 
 
-def _is_no_result(message: Message) -> bool:
+def _is_no_result(message: facts.Message) -> bool:
     return message.role != "toolResult"
 
 
 def shown_of(
-    transcript: Sequence[Message],
-    asked: Message,
-    partial: Sequence[Message],
-    fitted: Fit | None,
+    transcript: Sequence[facts.Message],
+    asked: facts.Message,
+    partial: Sequence[facts.Message],
+    fitted: facts.Fit | None,
     *,
     run_id: str,
-) -> tuple[tuple[Message, ...], Message, tuple[Message, ...]]:
+) -> tuple[tuple[facts.Message, ...], facts.Message, tuple[facts.Message, ...]]:
     """Return the shown parts of a transcript, of the message to answer, and of earlier attempts' messages.
 
     What was left out is said in one line before the rest.
@@ -219,23 +213,23 @@ def shown_of(
             if left_out == 1
             else f"{left_out} earlier messages of this session are"
         )
-        note = Message(
+        note = facts.Message(
             id=f"{run_id}:left-out",
             role="user",
             content=f"{are} left out here, since not all of them fit into what you can be shown.",
             timestamp=asked.timestamp,
-            provenance=Provenance(kind="internal_system"),
+            provenance=facts.Provenance(kind="internal_system"),
         )
         earlier = (note, *earlier)
     return earlier, _shortened(asked, fitted.asked_chars), done
 
 
-def context_shown(context: str, fitted: Fit | None) -> str:
+def context_shown(context: str, fitted: facts.Fit | None) -> str:
     """Return a context's instructions with quotes cut where they are too long."""
     if fitted is None or fitted.asked_chars is None:
         return context
     return shorter_quotes(context, fitted.asked_chars)
 
 
-def _shortened(message: Message, most_chars: int | None) -> Message:
+def _shortened(message: facts.Message, most_chars: int | None) -> facts.Message:
     return message if most_chars is None else shortened(message, most_chars)

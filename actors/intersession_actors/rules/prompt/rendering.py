@@ -16,16 +16,7 @@ from typing import Final
 import msgspec
 
 from intersession_actors.rules.prompt.fencing import fence, fence_id
-from intersession_events.facts import (
-    Block,
-    ImageBlock,
-    Message,
-    ProvenanceKind,
-    Role,
-    ToolCallBlock,
-    ready,
-    text_of,
-)
+from intersession_events import facts
 
 _BETWEEN: Final = "\n\n"
 
@@ -45,13 +36,13 @@ class Picture(msgspec.Struct, frozen=True):
     sha256: str
 
 
-@ready
+@facts.ready
 class Seen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The parts of a message in a rendering. The names are those of a fence's header."""
 
-    role: Role
+    role: facts.Role
     text: str = ""
-    kind: ProvenanceKind | None = None
+    kind: facts.ProvenanceKind | None = None
     source: str | None = msgspec.field(default=None, name="from")
     channel: str | None = None
     via: str | None = None
@@ -64,7 +55,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pictures: tuple[Picture, ...] = ()
 
 
-def senders_shown(messages: Sequence[Message], *, in_group: bool) -> bool:
+def senders_shown(messages: Sequence[facts.Message], *, in_group: bool) -> bool:
     """Whether an agent is told which person wrote: in groups and channels, and if several people did (PROV-2)."""
     if in_group:
         return True
@@ -72,14 +63,14 @@ def senders_shown(messages: Sequence[Message], *, in_group: bool) -> bool:
     return len(people) > 1
 
 
-def _sender(message: Message) -> tuple[str | None, str] | None:
+def _sender(message: facts.Message) -> tuple[str | None, str] | None:
     said_by = message.provenance
     if said_by is None or said_by.kind != "external_user" or said_by.sender is None:
         return None
     return said_by.source_channel, said_by.sender
 
 
-def seen(message: Message, *, with_sender: bool = False) -> Seen:
+def seen(message: facts.Message, *, with_sender: bool = False) -> Seen:
     """Return the parts of a message for a rendering; `with_sender` also the person who wrote it."""
     content = message.content
     provenance = message.provenance
@@ -87,7 +78,7 @@ def seen(message: Message, *, with_sender: bool = False) -> Seen:
     person = provenance if with_sender and told is None else None
     return Seen(
         role=message.role,
-        text=content if isinstance(content, str) else text_of(message),
+        text=content if isinstance(content, str) else facts.text_of(message),
         kind=None if provenance is None else provenance.kind,
         source=None if told is None else told.source_session_key,
         channel=None if told is None else told.source_channel,
@@ -103,25 +94,25 @@ def seen(message: Message, *, with_sender: bool = False) -> Seen:
     )
 
 
-def _calls(blocks: Sequence[Block]) -> tuple[Call, ...]:
+def _calls(blocks: Sequence[facts.Block]) -> tuple[Call, ...]:
     return tuple(
         Call(block.id, block.name, _compact(block.arguments))
         for block in blocks
-        if isinstance(block, ToolCallBlock)
+        if isinstance(block, facts.ToolCallBlock)
     )
 
 
-def _pictures(blocks: Sequence[Block]) -> tuple[Picture, ...]:
-    return tuple(picture_of(block) for block in blocks if isinstance(block, ImageBlock))
+def _pictures(blocks: Sequence[facts.Block]) -> tuple[Picture, ...]:
+    return tuple(picture_of(block) for block in blocks if isinstance(block, facts.ImageBlock))
 
 
-def picture_of(block: ImageBlock) -> Picture:
+def picture_of(block: facts.ImageBlock) -> Picture:
     """Return a picture's identity."""
     digest = hashlib.sha256(block.data.encode()).hexdigest()
     return Picture(block.mime_type or "application/octet-stream", digest)
 
 
-def render(messages: Sequence[Message], *, run_id: str, senders: bool = False) -> str:
+def render(messages: Sequence[facts.Message], *, run_id: str, senders: bool = False) -> str:
     """Return the messages as one text, for a model that takes a prompt; with `senders`, with the people who wrote."""
     return _BETWEEN.join(_rendered(message, run_id, senders) for message in messages)
 
@@ -133,12 +124,12 @@ def fenced(shown: Seen, identity: str) -> str:
     return fence("message", identity, header, shown.text)
 
 
-def message_fence(run_id: str, message: Message) -> str:
+def message_fence(run_id: str, message: facts.Message) -> str:
     """Return the id of a message's fence in a run."""
-    return fence_id(run_id, "message", message.id, text_of(message))
+    return fence_id(run_id, "message", message.id, facts.text_of(message))
 
 
-def _rendered(message: Message, run_id: str, senders: bool) -> str:
+def _rendered(message: facts.Message, run_id: str, senders: bool) -> str:
     shown = seen(message, with_sender=senders)
     if shown == Seen(role="user", kind="external_user", text=shown.text):
         return f"user ({len(shown.text)} characters):\n{shown.text}"
