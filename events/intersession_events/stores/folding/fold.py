@@ -312,9 +312,7 @@ def made_of(rows: Iterable[Row]) -> Sequence[Made]:
 
 def made_in(connection: sqlite3.Connection) -> Sequence[Made]:
     """Return all objects in a database."""
-    cursor = connection.cursor()
-    cursor.row_factory = None
-    return made_of(cursor.execute(MADE))
+    return made_of(PlainSql(connection).execute(MADE))
 
 
 def schema_of(made: Sequence[Made], tables: Sequence[str]) -> Schema:

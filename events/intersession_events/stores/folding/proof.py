@@ -14,6 +14,7 @@ from intersession_events.log.views import InlineView
 from intersession_events.stores.folding.fold import (
     Fold,
     Layout,
+    PlainSql,
     Progress,
     bring,
     layout_of,
@@ -105,7 +106,7 @@ def views_proven(
 
 def _set_aside_by(seen: sqlite3.Connection) -> set[str]:
     """Return the names of the views that say they could not take something in."""
-    found = _rows(seen, "SELECT DISTINCT CAST(view AS BLOB) FROM set_aside")
+    found = PlainSql(seen).execute("SELECT DISTINCT CAST(view AS BLOB) FROM set_aside")
     return {bytes(name).decode(errors="replace") for (name,) in found}
 
 
@@ -118,8 +119,8 @@ class _Reached(NamedTuple):
 
 
 def _reached(seen: sqlite3.Connection) -> dict[str, _Reached]:
-    found = _rows(seen, "SELECT name, position, shape FROM inline_views")
-    ((last,),) = _rows(seen, "SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
+    found = PlainSql(seen).execute("SELECT name, position, shape FROM inline_views")
+    ((last,),) = PlainSql(seen).execute("SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
     # What was touched says no position any more: it is compared as of the last event.
     return {
         str(_shown(name)): _Reached(position, shape, touched=False)
@@ -153,8 +154,8 @@ def _differences(fold: Fold, layout: Layout, seen: sqlite3.Connection) -> Iterat
             yield from _entry_differences(fold, seen, name)
     kept = {
         row[0]: row[1:]
-        for row in _rows(
-            seen, "SELECT position, stream, version, topic FROM set_aside WHERE view=?", (fold.name,)
+        for row in PlainSql(seen).execute(
+            "SELECT position, stream, version, topic FROM set_aside WHERE view=?", (fold.name,)
         )
     }
     lost = {one.position: (one.stream, one.version, one.topic) for one in fold.set_aside}
@@ -173,7 +174,9 @@ def _differences(fold: Fold, layout: Layout, seen: sqlite3.Connection) -> Iterat
 def _reasons(fold: Fold, seen: sqlite3.Connection) -> Iterator[str]:
     """Name what was set aside for other words than it would be now: another version, or somebody else, wrote them."""
     said: dict[int, bytes] = dict(
-        _rows(seen, "SELECT position, CAST(reason AS BLOB) FROM set_aside WHERE view=?", (fold.name,))
+        PlainSql(seen).execute(
+            "SELECT position, CAST(reason AS BLOB) FROM set_aside WHERE view=?", (fold.name,)
+        )
     )
     for one in fold.set_aside:
         if (was := said.get(one.position)) is not None and was != one.reason.encode(errors="replace"):
@@ -200,8 +203,8 @@ def _row_differences(fold: Fold, layout: Layout, seen: sqlite3.Connection, table
             for key, problem in _merged(
                 columns,
                 order,
-                _each(fold.connection, select),
-                _each(seen, select),
+                PlainSql(fold.connection).execute(select),
+                PlainSql(seen).execute(select),
                 meant=partial(fold.meant, table),
             )
         )
@@ -230,12 +233,14 @@ def _entry_differences(fold: Fold, seen: sqlite3.Connection, name: str) -> Itera
         ):
             yield from (
                 _finding(fold, name, key, problem)
-                for key, problem in _merged(columns, order, *(_each(one, statement) for one in ones))
+                for key, problem in _merged(
+                    columns, order, *(PlainSql(one).execute(statement) for one in ones)
+                )
             )
         # An entry is found by where the index says that its page is, which reading all of it in a row does not ask.
         asked = f"SELECT COUNT(*) FROM {name} WHERE {name} MATCH ?"  # noqa: S608 - the same
-        for term, documents in _each(fold.connection, f"SELECT term, doc FROM temp.{name}_terms"):  # noqa: S608 - the same
-            ((found,),) = _rows(seen, asked, (f'"{term}"',))
+        for term, documents in PlainSql(fold.connection).execute(f"SELECT term, doc FROM temp.{name}_terms"):  # noqa: S608 - the same
+            ((found,),) = PlainSql(seen).execute(asked, (f'"{term}"',))
             if found != documents:
                 problem = f"the index finds it in {found} documents, and the events say {documents}"
                 yield _finding(fold, name, f"term={term!r}", problem)
@@ -313,15 +318,3 @@ def _short(value: object) -> str:
 
 def _finding(fold: Fold, table: str, key: str | None, problem: str) -> Finding:
     return Finding(code="view_differs", problem=problem, view=fold.name, table=table, key=key)
-
-
-def _rows(seen: sqlite3.Connection, statement: str, parameters: Sequence[str] = ()) -> list[Row]:
-    cursor = seen.cursor()
-    cursor.row_factory = None
-    return cursor.execute(statement, parameters).fetchall()
-
-
-def _each(connection: sqlite3.Connection, statement: str) -> Iterator[Row]:
-    cursor = connection.cursor()
-    cursor.row_factory = None
-    yield from cursor.execute(statement)

@@ -1,5 +1,6 @@
 """The log as an application of the eventsourcing library, which composes mapper, recorder and event store."""
 
+from collections.abc import Mapping
 from typing import ClassVar, Final, cast
 
 from eventsourcing.application import Application, Repository
@@ -65,3 +66,8 @@ class LogApplication(Application[str]):
     def chained(self) -> ChainedMapper:
         """The mapper, by its own type."""
         return cast("ChainedMapper", self.mapper)
+
+
+def own_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return settings with the prefix of a log's own."""
+    return {f"{PREFIX}{key}": value for key, value in settings.items()}

@@ -84,13 +84,9 @@ class ReadViews:
     @contextmanager
     def moment(self) -> Generator[Moment]:
         """Lend a way to query the log as it is now, for a block."""
-        with typed(self._recorder.failures):
-            if self._beside is not None:
-                with self._beside.moment() as moment:
-                    yield moment
-            else:
-                with self._at_one_moment() as moment:
-                    yield moment
+        lent = self._at_one_moment if self._beside is None else self._beside.moment
+        with typed(self._recorder.failures), lent() as moment:
+            yield moment
 
     def set_aside(self, views: Collection[str] = ()) -> Sequence[SetAside]:
         """Return the events that these views, or any, could not take in, in log order."""

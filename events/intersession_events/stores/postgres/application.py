@@ -1,7 +1,6 @@
 """The log in a schema as an application of the eventsourcing library, for reading and for the writer, and its parts."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, cast
 
 from eventsourcing.persistence import StoredEvent
@@ -15,6 +14,7 @@ from intersession_events.stores.portable.application import NAME, PREFIX, LogApp
 from intersession_events.stores.portable.snapshots.recorder import TABLE, KeepsSnapshots
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.connections import URL, LogDatastore
+from intersession_events.stores.postgres.failures import PostgresFailures
 from intersession_events.stores.postgres.recorder import GroupCommitRecorder, ReadingRecorder
 
 
@@ -23,6 +23,7 @@ class SnapshotRecorder(KeepsSnapshots, PostgresAggregateRecorder):
 
     def __init__(self, datastore: PostgresDatastore, *, events_table_name: str = TABLE) -> None:
         super().__init__(datastore, events_table_name=events_table_name)
+        self.failures = PostgresFailures(cast("LogDatastore", datastore).address)
 
     def create_table(self) -> None:
         """Do nothing: opening the log makes the table."""
@@ -83,13 +84,6 @@ class PostgresApplication(LogApplication):
         return cast("ReadingRecorder", self.recorder)
 
     @property
-    def snapshot_recorder(self) -> KeepsSnapshots:
-        """What keeps the snapshots."""
-        recorder = super().snapshot_recorder
-        recorder.failures = self.reading.failures
-        return recorder
-
-    @property
     def datastore(self) -> LogDatastore:
         """The connections."""
         return self.reading.store
@@ -108,8 +102,3 @@ class WriterApplication(PostgresApplication):
     def commits(self) -> GroupCommitRecorder:
         """The recorder, by its own type."""
         return cast("GroupCommitRecorder", self.recorder)
-
-
-def settings_of(url: str, environment: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
-    """Return the settings that name a log, below other settings."""
-    return {f"{PREFIX}{key}": value for key, value in {URL: url, **environment}.items()}

@@ -1,5 +1,6 @@
 """Turns what psycopg, its pool and the library raise into the errors of the log."""
 
+from collections.abc import Mapping
 from typing import Final
 
 import psycopg
@@ -19,9 +20,28 @@ from intersession_events.stores.postgres.address import Address
 
 _FULL: Final = "53100"
 _NO_RIGHT: Final = "42501"
-_READ_ONLY: Final = "25006"
-_MISSING: Final = frozenset({"42P01", "42883", "3F000"})
-_GIVEN_UP: Final = "57014"
+_MISSING: Final = (
+    "a table or function of {shown} is missing ({said}): somebody has renamed or dropped it, or its schema; put it back, or open the "
+    "log again, which says what is wrong"
+)
+_TOLD: Final[Mapping[str, str]] = {
+    _NO_RIGHT: (
+        "the role of {shown} lacks a right ({said}); docs/howto/postgresql-roles.sql gives each what it needs, and only the owner makes "
+        "and changes tables"
+    ),
+    "25006": (
+        "{shown} can only be read now ({said}): it is a standby, or was made read only; name the primary, or all servers with "
+        "target_session_attrs=read-write"
+    ),
+    "42P01": _MISSING,
+    "42883": _MISSING,
+    "3F000": _MISSING,
+    "57014": (
+        "the server gave up a statement ({said}); if that was by statement_timeout, give the role more "
+        "(ALTER ROLE … SET statement_timeout), or the URL options=-c%20statement_timeout%3D0"
+    ),
+}
+"""What the server's codes mean, where that is not to be seen in its own words."""
 _OF_STATEMENTS: Final = (
     psycopg.DataError,
     psycopg.IntegrityError,
@@ -47,33 +67,16 @@ class PostgresFailures:
             return StoreBusy(
                 f"busy: no connection to {self._address.shown} came free, or could be made ({said}); try again"
             )
-        if found is not None and found.sqlstate == _FULL:
+        state = "" if found is None else found.sqlstate or ""
+        if state == _FULL:
             return StoreFull(f"no space left for the log: {said}; reading still works, free some space")
-        if found is not None and found.sqlstate == _NO_RIGHT:
-            return StoreUnavailable(
-                f"the role of {self._address.shown} lacks a right ({said}); docs/howto/postgresql-roles.sql gives each what it "
-                "needs, and only the owner makes and changes tables"
-            )
-        if found is not None and found.sqlstate == _READ_ONLY:
-            return StoreUnavailable(
-                f"{self._address.shown} can only be read now ({said}): it is a standby, or was made read only; name the primary, or all "
-                "servers with target_session_attrs=read-write"
-            )
-        if found is not None and found.sqlstate in _MISSING:
-            return StoreUnavailable(
-                f"a table or function of {self._address.shown} is missing ({said}): somebody has renamed or dropped it, or its "
-                "schema; put it back, or open the log again, which says what is wrong"
-            )
-        if found is not None and found.sqlstate == _GIVEN_UP:
-            return StoreUnavailable(
-                f"the server gave up a statement ({said}); if that was by statement_timeout, give the role more "
-                "(ALTER ROLE … SET statement_timeout), or the URL options=-c%20statement_timeout%3D0"
-            )
-        if isinstance(found, psycopg.OperationalError) and found.sqlstate is None:  # libpq's own words
+        if state in _TOLD:
+            return StoreUnavailable(_TOLD[state].format(shown=self._address.shown, said=said))
+        if isinstance(found, psycopg.OperationalError) and not state:  # libpq's own words
             return StoreUnavailable(f"{self._address.shown} can't be reached: {said}")
         if found is None:
             return StoreUnavailable(f"the store failed: {type(error).__name__}: {said}")
-        return StoreUnavailable(f"the store refused: {found.sqlstate or type(found).__name__}: {said}")
+        return StoreUnavailable(f"the store refused: {state or type(found).__name__}: {said}")
 
     def is_known(self, error: BaseException) -> bool:
         """Return whether PostgreSQL's client or the library raised it."""

@@ -12,11 +12,13 @@ from intersession_events.log.sql import Question, Row, SqlValue
 from intersession_events.log.views import InlineView
 from intersession_events.stores.database import Cursor, typed
 from intersession_events.stores.folding.fold import layout_of, temporary
+from intersession_events.stores.portable.application import own_settings
 from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.portable.inline_views import ViewTables
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.postgres.address import address_of
-from intersession_events.stores.postgres.application import PostgresApplication, settings_of
+from intersession_events.stores.postgres.application import PostgresApplication
+from intersession_events.stores.postgres.connections import URL
 from intersession_events.stores.postgres.lease import holder_in
 from intersession_events.stores.postgres.opening import OpenedSchema, inspect, open_for_writing
 from intersession_events.stores.postgres.readers import Reading
@@ -73,7 +75,7 @@ class PostgresLog(PortableLog):
         super().__init__(threads=threads, clock=clock, monotonic=monotonic)
         opened: OpenedSchema | None = None
         if read_only:
-            app = PostgresApplication(settings_of(url))
+            app = PostgresApplication(own_settings({URL: url}))
             known = inspect(address, unfinished=self._may_be_unfinished, keep=app.datastore.readers.keep)
             if known is None:
                 app.close()
@@ -81,7 +83,7 @@ class PostgresLog(PortableLog):
             app.chained.lineage = known.lineage
         else:
             opened = open_for_writing(
-                settings_of(url, environment or {}),
+                own_settings({URL: url, **(environment or {})}),
                 address,
                 clock=clock,
                 new_log_id=new_log_id,

@@ -1,7 +1,7 @@
 """The log in a file as an application of the eventsourcing library."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, cast
 
 from eventsourcing.persistence import ApplicationRecorder, StoredEvent
@@ -158,8 +158,3 @@ class SessionLog(SqliteApplication):
             recorder.close()
             recorder.readers.close()
         super().close()
-
-
-def writer_settings(path: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings for the writer of a database, overridden by the host's own."""
-    return {f"{PREFIX}{key}": value for key, value in {"SQLITE_DBNAME": path, **environment}.items()}

@@ -12,6 +12,7 @@ from intersession_events.log.sql import Query
 from intersession_events.log.tables import damage, place_problems, schema_problems
 from intersession_events.log.views import InlineView
 from intersession_events.stores.database import MEMORY, typed
+from intersession_events.stores.folding.fold import PlainSql
 from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.sqlite.ahead import damage_of, told
@@ -105,8 +106,7 @@ class SqliteLog(PortableLog):
     def stored(self) -> Generator[Query]:
         """Lend a way to query the database itself as it is now, including the views as stored, for a block."""
         with self.snapshot() as connection:
-            cursor = connection.cursor()
-            cursor.row_factory = None
+            cursor = PlainSql(connection)
             yield lambda statement, parameters: cursor.execute(statement, parameters).fetchall()
 
     def again(self, inline: Sequence[InlineView] = ()) -> "SqliteLog":

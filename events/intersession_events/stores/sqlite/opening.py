@@ -11,12 +11,13 @@ from intersession_events.stores.database import MEMORY, Cursor, typed
 from intersession_events.stores.file.held import HeldFile
 from intersession_events.stores.file.names import check_one_name
 from intersession_events.stores.file.presence import Presence
+from intersession_events.stores.portable.application import own_settings
 from intersession_events.stores.portable.identity import Holder, Identity
 from intersession_events.stores.portable.recent import LAST_EVENTS, Recent, recent_of
 from intersession_events.stores.portable.writer import Opened
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.ahead import damage_of
-from intersession_events.stores.sqlite.application import WriterApplication, writer_settings
+from intersession_events.stores.sqlite.application import WriterApplication
 from intersession_events.stores.sqlite.connections import database_uri, raw_of
 from intersession_events.stores.sqlite.failures import FAILURES
 from intersession_events.stores.sqlite.readers import legible
@@ -87,7 +88,9 @@ def open_for_writing(
         if not memory:
             with typed(FAILURES):
                 _check_left_out(path)
-        app = WriterApplication(writer_settings(database_uri(path, mode="rwc"), environment))
+        app = WriterApplication(
+            own_settings({"SQLITE_DBNAME": database_uri(path, mode="rwc"), **environment})
+        )
         try:
             with typed(FAILURES), app.datastore.transaction(commit=True) as cursor:
                 log_id = new_log_id() if known is None else known.log_id

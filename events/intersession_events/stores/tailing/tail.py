@@ -176,15 +176,19 @@ def application_of(subscribed: Callable[[int], CommitSubscription]) -> type[Appl
     `subscribed` returns the subscription to what stands behind a position.
     """
 
+    def subscribe(gt: int | None, topics: Sequence[str]) -> CommitSubscription:  # noqa: ARG001 - there are none
+        return subscribed(gt or 0)
+
+    def as_it_is(page: Page) -> Page:
+        return page  # what comes from memory, or out of `Log.all`, are events already
+
     class FollowedLog(Application[str]):
         name = NAME
 
         def __init__(self, _env: EnvType | None = None) -> None:
             # Nothing of the library's own is made: recorder and connections are the log's.
-            recorder = SimpleNamespace(subscribe=lambda gt, topics: subscribed(gt or 0))  # noqa: ARG005 - there are none
-            self.recorder = cast("ApplicationRecorder", recorder)
-            # What comes from memory, or out of `Log.all`, are events already.
-            self.mapper = cast("Mapper[str]", SimpleNamespace(to_domain_event=lambda page: page))
+            self.recorder = cast("ApplicationRecorder", SimpleNamespace(subscribe=subscribe))
+            self.mapper = cast("Mapper[str]", SimpleNamespace(to_domain_event=as_it_is))
 
         def close(self) -> None:
             """Do nothing: whoever opened the log closes it."""
