@@ -61,6 +61,9 @@ GAUGES: Final = {
 """Every gauge, with its help and its labels."""
 
 
+_RETRY: Final = "retry"
+
+
 class Metrics(Collector):
     """Counts events as they are committed, and reads the present state when it is scraped."""
 
@@ -146,56 +149,29 @@ class Metrics(Collector):
         }
 
     def _time(self, recorded: Recorded) -> None:
-        match recorded.event:
-            case facts.RunStarted(run_id=run_id) if len(self._started) < _MOST_RUNNING:
-                self._started[run_id] = recorded.time
-            case (
-                facts.RunCompleted(run_id=run_id)
-                | facts.RunFailed(run_id=run_id)
-                | facts.RunAborted(run_id=run_id)
-            ):
-                began = self._started.pop(run_id, None)
-                if began is not None:
-                    self._seconds.observe(max(recorded.time - began, 0) / _MS)
-            case facts.RunInterrupted(run_id=run_id):
-                self._started.pop(run_id, None)
-            case _:
-                pass
+        event = recorded.event
+        if isinstance(event, facts.RunStarted) and len(self._started) < _MOST_RUNNING:
+            self._started[event.run_id] = recorded.time
+        elif isinstance(event, facts.RunAttempt) and event.status is not None:
+            began = self._started.pop(event.run_id, None)
+            if began is not None and event.ends is not None:
+                self._seconds.observe(max(recorded.time - began, 0) / _MS)
 
 
-def _counted(event: facts.Event) -> Iterator[tuple[str, str]]:  # noqa: C901, PLR0912 - one case an event
+def _counted(event: facts.Event) -> Iterator[tuple[str, str]]:
     """Yield the counters that an event moves, each with its label."""
     match event:
-        case facts.RunCompleted():
-            yield "intersession_runs", "ok"
-        case facts.RunFailed(code=code):
-            yield "intersession_runs", "timeout" if code == "timeout" else "error"
-            yield "intersession_run_failures", code
-        case facts.RunAborted():
-            yield "intersession_runs", "aborted"
-        case facts.RunInterrupted():
-            yield "intersession_runs", "interrupted"
-        case facts.ExchangeAccepted():
-            yield "intersession_sends", ""
+        case facts.RunAttempt(status=str() as status):
+            yield "intersession_runs", status
+            if isinstance(event, facts.RunFailed):
+                yield "intersession_run_failures", event.code
+        case facts.FlowAccepted():
+            yield "intersession_sends" if event.begins == "exchange" else "intersession_spawns", ""
         case facts.SendRefused(code=code):
             yield "intersession_sends_refused", code
-        case facts.ExchangeClosed(reason=reason):
-            yield "intersession_exchanges_closed", reason
-        case facts.SpawnAccepted():
-            yield "intersession_spawns", ""
-        case facts.SpawnClosed(reason=reason):
-            yield "intersession_spawns_closed", reason
-        case facts.DeliveryDone():
-            yield "intersession_deliveries", "done"
-        case facts.DeliveryFailed(retry_at_ms=None):
-            yield "intersession_deliveries", "failed"
-        case facts.DeliveryFailed():
-            yield "intersession_deliveries", "retry"
-        case facts.DeliveryUnknown():
-            yield "intersession_deliveries", "unknown"
-        case facts.DeliveryDenied():
-            yield "intersession_deliveries", "denied"
-        case facts.DeliveryWithheld():
-            yield "intersession_deliveries", "withheld"
+        case facts.FlowClosed(reason=reason):
+            yield f"intersession_{event.ends}s_closed", reason
+        case facts.DeliveryFact(state=state) if event.ends is not None:
+            yield "intersession_deliveries", _RETRY if state == "retrying" else state
         case _:
             pass

@@ -75,6 +75,12 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
     mark: ClassVar[Mark | None] = None
     """How a diagram marks it beside the texts; None where it does not."""
 
+    in_stories: ClassVar[bool] = True
+    """Whether stories may tell it."""
+
+    from_outside: ClassVar[bool] = False
+    """Whether it begins an append if somebody outside said so: nobody decides it anew."""
+
     asks: ClassVar[bool] = False
     """Whether it asks a session for a run."""
 

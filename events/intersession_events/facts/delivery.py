@@ -9,14 +9,17 @@ from intersession_events.facts.session import Route
 from intersession_events.facts.words import Frame, Words
 
 __all__ = [
+    "DeliveryAttempt",
     "DeliveryDecided",
     "DeliveryDenied",
     "DeliveryDone",
     "DeliveryEvent",
+    "DeliveryFact",
     "DeliveryFailed",
     "DeliveryPartDone",
     "DeliveryRetried",
     "DeliveryStarted",
+    "DeliveryState",
     "DeliveryUnknown",
     "DeliveryWithheld",
     "Purpose",
@@ -24,6 +27,8 @@ __all__ = [
 ]
 
 Purpose = Literal["auto_reply", "announce", "spawn_announce", "command_reply", "send", "failure_notice"]
+
+DeliveryState = Literal["decided", "started", "retrying", "done", "failed", "unknown", "denied", "withheld"]
 
 _SENDS: Final[Mapping[Purpose, str]] = {
     "announce": "announces",
@@ -36,7 +41,31 @@ def _receipt(receipt: str | None) -> str:
     return "" if receipt is None else f", its receipt: {receipt}"
 
 
-class DeliveryDecided(Fact, frozen=True, kw_only=True):
+class DeliveryFact(Fact, frozen=True, kw_only=True):
+    """Something that happened to a text on its way."""
+
+    leads_to: ClassVar[DeliveryState]
+
+    delivery_id: str
+
+    @property
+    def state(self) -> DeliveryState:
+        """How the delivery stands behind it."""
+        return self.leads_to
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the text did not arrive, or may not have, as far as somebody said it."""
+        return None
+
+
+class DeliveryAttempt(DeliveryFact, frozen=True, kw_only=True):
+    """Something that happened in an attempt to deliver it."""
+
+    attempt: Whole = 1
+
+
+class DeliveryDecided(DeliveryFact, frozen=True, kw_only=True):
     """A text is to be delivered. `key` is the one idempotency key of all attempts.
 
     `session_key` is the session in whose name it goes out (its send policy decides), `run_id` the run that
@@ -45,9 +74,9 @@ class DeliveryDecided(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "delivery_decided.1"
+    leads_to: ClassVar[DeliveryState] = "decided"
     begins: ClassVar[Work | None] = "delivery"
 
-    delivery_id: str
     session_key: str
     route: Route
     text: Said
@@ -69,13 +98,13 @@ class DeliveryDecided(Fact, frozen=True, kw_only=True):
         return Words(self.session_key, self.route.text, self.text, how, self.text, "said", step)
 
 
-class DeliveryStarted(Fact, frozen=True, kw_only=True):
+class DeliveryStarted(DeliveryAttempt, frozen=True, kw_only=True):
     """The channel is about to be called. `rule` is the send policy's that lets the words out now (CFG-3)."""
 
     topic: ClassVar[str] = "delivery_started.1"
+    in_stories: ClassVar[bool] = False
+    leads_to: ClassVar[DeliveryState] = "started"
 
-    delivery_id: str
-    attempt: Whole = 1
     rule: str | None = None
 
     def in_words(self, at: Frame) -> Words:
@@ -83,17 +112,16 @@ class DeliveryStarted(Fact, frozen=True, kw_only=True):
         return Words(None, None, f"attempt {self.attempt}", step=step)
 
 
-class DeliveryPartDone(Fact, frozen=True, kw_only=True):
+class DeliveryPartDone(DeliveryAttempt, frozen=True, kw_only=True):
     """The channel took a part of a text that is longer than it takes at once. `receipt` as in `DeliveryDone`.
 
     `sent` is how many characters of the text it has got by now: the next part begins behind them, in a later attempt too.
     """
 
     topic: ClassVar[str] = "delivery_part_done.1"
+    leads_to: ClassVar[DeliveryState] = "started"
     mark: ClassVar[Mark | None] = "note"
 
-    delivery_id: str
-    attempt: Whole = 1
     sent: Whole
     receipt: Source | None = None
 
@@ -106,15 +134,14 @@ class DeliveryPartDone(Fact, frozen=True, kw_only=True):
         return Words(None, None, brief, how, step=f"{at.asked} has a part of the text of {at.asker}")
 
 
-class DeliveryDone(Fact, frozen=True, kw_only=True):
+class DeliveryDone(DeliveryAttempt, frozen=True, kw_only=True):
     """The channel took it, or the last part of it. `receipt` is the source text of the JSON it gave, if any."""
 
     topic: ClassVar[str] = "delivery_done.1"
+    leads_to: ClassVar[DeliveryState] = "done"
     mark: ClassVar[Mark | None] = "note"
     ends: ClassVar[Work | None] = "delivery"
 
-    delivery_id: str
-    attempt: Whole = 1
     receipt: Source | None = None
 
     def left_of_sources(self) -> Mapping[str, str | None]:
@@ -125,7 +152,7 @@ class DeliveryDone(Fact, frozen=True, kw_only=True):
         return Words(None, None, f"taken{_receipt(self.receipt)}", how, step=step)
 
 
-class DeliveryFailed(Fact, frozen=True, kw_only=True):
+class DeliveryFailed(DeliveryAttempt, frozen=True, kw_only=True):
     """An attempt failed. `retry_at_ms` is when it is tried again; None means never.
 
     `failed_ms` is the time from which that is reckoned: the clock may be set, and the log's time never goes back. None where it
@@ -135,11 +162,10 @@ class DeliveryFailed(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "delivery_failed.1"
+    leads_to: ClassVar[DeliveryState] = "failed"
     mark: ClassVar[Mark | None] = "failed"
     ends: ClassVar[Work | None] = "delivery"
 
-    delivery_id: str
-    attempt: Whole = 1
     error: Said
     retry_at_ms: Whole | None = None
     traceback: Said | None = None
@@ -149,6 +175,14 @@ class DeliveryFailed(Fact, frozen=True, kw_only=True):
     @property
     def is_final(self) -> bool:
         return self.retry_at_ms is None
+
+    @property
+    def trouble(self) -> str | None:
+        return self.error
+
+    @property
+    def state(self) -> DeliveryState:
+        return "failed" if self.is_final else "retrying"
 
     def in_words(self, at: Frame) -> Words:
         given_up = self.retry_at_ms is None
@@ -161,19 +195,22 @@ class DeliveryFailed(Fact, frozen=True, kw_only=True):
         )  # fmt: skip
 
 
-class DeliveryUnknown(Fact, frozen=True, kw_only=True):
+class DeliveryUnknown(DeliveryAttempt, frozen=True, kw_only=True):
     """A channel that can't take a key twice was cut off between call and receipt, or said that it is in doubt: not sent again.
 
     `error` is what the channel said; None where nobody heard from it.
     """
 
     topic: ClassVar[str] = "delivery_unknown.1"
+    leads_to: ClassVar[DeliveryState] = "unknown"
     mark: ClassVar[Mark | None] = "failed"
     ends: ClassVar[Work | None] = "delivery"
 
-    delivery_id: str
-    attempt: Whole = 1
     error: Said | None = None
+
+    @property
+    def trouble(self) -> str | None:
+        return self.error
 
     def in_words(self, at: Frame) -> Words:
         how = "was cut off" if self.error is None else "is in doubt"
@@ -184,32 +221,36 @@ class DeliveryUnknown(Fact, frozen=True, kw_only=True):
         return Words(None, None, brief, whole, step=f"{at.asked} may have the text of {at.asker}, or not")
 
 
-class DeliveryDenied(Fact, frozen=True, kw_only=True):
+class DeliveryDenied(DeliveryFact, frozen=True, kw_only=True):
     """The send policy forbids it now (POL-3). `rule` names the rule."""
 
     topic: ClassVar[str] = "delivery_denied.1"
+    leads_to: ClassVar[DeliveryState] = "denied"
     mark: ClassVar[Mark | None] = "failed"
     ends: ClassVar[Work | None] = "delivery"
 
-    delivery_id: str
     rule: str
+
+    @property
+    def trouble(self) -> str | None:
+        return self.rule
 
     def in_words(self, at: Frame) -> Words:
         how = f"Not delivered to {at.place}: the send policy forbids it ({self.rule})."
         return Words(None, None, self.rule, how, step=f"the text of {at.asker} may not go to {at.asked}")
 
 
-class DeliveryWithheld(Fact, frozen=True, kw_only=True):
+class DeliveryWithheld(DeliveryFact, frozen=True, kw_only=True):
     """The log is a fork, and its channels are sealed: the text would be delivered, and is not (FORK-5).
 
     `channel` is where it would go, `rule` the send policy's that would let it out.
     """
 
     topic: ClassVar[str] = "delivery_withheld.1"
+    leads_to: ClassVar[DeliveryState] = "withheld"
     mark: ClassVar[Mark | None] = "note"
     ends: ClassVar[Work | None] = "delivery"
 
-    delivery_id: str
     channel: str
     rule: str | None = None
 
@@ -222,13 +263,14 @@ class DeliveryWithheld(Fact, frozen=True, kw_only=True):
         return Words(None, None, brief, how, step=step)
 
 
-class DeliveryRetried(Fact, frozen=True, kw_only=True):
+class DeliveryRetried(DeliveryFact, frozen=True, kw_only=True):
     """Somebody wants the text delivered after all, however it stands: one more attempt. `by` is who."""
 
     topic: ClassVar[str] = "delivery_retried.1"
+    from_outside: ClassVar[bool] = True
+    leads_to: ClassVar[DeliveryState] = "retrying"
     begins: ClassVar[Work | None] = "delivery"
 
-    delivery_id: str
     by: str
 
     def in_words(self, at: Frame) -> Words:

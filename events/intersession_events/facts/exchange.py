@@ -150,6 +150,7 @@ class HoldRequested(Fact, frozen=True, kw_only=True):
     """Somebody wants the exchange to stop before a text goes on, and to wait for a release (LIVE-1). The last word holds."""
 
     topic: ClassVar[str] = "hold_requested.1"
+    from_outside: ClassVar[bool] = True
     mark: ClassVar[Mark | None] = "note"
 
     before: HoldBefore
@@ -165,6 +166,7 @@ class HoldWithdrawn(Fact, frozen=True, kw_only=True):
     """The exchange is not to stop after all: it was released before it had come to where it would have."""
 
     topic: ClassVar[str] = "hold_withdrawn.1"
+    from_outside: ClassVar[bool] = True
     mark: ClassVar[Mark | None] = "note"
 
     by: str

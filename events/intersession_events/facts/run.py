@@ -9,7 +9,7 @@ from intersession_events.facts.base import EMPTY, Fact, Mark, Said, Whole, Work
 from intersession_events.facts.chain import Budget
 from intersession_events.facts.message import Message, Usage, text_of
 from intersession_events.facts.message_words import brief_of_message, is_by_method
-from intersession_events.facts.reasons import FAILURES, FailureCode
+from intersession_events.facts.reasons import FAILURES, FailureCode, RunStatus
 from intersession_events.facts.session import LineImported, MessageRecorded, Route
 from intersession_events.facts.words import NO_TEXT, Frame, Words
 
@@ -21,6 +21,7 @@ __all__ = [
     "LateReplyDropped",
     "Quote",
     "RunAborted",
+    "RunAttempt",
     "RunCompleted",
     "RunEnd",
     "RunEvent",
@@ -197,7 +198,21 @@ SESSION_TOOLS: Final = (
 """The tools of an attempt that has all of them; as this one value, which is not stored. Another set is stored, in full."""
 
 
-class RunStarted(Fact, frozen=True, kw_only=True):
+class RunAttempt(Fact, frozen=True, kw_only=True):
+    """Something that happened in an attempt of a run."""
+
+    leads_to: ClassVar[RunStatus | None] = None
+
+    run_id: str
+    attempt: Whole = 1
+
+    @property
+    def status(self) -> RunStatus | None:
+        """How the attempt ended; None where it is under way, or had ended before."""
+        return self.leads_to
+
+
+class RunStarted(RunAttempt, frozen=True, kw_only=True):
     """An attempt began; the backend is called only after this is durable. `deadline_ms` 0 is no deadline.
 
     The deadline is reckoned from the time of the clock, which may be set; the log's time never goes back.
@@ -210,9 +225,8 @@ class RunStarted(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "run_started.1"
+    in_stories: ClassVar[bool] = False
 
-    run_id: str
-    attempt: Whole = 1
     context_hash: str
     deadline_ms: Whole = 0
     model: str | None = None
@@ -235,17 +249,16 @@ class RunStarted(Fact, frozen=True, kw_only=True):
         )  # fmt: skip
 
 
-class RunInterrupted(Fact, frozen=True, kw_only=True):
+class RunInterrupted(RunAttempt, frozen=True, kw_only=True):
     """An attempt was cut off by a stop or a crash; the run will be tried again.
 
     `too_long` is what the model's server said, where it refused what it was given as too long: the next attempt gives less (CTX-3).
     """
 
     topic: ClassVar[str] = "run_interrupted.1"
+    leads_to: ClassVar[RunStatus | None] = "interrupted"
     mark: ClassVar[Mark | None] = "failed"
 
-    run_id: str
-    attempt: Whole = 1
     too_long: Said | None = None
 
     def in_words(self, at: Frame) -> Words:
@@ -265,7 +278,7 @@ class RunInterrupted(Fact, frozen=True, kw_only=True):
         )  # fmt: skip
 
 
-class RunCompleted(Fact, frozen=True, kw_only=True):
+class RunCompleted(RunAttempt, frozen=True, kw_only=True):
     """The agent answered. `message` is the last message of its answer, in the generation `session_id`.
 
     The run's final text is that message's, or else `text` where there is none or not `message_is_reply`; None is no text at all (SEND-5). `notes`
@@ -273,10 +286,9 @@ class RunCompleted(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "run_completed.1"
+    leads_to: ClassVar[RunStatus | None] = "ok"
     ends: ClassVar[Work | None] = "run"
 
-    run_id: str
-    attempt: Whole = 1
     session_id: str = ""
     message: Message | None = None
     message_is_reply: bool = True
@@ -301,7 +313,7 @@ class RunCompleted(Fact, frozen=True, kw_only=True):
         )  # fmt: skip
 
 
-class RunFailed(Fact, frozen=True, kw_only=True):
+class RunFailed(RunAttempt, frozen=True, kw_only=True):
     """The run ended without an answer, and why. `partial` is the text the agent had produced so far.
 
     `traceback` is for the operator: text without secrets, of at most 8 KiB, where the agent raised. `limit` is the guard over the
@@ -309,17 +321,20 @@ class RunFailed(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "run_failed.1"
+    leads_to: ClassVar[RunStatus | None] = "error"
     mark: ClassVar[Mark | None] = "failed"
     ends: ClassVar[Work | None] = "run"
 
-    run_id: str
-    attempt: Whole = 1
     code: FailureCode
     error: Said
     partial: Said | None = None
     traceback: Said | None = None
     limit: str | None = None
     used: Whole | None = None
+
+    @property
+    def status(self) -> RunStatus | None:
+        return "timeout" if self.code == "timeout" else "error"
 
     def in_words(self, at: Frame) -> Words:
         who, failed = at.agent, FAILURES[self.code]
@@ -333,18 +348,18 @@ class RunFailed(Fact, frozen=True, kw_only=True):
         )  # fmt: skip
 
 
-class RunAborted(Fact, frozen=True, kw_only=True):
+class RunAborted(RunAttempt, frozen=True, kw_only=True):
     """Somebody stopped the run (GATE-5).
 
     `gone`: by archiving its session, or with `reset` by resetting it.
     """
 
     topic: ClassVar[str] = "run_aborted.1"
+    from_outside: ClassVar[bool] = True
+    leads_to: ClassVar[RunStatus | None] = "aborted"
     mark: ClassVar[Mark | None] = "failed"
     ends: ClassVar[Work | None] = "run"
 
-    run_id: str
-    attempt: Whole = 1
     by: str
     partial: Said | None = None
     gone: bool = False
@@ -365,14 +380,12 @@ class RunAborted(Fact, frozen=True, kw_only=True):
         return "its session was archived" if self.by == _ARCHIVE else f"{self.by} archived its session"
 
 
-class LateReplyDropped(Fact, frozen=True, kw_only=True):
+class LateReplyDropped(RunAttempt, frozen=True, kw_only=True):
     """An attempt that was already closed answered after all; its answer is kept here and nowhere used."""
 
     topic: ClassVar[str] = "late_reply_dropped.1"
     mark: ClassVar[Mark | None] = "failed"
 
-    run_id: str
-    attempt: Whole = 1
     reply: Said | None = None
 
     def in_words(self, at: Frame) -> Words:

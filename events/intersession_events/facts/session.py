@@ -56,6 +56,7 @@ class SessionOpened(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "session_opened.1"
+    from_outside: ClassVar[bool] = True
 
     key: str
     session_id: str
@@ -95,6 +96,7 @@ class SessionPatched(Fact, frozen=True, kw_only=True):
     """Settings of a session changed (GATE-2, POL-2): the names are those of `sessions.patch`."""
 
     topic: ClassVar[str] = "session_patched.1"
+    from_outside: ClassVar[bool] = True
     mark: ClassVar[Mark | None] = "note"
 
     values: dict[str, str] = msgspec.field(default_factory=EMPTY)
@@ -112,6 +114,7 @@ class RouteChanged(Fact, frozen=True, kw_only=True):
     """A person spoke from here, so the session's words go there (INB-1). Nothing else changes a route."""
 
     topic: ClassVar[str] = "route_changed.1"
+    from_outside: ClassVar[bool] = True
     origin: ClassVar[Root] = "person"
 
     route: Route
@@ -130,6 +133,7 @@ class SessionReset(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "session_reset.1"
+    from_outside: ClassVar[bool] = True
     mark: ClassVar[Mark | None] = "note"
 
     session_id: str
@@ -150,6 +154,7 @@ class SessionArchived(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "session_archived.1"
+    from_outside: ClassVar[bool] = True
     mark: ClassVar[Mark | None] = "note"
 
     session_id: str
@@ -178,6 +183,7 @@ class ThreadBound(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "thread_bound.1"
+    from_outside: ClassVar[bool] = True
 
     route: Route
     idle_ms: Whole = 0
@@ -194,6 +200,7 @@ class ThreadUnbound(Fact, frozen=True, kw_only=True):
     """
 
     topic: ClassVar[str] = "thread_unbound.1"
+    from_outside: ClassVar[bool] = True
 
     route: Route
     reason: UnbindReason

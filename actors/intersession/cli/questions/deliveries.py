@@ -26,7 +26,6 @@ from intersession_actors.hindsight.debugger.lists.deliveries import (
 from intersession_actors.hindsight.debugger.named import delivery_named
 from intersession_actors.hindsight.debugger.verbs.verbs import DELIVERIES
 from intersession_actors.hindsight.debugger.view import View
-from intersession_events import facts
 from intersession_events.basics.ids import delivery_stream
 from intersession_events.stores.opened import has_writer
 from intersession_projections.questions.known_names import KnownNames
@@ -36,13 +35,6 @@ if TYPE_CHECKING:
 
 deliveries = App(name="deliveries")
 
-_OUTCOMES: Final = (
-    facts.DeliveryDone,
-    facts.DeliveryFailed,
-    facts.DeliveryUnknown,
-    facts.DeliveryDenied,
-    facts.DeliveryWithheld,
-)
 _TEXT_CHARS: Final = 60
 _QUIET_S: Final = 2.0
 _MOST_EVENTS: Final = 1000
@@ -124,7 +116,7 @@ def retry(
         # Until each has an outcome, or nothing happens any more: its channel is not here.
         events = islice(operator.events(after, quiet_s=_QUIET_S), _MOST_EVENTS * len(left))
         for recorded in events if left else ():
-            if isinstance(recorded.event, _OUTCOMES):
+            if recorded.event.ends == "delivery":
                 left.discard(recorded.stream)
             if not left:
                 break

@@ -253,9 +253,7 @@ class SessionStory:
 def _says_nothing(event: facts.Event) -> bool:
     """Whether an event is of those that a story leaves out and a session has most of: known at a look."""
     match event:
-        case facts.RunStarted() | facts.DeliveryStarted():
-            return True
         case facts.RunQueued(retry_of=None, message=None) | facts.RunCompleted(reply=str(), message=None):
             return True
         case _:
-            return False
+            return not event.in_stories

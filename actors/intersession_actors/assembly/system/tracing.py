@@ -32,6 +32,9 @@ MOST_OPEN: Final = 10_000
 MOST_REMEMBERED: Final = 10_000
 _NS_PER_MS: Final = 1_000_000
 
+_ARRIVED: Final = frozenset({"done", "withheld"})
+_FAILED: Final = frozenset({"failed", "retrying"})
+
 Attributes = dict[str, str | bool | int | float | Sequence[str]]
 
 
@@ -271,27 +274,20 @@ class Tracing:
             error = "the tool answered with an error" if message.is_error else None
             self._end(_tool(message.run_id, message.tool_call_id), recorded, result, error)
         match event:
-            case facts.RunCompleted() | facts.RunFailed() | facts.RunAborted() | facts.RunInterrupted():
+            case facts.RunAttempt(status=str()):
                 self._end_run(recorded, event)
-            case facts.ExchangeClosed() | facts.SpawnClosed():
+            case facts.FlowClosed():
                 self._end(recorded.stream, recorded, {"intersession.reason": event.reason})
-            case facts.DeliveryDone():
-                self._routes.pop(event.delivery_id, None)
-                self._end(recorded.stream, recorded, {"intersession.outcome": "done"})
-            case facts.DeliveryWithheld():
-                self._routes.pop(event.delivery_id, None)
-                self._end(recorded.stream, recorded, {"intersession.outcome": "withheld"})
-            case facts.DeliveryFailed():
-                outcome = "failed" if event.retry_at_ms is None else "retry"
-                self._end(recorded.stream, recorded, {"intersession.outcome": outcome}, event.error)
-            case facts.DeliveryUnknown() | facts.DeliveryDenied():
-                self._routes.pop(event.delivery_id, None)
-                outcome = "unknown" if isinstance(event, facts.DeliveryUnknown) else "denied"
-                self._end(recorded.stream, recorded, {"intersession.outcome": outcome}, outcome)
+            case facts.DeliveryFact(state=state) if event.ends is not None:
+                if event.is_final:
+                    self._routes.pop(event.delivery_id, None)
+                outcome = "retry" if state == "retrying" else state
+                error = None if state in _ARRIVED else event.trouble if state in _FAILED else outcome
+                self._end(recorded.stream, recorded, {"intersession.outcome": outcome}, error)
             case _:
                 pass
 
-    def _end_run(self, recorded: Recorded, event: facts.RunEnd | facts.RunInterrupted) -> None:
+    def _end_run(self, recorded: Recorded, event: facts.RunAttempt) -> None:
         attributes: Attributes = {}
         error: str | None = None
         match event:
@@ -307,10 +303,10 @@ class Tracing:
                     attributes["gen_ai.output.messages"] = event.reply
             case facts.RunFailed():
                 attributes["error.type"], error = event.code, event.error
-            case facts.RunAborted():
-                attributes["error.type"], error = "aborted", "aborted"
-            case facts.RunInterrupted():
-                attributes["error.type"], error = "interrupted", "interrupted"
+            case facts.RunAttempt(status=str() as status):
+                attributes["error.type"], error = status, status
+            case _:
+                pass
         self._end(_run(event.run_id), recorded, attributes, error)
 
     def _end(self, name: str, recorded: Recorded, attributes: Attributes, error: str | None = None) -> None:
@@ -326,7 +322,7 @@ class Tracing:
 
     def _owner(self, recorded: Recorded, event: facts.Event) -> str | None:
         """Return the name of the span that an event happened in."""
-        if isinstance(event, facts.MessageRecorded | facts.RunEnd | facts.RunInterrupted):
+        if isinstance(event, facts.RunAttempt | facts.MessageRecorded):
             run_id = facts.run_named(event)
             return None if run_id is None else _run(run_id)
         return recorded.stream if recorded.stream in self._open else None

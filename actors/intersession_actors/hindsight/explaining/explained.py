@@ -69,30 +69,23 @@ class Explaining:
     def _of_part(self, recorded: Recorded) -> tuple[Explanation, ...]:
         around, event = self._around, recorded.event
         match event:
-            case facts.LoopEnded() | facts.ExchangeClosed():
+            case _ if isinstance(event, exchanges.Ending) and recorded.stream.startswith("exchange:"):
                 return (self._end_of_exchange(recorded, event),)
-            case facts.AnnounceDecided() if recorded.stream.startswith("exchange:"):
-                return (self._end_of_exchange(recorded, event),)
-            case facts.AnnounceDecided() | facts.SpawnClosed():
+            case _ if isinstance(event, spawns.Ending):
                 at = recorded.position
                 if at not in self._spawns:
                     self._spawns[at] = decision_of(around, recorded, spawn_records.RULES)
                 return (spawns.explain_ending(around, recorded, event, self._spawns[at]),)
-            case facts.RunFailed() | facts.RunAborted() | facts.RunInterrupted() | facts.LateReplyDropped():
-                return (runs.explain_ending(around, self._in_force, recorded, event),)
             case facts.RunCompleted():
                 return runs.explain_silence(around, recorded, event)
-            case (
-                facts.DeliveryFailed()
-                | facts.DeliveryUnknown()
-                | facts.DeliveryDenied()
-                | facts.DeliveryWithheld()
-            ):
+            case _ if isinstance(event, runs.Ending):
+                return (runs.explain_ending(around, self._in_force, recorded, event),)
+            case _ if isinstance(event, waiting.MayWait):
+                return waiting.explain_waiting(self._reader, around, recorded, event)
+            case facts.DeliveryFact():
                 found = deliveries.explain_ending(self._reader, self._in_force, recorded, event)
                 return () if found is None else (found,)
-            case facts.RunQueued() | facts.DeliveryDecided() | facts.ExchangeHeld():
-                return waiting.explain_waiting(self._reader, around, recorded, event)
-            case facts.SessionArchived() | facts.ThreadUnbound() | facts.ChildArchived():
+            case _ if isinstance(event, sessions.Leaving):
                 return (sessions.explain_leaving(self._reader, self._in_force, recorded, event),)
             case _:
                 return tuple(

@@ -12,12 +12,14 @@ from intersession_events.facts.reasons import HELD_TEXTS
 from intersession_events.log.recorded import Recorded
 from intersession_projections.copies.forks.frozen_work import frozen_in
 
+MayWait = facts.RunQueued | facts.DeliveryDecided | facts.ExchangeHeld
+
 
 def explain_waiting(
     reader: Reader,
     around: Around,
     recorded: Recorded,
-    event: facts.RunQueued | facts.DeliveryDecided | facts.ExchangeHeld,
+    event: MayWait,
 ) -> tuple[Explanation, ...]:
     """Explain why something is not over; nothing where it is."""
     match event:

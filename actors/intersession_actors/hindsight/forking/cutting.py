@@ -21,22 +21,6 @@ def _asks(event: facts.Event) -> bool:
     return is_ready or facts.run_asked_in(event) is not None
 
 
-_SAID: Final = (
-    facts.HoldRequested
-    | facts.HoldWithdrawn
-    | facts.SessionOpened
-    | facts.SessionPatched
-    | facts.SessionReset
-    | facts.SessionArchived
-    | facts.RouteChanged
-    | facts.RunAborted
-    | facts.ThreadBound
-    | facts.ThreadUnbound
-    | facts.DeliveryRetried
-)
-"""What somebody outside says begins an append so: nobody decides it anew."""
-
-
 def appended_with(log: Log, position: int) -> tuple[Recorded, ...]:
     """Return the event at a position with all events of its append, in order; nothing for position 0."""
     if position <= 0:
@@ -80,7 +64,9 @@ def _related(window: Sequence[Recorded]) -> Iterable[list[Recorded]]:
 def _are_together(cause: Recorded, effect: Recorded) -> bool:
     """Whether two events are of one append, the second because of the first."""
     first, second = cause.event, effect.event
-    if isinstance(second, facts.ExchangeReleased | facts.HoldRequested | facts.HoldWithdrawn):
+    if isinstance(second, facts.ExchangeReleased) or (
+        second.from_outside and effect.stream.startswith("exchange:")
+    ):
         return False  # somebody outside said so, whatever was held before
     if isinstance(second, facts.RunStarted) or isinstance(first, facts.RunStarted):
         return False  # it begins what comes of it, and can be begun anew
@@ -95,10 +81,7 @@ def _are_together(cause: Recorded, effect: Recorded) -> bool:
             run_id=run_id, owner=None
         ):
             return ended == run_id
-        case (
-            facts.RunCompleted() | facts.RunFailed() | facts.RunAborted(),
-            facts.RunQueued() | facts.MessageRecorded(),
-        ):
+        case _, facts.RunQueued() | facts.MessageRecorded() if first.ends == "run":
             return False  # the run is over: what its session is asked next was asked by itself, whatever it names as its cause
         case _:
             pass
@@ -132,10 +115,10 @@ def _is_kept(together: Sequence[Recorded], position: int) -> bool:
 def _is_given(together: Sequence[Recorded]) -> bool:
     """Whether somebody outside asked for it: a send, a spawn, a person's message, what an operator said of a hold or a session."""
     events = [one.event for one in together]
-    if any(isinstance(event, facts.ExchangeAccepted | facts.SpawnAccepted) for event in events):
+    if any(isinstance(event, facts.FlowAccepted) for event in events):
         return True
     if isinstance(events[0], facts.ExchangeReleased):
         return True
     if any(map(_asks, events)):
         return False
-    return isinstance(events[0], _SAID) or any(isinstance(event, facts.RunQueued) for event in events)
+    return events[0].from_outside or any(isinstance(event, facts.RunQueued) for event in events)

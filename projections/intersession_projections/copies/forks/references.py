@@ -105,23 +105,14 @@ class _NamedMessage(_Named, rename="camel"):
 _DECODE_NAMED: Final = msgspec.json.Decoder(_Named).decode
 _DECODE_SAID: Final = msgspec.json.Decoder(_NamedMessage).decode
 _QUEUED: Final = "run_queued."
-_OF_OWN_STREAM: Final = (
-    facts.RunStarted,
-    facts.RunInterrupted,
-    facts.RunCompleted,
-    facts.RunFailed,
-    facts.RunAborted,
-    facts.DeliveryStarted,
-    facts.DeliveryPartDone,
-    facts.DeliveryDone,
-)
+_OF_OWN_STREAM: Final = (facts.RunAttempt, facts.DeliveryAttempt)
 """They name what their own stream began with before: the run that was queued there, the delivery that it is of."""
-_DENIED: Final = (facts.AccessRecorded,)
+_DENIED: Final = facts.AccessRecorded
 """What somebody was denied does not go along."""
 REFER_TO_NOTHING: Final = frozenset(
     topic
     for topic, kind in facts.TOPICS.items()
-    if kind in {*_OF_OWN_STREAM, *_DENIED}
+    if issubclass(kind, (*_OF_OWN_STREAM, _DENIED))
     or not ({*kind.__struct_fields__} & {*_Named.__struct_fields__, "message"})
 )
 """The stored names of events that name nothing which has to go along."""

@@ -56,11 +56,7 @@ def _called_in(flow: Flow, events: Iterable[Recorded]) -> str | None:
     stream = flow_stream(flow)
     begun = (one.event for one in events if one.stream == stream)
     return next(
-        (
-            event.requester_run_id
-            for event in begun
-            if isinstance(event, facts.ExchangeAccepted | facts.SpawnAccepted)
-        ),
+        (event.requester_run_id for event in begun if isinstance(event, facts.FlowAccepted)),
         None,
     )
 
@@ -72,9 +68,6 @@ def _calling(run_id: str, flow: Flow, events: Iterable[Recorded]) -> CallingRun 
     return _read(run_id, own)
 
 
-_ENDS = (facts.RunCompleted, facts.RunFailed, facts.RunAborted)
-
-
 def _read(run_id: str, events: Iterable[Recorded]) -> CallingRun | None:
     first = last = None
     session_key = ""
@@ -82,7 +75,7 @@ def _read(run_id: str, events: Iterable[Recorded]) -> CallingRun | None:
     shown: set[int] = set()
     for one in events:
         event, message = one.event, facts.message_in(one.event)
-        if isinstance(event, _ENDS):
+        if event.ends == "run":
             last = one.position
         if isinstance(event, facts.RunStarted) and first is None:
             first, session_key = one.position, one.stream.partition(":")[2]
@@ -90,7 +83,7 @@ def _read(run_id: str, events: Iterable[Recorded]) -> CallingRun | None:
             waits.append((one.position, None))
         elif message is not None and message.role == "toolResult":
             waits = [(begun, one.position if ended is None else ended) for begun, ended in waits]
-        elif not isinstance(event, facts.DeliveryPartDone | facts.DeliveryDone | facts.DeliveryWithheld):
+        elif not (isinstance(event, facts.DeliveryFact) and event.mark == "note"):
             # That its answer arrived, or would, is the other run's own story; that it failed is shown.
             shown.add(one.position)
     if first is None:

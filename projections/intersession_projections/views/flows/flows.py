@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Final, TypeVar
 
-from intersession_events.facts import DeliveryDecided, DeliveryDenied, DeliveryFailed, DeliveryUnknown
+from intersession_events.facts import DeliveryDecided, DeliveryFact
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Ask, Row, SqlValue, among
@@ -315,14 +315,7 @@ def _note(first: Recorded | None, last: Recorded | None) -> DeliveryNote | None:
     """Return what the first and the last event of a delivery tell of it."""
     if first is None or not isinstance(decided := first.event, DeliveryDecided):
         return None
-    error = None
-    match None if last is None else last.event:
-        case DeliveryFailed() | DeliveryUnknown() as event:
-            error = event.error
-        case DeliveryDenied() as event:
-            error = event.rule
-        case _:
-            pass
+    error = last.event.trouble if last is not None and isinstance(last.event, DeliveryFact) else None
     return DeliveryNote(decided.route, error, decided.text, first.time)
 
 

@@ -10,8 +10,6 @@ from intersession_events.basics.ids import delivery_stream, exchange_stream, spa
 from intersession_events.log.recorded import Recorded
 from intersession_projections.basics.spans import Span
 
-DeliveryState = Literal["decided", "started", "retrying", "done", "failed", "unknown", "denied", "withheld"]
-
 _FAILED_ENDS: Final = frozenset(
     {
         "run_failed",
@@ -185,7 +183,7 @@ class DeliverySummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     purpose: facts.Purpose
     accepted: int
     position: int
-    state: DeliveryState = "decided"
+    state: facts.DeliveryState = "decided"
     attempt: int = 0
     retry_at_ms: int | None = None
     run_id: str | None = None
@@ -357,27 +355,17 @@ class DeliveryNote(NamedTuple):
 
 def evolve_delivery(row: DeliverySummary, recorded: Recorded) -> DeliverySummary:
     """Return the state of a delivery after an event of its stream."""
-    replace = msgspec.structs.replace
-    row = replace(row, position=recorded.position)
     event = recorded.event
-    match event:
-        case facts.DeliveryStarted():
-            return replace(row, state="started", attempt=event.attempt, retry_at_ms=None)
-        case facts.DeliveryDone():
-            return replace(row, state="done", attempt=event.attempt, retry_at_ms=None)
-        case facts.DeliveryFailed():
-            state: DeliveryState = "failed" if event.retry_at_ms is None else "retrying"
-            return replace(row, state=state, attempt=event.attempt, retry_at_ms=event.retry_at_ms)
-        case facts.DeliveryUnknown():
-            return replace(row, state="unknown", attempt=event.attempt, retry_at_ms=None)
-        case facts.DeliveryDenied():
-            return replace(row, state="denied", retry_at_ms=None)
-        case facts.DeliveryWithheld():
-            return replace(row, state="withheld", retry_at_ms=None)
-        case facts.DeliveryRetried():
-            return replace(row, state="retrying", retry_at_ms=recorded.time)
-        case _:
-            return row
+    if not isinstance(event, facts.DeliveryFact):
+        return msgspec.structs.replace(row, position=recorded.position)
+    retry_at_ms = event.retry_at_ms if isinstance(event, facts.DeliveryFailed) else recorded.time
+    return msgspec.structs.replace(
+        row,
+        position=recorded.position,
+        state=event.state,
+        attempt=event.attempt if isinstance(event, facts.DeliveryAttempt) else row.attempt,
+        retry_at_ms=retry_at_ms if event.state == "retrying" else None,
+    )
 
 
 def _exchange(recorded: Recorded, event: facts.ExchangeAccepted) -> ExchangeSummary:
