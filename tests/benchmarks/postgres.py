@@ -27,7 +27,7 @@ from psycopg.pq import ExecStatus, Format
 from benchmarks.figures import Figure, per_second, progress
 from intersession_events.log.recorded import Committed, Outcome, StreamAppend
 from intersession_events.stores.postgres.log import PostgresLog
-from intersession_events.stores.postgres.wire.values import BYTE_STRING, NUMBER, TEXT, number
+from intersession_events.stores.postgres.wire import BYTE_STRING, NUMBER, TEXT, number
 from support.log_drafts import anywhere, said
 from support.postgres.network import network
 from support.postgres.server import Server, postgres_server

@@ -28,7 +28,7 @@ from intersession_events.stores.postgres.application import WriterApplication
 from intersession_events.stores.postgres.cursor import OTHER_PLACE, PgCursor
 from intersession_events.stores.postgres.dialect import translated
 from intersession_events.stores.postgres.log import PostgresLog
-from intersession_events.stores.postgres.wire.values import byte_strings, number, numbers, texts, truth
+from intersession_events.stores.postgres.wire import byte_strings, number, numbers, texts, truth
 from support.log_drafts import anywhere, said, to
 from support.postgres.network import network
 from support.postgres.pooler import pooler

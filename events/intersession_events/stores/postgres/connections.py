@@ -17,7 +17,7 @@ from intersession_events.basics.errors import LogRewound, WriterSuperseded
 from intersession_events.stores.postgres.address import Address
 from intersession_events.stores.postgres.cursor import PgCursor
 from intersession_events.stores.postgres.readers import Readers
-from intersession_events.stores.postgres.wire.values import adapt
+from intersession_events.stores.postgres.wire import adapt
 
 URL: Final = "POSTGRES_URL"
 """The setting of the library's environment that names the log, as a URL."""

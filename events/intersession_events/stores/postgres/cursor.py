@@ -14,8 +14,16 @@ from psycopg.rows import TupleRow
 from intersession_events.basics.errors import StoreUnavailable, WriterSuperseded
 from intersession_events.log.sql import Question, Row, SqlValue
 from intersession_events.stores.postgres.dialect import translated
-from intersession_events.stores.postgres.wire.pipeline import Answer, Pipeline, forget
-from intersession_events.stores.postgres.wire.values import BYTES, NUMBER, NUMBERS, TEXTS, TRUTH
+from intersession_events.stores.postgres.wire import (
+    BYTES,
+    NUMBER,
+    NUMBERS,
+    TEXTS,
+    TRUTH,
+    Answer,
+    Pipeline,
+    forget,
+)
 
 OTHER_EPOCH: Final = "IS001"
 OTHER_PLACE: Final = "IS002"

@@ -20,7 +20,7 @@ from psycopg_pool import PoolTimeout
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.log.sql import Question, Row, SqlValue
 from intersession_events.stores.postgres.dialect import translated
-from intersession_events.stores.postgres.wire.pipeline import Answer, Pipeline
+from intersession_events.stores.postgres.wire import Answer, Pipeline
 
 IDLE_S: Final = 600.0
 """A connection that nobody has asked for so long is closed."""

@@ -302,14 +302,13 @@ class LogDatastore(SQLiteDatastore):
         db_name: str,
         *,
         lock_timeout: int | None = None,
-        originator_id_type: Literal["uuid", "text"] = "text",
         busy_ms: int = BUSY_TIMEOUT_MS,
     ) -> None:
         self._turn = threading.RLock()
         self._only: SQLiteConnection | None = None
         self._writers: SQLiteConnection | None = None
         """The connection of the log's writer, once it has written."""
-        super().__init__(db_name, lock_timeout=lock_timeout, originator_id_type=originator_id_type)
+        super().__init__(db_name, lock_timeout=lock_timeout, originator_id_type="text")
         self.pool = PinnedPool(db_name=db_name, lock_timeout=lock_timeout)
         self.pool.busy_ms = busy_ms
 
