@@ -81,9 +81,6 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
     from_outside: ClassVar[bool] = False
     """Whether it begins an append if somebody outside said so: nobody decides it anew."""
 
-    asks: ClassVar[bool] = False
-    """Whether it asks a session for a run."""
-
     begins: ClassVar[Work | None] = None
     """What it begins, or begins once more."""
 

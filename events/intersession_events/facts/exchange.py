@@ -5,6 +5,9 @@ The primary run, the reply-back loop turn by turn, the end of the loop and why, 
 
 from typing import ClassVar, Final, Literal
 
+import msgspec
+
+from intersession_events.basics.ids import exchange_stream
 from intersession_events.facts.base import Fact, Mark, Said, Whole, Work
 from intersession_events.facts.chain import NO_OTHER_LIMITS, Limits
 from intersession_events.facts.parts import (
@@ -95,6 +98,13 @@ class ExchangeAccepted(FlowAccepted, frozen=True, kw_only=True):
     @property
     def asked_text(self) -> str | None:
         return self.message
+
+    @property
+    def stream(self) -> str:
+        return exchange_stream(self.exchange_id)
+
+    def with_text(self, text: str) -> "ExchangeAccepted":
+        return msgspec.structs.replace(self, message=text)
 
     def frame(self) -> Frame:
         return Frame(sides=(self.asker, self.target), max_turns=self.settings.max_turns)

@@ -48,12 +48,14 @@ __all__ = [
     "Part",
     "ReplyKind",
     "ResultHanded",
+    "RunAsked",
     "SpawnClosed",
     "Then",
     "TurnRequested",
     "joined",
     "kinds_of",
     "parts_of",
+    "run_asked_in",
     "with_parts",
     "words_of",
 ]
@@ -72,7 +74,19 @@ class Deciding(Fact, frozen=True, kw_only=True):
     then: "Then | None" = None
 
 
-class FlowAccepted(Fact, frozen=True, kw_only=True):
+class RunAsked(Fact, frozen=True, kw_only=True):
+    """A session is asked for the run `run_id`, which answers the message `message_id`."""
+
+    run_id: str
+    message_id: str
+
+    @property
+    def asked(self) -> str:
+        """The session that is asked."""
+        raise NotImplementedError
+
+
+class FlowAccepted(RunAsked, frozen=True, kw_only=True):
     """A message for another session, or the task of a sub-agent, was accepted: the run `run_id` has it.
 
     `caller` and the fields of the `requester` say who asked; `requester` is None for a call of the operator. `budget` is how far
@@ -80,10 +94,6 @@ class FlowAccepted(Fact, frozen=True, kw_only=True):
     is what it was found by.
     """
 
-    asks: ClassVar[bool] = True
-
-    run_id: str
-    message_id: str
     caller: str = "operator"
     requester: str | None = None
     requester_session_id: str | None = None
@@ -97,13 +107,17 @@ class FlowAccepted(Fact, frozen=True, kw_only=True):
     budget: Budget | None = None
 
     @property
-    def asked(self) -> str:
-        """The session that was asked."""
+    def asked_text(self) -> str | None:
+        """What it was asked, where that stands here."""
         raise NotImplementedError
 
     @property
-    def asked_text(self) -> str | None:
-        """What it was asked, where that stands here."""
+    def stream(self) -> str:
+        """The stream that it begins."""
+        raise NotImplementedError
+
+    def with_text(self, text: str) -> "FlowAccepted":
+        """Return it with what was asked."""
         raise NotImplementedError
 
     @property
@@ -147,16 +161,17 @@ class FlowAnswered(Deciding, frozen=True, kw_only=True):
         return Words(who, to, self.text or NO_TEXT, how, self.text, "said")
 
 
-class TurnRequested(Fact, frozen=True, kw_only=True):
+class TurnRequested(RunAsked, frozen=True, kw_only=True):
     """Turn `turn` of the loop was asked of `speaker`; its message and run are in the same append."""
 
     topic: ClassVar[str] = "turn_requested.1"
-    asks: ClassVar[bool] = True
 
     turn: Whole
     speaker: str
-    run_id: str
-    message_id: str
+
+    @property
+    def asked(self) -> str:
+        return self.speaker
 
     def in_words(self, at: Frame) -> Words:
         turn, speaker = f"turn {self.turn}", at.named(self.speaker)
@@ -190,15 +205,16 @@ class LoopEnded(Deciding, frozen=True, kw_only=True):
         return Words(None, None, brief, how, step=f"the loop ends: {why}", after=after)
 
 
-class AnnounceRequested(Fact, frozen=True, kw_only=True):
+class AnnounceRequested(RunAsked, frozen=True, kw_only=True):
     """The announcing session was asked for its announce text (ANN-1, SPAWN-9)."""
 
     topic: ClassVar[str] = "announce_requested.1"
-    asks: ClassVar[bool] = True
 
     speaker: str
-    run_id: str
-    message_id: str
+
+    @property
+    def asked(self) -> str:
+        return self.speaker
 
     def in_words(self, at: Frame) -> Words:
         speaker = at.named(self.speaker)
@@ -346,19 +362,20 @@ class AttachmentsReady(Fact, frozen=True, kw_only=True):
         return Words(at.acting, None, f"{files}, {size}, in {place}", f"has {files} ({size}) in {place}")
 
 
-class ResultHanded(Fact, frozen=True, kw_only=True):
+class ResultHanded(RunAsked, frozen=True, kw_only=True):
     """The result was put to the requester's session as a message, once, and its agent runs on it (SPAWN-9).
 
     With a `limit` the causal chain had nothing left for that run, by this setting: the message is there, and no run.
     """
 
     topic: ClassVar[str] = "result_handed.1"
-    asks: ClassVar[bool] = True
 
     requester: str
-    run_id: str
-    message_id: str
     limit: str | None = None
+
+    @property
+    def asked(self) -> str:
+        return self.requester
 
     def in_words(self, at: Frame) -> Words:
         brief = f"result, {f'run {self.run_id}' if self.limit is None else f'no run: {self.limit}'}"
@@ -467,10 +484,18 @@ def words_of(event: Fact, at: Frame = _BARE) -> Words:
 def _together(parts: Sequence[tuple[Fact, Words]]) -> Words:
     """Return what an event begins with, and what follows in it, in words. How all stands is told without what it asks for."""
     found = [words for _, words in parts]
-    after = [words.after for part, words in parts if words.after and not part.asks]
+    after = [words.after for part, words in parts if words.after and not isinstance(part, RunAsked)]
     return found[0]._replace(
         to=next((words.to for words in found if words.to), None),
         brief="; ".join(words.brief for words in found),
         step=", and ".join(words.step for words in found if words.step),
         after=after[-1] if after else "",
     )
+
+
+def run_asked_in(event: msgspec.Struct) -> RunAsked | None:
+    """Return what asks for a run in an event: itself, or what follows in it; None where nothing does."""
+    for part in parts_of(event):
+        if isinstance(part, RunAsked):
+            return part
+    return None

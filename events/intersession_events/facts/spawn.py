@@ -5,8 +5,8 @@ from typing import ClassVar, Final, Literal
 
 import msgspec
 
+from intersession_events.basics.ids import spawn_stream
 from intersession_events.facts.base import Fact, Mark, Root, Said, Whole, Work
-from intersession_events.facts.exchange import ExchangeAccepted
 from intersession_events.facts.parts import (
     AnnounceDecided,
     AnnounceRequested,
@@ -16,8 +16,6 @@ from intersession_events.facts.parts import (
     FlowAnswered,
     ResultHanded,
     SpawnClosed,
-    TurnRequested,
-    parts_of,
 )
 from intersession_events.facts.reasons import ARCHIVALS, STATUSES
 from intersession_events.facts.session import Route
@@ -30,12 +28,10 @@ __all__ = [
     "AttachmentsRemoved",
     "ChildArchived",
     "ChildEnded",
-    "RunAsked",
     "SpawnAccepted",
     "SpawnEvent",
     "ThreadAsked",
     "ThreadOpened",
-    "run_asked_in",
     "without_measures",
 ]
 
@@ -117,6 +113,13 @@ class SpawnAccepted(FlowAccepted, frozen=True, kw_only=True):
     @property
     def asked_text(self) -> str | None:
         return self.task
+
+    @property
+    def stream(self) -> str:
+        return spawn_stream(self.spawn_id)
+
+    def with_text(self, text: str) -> "SpawnAccepted":
+        return msgspec.structs.replace(self, task=text)
 
     def frame(self) -> Frame:
         return Frame(sides=(self.asker, self.child))
@@ -236,18 +239,6 @@ SpawnEvent = (
     | AttachmentRemovalFailed
 )
 """What the stream of a spawn says: its events, and what follows in them."""
-
-RunAsked = ExchangeAccepted | TurnRequested | AnnounceRequested | SpawnAccepted | ResultHanded
-"""What asks for a run in the stream of an exchange or a spawn: each has the run's id, and its message's."""
-
-
-def run_asked_in(event: msgspec.Struct) -> RunAsked | None:
-    """Return what asks for a run in an event: itself, or what follows in it; None where nothing does."""
-    for part in parts_of(event):
-        if isinstance(part, RunAsked):
-            return part
-    return None
-
 
 _RUNTIME: Final = re.compile(r"^(Stats: runtime) [^•\n]*", re.MULTILINE)
 _TRANSCRIPT: Final = re.compile(r"^(Stats: .*) • transcript [^•\n]*", re.MULTILINE)

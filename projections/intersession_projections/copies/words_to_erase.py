@@ -9,13 +9,12 @@ from intersession_events.facts import (
     CheckpointPublished,
     CheckpointTaken,
     ClockStepped,
-    ExchangeAccepted,
+    FlowAccepted,
     ForkedFrom,
     ForkEdited,
     LogOpened,
     RecordingLeft,
     RunQueued,
-    SpawnAccepted,
     calls_of,
     message_in,
     run_asked_in,
@@ -302,7 +301,7 @@ def _named(what: str, places: Mapping[str, int]) -> Iterator[str]:
 def _asking(recorded: Recorded) -> Iterator[str]:
     """Yield the run whose tool began a flow: the call and its result repeat what was said."""
     event = recorded.event
-    if isinstance(event, ExchangeAccepted | SpawnAccepted) and event.requester_run_id is not None:
+    if isinstance(event, FlowAccepted) and event.requester_run_id is not None:
         yield event.requester_run_id
 
 

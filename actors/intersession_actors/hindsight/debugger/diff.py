@@ -11,7 +11,7 @@ from intersession_actors.hindsight.debugger.forks import ForkViews
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import PlaceText
 from intersession_events.basics.plain_json import JsonObject
-from intersession_events.facts import ExchangeAccepted, SpawnAccepted, ready, run_named
+from intersession_events.facts import FlowAccepted, ready, run_named
 from intersession_events.log.recorded import Recorded, StreamPart
 from intersession_projections.copies.forks.pauses import pauses_in, without_pauses
 from intersession_projections.questions.differences.comparing import Row, RowKind, compare
@@ -238,6 +238,6 @@ def _begun_by_each(view: View, events: Iterable[Recorded]) -> dict[str, list[Flo
     begun: dict[str, list[Flow]] = {}
     for flow, (first,) in zip(may_be.values(), firsts, strict=True):
         event = first.event
-        if isinstance(event, ExchangeAccepted | SpawnAccepted) and event.requester_run_id in runs:
+        if isinstance(event, FlowAccepted) and event.requester_run_id in runs:
             begun.setdefault(event.requester_run_id, []).append(flow)
     return {run_id: sorted(found, key=lambda flow: flow.accepted) for run_id, found in begun.items()}

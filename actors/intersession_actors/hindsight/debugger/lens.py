@@ -24,13 +24,12 @@ from intersession_events.basics.plain_json import JsonObject, JsonValue
 from intersession_events.facts import (
     AnnounceRequested,
     ConfigLoaded,
-    ExchangeAccepted,
     Fit,
+    FlowAccepted,
     Message,
     RunEvent,
     RunInterrupted,
     RunStarted,
-    SpawnAccepted,
     TurnRequested,
     ready,
     run_asked_in,
@@ -337,7 +336,7 @@ def _asked_in(view: View, stream: str) -> Iterator[str]:
     """Yield the places of an exchange or a spawn for which an agent was asked."""
     for recorded in view.log.stream(stream):
         match run_asked_in(recorded.event):
-            case ExchangeAccepted() | SpawnAccepted():
+            case FlowAccepted():
                 yield "reply"
             case TurnRequested(turn=turn):
                 yield f"turn:{turn}"
@@ -358,10 +357,7 @@ def _asked_at(view: View, stream: str, base: InRun) -> str | None:
                 asked = run_id
             case TurnRequested(run_id=run_id) if base.mark == "end":
                 asked = run_id
-            case ExchangeAccepted(run_id=run_id) | SpawnAccepted(run_id=run_id) if base.mark in {
-                "start",
-                "reply",
-            }:
+            case FlowAccepted(run_id=run_id) if base.mark in {"start", "reply"}:
                 asked = run_id
             case _:
                 pass

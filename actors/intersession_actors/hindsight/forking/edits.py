@@ -97,9 +97,7 @@ def replaced_by(log: Log, edit: facts.ForkEdit, position: int, what: str) -> Rep
         return _of_end(log, edit, run_id, what)
     together = appended_with(log, position)
     queued = next((one for one in together if isinstance(one.event, facts.RunQueued)), None)
-    asked = isinstance(
-        named.event, facts.ExchangeAccepted | facts.SpawnAccepted | facts.TurnRequested | facts.RunQueued
-    )
+    asked = isinstance(named.event, facts.FlowAccepted | facts.TurnRequested | facts.RunQueued)
     if queued is None or not asked or not isinstance(queued.event, facts.RunQueued):
         raise _refused(
             f"--message: it replaces a message that is answered, and {what} is {_topic(named)}; "

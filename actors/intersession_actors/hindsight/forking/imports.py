@@ -112,7 +112,7 @@ def answer_of(step: Step) -> list[facts.Event]:
         if (message := facts.message_in(one.event)) is not None
     ]
     match answer.event:
-        case facts.TurnEnded() | facts.ChildEnded() as ended:
+        case facts.FlowAnswered() as ended:
             status, text, error, usage = ended.status, ended.text, ended.error, ended.usage
         case facts.AnnounceDecided(text=text, why=why, usage=usage):
             status, error = ("error", None) if why == "run_failed" else ("ok", None)
@@ -179,7 +179,7 @@ def _asking(log: Log, step: Step) -> Replaced:
         if one.position > first and isinstance(one.event, facts.SessionOpened | facts.SessionImported)
     ]
     own = asked.event
-    if isinstance(own, facts.ExchangeAccepted | facts.SpawnAccepted):
+    if isinstance(own, facts.FlowAccepted):
         own = msgspec.structs.replace(own, inferred=False, evidence=None)
     replace = msgspec.structs.replace
     queued = replace(step.queued, message=facts.message_in(message.event), answers="")
@@ -276,7 +276,7 @@ def _said(log: Log, message: Recorded, to: int) -> Iterator[Recorded]:
 
 def _closed_at(log: Log, flow: Flow) -> int:
     stream = flow_stream(flow)
-    closed = facts.ExchangeClosed | facts.SpawnClosed
+    closed = facts.FlowClosed
     events = () if stream is None else log.stream(stream)
     return next((one.position for one in parts_in(events) if isinstance(one.event, closed)), log.head())
 

@@ -212,7 +212,7 @@ def names_anew(source: Log, log_id: str, source_ids: Sequence[str], replaced: Re
         match recorded.event:
             case facts.RunQueued(run_id=run_id):
                 names.setdefault(run_id, ids.derive(log_id, "run", "asked", run_id))
-            case facts.ExchangeAccepted() | facts.SpawnAccepted() as accepted:
+            case facts.FlowAccepted() as accepted:
                 kind, own = (
                     ("exchange", accepted.exchange_id)
                     if isinstance(accepted, facts.ExchangeAccepted)
@@ -232,7 +232,7 @@ def _called_anew(
     source: Log,
     log_id: str,
     source_ids: Sequence[str],
-    accepted: facts.ExchangeAccepted | facts.SpawnAccepted,
+    accepted: facts.FlowAccepted,
 ) -> str | None:
     calling, requester = accepted.requester_run_id, accepted.requester
     if calling is None or requester is None:

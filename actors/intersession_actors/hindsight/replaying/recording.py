@@ -82,9 +82,7 @@ class Recording:
     def is_walked(self, recorded: Recorded) -> bool:
         """Whether another system decided an event, or the beginning of its flow, which a fork continues (SEAL-4)."""
         first = self.sources.streams[recorded.stream][0].event
-        return self.is_imported(recorded) or (
-            isinstance(first, facts.ExchangeAccepted | facts.SpawnAccepted) and first.inferred
-        )
+        return self.is_imported(recorded) or (isinstance(first, facts.FlowAccepted) and first.inferred)
 
     def _check(self, before: dict[str, int]) -> None:
         """Find each event right behind the one before it, in its stream and in the whole order: all that is looked up rests on it."""

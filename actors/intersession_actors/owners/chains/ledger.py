@@ -267,9 +267,9 @@ class ChainLedger:
                 account.ended(run_id, usage.tokens, usage.cost_micros or 0)
             case facts.RunCompleted() | facts.RunFailed() | facts.RunAborted():
                 account.ended(event.run_id)
-            case facts.ExchangeAccepted() | facts.SpawnAccepted():
+            case facts.FlowAccepted():
                 account.open.add(stream)
-            case facts.ExchangeClosed() | facts.SpawnClosed():
+            case facts.FlowClosed():
                 account.open.discard(stream)
                 account.promised.pop(stream, None)
             case _:

@@ -4,7 +4,6 @@ from intersession_actors.owners.flows.led import Led
 from intersession_actors.owners.session.commands import Enqueue, message_for
 from intersession_actors.owners.streams.drafting import into_outbox
 from intersession_events import facts
-from intersession_events.basics import ids
 from intersession_events.log.recorded import StreamAppend
 
 Appends = tuple[StreamAppend, ...]
@@ -61,11 +60,7 @@ def announce_of(
         RuntimeError: there is nowhere to go: the rules decide a delivery only where there is a route.
     """
     accepted, (route, speaker) = after.accepted, way
-    purpose: facts.Purpose = "announce"
-    if isinstance(accepted, facts.ExchangeAccepted):
-        owner = ids.exchange_stream(accepted.exchange_id)
-    else:
-        purpose, owner = "spawn_announce", ids.spawn_stream(accepted.spawn_id)
+    owner = accepted.stream
     if route is None or announced.delivery_id is None:
         raise RuntimeError(f"{owner} lost its route")
     decided = facts.DeliveryDecided(
@@ -74,7 +69,7 @@ def announce_of(
         route=route,
         text=text,
         key=announced.delivery_id,
-        purpose=purpose,
+        purpose="announce" if accepted.begins == "exchange" else "spawn_announce",
         run_id=announced.run_id or accepted.run_id,
         owner=owner,
     )

@@ -34,7 +34,7 @@ _ASKED: Final[Mapping[str, type[Question]]] = {asked.__name__: asked for asked i
 _ENCODE: Final = msgspec.json.Encoder(order="sorted").encode
 
 
-def said_by(event: facts.Event) -> JsonObject:
+def said_by(event: facts.Fact) -> JsonObject:
     """Return the fields of a judgement that its event tells itself, by name."""
     match event:
         case facts.AccessRecorded(requester=requester, tool=tool, denied=denied):
@@ -62,7 +62,7 @@ def _came(budget: facts.Budget | None) -> JsonObject:
 
 def judged_at_door(
     judgements: Iterable[Judgement],
-    event: facts.ExchangeAccepted | facts.SpawnAccepted,
+    event: facts.FlowAccepted,
     spent: Spent,
     age: int,
 ) -> JsonObject:
@@ -75,9 +75,7 @@ def judged_at_door(
     return {"door": [judgement_value(one, said) for one in (*judgements, chain)]}
 
 
-def judged_by_door(
-    record: Record, event: facts.ExchangeAccepted | facts.SpawnAccepted, listed: Listed
-) -> Iterator[Judgement]:
+def judged_by_door(record: Record, event: facts.FlowAccepted, listed: Listed) -> Iterator[Judgement]:
     """Yield the judgements in an accept's record.
 
     Raises:

@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from intersession_actors.rules.errors import Known, Question
-from intersession_events.facts import Budget, ExchangeAccepted, Limits, RunQueued, SpawnAccepted
+from intersession_events.facts import Budget, FlowAccepted, Limits, RunQueued
 
 LimitName = Literal["hop_limit", "revisit_limit", "run_limit", "token_limit", "cost_limit", "wall_limit"]
 
@@ -91,9 +91,7 @@ def one_hop_on(budget: Budget, target: str, limits: Limits) -> Budget:
     return msgspec.structs.replace(budget, path=(*budget.path, target), hops=budget.hops + 1, limits=limits)
 
 
-def budget_of(
-    event: RunQueued | SpawnAccepted | ExchangeAccepted, root: str | None, started_ms: int
-) -> Budget:
+def budget_of(event: RunQueued | FlowAccepted, root: str | None, started_ms: int) -> Budget:
     """Return the budget in an event; `root` and `started_ms` replace what an imported spawn lacks."""
     return event.budget or Budget(root=root or event.run_id, started_ms=started_ms)
 

@@ -8,10 +8,9 @@ from intersession_events.facts import (
     CheckpointPublished,
     CheckpointTaken,
     Event,
-    ExchangeAccepted,
+    FlowAccepted,
     ImportReported,
     SessionOpened,
-    SpawnAccepted,
 )
 from intersession_events.log.row_state import Envelope
 from intersession_events.log.sql import Row
@@ -53,7 +52,7 @@ class OwnIds:
         match event:
             case SessionOpened():
                 is_imported = event.opened_by == "import"
-            case ExchangeAccepted() | SpawnAccepted():
+            case FlowAccepted():
                 is_imported = event.inferred
             case _:
                 return

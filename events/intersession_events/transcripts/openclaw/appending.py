@@ -168,7 +168,7 @@ def _known(recorded: Sequence[Recorded], log_id: str) -> Known:
                 )
             case facts.RunQueued() | facts.RunCompleted() | facts.MessageRecorded(source=None):
                 goes_on = True
-            case facts.ExchangeClosed() | facts.SpawnClosed():
+            case facts.FlowClosed():
                 closed = True
             case _:
                 pass

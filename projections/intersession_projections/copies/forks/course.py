@@ -186,7 +186,7 @@ def _staying(
         stream = flows.get(run.run_id)
         first = None if stream is None else begun_by.get(stream)
         asked = None if first is None else first.event
-        if stream is None or not isinstance(asked, facts.ExchangeAccepted | facts.SpawnAccepted):
+        if stream is None or not isinstance(asked, facts.FlowAccepted):
             continue
         if asked.requester_run_id in stays:
             still.add(stream)

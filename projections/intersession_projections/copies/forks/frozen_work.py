@@ -112,7 +112,7 @@ class _Sorting:
         for _ in range(_MOST_HOPS):
             first = next(iter(self._log.stream(at, to=1)), None) if at is not None else None
             asked = first.event if first is not None else None
-            if not isinstance(asked, facts.ExchangeAccepted | facts.SpawnAccepted):
+            if not isinstance(asked, facts.FlowAccepted):
                 break
             if asked.requester_run_id is None:
                 break

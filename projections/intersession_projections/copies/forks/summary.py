@@ -253,7 +253,7 @@ def _flow(log: Log, name: str) -> Summary | None:
 def _first_behind(log: Log, position: int) -> Summary | None:
     """Return the first flow that was begun behind the cut: the one that an edit has begun anew."""
     for recorded in log.all(after=position):
-        if isinstance(recorded.event, facts.ExchangeAccepted | facts.SpawnAccepted):
+        if isinstance(recorded.event, facts.FlowAccepted):
             return _folded(log.stream(recorded.stream))
     return None
 

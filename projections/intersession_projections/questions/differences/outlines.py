@@ -106,7 +106,7 @@ class _Folding:
                 self._asked("result", recorded, event.requester, event).fields["limit"] = event.limit
             case facts.ExchangeReleased(action="edit" | "drop" | "end") as event:
                 self._add("release", recorded, {"action": event.action, "text": event.text})
-            case facts.ExchangeClosed() | facts.SpawnClosed() as event:
+            case facts.FlowClosed() as event:
                 self._end = event.reason
                 self._add("end", recorded, {"reason": event.reason, "limit": event.limit, "note": event.note})
             case facts.ThreadOpened(route=route):
@@ -164,7 +164,7 @@ class _Folding:
         self,
         recorded: Recorded,
         speaker: str,
-        event: facts.TurnEnded | facts.ChildEnded,
+        event: facts.FlowAnswered,
     ) -> None:
         draft = self._runs.get(event.run_id)
         if draft is None:

@@ -226,17 +226,8 @@ def _accepted(outcome: RunOutcome, before: Sequence[Recorded]) -> Iterator[Recor
 def _asked(own: Iterable[Recorded]) -> Iterator[tuple[str, str, str]]:
     """Yield (run, session, message) for each run a flow has asked for."""
     for recorded in own:
-        match facts.run_asked_in(recorded.event):
-            case facts.ExchangeAccepted() as event:
-                yield event.run_id, event.target, event.message_id
-            case facts.SpawnAccepted() as event:
-                yield event.run_id, event.child, event.message_id
-            case facts.TurnRequested() | facts.AnnounceRequested() as event:
-                yield event.run_id, event.speaker, event.message_id
-            case facts.ResultHanded() as event:
-                yield event.run_id, event.requester, event.message_id
-            case None:
-                pass
+        if (asked := facts.run_asked_in(recorded.event)) is not None:
+            yield asked.run_id, asked.asked, asked.message_id
 
 
 def _is_message(recorded: Recorded, message_id: str) -> bool:

@@ -6,7 +6,7 @@ an import may show the answer and no run.
 
 from collections.abc import Iterable
 from itertools import chain
-from typing import Final, TypeVar, cast, get_args
+from typing import Final, TypeVar, cast
 
 import msgspec
 
@@ -19,9 +19,8 @@ from intersession_projections.views.run_outcomes.runs import Runs
 from intersession_projections.views.sessions.list import Sessions
 
 E = TypeVar("E", bound=msgspec.Struct)
-_Asking = facts.ExchangeAccepted | facts.SpawnAccepted
 _SPAWN: Final = "spawn:"
-_CAN_NAME: Final = (facts.Deciding, facts.ExchangeHeld, *get_args(_Asking))
+_CAN_NAME: Final = (facts.Deciding, facts.ExchangeHeld, facts.FlowAccepted)
 
 
 class Replies:
@@ -55,8 +54,8 @@ class Replies:
         event = recorded.event
         if not isinstance(event, _CAN_NAME):
             return recorded
-        if isinstance(event, _Asking):
-            event = self._asking(event)
+        if isinstance(event, facts.FlowAccepted):
+            event = cast("facts.Event", self._asking(event))
         elif recorded.stream.startswith(_SPAWN):
             handed = next(
                 (part for part in facts.parts_of(event) if isinstance(part, facts.ResultHanded)), None
@@ -71,14 +70,15 @@ class Replies:
     def lacks_text(self, recorded: Recorded) -> bool:
         """Whether an event begins a flow whose text has not come yet."""
         event = recorded.event
-        return isinstance(event, _Asking) and _text_in(event) is None and event.message_id not in self._heard
+        return (
+            isinstance(event, facts.FlowAccepted)
+            and event.asked_text is None
+            and event.message_id not in self._heard
+        )
 
-    def _asking(self, event: _Asking) -> _Asking:
+    def _asking(self, event: facts.FlowAccepted) -> facts.FlowAccepted:
         text = self._heard.get(event.message_id)
-        if text is None or _text_in(event) is not None:
-            return event
-        name = "message" if isinstance(event, facts.ExchangeAccepted) else "task"
-        return msgspec.structs.replace(event, **{name: text})
+        return event if text is None or event.asked_text is not None else event.with_text(text)
 
     def _of_spawn(self, event: E, heard: str | None) -> E:
         if isinstance(event, facts.ChildEnded) and event.text is None and event.said != "nothing":
@@ -125,10 +125,6 @@ class LoggedTexts:
         """Return the reply of a run, or its text until it failed."""
         run = Runs(self._log).get(run_id)
         return "" if run is None else run.reply or ""
-
-
-def _text_in(event: _Asking) -> str | None:
-    return event.message if isinstance(event, facts.ExchangeAccepted) else event.task
 
 
 def held_in(log: Log, exchange: ExchangeSummary) -> facts.ExchangeHeld | None:
@@ -195,7 +191,7 @@ class _Named:
 
     def _note(self, event: msgspec.Struct) -> None:
         match event:
-            case facts.ExchangeAccepted(message=None) | facts.SpawnAccepted(task=None):
+            case facts.FlowAccepted(asked_text=None):
                 self.asked.add(event.run_id)
             case facts.ChildEnded(said="nothing"):
                 pass

@@ -7,6 +7,7 @@ import msgspec
 
 from intersession_events.facts import (
     ExchangeAccepted,
+    FlowAccepted,
     RunAborted,
     RunCompleted,
     RunEnd,
@@ -144,7 +145,7 @@ class _Taking:
                     self._memory[event.run_id] = _CurrentRun(row, STORED.small(row))
                 self._changed[event.run_id] = self._memory[event.run_id]
                 _keep_key(self._sql, recorded, event, event.caller)
-            case ExchangeAccepted() | SpawnAccepted():
+            case FlowAccepted():
                 _keep_key(self._sql, recorded, event, event.caller)
             case RunStarted() | RunInterrupted() | RunCompleted() | RunFailed() | RunAborted():
                 self._go_on(recorded, event)
@@ -206,9 +207,7 @@ def _store(sql: Sql, kept: _CurrentRun) -> None:
     )
 
 
-def _keep_key(
-    sql: Sql, recorded: Recorded, event: RunQueued | ExchangeAccepted | SpawnAccepted, caller: str | None
-) -> None:
+def _keep_key(sql: Sql, recorded: Recorded, event: RunQueued | FlowAccepted, caller: str | None) -> None:
     if event.idempotency_key is None:
         return
     sql.execute(

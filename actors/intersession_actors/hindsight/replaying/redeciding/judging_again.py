@@ -69,9 +69,7 @@ def judged_in(recorded: Recorded, listed: Listed) -> Judgement | None:
     return judgement_in(record, said_by(recorded.event), listed)
 
 
-def refused_at_door(
-    record: Record, accepted: facts.ExchangeAccepted | facts.SpawnAccepted, listed: Listed
-) -> Refused | None:
+def refused_at_door(record: Record, accepted: facts.FlowAccepted, listed: Listed) -> Refused | None:
     """Return why a door would now refuse a call that it let in, from its record; None if it would not.
 
     Raises:
