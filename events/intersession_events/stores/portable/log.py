@@ -415,7 +415,7 @@ class PortableLog(Gathers):
         self._events = EventReader(recorder, app.chained)
         self._events.reads_from = app
         self._frontier = Frontier(0 if opened is None else opened.head)
-        self._views = ReadViews(recorder, self._at_one_moment)
+        self._views = ReadViews(recorder, self._at_one_moment, inline, self._events, on_folding)
         kept = app.snapshot_recorder
         kept.rows = recorder.event_rows
         self._states = StreamStates(
@@ -426,7 +426,7 @@ class PortableLog(Gathers):
         )
         try:
             if opened is None:
-                self._views.believe(inline, tables, self._events, on_folding)
+                self._views.believe(tables)
             else:
                 kept.submit = partial(opened.recorder.submit, patient=True)
                 recorder.frontier = self._frontier
@@ -462,8 +462,7 @@ class PortableLog(Gathers):
                 on_folding, left=[view.name for view in inline if is_fork and not is_carried(view)]
             )
             if left:
-                stale = [view for view in inline if view.name in left]
-                self._views.fold_beside(inline, stale, self._events, on_folding)
+                self._views.fold_beside([view for view in inline if view.name in left])
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:

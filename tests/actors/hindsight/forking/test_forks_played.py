@@ -10,9 +10,9 @@ from intersession_actors.hindsight.forking.listing import forks_of
 from intersession_actors.running.runtime.clock import SystemClock
 from intersession_events.facts import ForkEdit, ForkEdited, ToolCallBlock, TurnEnded, message_in
 from intersession_events.log.log import Log
-from intersession_events.stores.folding.beside import ViewsBeside
 from intersession_events.stores.folding.fold import Fold
 from intersession_events.stores.opened import open_log
+from intersession_events.stores.portable.read_views import ViewsBeside
 from intersession_projections.views.run_outcomes.replies import told_in
 from support.forks_played import (
     CONFIG,
