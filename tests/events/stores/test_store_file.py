@@ -18,12 +18,11 @@ from intersession_events.basics.errors import StoreLocked, StoreUnavailable
 from intersession_events.log.recorded import Outcome, Unavailable
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.database import Cursor
-from intersession_events.stores.file.held import keep_open
-from intersession_events.stores.file.names import check_one_name
-from intersession_events.stores.file.presence import inode_of
 from intersession_events.stores.sqlite.ahead import Index
 from intersession_events.stores.sqlite.connections import raw_of
+from intersession_events.stores.sqlite.held import keep_open
 from intersession_events.stores.sqlite.log import SqliteLog
+from intersession_events.stores.sqlite.names import check_one_name, inode_of
 from support.faulty_store import FAULT, FAULTY, sync_failed
 from support.log_drafts import anywhere, said, to
 from support.transacting import transact

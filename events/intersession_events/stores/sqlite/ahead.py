@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from intersession_events.basics.machine import on_disk
-from intersession_events.stores.file.held import keep_open
-from intersession_events.stores.file.presence import inode_of
 from intersession_events.stores.sqlite.connections import connect_to_read
+from intersession_events.stores.sqlite.held import keep_open
+from intersession_events.stores.sqlite.names import inode_of
 
 _HEADER: Final = 32
 _FRAME: Final = 24

@@ -12,13 +12,13 @@ from intersession_events.basics.errors import NoSuchStore, StoreUnavailable
 from intersession_events.log.sql import Query
 from intersession_events.log.tables import unreadable_tables
 from intersession_events.stores.database import Cursor
-from intersession_events.stores.file.names import check_one_name
 from intersession_events.stores.portable.application import NAME, PREFIX, LogApplication
 from intersession_events.stores.portable.snapshots.recorder import TABLE, KeepsSnapshots
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.ahead import damage_of, told
 from intersession_events.stores.sqlite.connections import WRITER_BUSY_MS, LogDatastore, database_uri
 from intersession_events.stores.sqlite.failures import FAILURES
+from intersession_events.stores.sqlite.names import check_one_name
 from intersession_events.stores.sqlite.readers import FileReaders
 from intersession_events.stores.sqlite.recorder import GroupCommitRecorder, ReadingRecorder
 

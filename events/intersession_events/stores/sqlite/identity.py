@@ -1,17 +1,15 @@
 """What makes an SQLite file a log: its id, format and epoch, and a mark that is missing in a dump of the file."""
 
 import logging
-import os
 import sqlite3
 import stat
-from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
-from itertools import islice
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 from intersession_events.basics.errors import AlteredLog, NotALog, StoreUnavailable, WriterSuperseded
-from intersession_events.basics.machine import on_disk, refused
+from intersession_events.basics.machine import refused
 from intersession_events.log.sql import Row, SqlValue
 from intersession_events.log.tables import (
     APPLICATION_ID,
@@ -24,12 +22,9 @@ from intersession_events.log.tables import (
     unreadable_tables,
 )
 from intersession_events.stores.database import Cursor
-from intersession_events.stores.file.held import keep_open
-from intersession_events.stores.file.presence import inode_of
 from intersession_events.stores.folding.fold import PlainSql
 from intersession_events.stores.portable.identity import Identity, identity_of, only_one
-from intersession_events.stores.sqlite.ahead import Frames, Index
-from intersession_events.stores.sqlite.connections import connect_to_read, database_uri, raw_of
+from intersession_events.stores.sqlite.connections import connect_to_read, raw_of
 from intersession_events.stores.sqlite.failures import FAILURES
 from intersession_events.stores.sqlite.readers import text_or_none
 
@@ -96,117 +91,6 @@ def begun(cursor: Cursor, mine: int) -> tuple[int, str]:
     if now != mine:
         raise WriterSuperseded(mine, now)
     return int(given or 0), whole or ""
-
-
-_COMPARED: Final = 64
-"""So many pages tell whether what was folded last is there."""
-
-
-class Folded:
-    """The state of the database file without its write-ahead log. A checkpoint moves it forward, and nothing moves it back.
-
-    A backup that is copied over a log while that is open leaves the same file, with something else in it.
-    """
-
-    def __init__(self, path: str, log_id: str, head: Callable[[], int]) -> None:
-        """`head` says up to which position was committed."""
-        self._path = path
-        self._log_id = log_id
-        self._head = head
-        self._position = 0
-        self._overwritten = False
-
-    def check(self) -> None:
-        """Check that it is still the same log, and as far as it was.
-
-        Raises:
-            StoreUnavailable: somebody has written something else over it.
-        """
-        try:
-            with closing(
-                sqlite3.connect(database_uri(self._path, mode="ro&immutable=1"), uri=True)
-            ) as connection:
-                (log_id,) = connection.execute("SELECT log_id FROM log_identity").fetchone()
-                (position,) = connection.execute(
-                    "SELECT COALESCE(MAX(rowid), 0) FROM stored_events"
-                ).fetchone()
-        except sqlite3.DatabaseError as error:
-            if "not a database" in str(error):
-                raise self._refused("no database") from error
-            return  # folded only in part, by a full disk for example: its next reader hears of it
-        if log_id != self._log_id:
-            raise self._refused(f"the log {log_id}")
-        if position < self._position and not self._is_of_no_one_moment():
-            raise self._refused(f"this log up to position {position}, and it had come to {self._position}")
-        self._position = max(position, self._position)
-
-    def _is_of_no_one_moment(self) -> bool:
-        """Return whether a fold has come only part of the way, so that the database by itself need not hold together.
-
-        While a reader needs what was before, a fold leaves out each page that was written again since: a leaf that was split may be
-        there without the page that names its other half. What was folded last is there then, page by page; written over, it is not.
-        """
-        index = Index.read(keep_open(inode_of(self._path), f"{self._path}-shm"))
-        if index.tried > index.folded:
-            return True  # somebody is at it, or failed; the next look tells more
-        if not 0 < index.folded < index.frames:
-            return False
-        # Kept open: closing it would drop the locks that SQLite holds on it.
-        database, wal = keep_open(inode_of(self._path), self._path), f"{self._path}-wal"
-        with on_disk(wal), open(wal, "rb") as file:  # noqa: PTH123 - SQLite holds no locks on this one, so it may be closed again
-            ahead = Frames(file)
-            return ahead.number >= index.frames and all(  # of one that was cut there is nothing to compare
-                os.pread(database, len(content), (page - 1) * len(content)) == content
-                for page, content in islice(ahead.folded(index), _COMPARED)
-            )
-
-    def is_all_folded(self) -> bool:
-        """Return whether the file by itself has all that was committed: another process checkpointed the write-ahead log."""
-        self.check()
-        return self._position >= self._head()
-
-    def check_ahead(self) -> None:
-        """Check that the write-ahead log, which another process has written to, still has all that was committed.
-
-        SQLite proves its frames only when nobody had it open before, and lets a writer go on behind whatever became of them. So
-        they are proven here: a second for 12 MB, and only when a stranger has written.
-
-        Raises:
-            StoreUnavailable: somebody has written something else over it.
-        """
-        wal, head = f"{self._path}-wal", self._head()
-        index = Index.read(keep_open(inode_of(self._path), f"{self._path}-shm"))
-        with on_disk(wal), open(wal, "rb") as file:  # noqa: PTH123 - SQLite holds no locks on this one, so it may be closed again
-            frames = Frames(file)
-            if frames.is_begun and not frames.is_known:
-                raise self._refused_ahead(wal, "its beginning is none of a write-ahead log")
-            if index.folded < index.frames and (whole := frames.whole(index.frames)) < index.frames:
-                raise self._refused_ahead(wal, f"frame {whole + 1} of {index.frames} is not what was written")
-        try:
-            with closing(connect_to_read(self._path)) as connection:
-                (log_id,) = connection.execute("SELECT log_id FROM log_identity").fetchone()
-                found = connection.execute(
-                    "SELECT length(state) FROM stored_events WHERE rowid=?", (head,)
-                ).fetchone()
-        except sqlite3.DatabaseError as error:
-            raise self._refused_ahead(wal, f"{error}") from error
-        if log_id != self._log_id or (head and found is None):
-            raise self._refused_ahead(wal, f"position {head} is not in it any more")
-
-    def leave(self) -> None:
-        """Move a closed write-ahead log aside, so that SQLite can't apply it to a database that was replaced."""
-        if self._overwritten:
-            with suppress(OSError):
-                Path(f"{self._path}-wal").replace(f"{self._path}-wal.of-{self._log_id}")
-
-    def _refused_ahead(self, wal: str, found: str) -> StoreUnavailable:
-        return StoreUnavailable(f"{wal} was overwritten while it was open: {found}")
-
-    def _refused(self, found: str) -> StoreUnavailable:
-        self._overwritten = True
-        return StoreUnavailable(
-            f"{self._path} was overwritten while it was open: what is in it now is {found}"
-        )
 
 
 _NEEDED: Final = ("stored_events", "log_identity")

@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.log.lineage import Lineage
 from intersession_events.stores.database import MEMORY, Cursor, typed
-from intersession_events.stores.file.held import HeldFile
-from intersession_events.stores.file.names import check_one_name
-from intersession_events.stores.file.presence import Presence
 from intersession_events.stores.portable.application import own_settings
 from intersession_events.stores.portable.identity import Holder, Identity
 from intersession_events.stores.portable.recent import LAST_EVENTS, Recent, recent_of
@@ -20,6 +17,9 @@ from intersession_events.stores.sqlite.ahead import damage_of
 from intersession_events.stores.sqlite.application import WriterApplication
 from intersession_events.stores.sqlite.connections import database_uri, raw_of
 from intersession_events.stores.sqlite.failures import FAILURES
+from intersession_events.stores.sqlite.held import HeldFile
+from intersession_events.stores.sqlite.names import check_one_name
+from intersession_events.stores.sqlite.presence import Folded, Presence
 from intersession_events.stores.sqlite.readers import legible
 from intersession_events.stores.sqlite.writer_lock import WriterLock
 
@@ -31,7 +31,7 @@ class OpenedFile(Opened):
     app: WriterApplication
     lock: WriterLock | None
     held: HeldFile | None
-    folded: identity.Folded
+    folded: Folded
 
     def check(self, cursor: Cursor, whole: str) -> bool:  # noqa: ARG002 - for others
         """Return whether other views are intact than the writer knows. Each transaction checks the epoch as it begins."""
@@ -103,7 +103,7 @@ def open_for_writing(
                 head: int = cursor.fetchone()[0]
                 recent = _recent_in(cursor)
             app.commits.epoch = epoch
-            folded = identity.Folded(path, log_id, lambda: _committed(app, head))
+            folded = Folded(path, log_id, lambda: _committed(app, head))
             if not memory:
                 folded.check()
                 app.commits.presence = Presence(path, f"{path}-wal", f"{path}-shm", content=folded)

@@ -9,9 +9,10 @@ from typing import Final, NamedTuple, Protocol
 
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.basics.machine import on_disk
-from intersession_events.stores.file.held import FileUse
-from intersession_events.stores.file.presence import Presence, inode_of
 from intersession_events.stores.sqlite.connections import ReadConnection, connect_to_read, is_at_rest
+from intersession_events.stores.sqlite.held import FileUse
+from intersession_events.stores.sqlite.names import inode_of
+from intersession_events.stores.sqlite.presence import Presence
 
 KEPT: Final = 16
 """So many connections wait to be lent again, each with up to 2 MB of pages; others are closed."""

@@ -16,12 +16,12 @@ from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteDatastore
 from intersession_events.basics.errors import LogError
 from intersession_events.log.sql import Row, SqlValue
 from intersession_events.stores.database import Cursor, typed
-from intersession_events.stores.file.presence import Presence
 from intersession_events.stores.portable.committing import Committing
 from intersession_events.stores.portable.reading.recorder import Following, ReadsLog
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.connections import LogDatastore
 from intersession_events.stores.sqlite.failures import FAILURES
+from intersession_events.stores.sqlite.presence import Presence
 from intersession_events.stores.sqlite.readers import MemoryReaders, Readers, legible
 
 POLL_S: Final = 0.02

@@ -18,7 +18,7 @@ from typing import Final
 
 from intersession_events.basics.errors import StoreLocked, StoreUnavailable
 from intersession_events.basics.machine import on_disk
-from intersession_events.stores.file.presence import Inode, check_same
+from intersession_events.stores.sqlite.names import Inode, check_same
 
 _TRIES: Final = 25
 _PAUSE_S: Final = 0.02

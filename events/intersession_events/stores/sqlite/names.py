@@ -2,8 +2,11 @@
 
 What one process acknowledged lies in the write-ahead log beside its own name; another, which came by the other
 name, would not find it there, begin a new one, and overwrite the first one's pages.
+
+Which file a path leads to is known by its inode.
 """
 
+import errno
 import os
 import stat
 from contextlib import suppress
@@ -11,8 +14,12 @@ from pathlib import Path
 from typing import Final
 
 from intersession_events.basics.errors import StoreUnavailable
-from intersession_events.basics.machine import on_disk
+from intersession_events.basics.machine import on_disk, refused
 
+Inode = tuple[int, int]
+"""Device and number."""
+
+_NOT_THERE: Final = {errno.ENOENT, errno.ENOTDIR}
 MOUNTS: Final = Path("/proc/self/mountinfo")
 _MOUNT_POINT: Final = 4  # its column
 
@@ -60,3 +67,42 @@ def _mount_points(mounts: Path) -> set[bytes]:
 def _unescaped(name: bytes) -> bytes:
     first, *rest = name.split(b"\\")
     return first + b"".join(bytes([int(each[:3], 8)]) + each[3:] for each in rest)
+
+
+def inode_of(path: str) -> Inode:
+    """Return the file that a path leads to.
+
+    Raises:
+        StoreUnavailable: none.
+    """
+    found = found_at(path)
+    return (found.st_dev, found.st_ino)
+
+
+def check_same(path: str, known: Inode) -> None:
+    """Check that a path still leads to a file.
+
+    Raises:
+        StoreUnavailable: it leads to none, or to another.
+    """
+    if inode_of(path) != known:
+        raise another_file(path)
+
+
+def found_at(path: str) -> os.stat_result:
+    """Return what a path leads to.
+
+    Raises:
+        StoreUnavailable: it leads to nothing.
+    """
+    try:
+        return os.stat(path)  # noqa: PTH116 - asked with each commit, so without an object between
+    except OSError as error:
+        if error.errno in _NOT_THERE:
+            raise StoreUnavailable(f"{path} is not where it was opened: {error.strerror}") from error
+        raise refused(path, error) from error
+
+
+def another_file(path: str) -> StoreUnavailable:
+    """Return the error that a path leads to another file than the opened one."""
+    return StoreUnavailable(f"{path} is another file than the one that was opened")
