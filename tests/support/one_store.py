@@ -24,6 +24,7 @@ ONE_STORE: Final[Mapping[str, tuple[str, ...]]] = {
         "actors/assembly/methods/test_notes.py",
         "actors/rules/prompt",
         "actors/calls/service/test_arguments_refused.py",
+        "conformance/test_unseen_sessions_change_nothing.py",
         "actors/owners/streams",
         "projections/questions/causes",
         "projections/views/full_text",

@@ -8,13 +8,13 @@ import httpx
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from doors.web.test_web_limited import ASKED
 from intersession.web.alone import Alone
 from intersession.web.questions.table import routes
 from intersession_actors.hindsight.debugger.opened import open_log
 from support.doors.chromium import WAIT_MS, chromium, come_in
 from support.doors.command_line import DemoLog
 from support.doors.gateway_live import READER, TOKEN, LiveGateway
+from support.doors.page_questions import ASKED
 from support.doors.web_log import played
 from support.every_day import every_day
 

@@ -5,13 +5,15 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import pytest
 
-from doors.web.test_web_limited import ASKED
 from intersession import SessionSystem, Turn, echo
+from intersession.web.questions.table import QUESTIONS
 from intersession_actors.hindsight.debugger.verbs.verbs import VERBS
 from intersession_actors.outside.channels.channels import MemoryChannel
 from support.doors.gateway_live import GATEWAY, READER, TOKEN, LiveGateway
+from support.doors.page_questions import ASKED
 from support.every_day import every_day
 from support.planted import told_in
 from support.running import SEES_ALL, WAIT, merged
@@ -110,6 +112,20 @@ def asked_of(told: Told, name: str) -> Iterator[dict[str, Any]]:
             key: value.replace("RUN", told.run) if isinstance(value, str) else value
             for key, value in given.items()
         }
+
+
+ARGUMENTS: Final = [
+    *((question.name, question.arguments) for question in QUESTIONS),
+    *((verb.name, verb.arguments) for verb in VERBS.values()),
+]
+
+
+@pytest.mark.clause("HIST-5", "FIND-2")
+@pytest.mark.parametrize(("name", "arguments"), ARGUMENTS)
+def test_every_field_is_asked_here(name: str, arguments: type[msgspec.Struct]) -> None:
+    asked = set[str]().union(*ASKED[name])
+
+    assert {field.encode_name for field in msgspec.structs.fields(arguments)} <= asked
 
 
 @pytest.mark.clause("HIST-5", "FIND-2")
