@@ -9,6 +9,7 @@ from eventsourcing.utils import Environment, EnvType, get_topic
 
 from intersession_events.basics.errors import NoSuchStore
 from intersession_events.stores.library.mapper import ChainedMapper, Erasures
+from intersession_events.stores.portable.reading.recorder import ReadsLog
 from intersession_events.stores.portable.snapshots.recorder import KeepsSnapshots, SnapshotMapper
 
 NAME: Final = "intersession"
@@ -48,7 +49,8 @@ class LogApplication(Application[str]):
 
     def construct_snapshot_store(self) -> EventStore[str]:
         """Return the library's store of snapshots, with a mapper and a recorder of ours."""
-        recorder = self.factory.aggregate_recorder(purpose="snapshots")
+        recorder = cast("KeepsSnapshots", self.factory.aggregate_recorder(purpose="snapshots"))
+        recorder.rows = cast("ReadsLog", self.recorder).event_rows
         return EventStore(SnapshotMapper(self.chained), recorder)
 
     def construct_repository(self) -> Repository[str]:

@@ -77,10 +77,13 @@ class GroupCommit:
 
         Raises:
             StoreBusy: too many wait already.
-            ForkedStoreError: the process was forked since.
+            ForkedStoreError: the process was forked since: the connections and the lock are the parent's.
             StoreUnavailable: it is closed.
         """
-        self.check_process()
+        if os.getpid() != self._process:
+            raise ForkedStoreError(
+                f"the store was opened by pid {self._process} and this is its fork {os.getpid()}: open it again here"
+            )
         with self._lock:
             if self._closed:
                 raise StoreUnavailable("the log is closed")
@@ -141,17 +144,6 @@ class GroupCommit:
                 pass
         elif thread is not threading.current_thread():
             thread.join()
-
-    def check_process(self) -> None:
-        """Check that this is still the process that opened the store.
-
-        Raises:
-            ForkedStoreError: it is a child of that one: the connections and the lock are the parent's.
-        """
-        if os.getpid() != self._process:
-            raise ForkedStoreError(
-                f"the store was opened by pid {self._process} and this is its fork {os.getpid()}: open it again here"
-            )
 
     def _wakes(self) -> bool:
         """Return, under the lock, whether the writer's thread has to be woken; it is awake then."""

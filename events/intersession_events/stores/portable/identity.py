@@ -77,7 +77,8 @@ def identity_of(
     problems = [*problems]
     unknown = sorted(topics - TOPICS.keys())
     # A topic that no event has was not written by a newer version. Looking for it takes long, and only then.
-    planted = [topic for topic in unknown if not problems and not _has_topic(query, topic)]
+    asked = "SELECT 1 FROM stored_events WHERE topic=? LIMIT 1"
+    planted = [topic for topic in unknown if not problems and not query(asked, (topic,))]
     problems += [
         f"log_topics names {topic!r}, which no event has (DELETE it from there)" for topic in planted
     ]
@@ -92,7 +93,3 @@ def identity_of(
         unknown_topics=tuple(topic for topic in unknown if topic not in planted),
         problems=tuple(problems),
     )
-
-
-def _has_topic(query: Query, topic: str) -> bool:
-    return bool(query("SELECT 1 FROM stored_events WHERE topic=? LIMIT 1", (topic,)))

@@ -417,7 +417,6 @@ class PortableLog(Gathers):
         self._frontier = Frontier(0 if opened is None else opened.head)
         self._views = ReadViews(recorder, self._at_one_moment, inline, self._events, on_folding)
         kept = app.snapshot_recorder
-        kept.rows = recorder.event_rows
         self._states = StreamStates(
             cast("EventStore[str]", app.snapshots),
             self._events,

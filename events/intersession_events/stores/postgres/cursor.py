@@ -249,17 +249,15 @@ class PgCursor:
         if self._looked is not None:
             looked, self._looked = self._looked, None
             rows = self._pipeline.rows(looked)
-            self._saw(rows[0] if rows else None)
+            epoch, touched = rows[0][:2] if rows else (None, False)
+            if epoch != self._epoch:
+                raise WriterSuperseded(self._epoch or 0, epoch or 0)
+            self.touched = touched
 
     def _rows_of(self, answer: Answer) -> list[TupleRow]:
         if answer.result is None:
             self.wait()
         return self._pipeline.rows(answer)
-
-    def _saw(self, found: TupleRow | None) -> None:
-        if found is None or found[0] != self._epoch:
-            raise WriterSuperseded(self._epoch or 0, 0 if found is None else found[0])
-        self.touched = found[1]
 
     def _call(self) -> None:
         if self._put_off is not None:

@@ -174,7 +174,9 @@ class Presence:
             if index > _WAL or (index == _WAL and self._emptying):
                 continue
             size, written = found.st_size, found.st_mtime_ns
-            if size < self._sizes[index] and not self._is_folded(index):
+            if size < self._sizes[index] and not (
+                index == _WAL and self._content is not None and self._content.is_all_folded()
+            ):
                 raise StoreUnavailable(
                     f"{path} is shorter than it was: somebody cut it from {self._sizes[index]} to {size} bytes"
                 )
@@ -184,9 +186,6 @@ class Presence:
                     look = self._content.check if index == 0 else self._content.check_ahead
                     look()
                 self._written[index] = written
-
-    def _is_folded(self, index: int) -> bool:
-        return index == _WAL and self._content is not None and self._content.is_all_folded()
 
     @contextmanager
     def emptied(self) -> Generator[None]:

@@ -5,6 +5,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from time import monotonic
 from types import SimpleNamespace
 from typing import Final, Generic, NamedTuple, TypeVar, cast
@@ -226,12 +227,13 @@ class Tail(Generic[V]):
 
     def start(self) -> None:
         """Follow the log."""
+        followed = partial(CommitSubscription, self._log, self.view, follows=True, patient=self._patient)
 
         def run() -> None:
             try:
                 self._runner = BaseProjectionRunner[Application[str]](
                     projection=self._pages,
-                    application_class=application_of(self._subscription),
+                    application_class=application_of(followed),
                     tracking_recorder=self.view,
                     topics=(),
                 ).__enter__()
@@ -266,9 +268,6 @@ class Tail(Generic[V]):
             if progress is not None:
                 progress(self.view.position, max(head, self.view.position))
         return self.view.position
-
-    def _subscription(self, gt: int) -> CommitSubscription:
-        return CommitSubscription(self._log, self.view, gt, follows=True, patient=self._patient)
 
     def wait(self, position: int, timeout: float) -> None:
         """Wait until the view has reached a position of the log.

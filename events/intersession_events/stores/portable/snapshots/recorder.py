@@ -27,16 +27,16 @@ _LOGGER: Final = logging.getLogger("intersession.store")
 
 
 class KeepsSnapshots(AggregateRecorder):
-    """Stores the snapshots of a log's streams. The log's opening sets `rows` and, for the writer, `submit`."""
+    """Stores the snapshots of a log's streams. The application sets `rows`, and a log that is open to write `submit`."""
 
     failures: Failures
     """What the errors of the database mean."""
+    rows: Query
+    """Reads on a connection that never waits for the writer."""
 
     # What the library's recorder for the database is given is its own affair.
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.rows: Query = _no_rows
-        """Reads on a connection that never waits for the writer."""
         self.submit: Callable[[OnTheWay], None] | None = None
         self.erasures = 0
         """How many erasures were committed since the log was opened."""
@@ -220,10 +220,6 @@ class OnTheWay(Work):
         """Note a failure."""
         if error is not None:
             _LOGGER.debug("a snapshot was not kept: %s", error)
-
-
-def _no_rows(statement: str, parameters: Sequence[SqlValue]) -> list[Row]:
-    raise StoreUnavailable(f"nobody reads yet: {statement} {parameters}")
 
 
 def _found(cursor: Cursor, statement: str, parameters: Sequence[SqlValue]) -> list[Row]:
