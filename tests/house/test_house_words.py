@@ -1,8 +1,10 @@
 """The project speaks of itself alone: no path of one machine, nothing that only its writers could know."""
 
 import ast
+import io
 import re
 import subprocess
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -84,10 +86,18 @@ def test_what_is_no_path_of_a_machine_is_let_be(line: str) -> None:
 DIALECT: Final = {
     r"\b(?:who|whoever|whom|the one (?:who|that)) asks\b": "the caller, the requester",
     r"(?:^|[.;] )Who(?:ever)? (?!is\b)[a-z]+s\b(?![^.]*\?)": "the one that …, a caller that …",
+    r"\b(?:who|whoever) (?:waits|wants|reads|writes|looks|calls|listens|opens|follows|types)\b(?![^.]*\?)": (
+        "the waiting caller, the reader, the writer"
+    ),
+    r"\b(?:[Nn]o|[Ss]ome|[Aa]ny|[Ee]very)body (?:who|whose)\b": "no caller that …, a caller that …",
     r"\bwhat (?:is|was) wanted\b": "the query, the matches",
-    r"\bso many\b(?! that)": "the limit, a number, `seconds`",
-    r"\bways? (?:there|to the (?:server|store)) and back\b": "a round trip",
-    r"(?<![Tt]here )\b(?:is|are|was|were) none\b(?! (?:of|in|left)\b)": "is invalid, is no …, is nothing",
+    r"\b[Ww]hat is no\b": "anything that is not …, an invalid …",
+    r"\bwhat (?:it|they|this|that) (?:is|are|was|were) of\b": "its flow, its session",
+    r"\b[Ss]o many\b(?! that)": "the limit, a number, `seconds`",
+    r"\bhow many-th\b": "the n-th",
+    r"\bways? (?:there|to the (?:server|store|database)) and back\b|\bin one way to the (?:server|store)\b": "a round trip",
+    r"\b(?:is|are) called (?:so|that)\b": "has that name",
+    r"(?<![Tt]here )\b(?:is|are|was|were) none\b(?! (?:in|left)\b)": "is invalid, is no …, is nothing",
 }
 NOT_NAMES: Final = {"told", "said", "shown", "kept", "given", "asked"}
 """What was done to a thing, in the place of the thing. Events report what was done: their names may have such words."""
@@ -111,14 +121,22 @@ def prose(page: str) -> str:
     return " ".join(re.sub(r"^ *```.*?^ *```|`[^`\n]*`", "…", page, flags=re.MULTILINE | re.DOTALL).split())
 
 
-def first_lines() -> Iterator[tuple[str, str]]:
-    """Yield the first line of each docstring of the packages, with its place."""
+def words_of_the_source() -> Iterator[tuple[str, str]]:
+    """Yield what the packages say, with its place: docstrings, comments, and texts such as errors and help."""
     for package in ("actors", "events", "projections"):
         for path in sorted((ROOT / package).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                    first = (ast.get_docstring(node) or "").partition("\n")[0]
-                    yield f"{path.relative_to(ROOT)}:{node.body[0].lineno if node.body else 1}", first
+            place, source = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
+            yield from ((f"{place}:{line}", text) for line, text in said_in(source))
+
+
+def said_in(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the texts and comments of a source, with their lines."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, " ".join(node.value.split())
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string.lstrip("# ")
 
 
 def names() -> Iterator[tuple[str, str]]:
@@ -153,8 +171,8 @@ def test_no_page_speaks_the_house_dialect(page: Path) -> None:
     assert list(dialect(prose(page.read_text(encoding="utf-8")))) == []
 
 
-def test_no_first_line_of_a_docstring_speaks_the_house_dialect() -> None:
-    assert [f"{place}: {turn}" for place, line in first_lines() for turn in dialect(line)] == []
+def test_no_docstring_comment_error_or_help_speaks_the_house_dialect() -> None:
+    assert [f"{place}: {turn}" for place, text in words_of_the_source() for turn in dialect(text)] == []
 
 
 def test_modules_and_types_are_named_after_things() -> None:
@@ -181,6 +199,12 @@ def test_a_name_of_a_thing_is_let_be(name: str) -> None:
         "Wake so many of those who wait.",
         "In one way there and back.",
         "What is no text, and is none, is refused.",
+        "Wake whoever waits.",
+        "Somebody who asks again gets it.",
+        "So many streams are asked for.",
+        "The how many-th call it is.",
+        "None where nothing is called that.",
+        "Read it with what it is of.",
     ],
 )
 def test_a_planted_turn_of_the_dialect_is_seen(line: str) -> None:
@@ -188,7 +212,8 @@ def test_a_planted_turn_of_the_dialect_is_seen(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["Who sent it?", "There is none.", "so many that it ends", "It is None.", "is none of them"]
+    "line",
+    ["Who sent it?", "There is none.", "so many that it ends", "It is None.", "There is none of them."],
 )
 def test_plain_english_is_let_be(line: str) -> None:
     assert list(dialect(line)) == []

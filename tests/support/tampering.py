@@ -32,7 +32,7 @@ class Kind(NamedTuple):
     do: str | Callable[[sqlite3.Connection], None]
     signed: bool = True
     """Whether the signatures of checkpoints find it, where what was kept elsewhere does."""
-    named: str = "That nobody who can hash rewrote"
+    named: str = "That no attacker who can hash rewrote"
     """What the words begin with that name it before it is tried, where only what was kept elsewhere finds it."""
 
 

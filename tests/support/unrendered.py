@@ -77,7 +77,7 @@ def unfenced(text: str) -> Seen:
     """Return the message that a text is, which is one whole fence.
 
     Raises:
-        NotFenced: it is none.
+        NotFenced: it is not one.
     """
     message, end = _read_fenced(text, 0)
     if end != len(text):

@@ -329,7 +329,7 @@ class Door:
         """Return the session that a call acts as; None is the operator (VIS-6).
 
         Raises:
-            ToolRefused: the claim is none, or goes beyond the credential (`not_visible`).
+            ToolRefused: the claim is invalid, or exceeds the credential (`not_visible`).
         """
         if text is None:
             if not credential.caller.is_operator:

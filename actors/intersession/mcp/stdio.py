@@ -144,7 +144,7 @@ def parsed(line: bytes | None) -> JSONRPCMessage | ErrorData:
         message = jsonrpc_message_adapter.validate_python(given, by_name=False)
     except ValidationError:
         return _NO_MESSAGE
-    # A request whose id is none would pass for a notification, and its sender would wait for ever.
+    # A request with an invalid id would pass for a notification, and its sender would wait for ever.
     return _NO_MESSAGE if isinstance(message, JSONRPCNotification) and "id" in given else message
 
 

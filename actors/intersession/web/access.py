@@ -7,7 +7,7 @@ from intersession_actors.hindsight.debugger.view import View
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
 
 ACCESS: Final = "intersession_access"
-"""Where a request's state has who looks."""
+"""The key of the viewer in a request's state."""
 
 Question = Callable[[View], Mapping[str, object]]
 

@@ -1,6 +1,6 @@
 """The web debugger on a read-only log: an ASGI application for a browser on this machine, with no running system behind it.
 
-Whoever has the one-time word of its address is let in; it listens on the loopback alone, and changes nothing.
+The one-time word of its address admits a browser; it listens on the loopback alone, and changes nothing.
 """
 
 import asyncio
@@ -262,7 +262,7 @@ class Alone:
             asked = msgspec.json.decode(body, type=_PageRequest)
             done = await off_loop(self._fork, asked.method, asked.params)
         except msgspec.DecodeError as error:
-            await _answer(send, 400, {"error": f"the body is none: {error}"})
+            await _answer(send, 400, {"error": f"the body is invalid: {error}"})
         except ToolRefused as refused:
             await _answer(send, _STATUS.get(refused.code, 400), {"error": refused.error})
         else:

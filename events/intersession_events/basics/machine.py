@@ -71,7 +71,7 @@ def _refuse(what: str) -> Never:
 
 
 def _who(depth: int) -> str:
-    frame = sys._getframe(depth)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - there is no other way to name who calls
+    frame = sys._getframe(depth)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - there is no other way to find the caller
     return f"{frame.f_globals.get('__name__', '?')}.{frame.f_code.co_name}"
 
 
@@ -169,7 +169,7 @@ def read_at_most(path: Path, most: int) -> bytes:
     """Read a file of a user's up to a limit: the size of a file does not tell how much a device yields.
 
     Raises:
-        OSError: it can't be read, or has more than so many bytes.
+        OSError: it can't be read, or has more than `most` bytes.
     """
     with path.open("rb") as file:
         content = file.read(most + 1)

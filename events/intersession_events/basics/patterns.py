@@ -23,6 +23,6 @@ def later(text: str, flags: int = 0) -> re.Pattern[str]:
     """Return a pattern that is compiled when one of its methods is first called.
 
     Raises:
-        re.PatternError: then, if it is none.
+        re.PatternError: then, if it is invalid.
     """
     return cast("re.Pattern[str]", Later(text, flags))

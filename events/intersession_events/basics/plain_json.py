@@ -2,8 +2,7 @@
 
 A value of JSON is `Any` here, and not a union that names itself: the readers of JSON (msgspec, json, json5, tomllib)
 promise no more than that, so each value that comes in would need a cast; and a list of a narrower type is no list of
-the union for a type checker, so each value that goes out would need one, too. Who reads a value asks what it is first.
-Pure.
+the union for a type checker, so each value that goes out would need one, too. A reader checks the type first. Pure.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +21,7 @@ JsonList: TypeAlias = list[JsonValue]
 """A JSON list."""
 
 MOST_LEVELS: Final = 64
-"""So many lists and objects inside each other come into the log: what is deeper, readers with a deep stack could not read."""
+"""The deepest nesting of lists and objects in the log: readers with a deep stack could not read more."""
 
 
 def is_object(value: object) -> TypeGuard[JsonObject]:

@@ -26,7 +26,7 @@ from intersession_events.stores.portable.filling import Filling, Moved
 from intersession_events.stores.portable.log import PortableLog
 
 PAGE: Final = 1000
-"""So many rows are moved at a time."""
+"""The number of rows that are moved at a time."""
 
 Progress = Callable[[Literal["verifying", "copying", "comparing"], int, int], None]
 """What is done, up to which position, of which last one."""
@@ -39,7 +39,7 @@ class Taken(NamedTuple):
     """The outcome of the migration for the forks of a log."""
 
     forks: int = 0
-    """So many more lie beside the new one."""
+    """The number of forks beside the new log."""
     left: Mapping[str, str] = _NONE
     """The files of those that could not be copied, and why; they are where they were."""
 
@@ -67,14 +67,14 @@ def migrate(source: str, target: str, *, progress: Progress | None = None) -> Mi
     proven: who is killed, at whatever point, runs it again, and it goes on. Run once more after that, it compares.
 
     Forks are copied and verified as soon as the target is whole: they lie beside it then as they lie beside the source. Views,
-    snapshots and what follows a log in its own time are not moved: they are made of the events, by whoever opens the target
-    to write.
+    snapshots and what follows a log in its own time are not moved: they are made from the events when the target is opened
+    for writing.
 
     Raises:
         MigrationFailed: the target holds something else, can't be written, or can't hold what the source holds; or the source
             is not as it was written.
         StoreLocked: a process writes to the source.
-        NoSuchStore: there is no source, or a URL is none of a store.
+        NoSuchStore: there is no source, or a URL does not name a store.
         LogError: the source or the target can't be reached, or read.
     """
     moved = _migrated(source, target, progress or _tell_nobody)

@@ -70,7 +70,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
     """The stored name of an event, `<name>.<version>`: frozen for ever, and independent of the name of its class."""
 
     origin: ClassVar[Root] = "operator"
-    """Who calls for such events, or what."""
+    """The kind of caller or cause of such events."""
 
     mark: ClassVar[Mark | None] = None
     """How a diagram marks it beside the texts; None where it does not."""

@@ -195,7 +195,7 @@ class Erased(Fact, frozen=True, kw_only=True):
 
 
 class NotePinned(Fact, frozen=True, kw_only=True):
-    """Somebody who looked at a run wrote a note beside it, at the place behind the event at `position`.
+    """A viewer of a run wrote a note beside it, at the place behind the event at `position`.
 
     Its stream is named after the exchange, the spawn or the run, `notes:<id>`, which `flow` is. `by` is who wrote it.
     """

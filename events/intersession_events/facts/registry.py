@@ -73,4 +73,4 @@ def decode(topic: str, payload: bytes) -> Event:
 
 
 _NEW_WORDS: Final = ("Invalid enum value", "Invalid value")
-"""How msgspec begins to say that a word is none of a `Literal`, or a tag none of a union."""
+"""The beginnings of msgspec errors for a word outside of a `Literal`, or a tag outside of a union."""

@@ -170,7 +170,7 @@ class Fit(Fact, frozen=True, kw_only=True):
     """What an agent is not shown of a context that is longer than its model takes (CTX-2).
 
     `left_out` of the transcript's messages, the oldest, and `partial_left_out` of those that earlier attempts recorded. Of each
-    text of the messages that are left it is shown so many characters at most: `earlier_chars` in the transcript and in what
+    text of the messages that are left it is shown a limited number of characters: `earlier_chars` in the transcript and in what
     earlier attempts recorded, `asked_chars` in the message to answer and in what the system quotes; None is all of them.
     """
 

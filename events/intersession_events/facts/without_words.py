@@ -1,6 +1,6 @@
 """What is left of an event when its words are erased: who, when, what kind of thing and how it ended, but nothing that was said.
 
-An event without its words is still one of its kind, so whoever reads events needs to know nothing of erasure.
+An event without its words is still one of its kind, so a reader of events needs to know nothing of erasure.
 """
 
 from collections.abc import Iterator

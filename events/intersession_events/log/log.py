@@ -38,7 +38,7 @@ Kinds = type[Event] | UnionType | None
 
 
 _AT_ONCE: Final = 2048
-"""How many positions are read at once. Whoever looks for the first of many may not come to the rest."""
+"""How many positions are read at once. A caller that looks for the first of many may not need the rest."""
 
 _HEAD: Final = "SELECT COALESCE(MAX(rowid), 0) FROM stored_events"
 
@@ -268,7 +268,7 @@ class Follows(Protocol):
         """Call a listener with every committed batch, in order, on the writer's thread. Returns a function that stops it.
 
         One that asks for kinds of events gets those of each batch, and is not called where a batch has none. One that is to
-        be `first` hears of a commit before anybody who waits for it, and must be quick.
+        be `first` hears of a commit before the callers that wait for it, and must be quick.
         """
         ...
 

@@ -387,7 +387,7 @@ def _of_places(state: bytes, where: str | tuple[str, int]) -> Envelope:
         if len(state) <= _PLACES.size:
             raise CorruptEvent(f"{_said(where)}: the state is no envelope: it ends after {len(state)} bytes")
         raise CorruptEvent(
-            f"{_said(where)}: the state is no envelope: its time or the length of its decision record is none, "
+            f"{_said(where)}: the state is no envelope: its time or the length of its decision record is invalid, "
             f"{state[_PLACES.size - 17 : _PLACES.size]!r}"
         )
     causation, correlation, data, decision, digest, epoch, hashed, own, prev, salt, time = said

@@ -34,7 +34,7 @@ class Sql(Protocol):
         """Run a statement and return self, ready for fetching."""
         ...
 
-    def fetchone(self) -> Any:  # a `Row` or None; who asks for a count need not ask for None
+    def fetchone(self) -> Any:  # a `Row` or None; a reader of a count need not check for None
         """Return the next row, or None."""
         ...
 

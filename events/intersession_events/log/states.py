@@ -2,8 +2,8 @@
 
 A snapshot is the state after one event of a stream, kept beside the log. It proves nothing and nobody needs it: it can be
 dropped at any time, and is folded anew. So it is used only where it fits what the log says: it holds the hash of its event, which is
-read with what follows, and a digest over all of it. That digest finds damage and careless edits. Somebody who can hash can make
-another snapshot that fits; `verify` folds the streams anew and finds it.
+read with what follows, and a digest over all of it. That digest finds damage and careless edits. An attacker who can hash can
+make another snapshot that fits; `verify` folds the streams anew and finds it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ from intersession_events.log.recorded import Recorded
 S = TypeVar("S")
 
 EVERY: Final = 250
-"""A stream gets a snapshot when it has so many events more than the one before covers, and none as long as it has fewer."""
+"""A stream gets a snapshot when it has this many more events than the last one covers, and none as long as it has fewer."""
 
 LARGEST_STATE: Final = 64 * 1024
 """A state that has more bytes than this as JSON gets no snapshot: it will soon be smaller, or is better read from the log."""
@@ -186,13 +186,15 @@ def read_snapshot(*, log_id: str, stream: str, version: int, topic: str, state: 
         CorruptEvent: it was changed, or is of another log or stream.
     """
     if not isinstance(version, int):  # pyright: ignore[reportUnnecessaryIsInstance]  # SQLite keeps what it is given
-        raise CorruptEvent(f"the snapshot of {stream!r} has version {version!r}, which is none")
+        raise CorruptEvent(f"the snapshot of {stream!r} has an invalid version, {version!r}")
     if type(state) is not bytes:
-        raise CorruptEvent(f"the snapshot of {stream!r} version {version} is none: it is not stored as bytes")
+        raise CorruptEvent(
+            f"the snapshot of {stream!r} version {version} is invalid: it is not stored as bytes"
+        )
     try:
         stored = _DECODE(state)
     except (ValueError, TypeError, RecursionError) as error:
-        raise CorruptEvent(f"the snapshot of {stream!r} version {version} is none: {error}") from error
+        raise CorruptEvent(f"the snapshot of {stream!r} version {version} is invalid: {error}") from error
     snapshot = Snapshot(
         stream=stream, version=version, topic=topic, hash=stored.hash, data=bytes(stored.data)
     )

@@ -72,7 +72,7 @@ _OF_ALL: Final = dict(
 def marks_of(view: str, tables: Sequence[str]) -> dict[str, str]:
     """Return the triggers, by name, that note in `inline_views` when another program writes into a view's tables.
 
-    They are in the file, so they run for whoever writes. SQLite makes none for an index of text.
+    They are in the file, so they run for every writer. SQLite makes none for an index of text.
     """
     view = view.replace("'", "''")
     when = f"(SELECT position FROM inline_views WHERE name='{view}')>=0"  # noqa: S608 - the same

@@ -84,7 +84,7 @@ def read_proof(text: bytes) -> Proof:
     """Return a proof that was written as JSON.
 
     Raises:
-        BadCheckpoint: it is none.
+        BadCheckpoint: it is not one.
     """
     try:
         if len(text) > _MOST_BYTES:
@@ -123,7 +123,7 @@ def check_proof(proof: Proof, *, trusted: Trusted, published: Sequence[Checkpoin
                     if checkpoint.key_id is None
                     else f"it names the key {checkpoint.key_id}, which is not trusted, so that its signature was not checked"
                 )
-                + ", and it is none of those that were published."
+                + ", and it is not among the published ones."
             )
     return ProofReport(shows="" if wrong else shows, wrong=tuple(wrong), unproven=tuple(unproven))
 
@@ -184,7 +184,7 @@ def _growth_problems(proof: GrowthProof) -> Iterator[str]:
         path = [bytes.fromhex(node) for node in proof.path]
         roots = bytes.fromhex(since.events_root), bytes.fromhex(until.events_root)
     except ValueError:
-        yield "the path holds what is no hash"
+        yield "the path holds something that is not a hash"
         return
     if not is_beginning(since.count, roots[0], until.count, roots[1], path):
         yield "the path does not lead from the one checkpoint to the other: one is not the beginning of the other"

@@ -18,7 +18,7 @@ def published_in(text: bytes) -> Sequence[Checkpoint]:
     line begins with.
 
     Raises:
-        BadCheckpoint: a line is none, or there is none at all.
+        BadCheckpoint: a line is invalid, or there are no checkpoints.
     """
     try:
         return (_DECODE(text),)

@@ -31,7 +31,7 @@ class _Head(msgspec.Struct):
 _UNWRITTEN: Final = bytes(_KEY)
 _ENCODE: Final = msgspec.json.Encoder().encode
 _MOST_TOLD: Final = 200_000
-"""So many heads wait to be taken in at once: together they cost less, but each takes memory."""
+"""The number of heads that are collected before they are added: together they cost less, but each takes memory."""
 
 
 def _empty_levels() -> tuple[bytes, ...]:

@@ -49,7 +49,7 @@ class Loader:
             found: T | Exception
             try:
                 found = read()
-            except Exception as error:  # noqa: BLE001 - whoever waits must hear of it
+            except Exception as error:  # noqa: BLE001 - a waiting caller must hear of it
                 found = error
             tell(told, found)
 

@@ -1,4 +1,4 @@
-"""Opens the log that a URL names; of a closed one, says where it is and who writes it."""
+"""Opens the log that a URL names; of a closed one, gives its place and its writer."""
 
 import os
 from collections.abc import Callable, Sequence

@@ -33,11 +33,11 @@ from intersession_events.facts import (
 )
 
 QUOTED: Final = 20
-"""A text of so many characters is looked for; a shorter one may stand somewhere by chance."""
+"""The least length of a text that is looked for; a shorter one may be found by chance."""
 _LONG: Final = 200
 """Of a longer text its beginning is looked for as well: what quotes it may have been cut short, and something put behind it."""
 _RUN: Final = 7
-"""So many pairs of words in a row that are those of one or more texts are a quotation of a part."""
+"""The number of consecutive pairs of words, found in the texts, that count as a partial quotation."""
 _MOST_PAIRS: Final = 2_000_000
 _DEEP: Final = 6
 _TOKEN: Final = re.compile(r"\w+")

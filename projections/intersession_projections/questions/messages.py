@@ -21,7 +21,7 @@ from intersession_projections.views.usage import DAY_MS, SUMS, Used, used_in
 _STREAM: Final = "session:"
 _FIRST: Final = 32
 _MOST: Final = 512
-"""Of so many messages is read at once what is known of them elsewhere, and at first: a page may need no more."""
+"""For this many messages, first and at most, the related rows are read at once: a page may need no more."""
 
 
 class MessageFilter(NamedTuple):

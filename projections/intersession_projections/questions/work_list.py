@@ -46,7 +46,7 @@ WorkEnd = Literal[RunStatus, FailureCode, LoopEnd, CloseReason, SpawnClose]
 
 _PAGE: Final = 64
 _LARGEST_PAGE: Final = 2048
-"""So many are read at once, at first and at most: who looks on finds few in each page."""
+"""The sizes of the first and the largest page that is read: a filter that reads on matches few rows in each."""
 _SPOKEN: Final = frozenset(
     {
         "message_recorded",
@@ -65,7 +65,7 @@ _SPOKEN: Final = frozenset(
 """Events whose words are somebody's; those of the others are ours."""
 
 _BESIDE: Final = 3
-"""So many events of its append may stand before the first one of a run."""
+"""The most events of its append before a run's first one."""
 
 
 class WorkFilter(NamedTuple):
@@ -331,7 +331,7 @@ def _holding(log: Log, words: str) -> Holding:
         try:
             event = None if stored is None else decode(row[3], stored)
         except LogError:
-            event = None  # whoever reads it as an event says what is wrong with it
+            event = None  # reading it as an event says what is wrong with it
         if event is None:
             return True
         spoken = [part for part in parts_of(event) if topic_of(part).partition(".")[0] in _SPOKEN]

@@ -15,7 +15,7 @@ from intersession_projections.basics.spans import Span, stream_backwards
 OPERATOR: Final = "operator"
 _STREAMS: Final = "access:"
 _FIRST: Final = 64
-"""So many receipts of each who asked are read at first, of all at once."""
+"""The number of receipts of each requester that are read first, for all in one query."""
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):

@@ -117,7 +117,7 @@ def _told(sql: Sql) -> int:
 
 _NOTES: Final = "FROM clock WHERE noted = 1 AND time_ms >= ?"
 _ROWS: Final = 256
-"""So many are written by one statement."""
+"""The number of rows in one statement."""
 _LATEST: Final[Question] = ("SELECT time_ms, noted FROM clock ORDER BY time_ms DESC LIMIT 1", ())
 _REACHED: Final = """WITH RECURSIVE cut (low, width) AS (
     SELECT ends.low, CASE WHEN ends.high - ends.low < 1073741824 THEN 536870912 WHEN ends.high - ends.low < 1099511627776

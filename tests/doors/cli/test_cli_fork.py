@@ -358,7 +358,7 @@ def test_a_fork_tells_of_agents_that_are_not_known_and_of_settings_without_effec
         (("--set", "models.providers.p.apiKey=sk-1"), "it is a secret"),
         (("--set", "channels.x.deliver=webhook:http://127.0.0.1:9/"), "it is a secret"),
         (("--agent", "main"), "--agent: 'main' is no pair"),
-        (("--agent", "ghost=recorded"), "nobody is called that here; there are"),
+        (("--agent", "ghost=recorded"), "there is no such agent here; there are"),
         (("--agent", "main=nobody"), "give recorded, script:FILE, module:name"),
         (("--agent", "main=nobody/m"), "models.providers.nobody"),
         (("--agent", "main=os:path"), "it is a module and no agent"),

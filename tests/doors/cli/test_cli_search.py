@@ -65,7 +65,7 @@ def test_people_read_where_it_was_said(demo_log: DemoLog) -> None:
         (["***"], 1, "WORDS: there is no word in it"),
         (["x", "--kind", "nothing"], 1, "kind: no event is called 'nothing'"),
         (["x", "--in", "nobody"], 1, "in: no session is called 'nobody'"),
-        (["x", "--cursor", "-3"], 1, "cursor: it is none"),
+        (["x", "--cursor", "-3"], 1, "cursor: it is no cursor"),
         (["x", "--limit", "0"], 2, "limit"),
     ],
 )

@@ -25,7 +25,7 @@ def test_a_log_as_it_was_written_is_verified_and_what_is_not_proven_is_said(demo
     assert (done.exit_code, done.err) == (0, "")
     assert done.out.startswith(f"verified: {demo_log.value['position']} events in ")
     assert "1 checkpoint, true up to position " in done.out
-    assert "Not proven by this:\n  That nobody who can hash rewrote it from the start" in done.out
+    assert "Not proven by this:\n  That no attacker who can hash rewrote it from the start" in done.out
 
 
 def test_a_changed_word_is_found_and_is_exit_code_4(demo_log: DemoLog, tmp_path: Path) -> None:

@@ -176,8 +176,8 @@ def test_a_script_answers_and_whoever_does_not_wait_hears_of_it_later(
     [
         ({"agents": {"main": "os:system"}}, "can't be named from elsewhere"),
         ({"agents": {"main": "script:/etc/passwd"}}, "can't be named from elsewhere"),
-        ({"agents": {"ghost": "recorded"}}, "nobody is called that here; there are desk, main"),
-        ({"agents": {"main": "nobody"}}, "no agent of the host is called that"),
+        ({"agents": {"ghost": "recorded"}}, "there is no such agent here; there are desk, main"),
+        ({"agents": {"main": "nobody"}}, "no agent of the host has that name"),
         ({"agents": {"main": "openai/gpt"}}, "models.providers.openai"),
         ({"agents": {"main": {"script": [{"replay": "x"}]}}}, "agents"),
         ({"agents": {"main": {"script": []}}}, "agents"),

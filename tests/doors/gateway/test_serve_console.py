@@ -51,7 +51,7 @@ def test_a_start_says_what_is_configured_and_a_stop_that_it_stops(
         "agent:    research, model ",
         f" at http://127.0.0.1:{endpoint.server_address[1]}\n",
         "channel:  none",
-        "lets in:  who has gateway.auth.token",
+        "lets in:  holders of gateway.auth.token",
         "intersession.gateway stopping",
         "intersession.gateway stopped",
     ):

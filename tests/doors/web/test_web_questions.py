@@ -311,7 +311,7 @@ def test_a_page_that_asks_again_and_again_leaves_one_receipt_for_a_view_of_a_pla
     [
         ("run", {"run": "nothing"}, "run: no exchange, spawn or run is called 'nothing'"),
         ("runs", {"limit": "many"}, "Expected `int"),
-        ("runs", {"cursor": "x"}, "cursor: it is none"),
+        ("runs", {"cursor": "x"}, "cursor: it is no cursor"),
         ("events", {"kind": "no_such"}, "kind: no event is called 'no_such'"),
         ("place", {"at": "noon"}, "at: 'noon'"),
         ("event", {"at": "0"}, "at: there is no event"),

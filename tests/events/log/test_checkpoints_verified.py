@@ -149,7 +149,7 @@ def test_a_cut_behind_an_earlier_checkpoint_is_named_and_found_with_the_publishe
 
 
 def rewritten(path: Path, tmp_path: Path, key: Callable[[], object]) -> Path:
-    """Make a log of the same id, with other events and checkpoints of its own: by somebody who can hash."""
+    """Make a log of the same id, with other events and checkpoints of its own: by an attacker who can hash."""
     with SqliteLog(path, read_only=True) as log:
         log_id = log.log_id
     with SqliteLog(tmp_path / "forged.db", new_log_id=lambda: log_id) as forged:

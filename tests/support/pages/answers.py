@@ -38,7 +38,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_un
 
 
 class AboutAnswer(Shape, frozen=True, kw_only=True):
-    """Which log this is, who looks, and what they may do."""
+    """Which log this is, the viewer, and what they may do."""
 
     log_id: str
     head: int | None

@@ -153,7 +153,7 @@ def _changed(
 
 
 _AT_ONCE_S: Final = 20.0
-"""So long is waited in one call: a gateway that is gone shows no later than that."""
+"""How long one call waits: a dead gateway is noticed no later than that."""
 
 
 def retry(
@@ -183,7 +183,7 @@ def retry(
 
 
 def _end(operator: Operating, accepted: JsonMapping, seconds: float) -> JsonObject:
-    """Wait for the end of a run, where somebody is there who answers; return how it stands."""
+    """Wait for the end of a run, if its agent is there; return its state."""
     agent_id = SessionKey.recorded(accepted["sessionKey"]).agent_id
     left = seconds if agent_id in operator.call("status", {})["agents"] else 0.0
     while True:

@@ -234,8 +234,8 @@ def send(
 
     It shows reply, ping-pong and announce as they come. The command is the log's writer for its time, with
     the agents that --agents names; one that is not there answers when a host that has it opens the log. Where
-    the log has a host, it asks that one instead. Without --as it is the operator who asks, and nobody
-    replies back.
+    the log has a host, it asks that one instead. Without --as the operator asks, and there is no
+    reply-back.
     """
     if to is None and label is None and agent is None:
         raise UsageError("say which session: give --to, --label or --agent")

@@ -43,7 +43,7 @@ def serve(
     Args:
         config: The configuration file (JSON5), the original's openclaw.json for one.
         port: Listen on this port; 0 is any free one. Default: gateway.port, else 18789.
-        agents: Who answers, instead of the configured models: module:NAME of a dict of agents, or of a function that takes the store's URL and returns a SessionSystem.
+        agents: The agents, instead of the configured models: module:NAME of a dict of agents, or of a function that takes the store's URL and returns a SessionSystem.
     """
     screen = Screen()
     server = imported(
@@ -120,7 +120,7 @@ def mcp(
     """
     if debug:
         if agents is not None:
-            raise UsageError("--agents: who only reads needs none, leave it or --debug out")
+            raise UsageError("--agents: not needed for reading alone, leave it or --debug out")
         if allow_hold and as_session is not None:
             raise UsageError("--allow-hold: holds are the operator's, leave it or --as-session out")
         if allow_fork and as_session is not None:

@@ -56,7 +56,7 @@ def sessions(
     with reader_of(reading) as reader:
         found, _ = list_sessions(reader, acting_as(reader, acting), arguments)
         named = {"--agent": agent, "--label": label}
-        # Who acts as a session hears of no name that it does not see.
+        # A caller that acts as a session hears of no name that it does not see.
         unknown = [] if found["count"] or acting is not None else unknown_names(reader, named)
     if unknown:
         found["unknown"] = [each.as_value() for each in unknown]

@@ -129,7 +129,7 @@ def import_beside(
 ) -> ImportReport:
     """Have a gateway import a directory, and return its report. `log` is the gateway's log, open for reading.
 
-    Whoever stops waiting does not stop the import: the gateway brings it to its end.
+    To stop waiting does not stop the import: the gateway brings it to its end.
 
     Raises:
         ImportFailed: it is no state directory, or has keys that the log has and should be refused.

@@ -69,7 +69,7 @@ def _called(reading: Reading, path: str, name: str) -> Path | None:
     fork = _only(found, name)
     if fork.stem != name and _is_run(reading, name):
         raise UsageError(
-            f"{name!a}: a run is called that, and the fork {fork.stem}: give more of the id you mean"
+            f"{name!a}: a run has that id, and the fork {fork.stem}: give more of the id you mean"
         )
     return fork
 

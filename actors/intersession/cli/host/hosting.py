@@ -87,7 +87,7 @@ class Operating(NamedTuple):
 def operator_of(reading: Reading, *, agents: str | None = None) -> Generator[Operating]:
     """Act as the operator of a log, like `send`: a reachable host does the work, else this command.
 
-    `agents` names who answers here; then this command is the host, whatever there is.
+    `agents` names the agents here; then this command is the host in any case.
     """
     with reader_of(reading) as reader:
         beside = host_beside(reading) if agents is None else None

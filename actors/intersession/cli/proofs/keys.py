@@ -32,7 +32,7 @@ def new(
 ) -> Answer:
     """Make a private key in a file that only this user may read, and print its public half.
 
-    Name the file as `checkpoints.keyFile`. Whoever verifies needs the public half: give it away by another way than the log.
+    Name the file as `checkpoints.keyFile`. A verifier needs the public half: give it away by another way than the log.
     """
     del json
     key = new_private(machine_entropy)

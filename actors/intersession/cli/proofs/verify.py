@@ -43,7 +43,7 @@ from intersession_projections.views.tailed_views import tailed_views
 
 _MOST_FINDINGS = 50
 _MOST_BYTES: Final = 1_073_741_824
-"""So much is read of a file that is handed over: a million checkpoints, published, are half of it."""
+"""The most bytes read of a given file: a million published checkpoints take half of it."""
 
 
 def verify(
@@ -64,7 +64,7 @@ def verify(
 
     Every row is hashed again, every chain walked, every view compared with what the events make of it. It says what is
     wrong, and what can't be proven. With --prove, --prove-since or --check-proof that alone is done: proofs of a part of the
-    log, to be given to somebody who does not have it. Exit code 4 if anything is wrong. A log that is damaged or of a newer
+    log, for those that do not have the log. Exit code 4 if anything is wrong. A log that is damaged or of a newer
     version is verified too; nothing is written
     to it.
 
@@ -259,7 +259,7 @@ def _show(screen: Screen, report: VerifyReport, *, path: str, exported: str | No
     screen.unproven(report.unproven)
     if exported is not None:
         screen.line(
-            f"The head (position {report.head.position}) is in {exported}; keep it where nobody who can reach the log can reach it."
+            f"The head (position {report.head.position}) is in {exported}; keep it out of reach of all that can reach the log."
         )
     elif refused:
         screen.line("No head was exported: that would vouch for a log that is damaged.")

@@ -25,7 +25,7 @@ from intersession_events.log.recorded import Recorded
 from intersession_projections.basics.spans import Span
 
 _ID: Final = 8
-"""So much of an id is shown, and enough to be typed back."""
+"""The length of a shown id, which is enough to be typed back."""
 
 Kinds = Annotated[
     tuple[str, ...],

@@ -51,7 +51,7 @@ class Page:
         """The arguments of the verb."""
         if self.cursor is not None and not _CURSOR.fullmatch(self.cursor):
             raise UsageError(
-                f"--cursor: {self.cursor[:64]!r} is none, give the one that the page before ended with"
+                f"--cursor: {self.cursor[:64]!r} is no cursor of this list, give the one that the page before ended with"
             )
         return present({"since": self.since, "until": self.until, "cursor": self.cursor})
 

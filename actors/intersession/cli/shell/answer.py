@@ -28,7 +28,7 @@ ConfigFile = Annotated[
 Agents = Annotated[
     str | None,
     Parameter(
-        help="Who answers: module:NAME of a dict of agents, or of a function that takes the store's URL and "
+        help="The agents: module:NAME of a dict of agents, or of a function that takes the store's URL and "
         "returns a SessionSystem."
     ),
 ]

@@ -49,7 +49,7 @@ def failure_of(error: Exception, tokens: Sequence[str] = ()) -> Failure | None:
     for kind, exit_code, code in _CODES:
         if isinstance(error, kind):
             return Failure(exit_code, code, _said(error, tokens))
-    # The name of a file may be no text, so that arguments are looked at when they were none where one had to be.
+    # A file's name need not be valid text: look for such an argument once encoding one has failed.
     odd = next((token for token in tokens if not is_storable(token)), None)
     if isinstance(error, UnicodeEncodeError) and odd is not None:
         return Failure(REFUSED, "invalid_request", f"{odd[:64]!a} is no valid UTF-8, type it anew")

@@ -15,16 +15,16 @@ from rich.console import COLOR_SYSTEMS, Console
 from rich.text import Text
 
 _WIDE: Final = 10_000
-"""The width of a pipe or a file: long lines are left to whoever reads it."""
+"""The width of a pipe or a file: long lines are left to the reader."""
 _NARROWEST: Final = 40
 _READABLE: Final = 100
 _BLOCK: Final = 16 * 1024
-"""So many characters wait at most to be written: `head` gets its lines at once, and memory stays small."""
+"""The most characters that are buffered: `head` gets its lines at once, and memory stays small."""
 _GAP: Final = 2
-"""So many spaces stand between the columns of a table."""
+"""The number of spaces between the columns of a table."""
 _TAB: Final = 8
 _LINES: Final = 64
-"""So many lines of a table are made at once."""
+"""The number of lines of a table that are made at once."""
 NARROW: Final = re.compile("[ -~\u2010-\u2027\u2190-\u2193\u23ce]*+")
 """Texts whose characters take one column each: ASCII, and what the tables themselves have of dashes, dots and arrows."""
 

@@ -17,7 +17,7 @@ from intersession.cli.shell.output import help_console
 from intersession.cli.shell.terminal import Screen, give_up_output, have_streams, json_text, safe, shown
 
 _OBJECTS: Final = 50_000
-"""After so many new objects cycles are looked for.
+"""The number of new objects after which cycles are collected.
 
 Modules and events live as long as a command: the usual 700 cost it a tenth of its time.
 """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _LEAST_ROOM: Final = 20
-"""So many columns an indented text has at least."""
+"""The least number of columns of an indented text."""
 _USUAL: Final = 80
 _HANGING: Final = 4
 

@@ -129,7 +129,7 @@ def _store(
                 take_snapshots(log, appended)
             yield Reading(store=url, config=reading.config), None
     elif "://" in what or Path(what).is_file() or Path(what).name != what or Path(what).suffix == ".db":
-        # No run is called so: somebody who means a file that is not there is told which one is missing.
+        # No run has that name: if a file was meant, say which one is missing.
         yield Reading(store=what, config=reading.config), None
     else:
         yield reading, what

@@ -73,9 +73,9 @@ _QUIET: Final = frozenset(
 _SESSIONS: Final = frozenset({"who", "to"})
 _LONGEST: Final = 160
 _NAMED: Final = 4
-"""So many parts that are the same are named, of more the ends."""
+"""The number of equal parts that are named; of more, the first and last."""
 _AROUND: Final = 60
-"""So many characters of what is the same are shown before and behind a changed word."""
+"""The number of equal characters shown before and after a changed word."""
 
 
 def difference_lines(found: DiffAnswer, names: Names, *, every: bool = False) -> Iterator[Text]:

@@ -48,14 +48,14 @@ class Otherwise:
         message: Another message in this place, such as RUN@start.
         skip: Say nothing in this place, as an agent that skips.
         drop: Leave the answer of this place out.
-        agent: ID=SPEC: who answers. SPEC is recorded, script:FILE, module:name, a model (provider/model) or a configured agent's id; ID may be * for all others. Can be given several times.
+        agent: ID=SPEC: the agent that answers. SPEC is recorded, script:FILE, module:name, a model (provider/model) or a configured agent's id; ID may be * for all others. Can be given several times.
         set: PATH=VALUE: another setting, such as session.agentToAgent.maxPingPongTurns=2.
         inject: KEY=TEXT: a further message in a session.
         on_divergence: Where a recorded agent is given something else than then: stop, live, or script:FILE.
         loose: Recorded answers by their place alone, whatever the agent is given.
         deliver: A channel that is not sealed: texts really go out.
-        times: Fork and carry on so many times, and compare how they come out.
-        parallel: So many of them at once.
+        times: The number of forks to make and carry on, and to compare.
+        parallel: The number of forks that run at once.
         jsonl: Print JSON, a fork a line: for tools that evaluate how they came out.
     """
 

@@ -35,7 +35,7 @@ _MESSAGES: Final = 20
 _NARROWEST: Final = 40
 _BESIDE: Final = 80
 _ALL_BELOW: Final = 30
-"""From so many columns on the parts stand beside each other; else from so many lines on all of them below each other."""
+"""The number of columns from which the parts stand side by side; else the number of lines from which all are stacked."""
 
 
 _MOVES: Final[Mapping[str, tuple[Callable[[Stepper, Direction], bool], str]]] = {

@@ -67,7 +67,8 @@ def show(
     svg: Annotated[Path | None, Parameter(help="Write it as SVG into this file.")] = None,
     mermaid: Annotated[bool, Parameter(help="Print it in Mermaid's language.")] = False,
     width: Annotated[
-        int | None, Parameter(help="So many columns, 40 to 1000. Default: the terminal's, 100 in a pipe.")
+        int | None,
+        Parameter(help="The number of columns, 40 to 1000. Default: the terminal's, 100 in a pipe."),
     ] = None,
 ) -> Answer:
     """Draw a run: who said what to whom, and how it ended.

@@ -38,7 +38,7 @@ def client_address(
 ) -> str:
     """Return the address that limits count for a request: the peer, or the client that a trusted proxy names.
 
-    Of what several proxies have added, the last address counts that is none of `trusted`: those before it are what a
+    Of what several proxies have added, the last address outside of `trusted` counts: those before it are what a
     client may have made up. `trusted` are addresses and networks (`gateway.trustedProxies`).
     """
     if not _is_among(peer, trusted):

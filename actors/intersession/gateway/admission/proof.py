@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 Side = Literal["client", "gateway", "ticket"]
-"""Who proves. `ticket` is no proof: it is the bearer token that both make of it, for the gateway's routes over HTTP."""
+"""The side that proves. `ticket` is not a proof: it is the bearer token that both make of it, for the gateway's routes over HTTP."""
 
 
 class Handshake(msgspec.Struct, frozen=True, kw_only=True):

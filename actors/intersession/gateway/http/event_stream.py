@@ -46,7 +46,7 @@ async def event_stream(
     `beside` is asked from time to time, in a thread, whether there is news of what lies beside the log.
 
     It ends when the gateway, its system or the server stops, the credential is revoked, or the hold has to give way to others;
-    whoever listened goes on behind the last position. Who was sent nothing for `keep_alive_s` is told that the stream is still
+    whoever listened goes on behind the last position. After `keep_alive_s` without an event a client is told that the stream is still
     here, however much comes that is not for them: else that silence would tell them that others are at work.
     """
     wake, ending = asyncio.Event(), asyncio.Event()

@@ -1,6 +1,6 @@
 """Checks how the messages on an HTTP/1 connection are framed, more strictly than the parser behind it does. Pure.
 
-Whoever stands before the gateway and reads a frame in another way than the gateway would let a request through that it has
+A proxy before the gateway that reads a frame in another way than the gateway would let a request through that it has
 never judged. So whatever can be read in two ways is refused: a length beside a transfer coding, two lengths, lines that end in
 a bare LF, folded lines, chunk extensions, trailers.
 """

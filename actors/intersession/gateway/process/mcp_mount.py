@@ -33,7 +33,7 @@ class McpMount:
             self._making = asyncio.create_task(self._made())
         making = self._making
         try:
-            # Whoever goes away takes nobody else's with them.
+            # A client that goes away cancels nothing of the others.
             application = await asyncio.shield(making)
         except Exception:
             if self._making is making:

@@ -48,7 +48,7 @@ def _doors(address: str, config: Config) -> Iterator[str]:
     yield f"doors:    {address}: {paths}{f', MCP {MCP_PATH}' if mcp_is_installed() else ''}"
     credentials = len(config.gateway.auth.credentials)
     yield (
-        f"lets in:  who has gateway.auth.{config.gateway.auth.mode}"
+        f"lets in:  holders of gateway.auth.{config.gateway.auth.mode}"
         f"{f', and {credentials} limited credentials' if credentials else ''}"
     )
 

@@ -123,7 +123,7 @@ class ServerConfig(uvicorn.Config):
         )
         self.limits = limits
         # Warnings only: below, uvicorn logs addresses with their queries, and websockets whole frames, and somebody's token
-        # may be in both. And not each: who sends garbage can send much of it.
+        # may be in both. And not each: a sender of garbage can send much of it.
         self.logger = limited_logger("intersession.gateway.connections", time.monotonic)
 
 
@@ -203,7 +203,7 @@ class PatientHttp(H11Protocol):
     def waits_since(self) -> float | None:
         """When its time for a request will be over, on the loop's clock; None if the request is there.
 
-        Who was answered and keeps the connection for later has said nothing yet, either: what it had it can have again.
+        An answered client that keeps the connection for later has said nothing yet, either: what it had it can have again.
         """
         if self.conn.their_state is not h11.IDLE:
             return None
@@ -255,7 +255,7 @@ class PatientHttp(H11Protocol):
 class CappedWebSocket(WebSocketsSansIOProtocol):
     """A connection with small frames until it is admitted, which can be closed while its client does not read.
 
-    Who does not read what was written is not read either, so that pings can't fill the memory with pongs.
+    A client that does not read is not read either, so that pings can't fill the memory with pongs.
     """
 
     _unread = False

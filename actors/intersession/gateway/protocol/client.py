@@ -25,7 +25,7 @@ class GatewayClient:
     proves to the other that it knows it, before anything else is said. `ticket` is then good for its routes over HTTP.
 
     Raises:
-        ToolRefused: the gateway is not there (`unavailable`), does not know the token, or is none (`forbidden`).
+        ToolRefused: the gateway is not there (`unavailable`), does not know the token, or is not one of ours (`forbidden`).
     """
 
     def __init__(self, address: str, token: str) -> None:

@@ -53,7 +53,7 @@ def read_request(data: str | bytes) -> Request:
     """Return a frame as a request.
 
     Raises:
-        BadFrame: it is none.
+        BadFrame: it is not a request.
     """
     try:
         return _REQUESTS.decode(data)

@@ -32,7 +32,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     arguments: type[msgspec.Struct]
     part_of: str | None = None
-    """The question of which it answers a part: whoever looks at both has looked once."""
+    """The question of which it answers a part: a look at both counts as one."""
     call: Callable[[View, Any], Mapping[str, object]]  # its own arguments, which `arguments` names
 
 
@@ -147,7 +147,7 @@ def read(question: Question, given: JsonObject) -> msgspec.Struct:
     """Return the arguments of a question.
 
     Raises:
-        ToolRefused: one of them is none.
+        ToolRefused: one of them is invalid.
     """
     return read_arguments(question.arguments, given)
 

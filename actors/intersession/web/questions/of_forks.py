@@ -91,9 +91,9 @@ def in_fork(view: View, name: str | None) -> Generator[View]:
     found = forks_called(view.log.place, name) if view.log.place != MEMORY else []
     if len(found) != 1:
         many = (
-            "several forks are called so, give more of the id"
+            "several forks have ids that begin so, give more of the id"
             if found
-            else "no fork of this log is called so"
+            else "no fork of this log has that id"
         )
         raise invalid("fork", f"{name[:64]!a}: {many}")
     reader = view.reader
@@ -138,7 +138,7 @@ def compare(view: View, given: Compare) -> JsonObject:
     fork on the way. `titles` are the first words of both.
 
     Raises:
-        ToolRefused: a run, a place or the fork is none.
+        ToolRefused: a run, a place or the fork is unknown.
     """
     with in_fork(view, given.other) as inside:
         found = Debugger(view).diff(given.a, given.b, exact=given.exact, other=Debugger(inside))

@@ -37,7 +37,7 @@ def sessions(view: View, given: Sessions) -> JsonObject:
     `filled` of a row is how many percent of what its model takes its last run was (CTX-4), null where that is not known.
 
     Raises:
-        ToolRefused: a place or the cursor is none.
+        ToolRefused: a place or the cursor is invalid.
     """
     asked = present(
         {

@@ -27,10 +27,10 @@ MOST: Final = 500
 _SPEAKERS: Final = 16
 _LOOKED_AT: Final = 4_000
 _BY_ITSELF: Final = 20_000
-"""A log of so many events is verified without being asked to."""
+"""A log of up to this many events is verified unasked."""
 _MOST_SHOWN: Final = 50
 _GROWN: Final = 200
-"""Events that may come before it is verified again: whoever looks leaves receipts."""
+"""The new events after which it is verified again: looking itself leaves receipts."""
 
 
 class Nothing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

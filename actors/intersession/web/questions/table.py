@@ -80,7 +80,7 @@ QUESTIONS: Final = (
 @get(
     f"{API}about",
     operation_id="debugAbout",
-    summary="Which log this is, who looks, and what they may do",
+    summary="Which log this is, the viewer, and what they may do",
     responses={
         200: ResponseSpec(data_container=JsonObject, description="The log.", generate_examples=False),
         **declared(400, 401, 403, 421, 429, 503),

@@ -32,7 +32,7 @@ from intersession_events.proofs.statement import Checkpoint, checkpoint_of
 logger = logging.getLogger("intersession.checkpoints")
 
 ASKED_SECONDS: Final = 600.0
-"""How long somebody who asks for a checkpoint waits for it: the first one of a long log reads all of it."""
+"""How long a caller waits for a checkpoint: the first one of a long log reads all of it."""
 
 COVER_SECONDS: Final = 10.0
 """How long the answer to an erasure waits for the checkpoint over it."""
@@ -40,7 +40,7 @@ COVER_SECONDS: Final = 10.0
 _TIMER: Final = ("checkpoint",)
 
 SHORT: Final = 20_000
-"""So many events, or streams, are read for a checkpoint by a process that is about to stop: some tenths of a second."""
+"""The most events, or streams, that a stopping process reads for a checkpoint: some tenths of a second."""
 
 
 def is_due(settings: Checkpoints, fresh: int) -> bool:
@@ -122,7 +122,7 @@ class Checkpointer:
     def take(self, seconds: float = ASKED_SECONDS) -> Last:
         """Take a checkpoint of everything, whatever the settings say; return the last one if nothing is new.
 
-        Nobody waits longer than so many seconds for it.
+        The wait for it is bounded.
 
         Raises:
             LogError: the log can't be read or written.

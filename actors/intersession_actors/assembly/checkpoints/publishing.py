@@ -29,10 +29,10 @@ from intersession_events.proofs.statement import PUBLISHED, STREAM, TAKEN, Check
 logger = logging.getLogger("intersession.checkpoints")
 
 MOST_WAITING: Final = 1_000
-"""So many checkpoints wait for one target; older ones are left out, for each covers all before it."""
+"""The most checkpoints that wait for one target; older ones are left out, since each covers all before it."""
 
 _RECENT: Final = 100
-"""So many publications are looked at: a target that is none of them is new."""
+"""The number of recent publications that are read: a target without one is new."""
 
 _VERSIONS: Final = (
     "SELECT originator_version FROM stored_events WHERE originator_id=? AND topic=? "
@@ -130,7 +130,7 @@ class Publisher:
                 checkpoint = lane.waiting[0]
                 lane.target.put(checkpoint)
                 last = checkpoint
-                # While it was on its way, so many may have come that it was left out for them.
+                # While it was on its way, it may have been dropped for newer ones.
                 if lane.waiting[0] is checkpoint:
                     lane.waiting.popleft()
         except Exception as error:  # noqa: BLE001 - whatever a target raises, it did not take it

@@ -34,7 +34,7 @@ from intersession_events.stores.database import MEMORY
 logger = logging.getLogger("intersession.control")
 
 PATIENCE_S: Final = 10.0
-"""So long a request may take to come in."""
+"""How long a request may take to arrive."""
 MOST_BYTES: Final = 64 << 20
 _LONGEST_NAME: Final = 80
 """In bytes. A socket's address has room for some hundred, of which the way to its folder takes some."""

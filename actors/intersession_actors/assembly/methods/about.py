@@ -41,7 +41,7 @@ from intersession_events.facts import ERASED, Budget, Route
 from intersession_projections.views.sessions.session_filter import SessionFilter
 
 MOST_RETRIED: Final = 1_000
-"""So many texts are tried once more in one call."""
+"""The most deliveries retried in one call."""
 _RECENT: Final = 10
 """How many sessions `status` names."""
 
@@ -122,7 +122,7 @@ class GatewayAbout:
         """Return whether all is well, and what is not; the fields of channels, heartbeats and sessions are the original's.
 
         Sessions are counted, and the last ones named: the list is `sessions.list`. Of a log that can't be read nothing is counted: what would
-        be is null. Who stands for some sessions hears of those alone: of their agents, runs and troubles, and not how far
+        be is null. A limited credential hears of its sessions alone: of their agents, runs and troubles, and not how far
         the log is.
         """
         read_arguments(HealthParams, params)
@@ -215,7 +215,7 @@ class GatewayAbout:
         At a place it is what stood there: how many sessions there were, what was open, what was held. That is the operator's.
 
         Raises:
-            ToolRefused: somebody else asks for a place (`forbidden`), or it is none (`invalid_request`).
+            ToolRefused: another caller asks for a place (`forbidden`), or it is invalid (`invalid_request`).
         """
         given = read_arguments(StatusParams, params)
         if given.at is not None:
@@ -319,7 +319,7 @@ class GatewayAbout:
     def _retry_failed(self, call: Call, channel: str | None) -> Result:
         """Have the texts that failed tried once more, the oldest first, but for those that somebody gave up.
 
-        At most so many in one call; `more` says whether some are left.
+        One call retries a limited number; `more` says whether some are left.
         """
         service = self._service
         retried: list[str] = []

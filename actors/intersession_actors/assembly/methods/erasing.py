@@ -27,7 +27,7 @@ from intersession_projections.copies.transcripts.mirror import mirror_directory
 from intersession_projections.copies.words_to_erase import Erasable, Words
 
 _TOGETHER: Final = 1_000
-"""So many events are erased in one append, with one event for each of their streams."""
+"""The most events erased in one append, with one event for each of their streams."""
 _SESSION: Final = "session:"
 _SPAWN: Final = "spawn:"
 _ENDS_S: Final = 2.0

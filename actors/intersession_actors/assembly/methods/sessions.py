@@ -193,7 +193,7 @@ class GatewaySessions:
 
         Raises:
             ToolRefused: not exactly one of them is given (`invalid_request`), several sessions have the label
-                (`ambiguous_label`), or there is none that the caller may see (`not_visible`).
+                (`ambiguous_label`), or the caller may see no such session (`not_visible`).
         """
         given = read_arguments(ResolveParams, params)
         typed = [value for value in (given.key, given.session_id, given.label) if value is not None]

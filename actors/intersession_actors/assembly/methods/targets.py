@@ -61,8 +61,8 @@ class Targets:
     ) -> SessionKey:
         """Return a session; one of a configured agent that does not exist yet can be opened (KEY-9).
 
-        Without a text it is the agent's main session, without an agent the default agent's. Who stands for some sessions
-        opens none of a chat: its key says where its words go, and only what comes from there shows that it is meant.
+        Without a text it is the agent's main session, without an agent the default agent's. A limited credential opens
+        no session of a chat: its key says where its words go, and only what comes from there shows that it is meant.
 
         Raises:
             ToolRefused: as `seen`; or the agent is not configured, or is another one than the key's.
@@ -162,7 +162,7 @@ class Targets:
     def default_agent(self, call: Call) -> str:
         """Return the agent of a call that names none: the default one, else the caller's first.
 
-        Who has no agent at all gets the name "main", which says nothing.
+        A caller without any agent gets the name "main", which tells nothing.
         """
         configured, known = self._service.config.default_agent, self.agents(call)
         if configured in known:
@@ -180,7 +180,7 @@ class Targets:
     def route(self, call: Call, key: SessionKey, route: Route, *, field: str) -> Route:
         """Return the route that a call in the name of a session names with `channel` and `to` (VIS-6).
 
-        Who stands for some sessions has the routes of those. An account or a thread that was left out is that route's.
+        A limited credential has its sessions' routes. An account or a thread that was left out is that route's.
 
         Raises:
             ToolRefused: none of the sessions within reach has this route (`forbidden`), whatever the others have.

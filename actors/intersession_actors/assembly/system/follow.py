@@ -6,7 +6,7 @@ from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
 
 POLL_S = 0.5
-"""How often somebody who waits looks whether the log was closed."""
+"""How often a waiting caller checks whether the log was closed."""
 
 
 def followed(log: Log, position: int | None, *, timeout: float | None = None) -> Iterator[Recorded]:

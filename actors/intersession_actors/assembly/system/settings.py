@@ -70,7 +70,7 @@ class Settings:
         """Apply a fork's settings on top of the configuration (FORK-4).
 
         Raises:
-            ConfigError: there is no such setting, or this is none of its values.
+            ConfigError: there is no such setting, or the value is invalid.
         """
         if edits:
             self.config = overlaid(self.config, edits)

@@ -37,7 +37,7 @@ def status_of(parts: Assembly, settings: Settings) -> JsonObject:
                 has_agent=lambda key: parts.executor.has(runner_of(key)),
             ),
         }
-    except LogError as error:  # whoever asks how the system is, is told just this
+    except LogError as error:  # the caller of `status` is told just this
         recorded, unread = {"position": None}, described(error)
     return {
         "logId": log.log_id,

@@ -71,7 +71,7 @@ from intersession_projections.questions.smells.smell import SmellRule
 logger = logging.getLogger("intersession.config")
 
 _FORKS_END_S = 1.0
-"""So long forks that are carried on beside a host are given to stop; what is cut off in them goes on when they are opened again."""
+"""How long forks beside a host may take to stop; interrupted work in them goes on when they are opened again."""
 
 
 class SessionSystem(Operated):
@@ -344,7 +344,7 @@ class SessionSystem(Operated):
 
         Raises:
             InvalidKey: this is no session key.
-            ToolRefused: a name is none.
+            ToolRefused: a name is invalid.
         """
         if within is not None and session_key is None:
             raise invalid("within", "it limits what a session sees, name one by session_key")
@@ -412,10 +412,10 @@ class SessionSystem(Operated):
         The fork lies beside the log, as `<store>.forks/<id>.db`; this log is only read.
 
         Raises:
-            ToolRefused: there is no such run or place, an edit is not possible there, or an agent is none.
-            ConfigError: a setting is none.
+            ToolRefused: there is no such run or place, an edit is not possible there, or an agent is invalid.
+            ConfigError: a setting is invalid.
             ForkFailed: the fork can't be written; a log in memory has no place for it.
-            TypeError: what is given for an agent is none.
+            TypeError: a given agent is invalid.
         """
         not_on_a_loop("system.fork(…)", "await asyncio.to_thread(system.fork, …)")
         given, unsealed = mapping_of("agents", agents), texts_of("deliver", deliver)

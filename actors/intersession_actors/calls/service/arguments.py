@@ -23,7 +23,7 @@ _WRONG: Final = re.compile(r"(?P<what>.*) - at `\$\.?(?P<at>[^`]*)`", re.DOTALL)
 _LONGER: Final = re.compile(r"Expected `(?P<kind>str|array)` of length <= (?P<most>[0-9]+)")
 _PATTERN: Final = re.compile(r"Expected `str` matching regex ")
 _MOST_SHOWN: Final = 128
-"""So much of what was typed is said again."""
+"""The length of typed input in an error."""
 _TYPES: Final = {"int": "integer", "float": "number", "str": "string", "bool": "boolean"}
 _TYPE: Final = re.compile(r"\b(?:int|float|str|bool)\b")
 

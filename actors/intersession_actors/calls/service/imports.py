@@ -34,7 +34,7 @@ class Imports:
         """Import an OpenClaw state directory.
 
         Raises:
-            ImportFailed: it is none, or, with `on_taken="refuse"`, has keys that the log has.
+            ImportFailed: it is not one, or, with `on_taken="refuse"`, has keys that the log has.
             ToolRefused: another import is under way, or its sessions are written to without a pause (`busy`).
             StoreUnavailable: the store could not take it, or is closed; what was appended stays.
         """

@@ -106,8 +106,8 @@ class Reader:
     ) -> Requester:
         """Return the caller's row: a session, now or as of a position; None for the operator.
 
-        `agent_id` is the agent that works in the session, where that is not the key's own (the global scope). Who knows how the
-        session was `opened` spares the look into the list of sessions, which a fork would have to be folded for. `within` is what
+        `agent_id` is the agent that works in the session, where that is not the key's own (the global scope). A caller that
+        knows how the session was `opened` saves a look into the list of sessions, which a fork would have to be folded for. `within` is what
         the credential names that acts as the session.
         """
         if key is None:
@@ -189,7 +189,7 @@ class Reader:
                 parse_place(at, field=field), field=field, is_end=is_end
             )
         except UnknownPlace as error:
-            # Whoever stands for a session has its tools, and no commands.
+            # A caller that acts as a session has its tools, and no commands.
             said = str(error) if requester is None else advised(str(error), {})
             raise ToolRefused("invalid_request", said) from None
 

@@ -111,7 +111,7 @@ def resolve_main(reader: Reader, requester: Requester, agent_id: str, operation:
     """Return an agent's main session, by the agent's id (SEND-1).
 
     Raises:
-        TargetRefused: `invalid_request` for what is no agent id, else as `resolve_target`.
+        TargetRefused: `invalid_request` for an invalid agent id, else as `resolve_target`.
     """
     key = reader.main_key(_agent(agent_id))
     return _by_key(_Call(reader, requester, agent_id, operation, field="agentId"), key)
@@ -124,8 +124,8 @@ def resolve_label(
 
     Raises:
         TargetRefused: `not_visible` where none is visible, the same whether there is one; `ambiguous_label` with the
-            keys where several are; `forbidden` where settings close the whole agent; `invalid_request` for what is
-            no agent id.
+            keys where several are; `forbidden` where settings close the whole agent; `invalid_request` for an
+            invalid agent id.
     """
     agent = None if agent_id is None else _agent(agent_id)
     call = _Call(reader, requester, label, operation, field="agentId")

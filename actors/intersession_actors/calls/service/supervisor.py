@@ -246,7 +246,7 @@ class Supervisor:
         code: RefusalCode = "unavailable",
         to_flow: RefusalCode | None = "unavailable",
     ) -> None:
-        """Tell whoever waits for a command that nothing comes of it: a door, or a flow whose step it was."""
+        """Tell the waiting caller of a command that it has no effect: a door, or a flow whose step it was."""
         answer(command, Refused(code=code, error=error))
         if isinstance(command, Step) and command.flow is not None and to_flow is not None:
             refused = Refused(code=to_flow, error=error)

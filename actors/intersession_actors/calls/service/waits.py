@@ -26,7 +26,7 @@ from intersession_events.log.log import Follows
 from intersession_events.log.recorded import Recorded
 
 _ANSWERS: Final = TurnEnded | ExchangeReleased | ExchangeClosed
-"""Events of an exchange by which the reply of its first run goes on to whoever waits for it, unless it is held (LIVE-1)."""
+"""Events of an exchange by which the reply of its first run goes on to the waiting session, unless it is held (LIVE-1)."""
 
 
 End = Future[RunEnd | None]
@@ -136,7 +136,7 @@ class WaitGraph:
         self._now = now
         self._lock = threading.Lock()
         self._waits: dict[str, list[Wait]] = {}
-        """Who waits, by the session that does; no list is empty."""
+        """The waits, by waiting session; no list is empty."""
 
     def begin(
         self, requester: str, target: str, *, seconds: float, run_id: str | None = None
@@ -149,7 +149,7 @@ class WaitGraph:
             if path is not None:
                 return path
             begun = Wait(requester, target, run_id=run_id, until=now + seconds)
-            # Whoever was cut off while it waited never said that it is over; its time did.
+            # A run that was cut off while it waited never ended its wait; only its time did.
             before = [wait for wait in self._waits.get(requester, ()) if wait.until > now]
             self._waits[requester] = [*before, begun]
             return begun
@@ -179,7 +179,7 @@ class WaitGraph:
             wait.give_up()
 
     def _waits_from(self, target: str, now: float) -> tuple[tuple[str, str], ...]:
-        """Return who waits for whom, as far as it leads from a session."""
+        """Return the waits between sessions, as far as they lead from a session."""
         found: dict[tuple[str, str], None] = {}
         left, seen = [target], {target}
         while left:

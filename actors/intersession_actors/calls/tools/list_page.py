@@ -94,7 +94,7 @@ def read_cursor(text: str, filters: str, head: int) -> Cursor:
     """Parse the cursor that a caller passed back.
 
     Raises:
-        ToolRefused: it is none, or was made for other filters.
+        ToolRefused: it is invalid, or was made for other filters.
     """
     try:
         cursor = msgspec.json.decode(base64.b64decode(text, altchars=b"-_", validate=True), type=Cursor)

@@ -1,7 +1,7 @@
 """Recognises calls that an attempt repeats: made in an interrupted attempt, or before a fork was cut (SEND-13).
 
-The agent is asked again from the beginning, so it does again what it did. The how many-th call of the same words it is says
-which call it is, in whatever order calls come: its id derives of the run, the words and that number. What came of a call is in
+The agent is asked again from the beginning, so it does again what it did. The number of the repetition identifies a call
+with the same content, in whatever order calls come: its id derives of the run, the words and that number. What came of a call is in
 the log, under the id that it had there, and its result where that was recorded as well.
 """
 

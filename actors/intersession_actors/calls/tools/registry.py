@@ -196,7 +196,7 @@ def schema_of(arguments: type[msgspec.Struct]) -> JsonObject:
     """Return the self-contained JSON schema of an arguments struct: models' APIs take no references."""
     (schema,), parts = msgspec.json.schema_components([arguments], ref_template="{name}")
     resolved = _resolved(schema, parts)
-    # Its name and docstring are for whoever reads the code; the tool has a name and a description of its own.
+    # Its name and docstring are for readers of the code; the tool has a name and a description of its own.
     return {name: value for name, value in resolved.items() if name not in {"title", "description"}}
 
 

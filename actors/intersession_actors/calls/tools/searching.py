@@ -56,10 +56,10 @@ def before_of(cursor: str | None) -> int | None:
     """Return the position before which a page ends.
 
     Raises:
-        ToolRefused: the cursor is none that a search has given (`invalid_request`).
+        ToolRefused: the cursor does not come from a search (`invalid_request`).
     """
     if cursor is not None and not _CURSOR.fullmatch(cursor):
-        raise invalid("cursor", "it is none, give the one that the page before ended with")
+        raise invalid("cursor", "it is no cursor of this list, give the one that the page before ended with")
     return None if cursor is None else int(cursor)
 
 

@@ -439,7 +439,7 @@ def send_result(
     """Return the answer of a send after its wait: a pure function of how the run ended (SEND-5 to SEND-7).
 
     `ended` is None for a run that is not over, of which `further` says what becomes.
-    `first` is what became of the reply on its way to who waits for it (LIVE-1).
+    `first` is the state of the reply on its way to the waiting session (LIVE-1).
     """
     answer: Result = {"runId": run_id, "sessionKey": shown}
     if ended is None:

@@ -26,7 +26,7 @@ from intersession_events.basics.plain_json import JsonMapping, JsonObject, JsonV
 from intersession_events.facts import Message, SessionOpened
 
 _NAME: Final = 128
-"""So many characters are told of the name of a tool that is not there."""
+"""The length of an unknown tool's name in an error."""
 
 
 class _Recording(NamedTuple):
@@ -39,7 +39,7 @@ class _Recording(NamedTuple):
 
 
 class _CallIdentity(NamedTuple):
-    """A call as it was made: `words` is the digest of what it says, `time` the how many-th time its run says it; 0 outside of a run."""
+    """A call as it was made: `words` is the digest of what it says, `time` counts the repetitions in its run, from 1 on; 0 outside of a run."""
 
     name: str
     arguments: Result
@@ -280,7 +280,7 @@ def _recorded(arguments: Result) -> str:
 
 
 def _copied(arguments: JsonMapping | None) -> Result:
-    """Return arguments as they are now. What is no object is refused when the call begins."""
+    """Return arguments as they are now. Anything but an object is refused when the call begins."""
     given: JsonValue = {} if arguments is None else arguments
     return {**given} if isinstance(given, Mapping) else given
 

@@ -92,7 +92,7 @@ class Debugger:
         """Call a verb by its name, with JSON arguments, and return its answer.
 
         Raises:
-            ToolRefused: there is no such verb, an argument is none, or names nothing that is there.
+            ToolRefused: there is no such verb, or an argument is invalid, or names nothing that exists.
         """
         found = VERBS.get(text_of("verb", verb))
         if found is None:
@@ -145,7 +145,7 @@ class Debugger:
         then. At most `limit` sessions, runs and flows are shown (50), and `messages` of each transcript (200; of the whole log 10).
 
         Raises:
-            ToolRefused: a place or a name is none.
+            ToolRefused: a place or a name is invalid.
         """
         return self.call("state", STATE.given(of, **given))
 
@@ -162,7 +162,7 @@ class Debugger:
         was refused or reached nobody in it is explained.
 
         Raises:
-            ToolRefused: nothing is called that, or there is no event there (`invalid_request`).
+            ToolRefused: nothing has that name, or there is no event there (`invalid_request`).
         """
         return self.call("why", WHY.given(of, **given))
 
@@ -191,7 +191,7 @@ class Debugger:
         all. `at` is the place that it is looked at from.
 
         Raises:
-            ToolRefused: nothing is called that, or several are (`invalid_request`); a place or the cursor is none.
+            ToolRefused: nothing has that name, or several are (`invalid_request`); a place or the cursor is invalid.
         """
         return self.call("smells", SMELLS.given(run, **given))
 

@@ -24,7 +24,7 @@ from intersession_projections.views.run_outcomes.replies import Replies
 
 _WHOLE: Final = 2**62
 _MOST: Final = 1000
-"""So many exchanges and spawns that one run began are looked at."""
+"""The most exchanges and spawns of one run that are compared."""
 
 
 @ready

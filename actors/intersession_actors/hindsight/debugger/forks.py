@@ -45,7 +45,7 @@ class ForkViews:
         Names that are of no fork stay as they are.
 
         Raises:
-            ToolRefused: several forks are called that, or a run as well; or the names are of different forks.
+            ToolRefused: several forks have that name, or a run as well; or the names are of different forks.
         """
         forks = {
             name: fork for name in names if isinstance(name, str) and (fork := self._called(name, field))
@@ -101,7 +101,7 @@ class ForkViews:
         if found[0].stem != base and self._view.is_run(base):
             raise _refused(
                 field,
-                f"{base!a}: a run is called that, and the fork {found[0].stem}: give more of the id you mean",
+                f"{base!a}: a run has that id, and the fork {found[0].stem}: give more of the id you mean",
             )
         return found[0]
 

@@ -93,7 +93,7 @@ class MadeBefore(TypedDict):
 class LeftOut(TypedDict):
     """The part of a context that its model was not shown (CTX-2): the oldest `messages` of it, and of earlier attempts the first `partial`.
 
-    Of each text that is left it was shown at most so many characters: `earlierChars`, and `messageChars` of the message and of what
+    Each remaining text was cut to a number of characters: `earlierChars`, and `messageChars` of the message and of what
     the system quotes; None is all. `told` says all that in words.
     """
 

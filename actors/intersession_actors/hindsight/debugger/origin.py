@@ -95,7 +95,7 @@ def origin(view: View, given: Origin) -> OriginAnswer:
     """Return where a text came from.
 
     Raises:
-        ToolRefused: there are no words, or the place or the run is none.
+        ToolRefused: there are no words, or the place or the run is invalid.
     """
     if not given.words.strip():
         raise invalid("words", "blank, give the words to look for")

@@ -36,7 +36,7 @@ def span_of(view: View, given: InSpan) -> Span:
     """Return the selected part of the log.
 
     Raises:
-        ToolRefused: a place or the cursor is none.
+        ToolRefused: a place or the cursor is invalid.
     """
     return Span(
         after=0 if given.since is None else view.place(given.since, field="since").position,
@@ -49,7 +49,7 @@ def check_kinds(kinds: Collection[str]) -> None:
     """Refuse unknown names of events.
 
     Raises:
-        ToolRefused: no event is called that.
+        ToolRefused: no event has that name.
     """
     for kind in kinds:
         if kind not in EVENT_KINDS:
@@ -103,7 +103,7 @@ def search(view: View, given: Search) -> SearchAnswer:
     """Return where a text was said.
 
     Raises:
-        ToolRefused: there is no word, or a name, a kind, a place or the cursor is none.
+        ToolRefused: there is no word, or a name, a kind, a place or the cursor is invalid.
     """
     asked = words_asked(given.words, "words")
     key = None if given.in_ is None else view.session(given.in_, field="in")

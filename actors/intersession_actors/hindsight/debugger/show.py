@@ -58,7 +58,7 @@ def show(view: View, given: Show) -> ShowAnswer:
     """Return the diagram of a run.
 
     Raises:
-        ToolRefused: there is no such run, or the place is none (`invalid_request`).
+        ToolRefused: there is no such run, or the place is invalid (`invalid_request`).
     """
     run, at = _meant(view, given)
     place = view.end_of(run) if at is None else at

@@ -24,7 +24,7 @@ from intersession_projections.views.run_outcomes.outcome import RunOutcome
 _FIRST: Final = 64
 _MOST_AT_ONCE: Final = 2_000
 LOOKED_AT: Final = 500
-"""So many exchanges, spawns and runs are looked at for a page, the newest first: most smell of nothing."""
+"""The number of exchanges, spawns and runs that are checked for a page, newest first: most have no smell."""
 
 
 @ready
@@ -84,7 +84,7 @@ def smells(view: View, given: SmellsOf) -> SmellsAnswer | SmellingAnswer:
     """Return the smells of an exchange, a spawn or a run in log order, or all runs that have some.
 
     Raises:
-        ToolRefused: nothing is called that, or several are (`invalid_request`); a place, a code or the cursor is none.
+        ToolRefused: nothing has that name, or several are (`invalid_request`); a place, a code or the cursor is invalid.
     """
     if given.run is None:
         return _of_all(view, given)

@@ -24,7 +24,7 @@ from intersession_projections.views.flows.rows import ExchangeSummary
 DEFAULT_SESSIONS: Final = 50
 DEFAULT_MESSAGES: Final = 200
 OF_EACH: Final = 10
-"""So many messages of each session, where a whole log is asked for: its transcripts together have no end."""
+"""The number of messages of each session in the state of a whole log, whose transcripts have no bound."""
 MOST: Final = 1000
 
 _NAMES: Final = {
@@ -88,7 +88,7 @@ def state(view: View, given: State) -> StateAnswer | ChangesAnswer:
     """Return the state at a place, or the differences between two.
 
     Raises:
-        ToolRefused: a place or a name is none, or not within reach.
+        ToolRefused: a place or a name is invalid, or not within reach.
     """
     if given.of is not None:
         of, at = view.parted(given.of, given.at, field="of")

@@ -231,7 +231,7 @@ class View:
         """Return the named exchange or spawn, or that of the named run; else the run.
 
         Raises:
-            ToolRefused: nothing is called that, or several are (`invalid_request`).
+            ToolRefused: nothing has that name, or several are (`invalid_request`).
         """
         try:
             return self.names.flow(name, field=field)
@@ -268,7 +268,7 @@ class View:
         """Return exactly the named run, in an exchange or not.
 
         Raises:
-            ToolRefused: nothing is called that, or several are (`invalid_request`).
+            ToolRefused: nothing has that name, or several are (`invalid_request`).
         """
         try:
             return self.names.run(name, field=field)
@@ -295,7 +295,7 @@ class View:
         """Return what a name refers to: a session's key, or an exchange, a spawn or a run.
 
         Raises:
-            ToolRefused: nothing is called that, or several are.
+            ToolRefused: nothing has that name, or several are.
         """
         try:
             return self.names.flow(name, field=field)

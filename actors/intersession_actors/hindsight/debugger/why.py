@@ -110,7 +110,7 @@ def why(view: View, given: Why) -> WhyAnswer | EffectsAnswer:
     """Return why an event is there, or its effects.
 
     Raises:
-        ToolRefused: nothing is called that, or there is no event there (`invalid_request`).
+        ToolRefused: nothing has that name, or there is no event there (`invalid_request`).
     """
     asked = _asked(view, given.of)
     seeing = _Seeing(view)
@@ -188,7 +188,7 @@ def _why(seeing: "_Seeing", asked: _Subject) -> WhyAnswer:
     event = seeing.asked_about(found.event)
     causes = [seeing.told(cause) for cause in found.causes if seeing.is_seen(cause.position)]
     _mark_carried(event, causes)
-    # Whoever reads an answer from its beginning learns first why it is so, and then how it came about.
+    # In this order a reader learns first why it is so, and then how it came about.
     answer: WhyAnswer = {
         "explanations": [seeing.explained(one) for one in _explanations(seeing, path, asked.flow)],
         "event": event,
@@ -208,7 +208,7 @@ def _why(seeing: "_Seeing", asked: _Subject) -> WhyAnswer:
 _CARRIERS = frozenset({"turn_ended", "child_ended"})
 _FAILURES = frozenset({"run_failed", "run_aborted"})
 _WORDED = frozenset({"exchange_released"})
-"""Whoever writes a text anew is named, though the text that went on says the same."""
+"""The author of a replaced text is named, though the text that went on is the same."""
 
 
 def _mark_carried(event: DescribedEvent, causes: list[DescribedEvent]) -> None:

@@ -22,7 +22,7 @@ class Around:
         self._parts: dict[StreamPart, Sequence[Recorded]] = {}
 
     def look(self, events: Iterable[Recorded]) -> None:
-        """Read the runs and the flows of some events, in one way to the store."""
+        """Read the runs and the flows of some events, in one round trip."""
         each = list(events)
         named = {run_id for one in each if (run_id := run_named(one.event)) is not None}
         streams = {one.stream for one in each if one.stream.startswith(_FLOWS)}

@@ -25,7 +25,7 @@ from intersession_events import facts
 from intersession_events.log.recorded import Recorded
 
 _WELL = frozenset({"text", "announced", "handed_over"})
-"""Codes of what went as it is meant to: it is explained to whoever asks for that event, not beside another."""
+"""Codes of normal ends: each is explained for that event alone, not beside another."""
 
 
 class Explaining:

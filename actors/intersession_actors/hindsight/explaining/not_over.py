@@ -31,7 +31,7 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     run_id: str | None = None
 
     def value(self, *, whole: bool) -> JsonObject:
-        """Return it as JSON; not `whole` of it: who wants a hold, and at which run a session is, is the operator's to see."""
+        """Return it as JSON; not `whole` of it: the author of a hold, and a session's present run, are the operator's to see."""
         answer: JsonObject = msgspec.to_builtins(self)
         return answer if whole else {"code": self.code}
 

@@ -69,7 +69,7 @@ def _changes(decision: SpawnDecision) -> Iterator[tuple[Instead, SpawnDecision]]
         there = decision._replace(now=replace(now, refused={}))
         yield Instead(change="the session that was asked is there, and takes the run"), there
     if not now.has_route:
-        change = f"{accepted.requester or 'whoever asks'} has a route when the spawn is accepted: a person has spoken to it"
+        change = f"{accepted.requester or 'the caller'} has a route when the spawn is accepted: a person has spoken to it"
         yield Instead(change=change), decision._replace(now=replace(now, has_route=True))
     if (found := unlimited(decision)) is not None:
         instead, budget = found

@@ -76,7 +76,7 @@ class AgentSpecs:
             return _imported(spec, self._named)
         if all(spec.partition("/")) and self._models is not None:
             return self._models(spec)
-        raise no_such_agent(spec, f"no agent of the host is called that (for {agent_id})", self._named)
+        raise no_such_agent(spec, f"no agent of the host has that name (for {agent_id})", self._named)
 
     def _recorded(self, otherwise: Stopping) -> Agent:
         if self._recording is None:

@@ -99,7 +99,7 @@ def stopping_of(stopping: Stopping | None) -> Stopping | None:
     """Return the action of recorded agents where their recording ends.
 
     Raises:
-        ToolRefused: it is none of it.
+        ToolRefused: it is not such an action.
     """
     if stopping is None or isinstance(stopping, Stopping):  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
         return stopping

@@ -18,7 +18,7 @@ from intersession_events.copies.forks.files import remove_fork
 from intersession_events.log.log import Log
 
 MOST_AT_ONCE: Final = 8
-"""So many forks are carried on at a time beside a host: each is a system of its own."""
+"""The most forks that run at a time beside a host: each is a system of its own."""
 
 
 class MadeForOthers(NamedTuple):
@@ -52,7 +52,7 @@ class ForkDoor:
         """Make a fork, and continue it. `inside` is open on the fork that the run belongs to, if any.
 
         Raises:
-            ToolRefused: there is no such run or place, an edit is not possible there, an agent or a setting is none, the log is
+            ToolRefused: there is no such run or place, an edit is not possible there, an agent or a setting is invalid, the log is
                 in memory, or too many forks are under way (`busy`). What goes along was changed since it was written (`unreadable`).
         """
         if carry_on:
@@ -102,7 +102,7 @@ class ForkDoor:
     def _carry(self, opened: Opened[CarriedSystem], coming: "Future[ForkResult]") -> None:
         try:
             coming.set_result(opened.carried_on(ending=lambda: self._ending))
-        except BaseException as error:  # noqa: BLE001 - whoever waits is told, whatever it is
+        except BaseException as error:  # noqa: BLE001 - the waiting caller is told, whatever it is
             coming.set_exception(error)
         finally:
             self._leave()

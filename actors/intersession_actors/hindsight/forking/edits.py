@@ -82,7 +82,7 @@ def replaced_by(log: Log, edit: facts.ForkEdit, position: int, what: str) -> Rep
     """Return the target of an edit at a resolved place; `what` is the place as it was typed.
 
     Raises:
-        ToolRefused: the event there is none that this edit can replace. The refusal says what would do.
+        ToolRefused: this edit can't replace the event there. The refusal says what would do.
     """
     named = next(iter(log.all(after=position - 1, to=position)), None) if position > 0 else None
     if named is None:

@@ -78,7 +78,7 @@ def replaced_in(
     """Return the target of an edit in an imported flow: a step's answer, or its message.
 
     Raises:
-        ToolRefused: the event there is none that this edit can replace; it says what would do.
+        ToolRefused: this edit can't replace the event there; it says what would do.
     """
     for step in _steps(log, flow):
         if edit.kind == "message" and position in {step.asked.position, step.message.position}:
@@ -156,7 +156,7 @@ def attempts_of(log: Log, flow: Flow) -> Iterator[RecordedAttempt]:
             meaning="",
             given="" if asked is None else facts.text_of(asked),
             answered=tuple(
-                # What OpenClaw noted beside a message is none of an agent's answer.
+                # OpenClaw's notes beside a message are not part of an agent's answer.
                 msgspec.structs.replace(message, id="", run_id=None, timestamp=0, extra=None)
                 for one in events
                 if (message := facts.message_in(one)) is not None

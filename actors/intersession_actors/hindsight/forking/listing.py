@@ -59,7 +59,7 @@ def only_fork(path: str, name: str) -> Path:
     found = forks_called(path, name) if path != MEMORY else []
     if not found:
         raise ToolRefused(
-            "invalid_request", f"fork: none is called {name[:64]!a}, list the forks to see what there is"
+            "invalid_request", f"fork: no fork is called {name[:64]!a}, list the forks to see what there is"
         )
     if len(found) > 1:
         ids = ", ".join(file.stem for file in found)

@@ -135,7 +135,7 @@ def _moved(asked: int, cut: int) -> str:
 
 
 def _standing_still(flows: int) -> str:
-    """Say what can't come in a fork as it came then, whoever answers there."""
+    """Say what differs in a fork from then, whichever agents answer there."""
     what = "exchange or spawn was" if flows == 1 else "exchanges and spawns were"
     return (
         f"{flows} other {what} open there and stand{'s' if flows == 1 else ''} still in the fork: what else was said and used then "

@@ -51,8 +51,8 @@ class Forks:
         """Make a fork, also of a fork by its id, and return the result of `opening` on it and its agents; a fork that can't be opened is removed.
 
         Raises:
-            ToolRefused: there is no such run or place, an edit is not possible there, or an agent is none.
-            ConfigError: a setting is none.
+            ToolRefused: there is no such run or place, an edit is not possible there, or an agent is invalid.
+            ConfigError: a setting is invalid.
             ForkFailed: the fork can't be written; a log in memory has no place for it.
         """
         with ForkViews(View(self._service.reader)) as forks:

@@ -57,7 +57,7 @@ def merged(config: Config, file: Path) -> Merged:
     """Return a configuration with a file's settings on top; a list is one setting.
 
     Raises:
-        ConfigError: the file can't be read, has a setting that is none, or does not fit to the others.
+        ConfigError: the file can't be read, has an invalid setting, or one that contradicts the others.
     """
     loaded, defaults = plain_config(load_config(file).config), plain_config(load_config(None).config)
     given: JsonValue = read_config_file(file)
@@ -89,7 +89,7 @@ def overlaid(config: Config, edits: Iterable[ForkEdit]) -> Config:
     """Return a configuration with settings on top. A value is JSON, else a text.
 
     Raises:
-        ConfigError: there is no such setting, or this is none of its values; it has the path.
+        ConfigError: there is no such setting, or the value is invalid; it has the path.
     """
     plain = plain_config(config)
     for edit in edits:
@@ -105,7 +105,7 @@ def check_settings(config: Config, edits: Iterable[ForkEdit], *, afar: bool) -> 
     set, not where the host's machine writes, whom it calls and with which keys.
 
     Raises:
-        ConfigError: there is no such setting, or this is none of its values; it has the path.
+        ConfigError: there is no such setting, or the value is invalid; it has the path.
         ToolRefused: it is a secret, or can't be set from elsewhere.
     """
     edits = [edit for edit in edits if edit.kind == "set"]

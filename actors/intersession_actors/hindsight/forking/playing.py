@@ -142,7 +142,7 @@ class Forker:
 
         Raises:
             ToolRefused: there is no such run, place or recorded agent, or an edit is not possible there or from afar.
-            ConfigError: a setting is none.
+            ConfigError: a setting is invalid.
             ForkFailed: the file can't be written.
         """
         check_edits(wanted.edits)
@@ -179,8 +179,8 @@ class Forker:
         """Start a system on a fork; if that fails, the fork is deleted.
 
         Raises:
-            ToolRefused: an agent is none, or there is no such way to go on.
-            ConfigError: a model is not configured, or a setting is none.
+            ToolRefused: an agent is invalid, or there is no such way to go on.
+            ConfigError: a model is not configured, or a setting is invalid.
         """
         try:
             cast = self._cast(made, playing)
@@ -236,7 +236,7 @@ class Forker:
         return facts.ForkEdit(kind="inject", place=edit.place, key=key, value=edit.value)
 
     def _unknown(self, agents: AgentsById) -> list[str]:
-        """Refuse what is no agent, or was never recorded; say which ids the log does not know yet: they may be mistyped, or come later."""
+        """Refuse an invalid agent, or one that was never recorded; say which ids the log does not know yet: they may be mistyped, or come later."""
         for agent_id, given in agents.items():
             if not isinstance(given, str):
                 function_of(f"agents[{agent_id!r}]", given)
@@ -248,7 +248,7 @@ class Forker:
             if agent_id not in known and agents[agent_id] == RECORDED:
                 raise ToolRefused(
                     "unknown_agent",
-                    f"agent {agent_id[:128]!r}: nobody is called that here; there are {', '.join(sorted(known))}",
+                    f"agent {agent_id[:128]!r}: there is no such agent here; there are {', '.join(sorted(known))}",
                 )
         return [
             f"agent {agent_id[:128]!r}: nobody was called that up to here, so it answers only if somebody asks for it in the fork; "

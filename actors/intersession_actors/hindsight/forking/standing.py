@@ -44,7 +44,7 @@ def standing(service: Service) -> Standing:
     aside = tuple(name for name in degraded if name not in frozen.flows)
     still = {run.run_id for run in parked} | {run.run_id for run in runs if run.session_key in degraded}
     if still or held or aside:
-        # Who waits for what stands still, stands still.
+        # A run that waits for one that stands still, stands still as well.
         waiting = service.wait_graph.waiting_runs()
         still |= {run.run_id for run in runs if run.run_id in waiting}
         occupied = {run.session_key for run in runs if run.status == "running" and run.run_id in still}

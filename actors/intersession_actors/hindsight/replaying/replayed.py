@@ -20,7 +20,7 @@ from intersession_events.log.recorded import Recorded
 from intersession_projections.questions.places.runs_named import Flow, flow_id
 
 MOST_BYTES: Final = 268_435_456
-"""So much is read of a recording: no run has as many words."""
+"""The most bytes read of a recording: no run is as long."""
 
 
 class Replayed(TypedDict):
@@ -66,7 +66,7 @@ def replay_file(file: Path | str) -> Replayed:
     """Replay a recording that `intersession export-test` wrote.
 
     Raises:
-        CorruptEvent: it is none, its lines are not those that its first line says, or
+        CorruptEvent: it is not one, its lines are not those that its first line says, or
             the run that this names is not in it, or began before what is to be decided.
     """
     try:

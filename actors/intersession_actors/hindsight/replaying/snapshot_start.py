@@ -32,7 +32,7 @@ MARGIN: Final = 8
 """What leads to a run may be recorded a little before it, in the same append."""
 
 _TRIED: Final = 4
-"""So many snapshots are looked at, the last ones."""
+"""The number of snapshots that are tried, the last ones."""
 
 Begins = Mapping[str, SnapshotStart]
 """By stream."""

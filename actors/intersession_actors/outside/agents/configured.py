@@ -158,7 +158,7 @@ def keyless(provider_id: str, provider: JsonObject) -> ConfigProblem | None:
         return None
     return ConfigProblem(
         f"models.providers.{provider_id}.apiKey",
-        f"is missing, and {host} may answer nobody without one; give the key, or a header that says who asks",
+        f"is missing, and {host} may answer nobody without one; give the key, or a header that identifies the caller",
     )
 
 

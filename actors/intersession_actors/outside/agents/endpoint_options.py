@@ -137,7 +137,7 @@ def _check_values(options: Mapping[str, object]) -> None:
 
 
 def _check_key() -> None:
-    """Find a missing key now: else the first person who writes is told that something went wrong."""
+    """Find a missing key now: else the first person's message fails."""
     if not any(os.environ.get(name) for name in _VARIABLES):
         raise ValueError(
             "api_key: is missing, and OPENAI_API_KEY is not set; give one, or api_key='none' for an endpoint that asks for none"

@@ -35,14 +35,14 @@ MOST_LOST: Final = 16
 """How many calls of one agent may have been given up and not come back; each keeps a thread or an actor busy."""
 
 _MOST_THREADS: Final = 128
-"""So many threads at most call the sync agents, all of them together."""
+"""The most threads that call sync agents, all together."""
 
 OnResult = Callable[[AgentResult], None]
 Around = Callable[[Turn], AbstractContextManager[object] | None]
 
 
 MOST_FAILURES: Final = 3
-"""So often an actor may fail on a result; then it is taken for a bad reply, and the session goes on."""
+"""How often an actor may fail on a result; then that counts as a bad reply, and the session goes on."""
 
 
 class _KnownResult(NamedTuple):

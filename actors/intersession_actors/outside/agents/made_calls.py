@@ -14,8 +14,8 @@ from intersession_events.facts import Message, ToolCallBlock, text_of
 class MadeCall(msgspec.Struct, frozen=True, kw_only=True):
     """A tool call that an earlier attempt had recorded.
 
-    `arguments` and `result` are as they were recorded: long ones were cut. `ordinal` says the how many-th call of these words it
-    is, from 1 on. `has_ended`: its result is known. If not, the attempt was cut off while the tool was at work or just before
+    `arguments` and `result` are as they were recorded: long ones were cut. `ordinal` counts calls with the same content, from 1
+    on. `has_ended`: its result is known. If not, the attempt was cut off while the tool was at work or just before
     or behind that: whether it has acted is for the tool to say, which knows the call by `call_id`.
     """
 

@@ -228,7 +228,7 @@ async def _called(turn: Turn, call_id: str, name: str, source: str) -> str:
 
 
 def _added(usage: Usage, more: object) -> Usage:
-    # What an endpoint says is not held against its type, and its answer is not lost for a number that is none.
+    # What an endpoint says is not held against its type, and its answer is not lost for an invalid number.
     details = getattr(more, "prompt_tokens_details", None)
     return Usage(
         input=usage.input + _count(more, "prompt_tokens"),

@@ -41,10 +41,10 @@ def script_file(path: Path) -> AgentFunction:
     """Make an agent from a script: each turn gets the first matching, unused line. A new agent starts over.
 
     A file whose first line is a JSON object is JSON lines, `{session?, step?, turn?, reply}`; any other is plain, a reply a
-    line. Blank lines are none. Past its lines it raises `ScriptEnded`.
+    line. Blank lines are skipped. Past its lines it raises `ScriptEnded`.
 
     Raises:
-        ToolRefused: the file can't be read, or a line is none; it names file and line.
+        ToolRefused: the file can't be read, or a line is invalid; it names file and line.
     """
     return script_agent(read_script(path), str(path))
 
@@ -71,7 +71,7 @@ def read_script(path: Path) -> tuple[ScriptLine, ...]:
     """Read a script.
 
     Raises:
-        ToolRefused: the file can't be read, or a line is none; it names file and line.
+        ToolRefused: the file can't be read, or a line is invalid; it names file and line.
     """
     try:
         with path.open("rb") as file:

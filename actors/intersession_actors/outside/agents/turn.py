@@ -325,7 +325,7 @@ class Turn:
     def record_call(self, name: str, arguments: JsonMapping, *, call_id: str | None = None) -> str:
         """Record that the agent is about to call one of its own tools; returns the call's id. Blocks until durable.
 
-        The how many-th call of the same words in an attempt is that of the attempts before: it has the same id, is not recorded
+        The n-th call with the same content in an attempt is that of the attempts before: it has the same id, is not recorded
         twice, and is in `made_before`. So its id tells another system whether it has seen the call (SEND-13).
         """
         source = json_text(arguments)

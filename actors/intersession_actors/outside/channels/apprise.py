@@ -39,7 +39,7 @@ SHORTEST_SECRET: Final = 3
 PORT: Final = re.compile(r"[0-9]{1,5}")
 HIDDEN: Final = "<hidden>"
 
-# Who logs something of a service's URL, the second one each request's path.
+# The loggers that write parts of a service's URL, the second one each request's path.
 _loggers: Final = tuple(map(logging.getLogger, ("apprise", "urllib3.connectionpool")))
 _secrets: ContextVar[tuple[str, ...]] = ContextVar("secrets of a channel's URL", default=())
 # Libraries of services that connect nowhere. By others, a service would get round the guard: on threads, or in C.
@@ -165,7 +165,7 @@ def _first_taken(url: ChannelUrl) -> tuple[_Service, str]:
                 return _made(sample), sample
             except BadChannelUrl as error:
                 problem = problem or error
-    raise problem or BadChannelUrl("is none that Apprise takes")
+    raise problem or BadChannelUrl("is not one that Apprise takes")
 
 
 def _host(url: str) -> str:
@@ -187,9 +187,9 @@ def _made(url: str) -> _Service:
     try:
         service = _apprise().Apprise.instantiate(url, asset=asset, suppress_exceptions=False)
     except Exception as error:  # noqa: BLE001 - whatever a service raises of a URL it does not take
-        raise BadChannelUrl(f"is none that Apprise takes ({hidden(str(error))[:MOST_REASON]})") from None
+        raise BadChannelUrl(f"is not one that Apprise takes ({hidden(str(error))[:MOST_REASON]})") from None
     if service is None:
-        raise BadChannelUrl("is none that Apprise takes; its documentation shows how this service's look")
+        raise BadChannelUrl("is not one that Apprise takes; its documentation shows how this service's look")
     # What its URL may ask for otherwise.
     service.retry = 0
     service.optional = False

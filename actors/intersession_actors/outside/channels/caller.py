@@ -39,7 +39,7 @@ logger = logging.getLogger("intersession.deliveries")
 SEATS: Final = 8
 """Calls of one channel at a time, unless the configuration says otherwise."""
 MOST_LOST: Final = 16
-"""A channel with so many calls that were given up and have not come back is asked nothing more until one does."""
+"""A channel with this many calls that were given up and have not returned gets no more until one does."""
 _MOST_THREADS: Final = 4_096
 """The bound is the seats of each channel; this one is for a machine, not for a channel."""
 

@@ -40,7 +40,7 @@ class DeliveryLater(IntersessionError):
     def __init__(self, seconds: float, reason: str = "") -> None:
         given = cast("object", seconds)  # whatever the host's code gives
         if isinstance(given, bool) or not isinstance(given, int | float):
-            raise ValueError(f"seconds: {seconds!r} is no number of seconds")  # noqa: TRY004 - one error for all that is none
+            raise ValueError(f"seconds: {seconds!r} is no number of seconds")  # noqa: TRY004 - one error for all invalid values
         if not math.isfinite(seconds) or seconds < 0:
             raise ValueError(f"seconds: {seconds!r} is no time to wait, give 0 or more")
         self.seconds = float(seconds)

@@ -18,7 +18,7 @@ from intersession_actors.running.runtime.threads import MachineThreads, Threads
 from intersession_events.facts import Route
 
 LONGEST_WAIT_S: Final = 600.0
-"""So long a text that fails, counted from its first failure in this process, holds back those behind it."""
+"""How long a failing text, from its first failure in this process, holds back later ones."""
 
 
 class Place(NamedTuple):

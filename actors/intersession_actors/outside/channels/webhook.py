@@ -86,7 +86,7 @@ def _split(url: str) -> SplitResult:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise BadChannelUrl("has a host or port that is none") from error
+        raise BadChannelUrl("has an invalid host or port") from error
     if parts.username is not None or parts.password is not None:
         raise BadChannelUrl("has a user name or password; put a token into the path or the query")
     if not parts.hostname or port == 0:

@@ -89,7 +89,7 @@ class _Account:
 
     def ended(self, run_id: str, tokens: int = 0, cost_micros: int = 0) -> None:
         self.open.discard(run_id)
-        # Who stops all runs of a session stops those of other chains in the same append: they are none of this one's.
+        # An abort of all runs of a session stops runs of other chains in the same append: those are not this chain's.
         if self.runs.get(run_id, True) is False:
             self.runs[run_id] = True
             # What an agent says that it used can't make a chain younger.

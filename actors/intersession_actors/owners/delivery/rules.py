@@ -32,7 +32,7 @@ LONGEST_RETRY_MS: Final = 300_000
 GIVEN_UP: Final = "given up by "
 """How the error of a delivery begins that somebody gave up."""
 MOST_CUT_OFF: Final = 5
-"""So many attempts in a row that are cut off by the end of the process are taken for what ends it."""
+"""The number of consecutive attempts during which the process ended: then the delivery counts as the cause."""
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):

@@ -46,7 +46,7 @@ _NOBODY_HEARS: Final = "the session that it would have been said to was reset or
 class Circumstances(led.Circumstances, frozen=True, kw_only=True):
     """The facts about the world that a decision needs, as they are now.
 
-    `orders` are who wants texts held beside the exchange's own settings, `wall_ms` is the time that a hold is recorded with,
+    `orders` are the holds beside the exchange's own settings, `wall_ms` is the time that a hold is recorded with,
     `held_ms` how long one has lasted. `gone` is who of the two is not there any more, as far as the coordinator has heard.
     """
 
@@ -200,7 +200,7 @@ def _unless_held(state: Exchange, now: Circumstances) -> list[facts.ExchangeEven
     following = _next(state, now)
     first = following[0]
     accepted = state.accepted
-    # The first reply goes to whoever waits for it, loop or not.
+    # The first reply goes to the waiting caller, loop or not.
     goes_on = isinstance(first, facts.TurnRequested) or (state.turn == 0 and accepted.requester is not None)
     if _gone(accepted, state.turn + 1) in now.gone:
         goes_on = False  # nobody is asked about words that would go on to nobody: that ends the loop

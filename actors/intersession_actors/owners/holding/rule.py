@@ -14,7 +14,7 @@ from intersession_actors.running.runtime.threads import Threads
 from intersession_actors.running.runtime.timers import Timers
 
 RULE_TIMEOUT_MS: Final = 60_000
-"""So long a rule may take to say something; then the text is held."""
+"""How long a rule may take to answer; then the text is held."""
 _POOL: Final = 4
 
 

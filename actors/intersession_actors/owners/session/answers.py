@@ -18,7 +18,7 @@ from intersession_events.basics import ids
 from intersession_events.log.recorded import Draft, Recorded, StreamAppend
 
 MOST_REFUSALS: Final = 6
-"""So many attempts of a run may be refused as too long, each given at most half of the one before (CTX-3); then it fails."""
+"""The most attempts of a run that may be refused as too long, each with at most half the input of the last (CTX-3)."""
 
 
 def decide_returned(

@@ -99,7 +99,7 @@ class Archive(Step, frozen=True, kw_only=True):
 
     With `only_idle` a session that has work to do is left alone (`busy`); without, its runs end with it. `session_id`,
     where given, is the generation that was authorised; another one now is left alone, too (`not_visible`, HIST-6). `by` is
-    who wants it; None where its time has come.
+    the caller; None where its time has come.
     """
 
     reason: facts.ArchiveReason

@@ -1,7 +1,7 @@
 """Caches the transcripts of awake sessions, so that each run reads only what is new since the last one.
 
 Of each it keeps how far it has come, which is little, and its last messages, as long as there is room. All of it is folded from the
-log. What is not here any more is read from there by whoever looks at it.
+log. A reader of dropped messages reads them from there.
 """
 
 import threading

@@ -158,7 +158,7 @@ class Decider:
         running = state.running
         match command:
             case commands.Enqueue(behind=behind):
-                # What it follows from was not recorded: who leads the flow reads its stream again.
+                # Its cause was not recorded: the flow's manager reads its stream again.
                 return behind is None or not behind.has_failed
             case commands.RunReturned():
                 if self.world.agents.results.of(command.run_id, command.attempt) is None:

@@ -51,7 +51,7 @@ def session_in(data: bytes) -> Session:
     """Return a session's state from a snapshot's content.
 
     Raises:
-        ValueError: it is none of a session.
+        ValueError: it does not belong to a session.
     """
     return _DECODE(data).session
 
@@ -60,7 +60,7 @@ def begun_in(data: bytes, version: int) -> Awake:
     """Return a session with its transcript after a snapshot's content; without one from its beginning.
 
     Raises:
-        ValueError: it is none of a session.
+        ValueError: it does not belong to a session.
     """
     if not version:
         return Awake(EMPTY, TranscriptFold())
@@ -96,7 +96,7 @@ class SessionFolding:
         """Read a snapshot's content.
 
         Raises:
-            ValueError: it is none of a session.
+            ValueError: it does not belong to a session.
         """
         kept = _DECODE(data)
         return Awake(kept.session, self._transcript(kept.transcript, version=version))
@@ -129,7 +129,7 @@ class TranscriptFolding:
         """Return the transcript of a snapshot.
 
         Raises:
-            ValueError: it is none of a session.
+            ValueError: it does not belong to a session.
         """
         return Collected(TranscriptFold(_DECODE_TRANSCRIPT(data).transcript, version=version), [])
 

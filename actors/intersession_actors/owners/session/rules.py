@@ -50,7 +50,7 @@ class Beginning(NamedTuple):
     room: int | None
     words: int | None
     withheld: int = 0
-    """So many tools there was no room for."""
+    """The number of tools that had no room."""
 
 
 def beginning_of(state: Session, tools: tuple[str, ...] | None, reckoned: Reckoned) -> Beginning:
@@ -455,7 +455,7 @@ def decide_wake(state: Session, now: Circumstances) -> list[facts.Event]:
                 partial=running.said,
             )
         ]
-    # An attempt that no agent was called for is none that was cut off.
+    # An attempt whose agent was never called does not count as interrupted.
     if not now.was_called or running.attempt - running.waiting.refused <= now.retries:
         return [facts.RunInterrupted(run_id=run_id, attempt=running.attempt)]
     return [

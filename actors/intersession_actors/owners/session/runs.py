@@ -63,7 +63,7 @@ class RunStarter:
         self._make_turn = make_turn
         self._key = key
         self.runner = runner_of(key)
-        """Who runs the session, as the executor knows it."""
+        """The executor's name of the session's runner."""
         self._tell_self = tell_self
         self._reading: str | None = None
         """The run whose context is being read."""
@@ -145,7 +145,7 @@ class RunStarter:
     ) -> RunContext | None:
         """Return a run's context as of exactly this version of the stream (PROV-4), if it was read or the transcript is cached.
 
-        It is as it is behind `fresh`, events of the append that starts the run. There is room for so many tokens of it.
+        It is as it is behind `fresh`, events of the append that starts the run. `room` bounds its tokens.
 
         Raises:
             CorruptEvent: no such run waits in the stream, or its message is not there.

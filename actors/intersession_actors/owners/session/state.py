@@ -89,7 +89,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     window: tuple[int, int] | None = None
     """The window of the model that ran last, and what of it is left for tools and for what is said."""
     most: int | None = None
-    """So many tokens of tools and of what is said the model's server takes, as far as its refusals tell (CTX-3)."""
+    """The tokens of tools and messages that the model's server accepts, learnt from its refusals (CTX-3)."""
 
     def thread_left(self, *, age_ms: int, quiet_ms: int) -> "tuple[int, facts.UnbindReason] | None":
         """Return how long the thread stays bound without further messages (milliseconds), and why it ends.

@@ -23,7 +23,7 @@ Listed = Callable[[str], JsonValue]
 """Returns the list of a setting that has a digest; None where no configuration has one."""
 
 SHORT: Final = 80
-"""A list of so many bytes of JSON is there by value."""
+"""A list of up to this many bytes of JSON is stored by value."""
 
 _LISTS: Final = frozenset({"allow", "alsoAllow", "allowAgents", "deny", "rules"})
 """The names of lists that configurations have as they are."""
@@ -106,7 +106,7 @@ def record_within(value: JsonValue) -> Record:
     """Return the record inside another one.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is invalid.
     """
     return msgspec.convert(value, Record)
 

@@ -149,7 +149,7 @@ class Owner(Generic[S, C]):
         self.is_busy = False
         """Whether the stream is being read, or an append is under way."""
         self._under_way: CommandOutcome[C] | None = None
-        """The command whose append is under way."""
+        """The command whose append is in progress."""
         self._asked: Ask | None = None
         """What its answer names."""
         self.asks_session = False
@@ -448,7 +448,7 @@ class Owner(Generic[S, C]):
                 fresh.append(item)
         before = self.state
         if isinstance(command, Request) and command.answer is not None:
-            # The log has it, whatever comes of it here: who waits must not wait for what fails next.
+            # The log has it, whatever fails here next: the waiting caller must not wait for that.
             self.effects.append(Answer(command, Accepted(recorded=recorded)))
         if not self._evolve(fresh):
             return

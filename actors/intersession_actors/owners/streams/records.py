@@ -53,7 +53,7 @@ def record_in(decision: str) -> Record:
     """Parse a decision record.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is invalid.
     """
     return _DECODE(decision)
 

@@ -73,7 +73,7 @@ class Config(Settings, frozen=True, kw_only=True):
         """Return this configuration with agents that a host registered without listing them.
 
         Raises:
-            ConfigError: an id is none.
+            ConfigError: an id is invalid.
         """
         agent_ids = tuple(agent_ids)
         bad = [agent_id for agent_id in agent_ids if not valid_agent_id(agent_id)]

@@ -77,7 +77,7 @@ def _redacted(value: object) -> JsonValue:
 
 
 def _is_secret(key: str, value: object) -> bool:
-    # A number under such a name counts tokens; it is none.
+    # A number under such a name counts tokens; it is not a secret.
     return bool(value) and not isinstance(value, int | float) and _names_a_secret(key)
 
 

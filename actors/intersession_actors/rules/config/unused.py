@@ -153,7 +153,7 @@ _TOOLS_REFUSED: Final[Mapping[str, Restriction]] = {
         "tools by the model that asks", "take it out, and deny them to the agent: agents.list[].tools.deny"
     ),
     "toolsBySender": Restriction(
-        "tools by the person who writes",
+        "tools by the sender",
         "take it out, and have those people speak to an agent of their own with agents.list[].tools.deny",
     ),
 }

@@ -67,7 +67,7 @@ _HOOK: Final = later(
     r"/(?P<value>[A-Za-z0-9_@./-]{12,512}+)",
     re.IGNORECASE,
 )
-"""Whoever has the address of a hook may post there: the last part of it is its password."""
+"""A hook's address is enough to post there: its last part is the password."""
 _HOSTS_OF_HOOKS: Final = (
     "discord", "hooks.slack", "webhook.office", "maker.ifttt", "hooks.zapier", "open.feishu", "open.larksuite", "api.pushover",
     "events.pagerduty", ".make.com",
@@ -104,7 +104,7 @@ _PART: Final = 8
 _LONG_PART: Final = 20
 _LONGEST_NAME: Final = 64
 _COUNTED: Final = 4
-"""A number of so many digits is how many there are, as in "pass: 34"."""
+"""A number of up to this many digits is a count, as in "pass: 34"."""
 _MAY_NAME: Final = later(r"[-=:]")
 
 
@@ -126,7 +126,7 @@ def nested(text: str) -> Iterator[Span]:
 
 
 def _inside(text: str, at: int, quote: str, name: str) -> tuple[list[Span], int]:
-    """Return the strings and numbers up to where the list or the object ends, and where that is; keys are none of them."""
+    """Return the strings and numbers up to where the list or the object ends, and where that is; without keys."""
     spans: list[Span] = []
     opened, end = "", min(len(text), at + _FARTHEST)
     while at < end:
@@ -220,7 +220,7 @@ def _by_look(text: str) -> Iterator[Span]:
 def _passwords_of_stores(text: str) -> Iterator[Span]:
     at = 0
     while found := _USER_INFO.search(text, at):
-        # Beyond its first signs, what is no store's may have an address of one in it.
+        # After the scheme, the address of something else may contain a store's.
         at = found.start() + len("://")
         # One character more, for what may not stand before it.
         before = text[max(0, found.start() - _LONGEST_SCHEME - 1) : found.start()]

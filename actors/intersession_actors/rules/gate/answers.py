@@ -11,7 +11,7 @@ from intersession_actors.rules.gate.values import is_storable
 from intersession_events import facts
 
 _LAST_MS: Final = 253_402_300_799_999
-"""The end of the year 9999: a later time is none that anybody can show."""
+"""The end of the year 9999: a later time can't be shown."""
 
 T = TypeVar("T")
 
@@ -112,7 +112,7 @@ def fit_message(message: facts.Message) -> Fitted[facts.Message]:
         notes += more
     if len(message.id) > WORD.most or not message.id.isprintable():
         changes["id"] = ""
-        notes.append("the id of a message was none, given another")
+        notes.append("the id of a message was invalid, given another")
     if message.tool_call_id is not None:
         changes["tool_call_id"] = id_of(message.tool_call_id)
     if message.tool_name is not None:
@@ -123,7 +123,7 @@ def fit_message(message: facts.Message) -> Fitted[facts.Message]:
 def fit_time(given: int) -> Fitted[int]:
     """Return the time of a message that comes with a reply, in ms; 0 is the time of recording."""
     fits = 0 <= given <= _LAST_MS
-    return Fitted(given if fits else 0, () if fits else ("the time of a message was none, taken as now",))
+    return Fitted(given if fits else 0, () if fits else ("the time of a message was invalid, taken as now",))
 
 
 def flaw_of_message(message: facts.Message) -> str | None:

@@ -15,7 +15,7 @@ def text_of(field: str, value: object) -> str:
     """Return a given text as a plain one; its content is checked elsewhere.
 
     Raises:
-        ToolRefused: it is none.
+        ToolRefused: it is invalid.
     """
     if not isinstance(value, str):
         raise invalid(field, f"it is no text but {_kind(value)}, give one")
@@ -39,7 +39,7 @@ def path_of(field: str, value: object) -> Path:
     """Return a given path.
 
     Raises:
-        ToolRefused: it is none, or can't be one.
+        ToolRefused: it is not a path.
     """
     if not isinstance(value, str | Path) or "\0" in str(value) or not str(value):
         raise invalid(field, f"it is no path but {_kind(value)}, give a text or a pathlib.Path")
@@ -60,7 +60,7 @@ def mapping_of(field: str, value: Mapping[str, T] | None) -> dict[str, T]:
 
 
 def callable_of(field: str, value: Callable[..., object] | None, *names: str) -> None:
-    """Check that a callback can be called with one argument for each of `names`; None is none.
+    """Check that a callback, if there is one, can be called with one argument for each of `names`.
 
     Raises:
         ToolRefused: it can't.
@@ -98,7 +98,7 @@ def callables_of(field: str, values: Iterable[C], *names: str) -> tuple[C, ...]:
     """Return callbacks, each checked for one argument for each of `names`.
 
     Raises:
-        ToolRefused: it is no list of what can be called so.
+        ToolRefused: it is not a list of functions that can be called so.
     """
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] - as above
         raise invalid(field, f"it is no list of functions but {_kind(values)}, give one, such as [function]")

@@ -80,8 +80,8 @@ def plain(value: JsonValue) -> JsonValue:
 def flaw_of(fields: JsonMapping, *, most: int = ARGUMENTS.most) -> Flaw | None:
     """Return the first problem of named values, or None. `most` is for the characters of all their texts.
 
-    Lengths are looked at first, and nothing is copied: what is far too long costs no memory. What is no JSON at all, such
-    as a host's own object, is not judged here.
+    Lengths are looked at first, and nothing is copied: what is far too long costs no memory. A value outside of JSON,
+    such as a host's own object, is not judged here.
     """
     if _is_flat_and_sound(fields, most):
         return None
@@ -176,7 +176,7 @@ def seconds_of(field: str, value: object, *, most: int = WAIT.most) -> float:
     """Return a time as a number of seconds, from 0 to `most`.
 
     Raises:
-        ToolRefused: it is no number (`true` and `"3"` are none), or out of range.
+        ToolRefused: it is not a number (like `true` and `"3"`), or out of range.
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise invalid(field, f"it is no number but {type(value).__name__}, give seconds from 0 to {most}")

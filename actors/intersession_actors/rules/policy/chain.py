@@ -1,8 +1,8 @@
 """The limits of a causal chain, and cycles of waiting: pure (LOOP-5, SEND-10).
 
 A chain begins with what a person or the operator says. Its budget goes from cause to effect: from a run to what it sends and
-spawns, from there to the turns, announces and results that come of it, and so on. A send and a spawn are a hop; what belongs
-to them is none.
+spawns, from there to the turns, announces and results that come of it, and so on. A send and a spawn are a hop; their other
+steps are not.
 """
 
 from collections import deque

@@ -151,7 +151,7 @@ def asked_to_start(
     """Return the question and inputs for a start; `running` is the requester's present number of sub-agents.
 
     Raises:
-        InvalidKey: the agent's id is none.
+        InvalidKey: the agent's id is invalid.
     """
     own = requester.key.agent_id if requester.key else config.default_agent
     named = None if wish.agent_id is None else parse_agent_id(wish.agent_id)

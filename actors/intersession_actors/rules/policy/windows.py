@@ -55,7 +55,7 @@ NO_MODEL: Final = 128_000
 
 _MOST_FOR_ANSWER: Final = 8_192
 _OF_A_TOOL: Final = 750
-"""Tokens of a session tool's description: no more than so many on average."""
+"""The tokens of a session tool's description, on average at most."""
 _LEAST_WITH_TOOLS: Final = 1_024
 """An agent that has less room for what is said than this beside its tools has none: else they would be all that it is shown."""
 LEAST_ROOM: Final = 128

@@ -144,7 +144,7 @@ def _newest(
 ) -> tuple[int, int]:
     """Return from which message on there is room for all, and how much room is left.
 
-    It `begins` a turn in which each result of a tool has its call before it. Texts of more than so many characters are cut.
+    It `begins` a turn in which each result of a tool has its call before it. Longer texts are cut.
     """
     start, tokens = at_hand
 

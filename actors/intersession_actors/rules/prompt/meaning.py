@@ -160,12 +160,12 @@ class Meanings:
 
 
 MOST_PARTS: Final = 8
-"""So many parts that differ are named; of more it is said how many."""
+"""The number of different parts that are named; further ones are counted."""
 MOST_CHARACTERS: Final = 2_000
-"""So much is kept of an answer or a question as a whole."""
+"""The stored length of an answer or a question."""
 _EXCERPT: Final = 240
 _BEFORE: Final = 60
-"""So much of what is the same stands before the first difference."""
+"""The length of the equal text shown before the first difference."""
 
 
 class Part(NamedTuple):

@@ -12,7 +12,7 @@ ANNOUNCE_SKIP: Final = "ANNOUNCE_SKIP"
 NO_REPLY: Final = "NO_REPLY"
 """Is no text, everywhere."""
 
-# Not `str.strip()`: it takes away characters that only look like nothing, and then a text that shows is none.
+# Not `str.strip()`: it takes away characters that only look like nothing, and then a visible text would count as empty.
 _WHITE_SPACE: Final = " \t\r\n"
 
 

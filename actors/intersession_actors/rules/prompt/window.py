@@ -1,7 +1,7 @@
 """The last messages of a transcript in memory, and the transcript as an agent reads it: earlier messages are read from the log.
 
 A transcript only ever grows at its end. So one list serves every run of a session: each run's transcript is its beginning, up to
-the message that was the last one then. Whoever keeps the window may take its oldest messages away at any time.
+the message that was the last one then. The window's owner may drop its oldest messages at any time.
 """
 
 from collections.abc import Callable, Iterator, Sequence

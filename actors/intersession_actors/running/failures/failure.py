@@ -46,7 +46,7 @@ FailureLevel = Literal["info", "warning", "error"]
 
 MOST_TRACEBACK_BYTES: Final = 8_192
 _MOST_READ: Final = 4 * MOST_TRACEBACK_BYTES
-"""So much is looked through for secrets before it is cut, lest a half of one is left."""
+"""The length that is searched for secrets before a text is cut, so that no half of one is left."""
 
 _MOST_FRAMES: Final = 30
 _MOST_ERROR_READ: Final = 10 * ERROR.most

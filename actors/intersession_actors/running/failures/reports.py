@@ -38,7 +38,7 @@ VERY_SLOW_S: Final = 1.0
 """What took less is no warning: a busy machine alone may have made it wait."""
 
 MOST_WAITING: Final = 1_000
-"""So many failures may wait for the host's callback; what comes then is logged and counted, and not told to it."""
+"""The most failures that wait for the host's callback; further ones are only logged and counted."""
 
 _own = logging.getLogger("intersession.failures")
 

@@ -83,7 +83,7 @@ class HostsLoop:
 
 
 _LOOK_S: Final = 0.25
-"""So often a loop is looked at."""
+"""How often a loop is checked."""
 
 
 class Watch:

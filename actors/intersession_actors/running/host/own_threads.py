@@ -18,7 +18,7 @@ _Taken = ParamSpec("_Taken")
 T = TypeVar("T")
 
 MOST: Final = 32
-"""So many threads at most, as asyncio has them."""
+"""The most threads, as in asyncio."""
 
 
 class OwnThreads(ThreadPoolExecutor):
@@ -56,7 +56,7 @@ def filling(future: "Future[T]", work: Callable[[], T]) -> Callable[[], None]:
             return
         try:
             result = work()
-        except BaseException as error:  # noqa: BLE001 - whoever waits is told, whatever it is
+        except BaseException as error:  # noqa: BLE001 - the waiting caller is told, whatever it is
             future.set_exception(error)
         else:
             future.set_result(result)

@@ -73,5 +73,5 @@ class Stopwatch:
         if began is None:
             began = now - max(self._clock.now_ms() - since_ms, 0) / 1000
             self.begin(*key, at=began)
-        # Rounded, not cut: a timer that fires after so many milliseconds finds that so many have passed.
+        # Rounded, not cut: a timer that fires after n milliseconds then measures n.
         return max(round((now - began) * 1000), 0)

@@ -46,7 +46,7 @@ class Inbox:
         self.limit: int | None = None
         self.wake: Callable[[], None] = _nobody
         self.current: Mail | None = None
-        """What is being handled now. Whoever takes its answer sets its `reply_to` to None."""
+        """The message being handled. Taking over its answer sets its `reply_to` to None."""
         self._lock = Lock()
         # An idle actor has none: an empty deque alone would be a quarter of its memory.
         self._mail: deque[Mail] | None = None

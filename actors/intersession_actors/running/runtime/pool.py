@@ -19,7 +19,7 @@ logger = logging.getLogger("intersession.actors")
 
 MESSAGES_PER_TURN = 32
 SECONDS_PER_TURN = 0.005
-"""An actor that has handled so many messages, or for so long, waits until the others have had their turns."""
+"""An actor that has handled this many messages, or for this long, waits until the others have had their turns."""
 
 THREADS = 2
 """Handlers never wait, and only one of them runs Python at a time: more threads only wake each other up."""

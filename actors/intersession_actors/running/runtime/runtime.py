@@ -205,7 +205,7 @@ def runtime_of(runtime: Runtime | None) -> Runtime | None:
     """Return a runtime; None is a pooled one.
 
     Raises:
-        ToolRefused: it is none.
+        ToolRefused: it is invalid.
     """
     if runtime is None or isinstance(runtime, Runtime):  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
         return runtime

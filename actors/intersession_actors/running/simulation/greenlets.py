@@ -140,7 +140,7 @@ class Greenlets:
         for end in self.at_end:
             end()
 
-    # --- who waits
+    # --- waiting
 
     def start(self, run: Callable[[], object]) -> greenlet:
         """Run a function in a greenlet of its own."""

@@ -11,7 +11,7 @@
 Each `step` does one thing: an actor handles one message, the log writes one batch or loads one stream, or what would be
 a thread (an agent, a channel, a door, the timers) goes on until it waits. Which one, the seed says. If nothing is to be
 done, time passes up to the next timer; with `early`, it sometimes passes although there is work, so that timeouts race
-with it. Whoever waits outside of a handler (a door, `Future.get`, a tool called by an agent) lets the simulation go on
+with it. A caller that waits outside of a handler (a door, `Future.get`, a tool called by an agent) lets the simulation go on
 meanwhile; a handler that waits gets an error, as on every runtime.
 
 Agents, channels and clients are plain functions or coroutines. They must not wait for anything of the machine: no

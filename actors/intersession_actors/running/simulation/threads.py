@@ -14,7 +14,7 @@ from intersession_actors.running.simulation.greenlets import Greenlets, Sleeper
 
 T = TypeVar("T")
 _ROUNDS: Final = 4
-"""So often a loop that ends goes round: what was about to begin begins, and is cancelled."""
+"""How often an ending loop runs: tasks that were about to begin do so, and are cancelled."""
 
 
 class _Started:
@@ -187,7 +187,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         def run() -> None:
             try:
                 done.set_result(func(*args))
-            except BaseException as error:  # noqa: BLE001 - whoever waits is told, whatever it is
+            except BaseException as error:  # noqa: BLE001 - the waiting caller is told, whatever it is
                 done.set_exception(error)
 
         _Started(self._greenlets, run)

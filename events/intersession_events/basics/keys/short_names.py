@@ -15,7 +15,7 @@ _REMEMBERED: Final = 1_024
 
 @lru_cache(_REMEMBERED)
 def short_name(name: str) -> str:
-    """Return how a session is called in lists, as long as no other one is called so; any other text as it is."""
+    """Return the name of a session in lists, if it is unique; any other text unchanged."""
     try:
         key = SessionKey.recorded(name)
     except InvalidKey:

@@ -196,7 +196,7 @@ def _tree_of(position: int, event: CheckpointTaken) -> GrowingTree:
     except ValueError:
         tree = GrowingTree()
     if len(tree.peaks) != event.count.bit_count() or tree.root.hex() != event.events_root:
-        raise CorruptEvent(f"position {position}: the checkpoint there is none that can be gone on from")
+        raise CorruptEvent(f"position {position}: the checkpoint there can't be continued from")
     return tree
 
 

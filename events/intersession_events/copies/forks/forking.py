@@ -35,7 +35,7 @@ class ForkWanted(NamedTuple):
     """The parts that a fork will have.
 
     `streams` are taken whole, up to the position `at`: it is for the caller that nothing in them refers to anything outside.
-    `flow` is the run, exchange or spawn that goes on, `edits` what was changed, `by` who wants it.
+    `flow` is the run, exchange or spawn that goes on, `edits` what was changed, `by` the caller.
     """
 
     streams: Collection[str]
@@ -65,10 +65,10 @@ def fork_log(
 ) -> Fork:
     """Copy a part of a log into a log of its own, a file in a directory: one that is made if missing, or the folder of the log's forks.
 
-    It is there under its name only when it is whole. `fill` can put views there; who opens it folds those that it does not have.
+    It is there under its name only when it is whole. `fill` can put views there; opening the fork folds missing ones.
 
     Raises:
-        ForkFailed: the position is none of the log, the file can't be written, or a log in memory has no directory.
+        ForkFailed: the position is not in the log, the file can't be written, or a log in memory has no directory.
         CorruptEvent: a row that is needed can't be read, or was changed since it was written: what a fork begins with has to be
             proven. It names the position; `verify` says more.
         StoreUnavailable: the log can't be read.

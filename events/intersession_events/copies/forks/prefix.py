@@ -15,7 +15,7 @@ _UP_TO: Final = (
     "WHERE originator_id IN ({}) AND rowid<=? ORDER BY originator_id, originator_version"
 )
 _AT_ONCE: Final = 200
-"""So many streams are asked for by one statement."""
+"""The most streams in one statement."""
 _OF_LOG: Final = "SELECT rowid, originator_version, topic FROM stored_events WHERE originator_id='log' ORDER BY originator_version"
 _ROW: Final = "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events WHERE rowid=?"
 

@@ -25,7 +25,7 @@ _LEAVES: Final = (
     "WHERE rowid > ? AND rowid <= ? ORDER BY rowid"
 )
 MOST_LEAVES: Final = 16_384
-"""So many events are read for proofs; heads that would take more are left unproven, the oldest first."""
+"""The most events read for proofs; heads that would take more are left unproven, the oldest first."""
 
 
 class Proven(NamedTuple):

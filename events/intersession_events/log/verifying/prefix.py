@@ -147,7 +147,7 @@ def prefix_unproven(seen: Sequence[PrefixSeen]) -> Iterator[str]:
             yield f"{what}, for {one.streams - one.proven} of {one.streams} streams: no checkpoint of it proves that here. {given}"
         if one.signed < one.proven:
             yield (
-                f"{what}, for {one.proven - one.signed} of {one.streams} streams, against somebody who can hash: the "
+                f"{what}, for {one.proven - one.signed} of {one.streams} streams, against an attacker who can hash: the "
                 f"checkpoints that prove it are neither signed with a key that is trusted (`--trust`) nor published. {given}"
             )
 

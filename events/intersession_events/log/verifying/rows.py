@@ -10,7 +10,7 @@ from intersession_events.log.sql import Row
 
 PAGE: Final = 2000
 _FAR: Final = 2**40
-"""No log has so many events: what can't be read reaches to its end."""
+"""More events than any log has: an unreadable part reaches to its end."""
 
 _Read = TypeVar("_Read")
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 _CACHE_KIB: Final = 16_384
 _STREAMS: Final = 50_000
-"""So many streams that were looked at last are at hand, some 20 MB."""
+"""The number of streams kept in memory, the latest used: some 20 MB."""
 _MARKS: Final = 200_000
 
 

@@ -39,7 +39,7 @@ def unproven(
     if kept[0] > sure[0]:
         after = f" what comes after position {sure[0]}" if sure[0] else " it from the start"
         yield (
-            f"That nobody who can hash rewrote{after}: the log's own checkpoints, up to position {kept[0]}, hold off "
+            f"That no attacker who can hash rewrote{after}: the log's own checkpoints, up to position {kept[0]}, hold off "
             "plain SQL alone. It takes a signature that is checked (a trusted key), or a checkpoint or a head that was "
             "kept elsewhere."
         )
@@ -53,8 +53,8 @@ def unproven(
     if not upto:
         why = "that takes a head that was exported earlier and kept elsewhere."
         yield (
-            "That no events were cut off the end, and that the log was not rewritten from the start by somebody "
-            f"who can hash: {why}"
+            "That no events were cut off the end, and that the log was not rewritten from the start by an "
+            f"attacker who can hash: {why}"
         )
     elif position > upto:
         yield f"That what comes after position {upto} was not cut short or forged: {why}"

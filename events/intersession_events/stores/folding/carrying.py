@@ -34,7 +34,7 @@ class Carrying(NamedTuple):
     def fill(self, made: sqlite3.Connection) -> None:
         """Write the rows of these views as of the cut into the fork's file, in its transaction; each view notes that position.
 
-        A view that knows no way, or can't go it, is not there: who opens the fork builds it of the events.
+        A view that knows no way, or can't go it, is left out: opening the fork builds it from the events.
         """
         carried = [view for view in self.views if is_carried(view)]
         left_out = {one.view for one in self.source.set_aside([view.name for view in carried])}

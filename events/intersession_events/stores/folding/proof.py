@@ -69,15 +69,15 @@ def views_proven(
                         findings.append(_finding(fold, "inline_views", view.name, told))
                     else:
                         unproven.append(
-                            f"What the view {view.name} would hold: the log has no such view yet. Who opens it to write "
-                            "makes it of the events; who reads makes one beside it."
+                            f"What the view {view.name} would hold: the log has no such view yet. A writer makes "
+                            "it of the events; a reader makes one beside the log."
                         )
                     continue
                 position, shape, touched = now[view.name]
                 if shape != view.shape:
                     unproven.append(
                         f"That the view {view.name} holds what the events say: its tables are of shape {_shown(shape)}, "
-                        f"this version's of {view.shape}. Who opens the log to write builds it anew."
+                        f"this version's of {view.shape}. It is built anew when the log is opened to write."
                     )
                     continue
                 if position != fold.position:

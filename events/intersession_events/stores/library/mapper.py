@@ -63,7 +63,7 @@ class ChainedMapper(Mapper[str]):
     def __init__(
         self, transcoder: Transcoder, compressor: Compressor | None = None, cipher: Cipher | None = None
     ) -> None:
-        """Make a mapper; whoever opens the log sets `lineage`: the log's id is part of every hash.
+        """Make a mapper; opening the log sets `lineage`: the log's id is part of every hash.
 
         Raises:
             NotStorable: the environment asks for compressed or encrypted states, which nobody could hash again.

@@ -112,7 +112,7 @@ class Committing(ReadsLog):
         self.observer: BatchObserver = BatchObserver()
         """The writer, which sets itself before it submits anything: the library's factory knows nothing of it."""
         self.refusals = Refusals()
-        """Who hears of batches that had to be written piece by piece."""
+        """The listener for batches that had to be written piece by piece."""
         self._queued: list[StoredEvent] = []
         """Rows of the transaction that goes on, to be inserted together."""
         self._given = 0
@@ -251,7 +251,7 @@ class Committing(ReadsLog):
                 self.observer.undone()
                 self._transact(batch, failed, isolated=batch[0].alone)
             self._check_present(written=True)
-        except Exception as error:  # noqa: BLE001 - whatever it is, everybody who waits must hear of it
+        except Exception as error:  # noqa: BLE001 - whatever it is, all waiting callers must hear of it
             self.observer.undone()
             if isinstance(error, WriterSuperseded):
                 self._superseded = another(error)

@@ -175,7 +175,7 @@ class InlineViews:
         return last, {name: position for name, position in got.items() if name in whole}
 
     def begin(self, cursor: Cursor, name: str) -> None:
-        """Drop a view and create it again, empty, inside a transaction; everybody who writes into its tables leaves a mark."""
+        """Drop a view and create it again, empty, inside a transaction, with triggers that mark foreign writes."""
         self._make(cursor, name)
         self._tables.mark(self._tables.sql(cursor), layout_of(self._views[name]))
 

@@ -40,7 +40,7 @@ def words_of(statement: str) -> set[str]:
 class ViewsBeside:
     """The views of one log in a temporary database. The writer keeps its own meanwhile: each query first takes in what is new.
 
-    A view is folded once a query names a table of it: who reads events alone waits for none, and who asks for runs does
+    A view is folded once a query names a table of it: a reader of events alone waits for none, and a query of runs does
     not wait for the list of sessions. Each tells `progress` how far it is, a position and the head as it was.
     """
 

@@ -13,9 +13,9 @@ from intersession_events.log.sql import Question, Row
 from intersession_events.stores.database import Cursor
 
 KNOWN: Final = 20_000
-"""So many events are known again by their ids (a few megabytes)."""
+"""The number of events that are recognised by their ids (a few megabytes)."""
 _LAST_EVENTS: Final = 512
-"""So many are looked at as a log is opened. The last ones may be of an import, with times of their own."""
+"""The number of events read when a log is opened. The last ones may be imported, with times of their own."""
 
 
 class End(NamedTuple):
@@ -33,7 +33,7 @@ class Recent(NamedTuple):
     """The last events of a log as it was opened."""
 
     time: int
-    """The latest time (ms) among them, since the clock was last set back; 0 if there is none that can be read."""
+    """The latest time (ms) among them, since the clock was last set back; 0 without a readable one."""
     ids: Mapping[str, int]
     """Their ids with their positions, from the first on."""
     end: End
@@ -51,7 +51,7 @@ def recent_of(rows: Sequence[Row]) -> Recent:
     """Return the latest entries of a log from its last events, the last one first."""
     latest, ids, end = 0, dict[str, int](), EMPTY
     for position, state, topic in reversed(rows):
-        with suppress(CorruptEvent):  # whoever reads the event says so
+        with suppress(CorruptEvent):  # reading the event reports it
             event = opened(state, where="a row")
             latest = event.time if topic in _STEPS else max(latest, event.time)
             ids[event.id] = position
@@ -60,7 +60,7 @@ def recent_of(rows: Sequence[Row]) -> Recent:
 
 
 def _is_end(row: Row, end: End) -> bool:
-    """Return whether a row, its position and its state, is that of an event. One that is damaged is said by whoever reads it."""
+    """Return whether a row, its position and its state, is that of an event. A damaged one is reported when it is read."""
     position, state = row
     if position != end.position:
         return False

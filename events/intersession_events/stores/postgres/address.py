@@ -51,7 +51,7 @@ class Address(NamedTuple):
     place: str
     """Beside which path lies what is kept in files: forks, views that follow the log in their own time, workspaces."""
     notifies: bool
-    """Whether a commit is told by NOTIFY; else who follows looks now and then (`wake=poll`)."""
+    """Whether a commit is announced by NOTIFY; else followers poll (`wake=poll`)."""
 
     def said(self, error: BaseException) -> str:
         """Return the message of an error in one line, without secrets and without our own statements."""
@@ -87,7 +87,7 @@ def address_of(url: str) -> Address:
     if schema.startswith("pg_") or schema == "information_schema":
         raise NoSuchStore(place, f"schema={schema!r} is the server's own, name another one")
     if wake not in _WAKES:
-        raise NoSuchStore(shown, f"wake={wake!r} is none of {', '.join(_WAKES)}")
+        raise NoSuchStore(shown, f"wake={wake!r} is not one of {', '.join(_WAKES)}")
     if ours.get("files") and Path(ours["files"]).exists() and not Path(ours["files"]).is_dir():
         raise NoSuchStore(shown, f"files={ours['files']!r} is no folder")
     secrets = {password, unquote(password), *(value for key, value in theirs if key in _SECRET)}
@@ -96,7 +96,7 @@ def address_of(url: str) -> Address:
     return Address(
         conninfo=f"postgresql://{parts.netloc}{parts.path}?{urlencode(theirs, quote_via=quote)}",
         schema=schema,
-        # Whoever opens it by what is shown finds the same files.
+        # Opening the log by the shown URL finds the same files.
         shown=f"{shown}&{urlencode({'files': ours['files']}, safe='/')}" if ours.get("files") else shown,
         secrets=tuple(secret for secret in secrets if secret),
         place=_place(_without_role(hosts, parts.path, name, where), ours.get("files")),

@@ -26,12 +26,12 @@ WRITES: Final = "intersession.writes"
 """A setting of the writer's connections, by which the triggers of views know it."""
 
 WRITERS: Final = 6
-"""So many connections write at most: the writer's one, its lease's, one that looks back, and those of views that follow the log."""
+"""The most connections that write: the writer's one, its lease's, one that looks back, and those of views that follow the log."""
 READERS: Final = 16
 KEPT_S: Final = 60.0
 """The connection that writes is given back to the pool now and then."""
 PATIENCE_S: Final = 5.0
-"""Who waits longer for a connection is told that the store is busy."""
+"""After a longer wait for a connection, the caller is told that the store is busy."""
 IDLE_MS: Final = 10_000
 """The server gives up a transaction whose client says nothing for so long: a paused writer keeps nobody waiting."""
 
@@ -155,7 +155,7 @@ class LogDatastore(PostgresDatastore):
             timeout=PATIENCE_S,
             max_waiting=0,
             num_workers=1,
-            # Given up soon, and begun anew by whoever needs a connection next: else it waits ever longer.
+            # Given up soon, and retried for the next caller that needs a connection: else it waits ever longer.
             reconnect_timeout=2.0,
         )
 
@@ -196,7 +196,7 @@ def settling(
     calls = sql.SQL(", ").join(
         sql.SQL("set_config({}, {}, false)").format(name, value) for name, value in settings.items()
     )
-    # Whoever waits for a replica as well has said so; nobody is told of what the server may still lose.
+    # Waiting for a replica as well is the host's setting; without any wait, an acknowledged commit could be lost.
     durable = sql.SQL(
         "CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END"
     )

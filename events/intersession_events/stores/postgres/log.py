@@ -37,7 +37,7 @@ class PostgresLog(PortableLog):
         StoreLocked: another process is the writer.
         NotALog: there are other tables in the schema.
         LogTooNew: a newer version wrote it; open it with `read_only`.
-        NoSuchStore: it is to be read only, and is not there; or the server is none that a log can lie on.
+        NoSuchStore: it is to be read only, and is not there; or the server can't hold a log.
         StoreUnavailable: the server can't be reached, or refuses.
     """
 
@@ -51,7 +51,7 @@ class PostgresLog(PortableLog):
             "indexes among that; and which snapshots there are: one that is gone is taken anew."
         ),
         (
-            "What is kept beside the log in files: transcripts, and its forks. Who takes transcripts away has them made anew; each fork "
+            "What is kept beside the log in files: transcripts, and its forks. Deleted transcripts are made anew; each fork "
             "is a log, and is verified by itself."
         ),
     )

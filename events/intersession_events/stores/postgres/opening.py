@@ -101,7 +101,7 @@ def open_for_writing(
         StoreLocked: another process is the writer.
         NotALog: there are other tables or functions in the schema.
         LogTooNew: a newer version wrote it.
-        NoSuchStore: the server is none that a log can lie on.
+        NoSuchStore: the server can't hold a log.
         StoreUnavailable: the server can't be reached, or refuses.
     """
     app = WriterApplication(settings)
@@ -157,7 +157,7 @@ def inspect(
     looked: it can only read.
 
     Raises:
-        NoSuchStore: the server is none that a log can lie on.
+        NoSuchStore: the server can't hold a log.
         NotALog: there are other tables or functions in the schema.
         LogTooNew: it has a later format.
         StoreUnavailable: the server can't be reached, or refuses.
@@ -169,7 +169,7 @@ def writer_at(url: str) -> Holder | None:
     """Return the process that writes a log now; None if there is no writer, or no log.
 
     Raises:
-        NoSuchStore: the server is none that a log can lie on, or the URL is none.
+        NoSuchStore: the server can't hold a log, or the URL is invalid.
         StoreUnavailable: the server can't be reached, or refuses.
     """
     address = address_of(url)

@@ -25,7 +25,7 @@ from intersession_events.stores.postgres.wire import Answer, Pipeline
 IDLE_S: Final = 600.0
 """A connection that nobody has asked for so long is closed."""
 _KEPT: Final = 4
-"""So many stay open though the answer to the last statement of each is on its way."""
+"""The most connections that stay open while the answer to their last statement is on its way."""
 _BEGIN: Final = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _END: Final = b"ROLLBACK"
 _IN_TRANSACTION: Final = frozenset({TransactionStatus.INTRANS, TransactionStatus.INERROR})
@@ -153,7 +153,7 @@ class Readers:
             self._give_turn()
 
     def _give_turn(self) -> None:
-        """Give a connection's place to whoever has waited longest: somebody who comes just now would have it from under them."""
+        """Give a connection's place to the caller that has waited longest: a new one could take it first."""
         with self._changing:
             if self._waiting and self._lent <= self._size:
                 self._waiting.popleft().set()

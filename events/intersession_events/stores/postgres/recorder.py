@@ -41,12 +41,12 @@ _WHOSE: Final = "SELECT epoch, (SELECT holder FROM log_writer) AS holder FROM lo
 
 _NOBODY: Final = truth(False)
 _LOOKING_BACK_S: Final = 15.0
-"""So long a commit of which nobody knows how it ended is looked for, while the server can't be reached."""
+"""How long a commit with an unknown outcome is looked for, while the server can't be reached."""
 _AGAIN_S: Final = 0.2
 
 
 _UNTOLD_S: Final = 10.0
-"""So long commits are told to nobody, where the server's queue for that was full; who follows looks every second."""
+"""How long commits are not announced after the server's queue was full; followers poll every second."""
 _TELLS: Final = "PreCommit_Notify"
 """The function of the server's that refuses a commit for that."""
 
@@ -164,7 +164,7 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
     def __init__(self, datastore: PostgresDatastore, *, events_table_name: str = EVENTS) -> None:
         super().__init__(datastore, events_table_name=events_table_name)
         self.epoch = 0
-        """The writer's, set by whoever opens the log."""
+        """The writer's, set by the log's opening."""
         self.holder = ""
         """Who the writer is. Two that began on servers that did not know of each other may have one epoch."""
         self.wrote_on: object = None
@@ -264,7 +264,7 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
         self._tells_from = time.monotonic() + _UNTOLD_S
         _LOGGER.warning(
             "the server can tell nobody of commits (%s): a session that listens is in a transaction that is long open, see "
-            "pg_stat_activity; who follows the log looks every second meanwhile",
+            "pg_stat_activity; followers of the log poll every second meanwhile",
             self.store.address.said(error),
         )
         with suppress(psycopg.Error):

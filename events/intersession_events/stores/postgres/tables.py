@@ -80,7 +80,7 @@ END $$"""
 
 def create(cursor: PgCursor, schema: str, *, log_id: str, now_ms: int) -> None:
     """Make the tables of a log in its schema, inside a transaction."""
-    # Whoever owns a schema need not be allowed to make one.
+    # The owner of a schema may lack the right to make one.
     cursor.execute("SELECT 1 FROM pg_namespace WHERE nspname = ?", (schema,))
     if cursor.fetchone() is None:
         cursor.run(sql.SQL("CREATE SCHEMA {schema}").format(schema=sql.Identifier(schema)))

@@ -15,7 +15,7 @@ from intersession_events.stores.postgres.dialect import TYPES
 from intersession_events.stores.postgres.readers import Reading
 
 MARK: Final = "touched"
-"""What the trigger is called that each table of a view has, and the function that it calls."""
+"""The name of the trigger on each table of a view, and of the function that it calls."""
 
 TABLES: Final = (
     """CREATE TABLE {schema}.inline_views (

@@ -30,15 +30,15 @@ Prepared = OrderedDict[tuple[bytes, tuple[int, ...]], bytes]
 """The names under which a connection has prepared statements, by their text and the types of their parameters."""
 
 _MOST_PREPARED: Final = 200
-"""So many statements stay prepared on a connection: those that came last."""
+"""The number of statements that stay prepared on a connection: the latest ones."""
 _NUMBERS: Final = count(1)
 """No name comes twice: what one stood for may be forgotten on one side alone."""
 _PREPARED: Final[WeakKeyDictionary[Connection[Any], Prepared]] = WeakKeyDictionary()  # of any rows
 _MARK: Final = re.compile(rb"%[%s]")
 _LOOKING_S: Final = 0.1
-"""Who waits looks so often whether it was interrupted."""
+"""How often a waiting caller checks whether it was interrupted."""
 _SAID: Final = 200
-"""So much of a statement stands in the note of its error."""
+"""The length of a statement in the note of its error."""
 _DONE: Final = frozenset({ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK})
 
 

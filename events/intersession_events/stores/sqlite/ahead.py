@@ -32,11 +32,11 @@ class Index(NamedTuple):
     """The content of the index beside a write-ahead log."""
 
     frames: int
-    """So many of its frames are committed."""
+    """The number of its committed frames."""
     folded: int
-    """So many of them are in the database as well."""
+    """The number of them that are in the database as well."""
     tried: int
-    """So many are or may be: a fold that is under way, or that failed, began with them."""
+    """The number of them that may be there: a checkpoint in progress, or a failed one, began with them."""
 
     @classmethod
     def read(cls, descriptor: int) -> "Index":
@@ -51,7 +51,7 @@ class Damage(NamedTuple):
     frame: int
     """The first one that is wrong, counted from 1."""
     commits: int
-    """So many commits behind it are whole."""
+    """The number of intact commits behind it."""
 
 
 class Frames:

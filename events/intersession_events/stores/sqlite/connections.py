@@ -26,9 +26,9 @@ from intersession_events.stores.folding.fold import PlainSql
 
 FULL: Final = 2
 BUSY_TIMEOUT_MS: Final = 5000
-"""So long a connection waits for a lock that another process has: another's recovery after a crash takes time."""
+"""How long a connection waits for a lock of another process: recovery after a crash takes time."""
 WRITER_BUSY_MS: Final = 200
-"""So long the log's writer waits for a stranger's transaction. Who comes while one batch is tried waits for his own as well, and
+"""How long the log's writer waits for a foreign transaction. An append that arrives meanwhile waits for its own batch too, and
 is told within half a second."""
 CACHE_KIB: Final = 16_384
 """Of the writer: the ends of many streams and of their indexes stay at hand (SQLite's own 2 MB hold too few)."""
@@ -44,7 +44,7 @@ def database_uri(path: str, *, mode: Literal["rwc", "ro", "ro&immutable=1"]) -> 
 
 
 _LOOKS: Final = 1_000_000
-"""After so many steps of SQLite's machine it is looked whether a statement may go on."""
+"""The number of steps of SQLite's machine between two checks whether a statement may go on."""
 _STEPS: Final = 50_000_000
 _STEPS_A_BYTE: Final = 20
 """No statement of ours takes more steps than these together, some hundred times what the longest one does."""

@@ -50,8 +50,8 @@ class SqliteLog(PortableLog):
             "how SQLite has laid out in pages what is read; and which snapshots there are: one that is gone is taken anew."
         ),
         (
-            "What is kept beside the file: transcripts, the views that follow the log (search, usage), and its forks. Who takes "
-            "`<store>.views` and `<store>.transcripts` away has them made anew; each fork is a log, and is verified by itself."
+            "What is kept beside the file: transcripts, the views that follow the log (search, usage), and its forks. Deleted "
+            "`<store>.views` and `<store>.transcripts` are made anew; each fork is a log, and is verified by itself."
         ),
     )
 

@@ -33,7 +33,7 @@ def check_one_name(path: str, *, mounts: Path = MOUNTS) -> None:
     try:
         found = Path(path).stat()
     except OSError:
-        return  # whoever opens it says what is wrong
+        return  # opening it says what is wrong
     if not stat.S_ISREG(found.st_mode):
         return
     if found.st_nlink > 1:

@@ -148,7 +148,7 @@ def _check_place(path: str) -> None:
     if not os.path.isdir(folder):  # noqa: PTH112 - the same
         raise StoreUnavailable(f"{folder} is no directory, so no log can be made in it: make it first")
     check_one_name(path)
-    _known(path)  # what is no log does not even get a lock beside it
+    _known(path)  # a file that is not a log does not even get a lock beside it
 
 
 def _check_left_out(path: str) -> None:

@@ -18,7 +18,7 @@ from intersession_events.stores.sqlite.names import Inode, another_file, found_a
 _WAL: Final = 1
 """Where the write-ahead log stands among the files, behind the database."""
 _COMPARED: Final = 64
-"""So many pages tell whether what was folded last is there."""
+"""The number of pages that tell whether the last checkpoint is there."""
 
 
 class Folded:
@@ -98,7 +98,7 @@ class Folded:
         with on_disk(wal), open(wal, "rb") as file:  # noqa: PTH123 - SQLite holds no locks on this one, so it may be closed again
             frames = Frames(file)
             if frames.is_begun and not frames.is_known:
-                raise self._refused_ahead(wal, "its beginning is none of a write-ahead log")
+                raise self._refused_ahead(wal, "it does not begin like a write-ahead log")
             if index.folded < index.frames and (whole := frames.whole(index.frames)) < index.frames:
                 raise self._refused_ahead(wal, f"frame {whole + 1} of {index.frames} is not what was written")
         try:
@@ -132,7 +132,7 @@ class Presence:
     """The files as they were found when this was made: a database, its write-ahead log, and the others that belong to them.
 
     The database never becomes shorter, and nobody but SQLite writes into it. The write-ahead log becomes shorter only
-    while it is `emptied`, or when somebody has folded all of it. Whoever has written says so (`check_written`): what
+    while it is `emptied`, or when somebody has folded all of it. Our own writes are announced (`check_written`): what
     `content` finds out by looking into a file is asked when somebody else has.
     """
 

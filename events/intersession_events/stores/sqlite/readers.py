@@ -15,7 +15,7 @@ from intersession_events.stores.sqlite.names import inode_of
 from intersession_events.stores.sqlite.presence import Presence
 
 KEPT: Final = 16
-"""So many connections wait to be lent again, each with up to 2 MB of pages; others are closed."""
+"""The most idle connections that stay open, each with up to 2 MB of pages."""
 
 
 class Readers(Protocol):
@@ -166,7 +166,7 @@ def text_or_none(stored: bytes) -> str | NoText:
 
 @contextmanager
 def legible(connection: sqlite3.Connection) -> Generator[None]:
-    """Have what is no text come as bytes, for a block: one such row must not hide the others."""
+    """Read invalid texts as bytes, for a block: one such row must not hide the others."""
     factory, connection.text_factory = connection.text_factory, text_or_none
     try:
         yield

@@ -64,7 +64,7 @@ class ReadingRecorder(ReadsLog, SQLiteApplicationRecorder):
     def __init__(self, datastore: SQLiteDatastore, events_table_name: str = "stored_events") -> None:
         super().__init__(datastore, events_table_name)
         self.readers: Readers = MemoryReaders(cast("LogDatastore", datastore).only_connection)
-        """Set by whoever opens a file."""
+        """Set when a file is opened."""
 
     def rows(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
         """Return all rows of a reading statement as tuples."""
@@ -84,7 +84,7 @@ class ReadingRecorder(ReadsLog, SQLiteApplicationRecorder):
     def positions_given(self) -> int:
         """Return the last position that was ever given to an event."""
         found = self.rows("SELECT seq FROM sqlite_sequence WHERE name='stored_events'")
-        # Others can write into this table: what is no number is told by verification.
+        # Others can write into this table: verification reports a value that is not a number.
         return max((seq for (seq,) in found if isinstance(seq, int)), default=0)
 
     def follow(self, catch_up: Callable[[], int]) -> Follower:
@@ -104,7 +104,7 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
     def __init__(self, datastore: SQLiteDatastore, events_table_name: str = "stored_events") -> None:
         super().__init__(datastore, events_table_name)
         self.epoch = 0
-        """The writer's, set by whoever opens the log."""
+        """The writer's, set by the log's opening."""
         self.whole_views = ""
         """The views that nobody else had written into, as the last transaction began: their names in order."""
         self.presence: Presence | None = None

@@ -27,7 +27,7 @@ _OF: Final = (
 )
 _TOUCHED: Final = "CREATE TABLE IF NOT EXISTS view_touched (is_so INTEGER NOT NULL, texts BLOB NOT NULL)"
 _DAMAGED: Final = ("not a database", "malformed", "vtable constructor failed", "no such", "has no column")
-"""What SQLite says of a file that is none of its own, or not any more, and of tables that are not those of the view."""
+"""SQLite's errors for a file that is not a database, or is damaged, and for tables that are not those of the view."""
 _LOGGER: Final = logging.getLogger("intersession.views")
 
 
@@ -205,7 +205,7 @@ class _ChangedError(Exception):
 
 
 def _marks(tables: Sequence[str]) -> dict[str, str]:
-    """Return the triggers by which whoever writes leaves a mark; who follows the log takes it away in each transaction."""
+    """Return the triggers that mark a write; the view's own writer removes the mark in each transaction."""
     return {
         f"touched_{table}_{change.lower()}": (
             f"CREATE TRIGGER touched_{table}_{change.lower()} AFTER {change} ON {table} "  # noqa: S608 - a view's own tables

@@ -16,9 +16,9 @@ from intersession_events.stores.portable.inline_views import InlineViews, ViewTa
 from intersession_events.stores.tailing.view import QueryableView
 
 _PATIENCE_S: Final = 2.0
-"""So long is waited for whoever keeps a view that can't be written here, as long as it comes nearer."""
+"""How long to wait for the process that keeps a view, if it can't be written here and makes progress."""
 _STILL_S: Final = 0.5
-"""So long it may stand still before it is taken that nobody keeps it."""
+"""How long it may stand still before it counts as abandoned."""
 _LOOK_S: Final = 0.05
 _STANDS: Final = (
     "SELECT shape, position, (SELECT MAX(rowid) FROM stored_events) FROM inline_views WHERE name = ?"

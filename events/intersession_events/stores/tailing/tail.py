@@ -34,12 +34,12 @@ PAGE: Final = 500
 _MOST_KEPT: Final = 2_000
 """Events that are kept in memory for it; one that is further behind reads the log."""
 _STRETCH: Final = 50_000
-"""So much of the log is gone through at a time for the few events that a view takes."""
+"""How much of the log is read at a time for the few events that a view takes."""
 _COALESCE_S: Final = 0.1
 """Nobody waits for these views: many small commits make one page."""
 _TO_OTHERS: Final = 3
 _TO_WRITERS: Final = 9
-"""A patient one rests so many times as long as it worked; the longer where somebody has written meanwhile."""
+"""A patient runner rests this many times as long as it worked; the greater number if the log was written meanwhile."""
 _LOGGER: Final = logging.getLogger("intersession.views")
 
 

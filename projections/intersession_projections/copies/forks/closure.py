@@ -1,7 +1,7 @@
 """Finds the streams that a fork needs: all that a run touches, and all that their events refer to (FORK-1).
 
 Rows are read as they lie, and of their payloads only what refers to something: a run may have very many. Nothing is proven
-here; whoever opens the fork proves what it reads.
+here; a reader of the fork proves each event.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,7 +27,7 @@ _FLOWS: Final = "SELECT kind, id FROM flows WHERE {} IN ({}) AND accepted<=?"
 _ACCEPTED: Final = "SELECT accepted FROM run_outcomes WHERE run_id IN ({}) AND accepted<=?"
 _STREAMS: Final = "SELECT DISTINCT originator_id FROM stored_events WHERE rowid IN ({})"
 _AT_ONCE: Final = 200
-"""So many streams are asked for by one statement."""
+"""The most streams in one statement."""
 _SESSION: Final = "session:"
 _WINDOW: Final = 4_096
 _NEAR: Final = 64
@@ -104,7 +104,7 @@ class _Closing:
         for position, topic, state in self._log.query(_ROWS.format(marks(streams)), (*streams, self._at)):
             names = packed_names_in(state)
             if names is None:
-                continue  # whoever reads the event says what is wrong with it
+                continue  # reading it as an event says what is wrong with it
             own, cause, chain = names
             ids.add(own)
             if cause:

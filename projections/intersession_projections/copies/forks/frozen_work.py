@@ -13,7 +13,7 @@ from intersession_projections.views.run_outcomes.outcome import RunOutcome
 from intersession_projections.views.run_outcomes.runs import Runs
 
 _MOST_HOPS: Final = 1000
-"""So far up a chain of causes is looked; guards end chains long before that."""
+"""The most steps that are followed up a chain of causes; guards end chains long before that."""
 
 
 class Frozen(msgspec.Struct, frozen=True, kw_only=True):

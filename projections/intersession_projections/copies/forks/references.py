@@ -34,7 +34,7 @@ class References:
             if isinstance(named, _NamedMessage) and named.message is not None:
                 self._take_message(named.message)
         except (ValueError, RecursionError):
-            return  # whoever reads the event says what is wrong with it
+            return  # reading it as an event says what is wrong with it
 
     def _take_message(self, message: "_Message") -> None:
         if message.run_id is not None:

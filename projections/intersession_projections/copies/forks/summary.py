@@ -223,7 +223,7 @@ _KINDS: Final[dict[facts.DivergenceKind, str]] = {
 
 
 def _state_of_run(log: Log, run_id: str) -> str | None:
-    """Return how a run of a session stands; None where none is called that."""
+    """Return the state of a session's run; None for an unknown one."""
     named = run_id.encode()
 
     def may(row: Row) -> bool:

@@ -166,7 +166,7 @@ class TranscriptFiles:
 
     @contextmanager
     def _file(self, folder: int, session_id: str, flags: int) -> Generator[int]:
-        # Non-blocking, for what is no file: nobody may ever read a pipe's other end.
+        # Non-blocking, in case it is not a file: the other end of a pipe may never be read.
         flags |= os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         descriptor = os.open(file_name(session_id), flags, 0o600, dir_fd=folder)
         try:

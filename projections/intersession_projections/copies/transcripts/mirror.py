@@ -54,7 +54,7 @@ class Transcripts(TailedView):
                 OrderedDict(),
             )  # somebody took them away: they are all written again
         elif self._position == 0:
-            with suppress(OSError):  # whoever writes is told
+            with suppress(OSError):  # the writer is told
                 self._resume()
         return self._position
 

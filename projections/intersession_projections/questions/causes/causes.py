@@ -14,7 +14,7 @@ from intersession_projections.questions.causes.roots import begins, root_kind, w
 from intersession_projections.questions.causes.told import Telling, Told
 
 _AT_ONCE: Final = 8
-"""So many causes are read at once, at first. Where a path begins sooner, what led to that is looked for in vain."""
+"""The number of causes that are read at once, at first. Where a path begins sooner, what led to that is looked for in vain."""
 _BESIDE: Final = 4
 """How many events of one append can stand before a person's message, and one more."""
 

@@ -8,7 +8,7 @@ from intersession_events.basics.printable import printable
 from intersession_projections.questions.diagram.rows import Arrow, Gap, Lane, Mark, Row
 
 _MOST: Final = 200
-"""So many characters of a text are written; the rest is for `replay`."""
+"""The number of characters of a text that are written; `replay` has the rest."""
 
 _WORDS: Final = re.compile(r"\b(end|loop|alt|opt|par|rect|note|activate|deactivate)\b", re.IGNORECASE)
 _PLAIN: Final = re.compile(r"[^\w .,!?'()\-⏎…]")

@@ -16,7 +16,7 @@ from intersession_projections.questions.diagram.rows import Arrow, Gap, Lane, La
 from intersession_projections.views.flows.held import Hold, holds_in
 
 FOLDED_MS: Final = 2_000
-"""From so many milliseconds on, a stretch in which nothing happens is folded and its length written."""
+"""The number of milliseconds from which an idle stretch is folded and its length written."""
 
 _FRAMED: Final = re.compile(
     r"\[\w{3} \d{4}-\d\d-\d\d \d\d:\d\d [^\]\n]{1,40}\] (?:\[Subagent Context\] .{0,2000}?\[Subagent Task\]: )?",
@@ -78,7 +78,7 @@ class _Reading:
         self._spoken: _Spoken | None = None
         """The same, or an announce: until something else is drawn, an arrow that carries it on stands where it was said."""
         self._imported: str | None = None
-        """Who answers in an imported exchange or spawn: not all that was said there is a message of a session."""
+        """The agents that answer in an imported exchange or spawn: not all that was said there is a message of a session."""
         self._tokens: dict[tuple[str, str], int] = {}
         """What words took, by who said them."""
         self._failed: set[str] = set()

@@ -15,7 +15,7 @@ MarkKind = Literal["tool", "note", "failed", "end"]
 
 
 class Lane(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody who takes part. `id` is the session's key, or channel and address; `name` is what people read."""
+    """A participant. `id` is the session's key, or channel and address; `name` is what people read."""
 
     id: str
     name: str

@@ -21,7 +21,7 @@ _MARGIN: Final = 16
 _CELLS: Final = (_LANE - _MARGIN) // _CELL
 """So much room is between two lanes."""
 _MOST_LINES: Final = 3
-"""So many lines may a text have that stands across all lanes."""
+"""The most lines of a text across all lanes."""
 _COLOURS: Final = ("#2f7ed8", "#2e8b57", "#a0529c", "#b8740f", "#4a6fa5", "#c0453a")
 _GREY: Final = "#808080"
 _FAINT: Final = "0.7"

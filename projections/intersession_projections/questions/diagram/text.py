@@ -13,7 +13,7 @@ NARROWEST: Final = 18
 """A lane is at least so wide: with many lanes the drawing is wider than the screen, and is scrolled sideways."""
 _WIDEST: Final = 44
 _LINES: Final = 3
-"""At most so many lines of a message are drawn; `replay` tells all of it."""
+"""The most lines of a message that are drawn; `replay` has all of it."""
 
 LineKind = Literal["head", "said", "arrow", "tool", "note", "failed", "end", "gap", "lanes"]
 

@@ -29,7 +29,7 @@ Since = Callable[[int], int]
 _OURS: Final = "sessions_"
 _OPEN: Final = "open"
 _AFTERWARDS: Final = (facts.ChildArchived, facts.SessionArchived)
-"""What is no part of a run any more."""
+"""Events that are no longer part of a run."""
 
 
 def outline_of(

@@ -10,7 +10,7 @@ import msgspec
 
 _WORD: Final = re.compile(r"\s+|\w+(?:[.,:'\u2019-]\w+)*|[^\w\s]")
 _MOST: Final = 1_000
-"""So many words that may differ are looked at one by one: it takes time that grows with their square."""
+"""The most words that are compared one by one: the time grows with their square."""
 _ALIKE: Final = 0.3
 """Texts that share fewer of their words are two texts: what they share is chance, and marks between it can't be read."""
 

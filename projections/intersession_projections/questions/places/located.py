@@ -37,7 +37,7 @@ from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 _FLOWS: Final = frozenset({"exchange", "spawn", "delivery"})
 _MOST: Final = 32
-"""So many events whose ids begin alike are looked at."""
+"""The most events with a common beginning of their ids that are looked up."""
 
 
 class Located(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ FEWEST: Final = 4
 """How many characters of an id are enough, if no other id begins with them."""
 
 _MOST: Final = 64
-"""So many ids that begin alike are looked at."""
+"""The most ids with a common beginning that are looked up."""
 
 Flow = ExchangeSummary | SpawnSummary | RunOutcome
 """What a run's name can mean: the exchange or spawn that it belongs to, else the run itself."""
@@ -63,7 +63,7 @@ class RunNames:
         """Return the id of the exchange, spawn or run with that name.
 
         Raises:
-            UnknownPlace: nothing is called that, or nothing that is seen; or several ids begin so (`candidates`).
+            UnknownPlace: no visible exchange, spawn or run has that name; or several ids begin so (`candidates`).
         """
         return flow_id(self._found(name, field))
 
@@ -71,7 +71,7 @@ class RunNames:
         """Return the exchange or spawn with that name, or with a run of that name; else the run.
 
         Raises:
-            UnknownPlace: nothing is called that, or nothing that is seen; or several ids begin so (`candidates`).
+            UnknownPlace: no visible exchange, spawn or run has that name; or several ids begin so (`candidates`).
         """
         return self._whole(self._found(name, field))
 
@@ -79,7 +79,7 @@ class RunNames:
         """Return the run with that name, or the first run of an exchange or spawn.
 
         Raises:
-            UnknownPlace: nothing is called that, or nothing that is seen; or several ids begin so (`candidates`).
+            UnknownPlace: no visible exchange, spawn or run has that name; or several ids begin so (`candidates`).
         """
         found = self._found(name, field)
         if isinstance(found, RunOutcome):
@@ -94,7 +94,7 @@ class RunNames:
         kind, colon, rest = typed.partition(":")
         typed = rest if colon and kind in {"exchange", "spawn"} else typed
         if any("\ud800" <= letter <= "\udfff" for letter in typed):
-            # An argument of a command that is no UTF-8. Nothing that was recorded is called so.
+            # An argument of a command that is no UTF-8. No recorded name is like that.
             raise _unknown(name, field)
         for found in self._exact(typed):
             return found

@@ -18,7 +18,7 @@ _LENGTHS: Final = 2
 """A turn that is more than twice as long as another one says more, even if it is of the same words."""
 
 REPEATS: Final = 2
-"""So many turns in a row have to say what the one before them said."""
+"""The number of consecutive turns that must repeat the one before them."""
 
 TWICE_WITHIN_MS: Final = 600_000
 """The same words to the same session are the same message again, if they come in ten minutes."""
@@ -28,7 +28,7 @@ WORDS_OF_A_MESSAGE: Final = 3
 
 GROWS_BY: Final = 1.5
 GROWS_FOR: Final = 3
-"""So many turns in a row use at least half as much again as the one before."""
+"""The number of consecutive turns that each use at least half as much again as the last."""
 
 
 class _Turn(NamedTuple):

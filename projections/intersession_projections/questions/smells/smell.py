@@ -1,4 +1,4 @@
-"""What a smell is, and what whoever looks for one is shown (SMELL-1). A host writes its own with these."""
+"""What a smell is, and the input of a search for one (SMELL-1). A host writes its own with these."""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple

@@ -25,7 +25,7 @@ _BEFORE: Final = 3
 _END: Final = 2**62
 """Behind the last version that a stream can have."""
 _LATEST: Final = 4096
-"""So many events of its session behind its end an answer is looked for that came too late."""
+"""The number of a session's events after a run's end that are searched for a late answer."""
 _LAST: Final = "SELECT MAX(originator_version) FROM stored_events WHERE originator_id = ?"
 _LATE: Final = (
     "SELECT originator_version FROM stored_events WHERE originator_id = ? AND originator_version > ? "

@@ -107,7 +107,7 @@ class OpenFlowsView:
 
 
 _REMEMBERED: Final = 4_096
-"""So many flows that are open are remembered, six or seven megabytes."""
+"""The number of open flows in memory, six or seven megabytes."""
 
 
 _CARRIED_FLOW: Final = "INSERT INTO flows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"

@@ -27,7 +27,7 @@ _END: Final = 2**62
 _FEW: Final = 2_000
 """Events that the view takes in at once, for every caller."""
 _AS_FAST: Final = 32
-"""So many events are looked through while one is taken in."""
+"""The number of events that are scanned in the time that one takes to be indexed."""
 _LOGGER: Final = logging.getLogger("intersession.views")
 _COLUMNS: Final = {
     "a": ("agent", "words", "topic"),
@@ -54,7 +54,7 @@ class FullText:
     ) -> Generator[Found]:
         """Bring the view up to date, and return it for queries. `progress` gets the present and the last position.
 
-        Where that would take longer than to look through the log, who reads `for_all` looks through the log instead, and
+        Where that would take longer than to look through the log, a reader `for_all` scans the log instead, and
         leaves the view to those who keep it.
         """
         with ExitStack() as opened:

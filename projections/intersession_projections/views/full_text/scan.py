@@ -1,6 +1,6 @@
 """Searches the log itself: without a stored index, that is much faster than building one.
 
-What it takes tells how often a word stands in what is looked at, whoever may read it. So it is for who reads everything.
+What it takes tells how often a word stands in what is looked at, whoever may read it. So it is for readers of everything.
 """
 
 import re
@@ -170,5 +170,5 @@ def _said(topic: str, payload: bytes) -> bytes:
             stored = _PARTS(payload)
             return b" ".join(bytes(stored[name]) for name in fields if name in stored)
     except (ValueError, RecursionError):
-        pass  # whoever reads it says what is wrong with it
+        pass  # reading it as an event says what is wrong with it
     return payload

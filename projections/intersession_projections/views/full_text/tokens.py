@@ -13,7 +13,7 @@ _UNSPACED: Final = later(
 )
 """Scripts that put no space between words: two characters in a row count as one."""
 LONGEST: Final = 64
-"""So many letters of a word are looked at."""
+"""The number of letters of a word that count."""
 _BEFORE: Final = 48
 _SHOWN: Final = 160
 

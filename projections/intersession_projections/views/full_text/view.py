@@ -51,9 +51,9 @@ def _groups(*parts: tuple[str, Collection[int]]) -> list[str]:
 
 
 _AT_ONCE: Final = 32
-"""So many rows are put into a table by one statement."""
+"""The most rows in one insert statement."""
 _MOST: Final = 1_000_000
-"""So many bytes of entries are indexed of an event, some 35,000 words that are all different: a `tsvector` holds no more."""
+"""The most bytes of index entries of an event, some 35,000 different words: a `tsvector` holds no more."""
 _GONE: Final = terms((ERASED,))
 _SHOWN: Final = "as"
 _PRIVATE: Final = "qp"
@@ -286,7 +286,7 @@ def restored(words: bytes) -> list[str]:
     """Return the words of a stored row.
 
     Raises:
-        ValueError: they are none.
+        ValueError: they are invalid.
     """
     try:
         return zlib.decompress(words).decode().split()

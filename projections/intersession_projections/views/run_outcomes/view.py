@@ -104,7 +104,7 @@ class RunOutcomesView:
 
 
 _REMEMBERED: Final = 4_096
-"""So many runs that are open are remembered, four or five megabytes."""
+"""The number of open runs in memory, four or five megabytes."""
 
 
 _OF_RUNS: Final = (RunQueued, RunStarted, RunInterrupted, RunCompleted, RunFailed, RunAborted)

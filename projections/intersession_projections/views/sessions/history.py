@@ -29,7 +29,7 @@ _MORE: Final = 2
 
 
 _EVENTS: Final = 2
-"""So many events a message has: of a run, the one that asks, its start, and its answer."""
+"""The number of events read for a message: a run's request, its start and its answer."""
 
 
 class End(NamedTuple):

@@ -168,7 +168,7 @@ class Sessions:
     def versions_of_message(self, key: str, message_id: str) -> list[int]:
         """Return the versions of the key's stream that may record a message with an id, the last first: nearly always one.
 
-        Another id may share the number that stands for it: whoever reads there compares.
+        Another id may share the number that stands for it: compare after reading.
         """
         return self.versions_of_messages([(key, message_id)])[0]
 

@@ -22,13 +22,13 @@ _MOST_READ: Final = 512
 _PASSED: Final = -1
 """Stands for a session where only a place was come to."""
 _MOST_FOUND: Final = 50_000
-"""Where the index finds more than these, so many have the text that the order soon comes upon them."""
+"""Above this number of index matches, a scan in the list's order finds matches soon."""
 _ALL_OF_THEM: Final = 2**62
 _OPENED: Final = 8
-"""Parts of the order that are begun at once, where that is one way to the database; else each when its turn comes."""
+"""Parts of the order that are begun together, where that is one round trip; else each when its turn comes."""
 GROWTH: Final = 4
 MOST: Final = 4096
-"""Each further page is so many times as large as the one before, and has at most so many places."""
+"""Each page is `GROWTH` times as large as the one before, up to `MOST` places."""
 
 
 class Place(NamedTuple):

@@ -19,7 +19,7 @@ _FIRST_PAGE: Final = 64
 _CHUNK: Final = 100
 _LOOKED_AT: Final = 64
 _SPARSE: Final = 32
-"""A search looks at the places in order while one of so many is found, before it asks the index."""
+"""A search scans the places in order, before it asks the index, while it finds one match in this many."""
 _SORTED: Final = 3_000
 """Candidates that are; where there are more, the order is gone through until they come."""
 _BEGINNING: Final = (-(2**63), "")
@@ -34,7 +34,7 @@ class SessionOrder:
         self._wanted = wanted
         self._agents: Sequence[tuple[int, str]] | None = None
         self._read: dict[int, SessionRow] = {}
-        """Rows of places that were yielded, which whoever asks for them need not wait for again."""
+        """The rows of yielded places, so that they are read once."""
 
     def places(self, *, updated_since: int = 0, behind: Rank | None = None) -> Iterator[Place]:
         """Yield the places in order, after a rank, of sessions that were updated since a time (ms)."""

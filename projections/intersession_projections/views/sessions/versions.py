@@ -12,10 +12,10 @@ from intersession_projections.basics.columns import Small, pack
 from intersession_projections.views.sessions.row import STORED, SessionRow
 
 MOST: Final = 16
-"""So many versions a block has: what is read for one of them has a bound."""
+"""The number of versions in a block, which bounds the bytes read for one of them."""
 
 _HEADS: Final = [b"\xdc" + number.to_bytes(2, "big") for number in range(MOST + 1)]
-"""What MessagePack begins an array of so many with."""
+"""The first bytes of a MessagePack array, by its length."""
 _HEAD: Final = 3
 _NUMBER: Final = 2
 (_VERSION,) = STORED.numbers("version")

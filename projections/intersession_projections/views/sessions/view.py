@@ -43,7 +43,7 @@ _SESSIONS: Final = "SELECT no, session_key, parent, opened, position, known, sta
 _AGENTS: Final = "SELECT agent, agent_id FROM session_agents WHERE agent_id IN ({})"
 
 _REMEMBERED: Final = 2_048
-"""So many sessions are remembered, four or five megabytes: those that were read last."""
+"""The number of sessions in memory, four or five megabytes: the latest read."""
 
 _TABLES: Final = (
     "session_list",

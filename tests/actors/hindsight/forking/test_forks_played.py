@@ -273,7 +273,7 @@ def test_where_a_recording_ends_the_live_agent_or_a_script_can_go_on(
         ),
         ("turn:1", ForkEdit(kind="inject", key="k" * 600, value="x"), "--inject: its key is too long"),
         ("turn:1", ForkEdit(kind="inject", key=DESK, value="\ud800"), "--inject: its value is not valid"),
-        ("turn:1", ForkEdit(kind="agent", key="ghost", value="recorded"), "nobody is called that here"),
+        ("turn:1", ForkEdit(kind="agent", key="ghost", value="recorded"), "there is no such agent here"),
         ("turn:1", ForkEdit(kind="set", key="session.nothing", value="1"), "session.nothing"),
         (
             "turn:1",
@@ -351,7 +351,7 @@ def test_a_running_system_forks_a_run_and_goes_on_itself(talk: Conversation, tmp
         assert fork.log.log_id != talk.log.log_id
         assert channel.delivered == ()
     assert talk.system.status()["fork"] is None
-    with pytest.raises(ToolRefused, match="no agent of the host is called that"):
+    with pytest.raises(ToolRefused, match="no agent of the host has that name"):
         talk.system.fork(talk.exchange, at="turn:1", agents={"main": "nobody"})
 
 

@@ -146,9 +146,9 @@ def test_a_proxy_of_the_environment_is_an_address_like_any_other(monkeypatch: py
     ("url", "what"),
     [
         ("tgrm://123456789:very-secret-token-of-a-bot/{to}", "did you mean tgram?"),
-        ("tgram://very-secret-token-of-a-bot/{to}", "none that Apprise takes"),
-        ("json://:very-secret-token-of-a-bot@", "none that Apprise takes"),
-        ("mailto://very-secret-token-of-a-bot", "none that Apprise takes"),
+        ("tgram://very-secret-token-of-a-bot/{to}", "not one that Apprise takes"),
+        ("json://:very-secret-token-of-a-bot@", "not one that Apprise takes"),
+        ("mailto://very-secret-token-of-a-bot", "not one that Apprise takes"),
         (
             "json://hooks.example/?method=very-secret-token-of-a-bot",
             "The method specified (<hidden>)",

@@ -109,7 +109,7 @@ def forge(raw: sqlite3.Connection) -> int:
 
 
 def test_a_snapshot_whose_digest_was_computed_again_is_a_finding(path: Path) -> None:
-    """The digest proves nothing against somebody who can hash; the events do."""
+    """The digest proves nothing against an attacker who can hash; the events do."""
     with edited(path) as raw:
         version = forge(raw)
 

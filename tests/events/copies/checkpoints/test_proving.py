@@ -140,7 +140,7 @@ def test_what_is_not_trusted_is_said_to_prove_no_more_than_its_checkpoint(passin
 
     assert (by_nobody.ok, published.unproven) == (True, ())
     assert f"names the key {OURS.public.id}, which is not trusted" in by_nobody.unproven[0]
-    assert "it is not signed, and it is none" in no_key.unproven[0]
+    assert "it is not signed, and it is not among" in no_key.unproven[0]
 
 
 def test_without_the_heads_a_later_version_can_not_be_ruled_out(passing_url: str) -> None:

@@ -141,7 +141,7 @@ def test_a_fork_is_proven_offline_by_the_checkpoints_of_the_log_it_was_made_of(f
 
     (seen,) = alone.prefix
     assert (alone.ok, seen.proven, seen.signed) == (True, seen.streams, 0)
-    assert any("against somebody who can hash" in said for said in alone.unproven)
+    assert any("against an attacker who can hash" in said for said in alone.unproven)
     (seen,) = trusting.prefix
     assert (trusting.ok, seen.signed) == (True, seen.streams)
     assert not any("is of the log" in said for said in trusting.unproven)

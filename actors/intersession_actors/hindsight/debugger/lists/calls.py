@@ -23,7 +23,7 @@ from intersession_projections.views.full_text.tokens import holds, terms
 
 _STREAM: Final = "session:"
 _BEHIND: Final = 64
-"""So many events of its session behind a call are looked at for what the tool gave, at a time."""
+"""The number of a session's events after a call that are searched for its result, at a time."""
 _FARTHEST: Final = 1024
 _SHOWN: Final = 2_000
 """Characters that are shown of what a tool gave."""
@@ -77,7 +77,7 @@ def list_calls(view: View, given: CallsOf) -> CallsAnswer:
     """Return tool calls in the sessions that the caller sees.
 
     Raises:
-        ToolRefused: a name, a place or the cursor is none, or there is no word in `args`.
+        ToolRefused: a name, a place or the cursor is invalid, or there is no word in `args`.
     """
     rows, cursor = calls_found(view, given, most_of(given.limit))
     return {"count": len(rows), "calls": [call_value(one, view) for one in rows], "cursor": cursor}

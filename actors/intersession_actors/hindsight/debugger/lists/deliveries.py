@@ -78,7 +78,7 @@ def list_deliveries(view: View, given: Deliveries) -> DeliveriesAnswer:
     """Return the texts that went outside, or should have.
 
     Raises:
-        ToolRefused: a name, a place or the cursor is none.
+        ToolRefused: a name, a place or the cursor is invalid.
     """
     rows, cursor = deliveries_found(view, given, most_of(given.limit))
     return {"count": len(rows), "deliveries": [text_value(*row, view) for row in rows], "cursor": cursor}

@@ -122,7 +122,7 @@ def list_events(view: View, given: Events) -> EventsAnswer:
     """Return the events of a log; other callers than the operator get those of the sessions they see, in words.
 
     Raises:
-        ToolRefused: a name, a kind, a stream, a place or the cursor is none.
+        ToolRefused: a name, a kind, a stream, a place or the cursor is invalid.
     """
     rows, cursor = events_found(view, given)
     return {"count": len(rows), "events": [_shown(view, row) for row in rows], "cursor": cursor}
@@ -143,7 +143,7 @@ def events_wanted(view: View, given: Events) -> EventsWanted:
     """Return the filter for events, for the whole log.
 
     Raises:
-        ToolRefused: a name, a kind or a stream is none.
+        ToolRefused: a name, a kind or a stream is invalid.
     """
     check_kinds(given.kind or ())
     wanted = EventsWanted(frozenset(given.kind or ()))

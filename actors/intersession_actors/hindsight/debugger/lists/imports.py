@@ -48,12 +48,12 @@ def list_imports(view: View, given: ImportsOf) -> ImportsAnswer:
     """Return what imports left out and why. It concerns all sessions, so only the operator may ask.
 
     Raises:
-        ToolRefused: `what` or the cursor is none.
+        ToolRefused: `what` or the cursor is invalid.
     """
     if given.what is not None and given.what not in WHATS:
-        raise invalid("what", f"{given.what[:64]!a} is none of {', '.join(WHATS)}")
+        raise invalid("what", f"{given.what[:64]!a} is not one of {', '.join(WHATS)}")
     if given.cursor is not None and not (given.cursor.isascii() and given.cursor.isdigit()):
-        raise invalid("cursor", "it is none, give the one that the page before ended with")
+        raise invalid("cursor", "it is no cursor of this list, give the one that the page before ended with")
     first = int(given.cursor or 0)
     limit = most_of(given.limit)
     reports = [

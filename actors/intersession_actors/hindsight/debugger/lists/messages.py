@@ -57,7 +57,7 @@ def list_messages(view: View, given: MessagesOf) -> MessagesAnswer:
     """Return the messages of people and sessions to sessions.
 
     Raises:
-        ToolRefused: a name, a place or the cursor is none.
+        ToolRefused: a name, a place or the cursor is invalid.
     """
     rows, cursor = messages_found(view, given, most_of(given.limit))
     values = [said_value(*row, view=view, given=given) for row in rows]

@@ -194,7 +194,7 @@ def list_runs(view: View, given: Runs) -> RunsAnswer:
     """Return the exchanges, spawns and runs of a log. A run that belongs to an exchange or a spawn is part of it.
 
     Raises:
-        ToolRefused: a name, a place or the cursor is none.
+        ToolRefused: a name, a place or the cursor is invalid.
     """
     rows, cursor = runs_found(view, given, most_of(given.limit))
     return {"count": len(rows), "runs": [row.value(view) for row in rows], "cursor": cursor}

@@ -34,7 +34,7 @@ class Values:
         self._place = place
         self._messages = messages
         self._frozen = frozen_in(view.log, place.position)
-        # Where nothing was recorded, the settings of whoever reads are the best guess.
+        # Where nothing was recorded, the reader's settings are the best guess.
         self._config = view.config_at(place.position) or view.reader.config
 
     def sessions(self, rows: Sequence[SessionRow]) -> list[JsonObject]:

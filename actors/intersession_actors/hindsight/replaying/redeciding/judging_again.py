@@ -23,7 +23,7 @@ from intersession_events.log.recorded import Recorded
 class Judged(NamedTuple):
     """A recorded judgement: the code of its refusal, and today's verdict.
 
-    None is none: it was allowed. `judgement` is None where the record can't be read, and `problem` says why.
+    None: it was allowed. `judgement` is None where the record can't be read, and `problem` says why.
     """
 
     judgement: Judgement | None

@@ -27,10 +27,10 @@ PAGE: Final = 1000
 _LOGGER: Final = logging.getLogger("intersession.store")
 
 _PARTS: Final = 64
-"""So many parts of streams are asked for in one statement."""
+"""The most parts of streams in one statement."""
 
 _AT_ONCE: Final = 8
-"""So many statements are on their way together: what they find is at hand at the same time."""
+"""The most statements sent together: their results are in memory at the same time."""
 
 _AT: Final = COLUMNS + "WHERE rowid IN ({}) ORDER BY rowid"
 _WHOLE: Final = COLUMNS + "WHERE originator_id IN ({}) ORDER BY originator_id, originator_version"
@@ -175,7 +175,7 @@ class EventReader(Gathers):
         many = (among(_AT, sorted(wanted.positions)), _of_parts(wanted.parts), among(_WHOLE, wanted.streams))
         ends_asked = list(map(_of_end, wanted.ends))
         first = [question for questions in many for question in questions]
-        # Whoever reads the ends of many streams reads little of each.
+        # Reading the ends of many streams reads little of each.
         at_once = [*first, *ends_asked] if len(first) <= _AT_ONCE else first[:_AT_ONCE]
         left = [] if len(first) <= _AT_ONCE else [*first[_AT_ONCE:], *ends_asked]
         asked = [*wanted.questions, *at_once]
@@ -248,7 +248,7 @@ class EventReader(Gathers):
                 (-(2**63) if after is None else after, 2**63 - 1 if to is None else to, limit),
             )
         if found and after is not None and found[-1][0] <= after:
-            # Whoever reads on from there would never come to an end.
+            # Reading on from there would never end.
             raise CorruptEvent(f"a page of the file is damaged: position {found[-1][0]} comes behind {after}")
         return found
 
@@ -286,7 +286,7 @@ class EventReader(Gathers):
         return self._mapper.to_domain_event(notification_of(row))
 
     def _each(self, questions: Iterable[Question]) -> Iterator[list[Row]]:
-        """Yield the rows of statements, of some in one way to the database and back."""
+        """Yield the rows of statements, of several in one round trip."""
         left = iter(questions)
         while some := list(islice(left, _AT_ONCE)):
             with typed(self._recorder.failures):

@@ -131,7 +131,7 @@ class ReadsLog(ApplicationRecorder):
         """Return all rows of a reading statement as tuples."""
 
     takes_many = False
-    """Whether several statements cost about what one does: the way to the database and back."""
+    """Whether several statements cost about as much as one, since the round trip dominates."""
 
     def each(self, questions: Iterable[Question]) -> list[list[AnyRow]]:
         """Return the rows of several reading statements, the events among them in their own form."""

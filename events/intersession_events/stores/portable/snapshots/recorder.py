@@ -62,7 +62,7 @@ class KeepsSnapshots(AggregateRecorder):
     def insert_events(self, stored_events: Sequence[StoredEvent], *, as_of: int = 0, **_: object) -> None:
         """Queue snapshots for the next commit. No caller waits for that, and a failure is only logged.
 
-        What was folded after so many erasures (`as_of`) may hold words that were erased since: then it is not written.
+        A state that was folded after a number of erasures (`as_of`) may hold texts that were erased since: then it is not written.
 
         Raises:
             StoreUnavailable: the log is open for reading only, is closed, or too much waits already.

@@ -43,7 +43,7 @@ def read_object(source: bytes, *, of_objects: bool = False) -> tuple[JsonObject,
         values: JsonValue = msgspec.json.decode(source)
         if not is_object(values):
             raise Unreadable("JSON, but no object")
-        # Most lines have not so many brackets as there may be levels.
+        # Most lines have fewer brackets than the allowed levels.
         many = source.count(b"{") + source.count(b"[") > MOST_LEVELS
         if many and not of_objects and is_too_deep(values):
             raise Unreadable(f"nested too deep: more than {MOST_LEVELS} levels")

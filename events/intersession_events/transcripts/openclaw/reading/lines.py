@@ -23,7 +23,7 @@ _VERSIONS = (1, 2, 3)
 class Line(msgspec.Struct, frozen=True, kw_only=True):
     """A line that will be in the log, verbatim in `source`.
 
-    `kind` is its type; `message:<role>` for a message that is none of a conversation, `custom:<customType>` for
+    `kind` is its type; `message:<role>` for a message outside of a conversation, `custom:<customType>` for
     custom entries. `entry_id` is None in version 1. `time` in ms never falls within a file, so that the order of
     the file and the order of time are one; `identity` tells the line from all others of its transcript, for ever.
     """
