@@ -13,6 +13,7 @@ __all__ = [
     "LARGEST",
     "Fact",
     "Mark",
+    "Remark",
     "Root",
     "Said",
     "Source",
@@ -43,7 +44,10 @@ Root = Literal["person", "operator", "timer", "start", "import", "system"]
 start of the system, an import that shows no more, or the system's own accounts of itself."""
 
 Said = Annotated[str, msgspec.Meta(extra={"holds": "words"})]
-"""What a person, an agent, a channel or an error said: an erasure takes it out of the event."""
+"""What a person or an agent said: an erasure takes it out of the event."""
+
+Remark = Annotated[str, msgspec.Meta(extra={"holds": "remark"})]
+"""An error, a note, or another text beside what was said: such texts come about alike in sessions that share nothing."""
 
 Source = Annotated[str, msgspec.Meta(extra={"holds": "source"})]
 """The source text of JSON, in which words may stand: an erasure takes out all of it."""
@@ -63,7 +67,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
     """Base of everything that can have happened.
 
     A default is a promise for ever: a field that is its default is not stored (`lean`, where it is only equal to it). Numbers are `Whole`,
-    so that the stored bytes are RFC 8785 canonical JSON. Fields that hold words are `Said` or `Source`.
+    so that the stored bytes are RFC 8785 canonical JSON. Fields that hold words are `Said`, `Remark` or `Source`.
     """
 
     topic: ClassVar[str]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar, Final, Literal
 
-from intersession_events.facts.base import ERASED_JSON, Fact, Mark, Said, Source, Whole, Work
+from intersession_events.facts.base import ERASED_JSON, Fact, Mark, Remark, Said, Source, Whole, Work
 from intersession_events.facts.chain import Budget
 from intersession_events.facts.session import Route
 from intersession_events.facts.words import Frame, Words
@@ -166,9 +166,9 @@ class DeliveryFailed(DeliveryAttempt, frozen=True, kw_only=True):
     mark: ClassVar[Mark | None] = "failed"
     ends: ClassVar[Work | None] = "delivery"
 
-    error: Said
+    error: Remark
     retry_at_ms: Whole | None = None
-    traceback: Said | None = None
+    traceback: Remark | None = None
     failed_ms: Whole | None = None
     later_ms: Whole | None = None
 
@@ -206,7 +206,7 @@ class DeliveryUnknown(DeliveryAttempt, frozen=True, kw_only=True):
     mark: ClassVar[Mark | None] = "failed"
     ends: ClassVar[Work | None] = "delivery"
 
-    error: Said | None = None
+    error: Remark | None = None
 
     @property
     def trouble(self) -> str | None:

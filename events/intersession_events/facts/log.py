@@ -6,7 +6,7 @@ Streams `log`, `clock`, `import:<id>`, `inbound:<id>`, `notes:<run>` and `erased
 from typing import ClassVar, Literal
 
 from intersession_events.basics.times import length
-from intersession_events.facts.base import Fact, Root, Said, Whole, ready
+from intersession_events.facts.base import Fact, Remark, Root, Whole, ready
 from intersession_events.facts.run import Step
 from intersession_events.facts.words import Frame, Words
 
@@ -204,7 +204,7 @@ class NotePinned(Fact, frozen=True, kw_only=True):
 
     flow: str
     position: Whole
-    text: Said
+    text: Remark
     by: str
 
     def in_words(self, at: Frame) -> Words:
@@ -316,11 +316,11 @@ class RecordingLeft(Fact, frozen=True, kw_only=True):
     turn: Whole | None
     attempt: Whole
     kind: DivergenceKind
-    recorded: Said | None = None
-    now: Said | None = None
+    recorded: Remark | None = None
+    now: Remark | None = None
     differs: tuple[str, ...] = ()
-    differs_then: tuple[Said, ...] = ()
-    differs_now: tuple[Said, ...] = ()
+    differs_then: tuple[Remark, ...] = ()
+    differs_now: tuple[Remark, ...] = ()
     goes_on: bool = False
 
     def in_words(self, at: Frame) -> Words:

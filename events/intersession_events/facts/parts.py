@@ -10,7 +10,7 @@ from typing import ClassVar, Final, Literal, TypeVar, get_args
 
 import msgspec
 
-from intersession_events.facts.base import Fact, Mark, Root, Said, Whole, Work
+from intersession_events.facts.base import Fact, Mark, Remark, Root, Said, Whole, Work
 from intersession_events.facts.chain import Budget
 from intersession_events.facts.message import Usage
 from intersession_events.facts.reasons import (
@@ -103,7 +103,7 @@ class FlowAccepted(RunAsked, frozen=True, kw_only=True):
     idempotency_key: str | None = None
     request_digest: str | None = None
     inferred: bool = False
-    evidence: Said | None = None
+    evidence: Remark | None = None
     budget: Budget | None = None
 
     @property
@@ -146,7 +146,7 @@ class FlowAnswered(Deciding, frozen=True, kw_only=True):
     said: ReplyKind = "text"
     in_transcript: bool = True
     text: Said | None = None
-    error: Said | None = None
+    error: Remark | None = None
     usage: Usage | None = None
 
     def _answer(self, who: str | None, to: str | None, how: str) -> Words:
@@ -192,7 +192,7 @@ class LoopEnded(Deciding, frozen=True, kw_only=True):
     reason: LoopEnd
     turns: Whole
     limit: str | None = None
-    note: Said | None = None
+    note: Remark | None = None
     used: Whole | None = None
 
     def in_words(self, at: Frame) -> Words:
@@ -245,7 +245,7 @@ class AnnounceDecided(Deciding, frozen=True, kw_only=True):
     delivery_id: str | None = None
     run_id: str | None = None
     usage: Usage | None = None
-    stats: Said | None = None
+    stats: Remark | None = None
     edited_by: str | None = None
 
     def in_words(self, at: Frame) -> Words:
@@ -286,11 +286,11 @@ class ExchangeHeld(Fact, frozen=True, kw_only=True):
     text: Said | None = None
     turn: Whole = 0
     next_turn: Whole | None = None
-    note: Said | None = None
+    note: Remark | None = None
     run_id: str | None = None
     next_end: LoopEnd | None = None
     next_limit: str | None = None
-    next_note: Said | None = None
+    next_note: Remark | None = None
     next_used: Whole | None = None
 
     @property
@@ -313,7 +313,7 @@ class FlowClosed(Fact, frozen=True, kw_only=True):
     mark: ClassVar[Mark | None] = "end"
 
     reason: CloseReason | SpawnClose
-    note: Said | None = None
+    note: Remark | None = None
     limit: str | None = None
     used: Whole | None = None
 

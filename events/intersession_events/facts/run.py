@@ -5,7 +5,7 @@ from typing import ClassVar, Final, Literal, cast, get_args
 import msgspec
 
 from intersession_events.basics.ids import exchange_stream, spawn_stream
-from intersession_events.facts.base import EMPTY, Fact, Mark, Said, Whole, Work
+from intersession_events.facts.base import EMPTY, Fact, Mark, Remark, Said, Whole, Work
 from intersession_events.facts.chain import Budget
 from intersession_events.facts.message import Message, Usage, text_of
 from intersession_events.facts.message_words import brief_of_message, is_by_method
@@ -110,7 +110,7 @@ class RunQueued(Fact, frozen=True, kw_only=True):
     step: Step
     message: Message | None = None
     answers: str = ""
-    system_context: Said = ""
+    system_context: Remark = ""
     instructions: Instructions | None = None
     timeout_ms: Whole = 0
     route: Route | None = None
@@ -259,7 +259,7 @@ class RunInterrupted(RunAttempt, frozen=True, kw_only=True):
     leads_to: ClassVar[RunStatus | None] = "interrupted"
     mark: ClassVar[Mark | None] = "failed"
 
-    too_long: Said | None = None
+    too_long: Remark | None = None
 
     def in_words(self, at: Frame) -> Words:
         who, run, attempt = at.agent, at.of_run, self.attempt
@@ -296,7 +296,7 @@ class RunCompleted(RunAttempt, frozen=True, kw_only=True):
     usage: Usage | None = None
     model: str | None = None
     stop_reason: str | None = None
-    notes: tuple[Said, ...] = ()
+    notes: tuple[Remark, ...] = ()
 
     @property
     def reply(self) -> str | None:
@@ -326,9 +326,9 @@ class RunFailed(RunAttempt, frozen=True, kw_only=True):
     ends: ClassVar[Work | None] = "run"
 
     code: FailureCode
-    error: Said
+    error: Remark
     partial: Said | None = None
-    traceback: Said | None = None
+    traceback: Remark | None = None
     limit: str | None = None
     used: Whole | None = None
 

@@ -6,7 +6,7 @@ from typing import ClassVar, Final, Literal
 import msgspec
 
 from intersession_events.basics.ids import spawn_stream
-from intersession_events.facts.base import Fact, Mark, Root, Said, Whole, Work
+from intersession_events.facts.base import Fact, Mark, Remark, Root, Said, Whole, Work
 from intersession_events.facts.parts import (
     AnnounceDecided,
     AnnounceRequested,
@@ -191,7 +191,7 @@ class ChildEnded(FlowAnswered, frozen=True, kw_only=True):
     topic: ClassVar[str] = "child_ended.1"
 
     said: Literal["text", "nothing"] = "text"
-    last_tool_result: Said | None = None
+    last_tool_result: Remark | None = None
     model: str | None = None
     started_ms: Whole | None = None
     ended_ms: Whole | None = None

@@ -11,7 +11,7 @@ import msgspec
 
 from intersession_events.basics.errors import CorruptEvent
 from intersession_events.facts.access import AccessRecorded
-from intersession_events.facts.base import ERASED, ERASED_OBJECT, Said, Source
+from intersession_events.facts.base import ERASED, ERASED_OBJECT, Remark, Said, Source
 from intersession_events.facts.log import ForkEdit
 from intersession_events.facts.message import (
     Block,
@@ -43,8 +43,9 @@ __all__ = [
 class Holding(NamedTuple):
     """The fields of an event that hold what somebody said."""
 
+    said: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
-    """`Said`, or `Instructions`."""
+    """`Said`, `Remark`, or `Instructions`."""
     sources: tuple[str, ...] = ()
     message: bool = False
     """Whether it can bring a message."""
@@ -60,7 +61,9 @@ def held_by(kind: type[Event]) -> Holding:
     def held(*wanted: object) -> tuple[str, ...]:
         return tuple(name for name, found in kinds.items() if not found.isdisjoint(wanted))
 
-    return Holding(held(Said, Instructions), held(Source), bool(held(Message)), held(ForkEdit))
+    return Holding(
+        held(Said), held(Said, Remark, Instructions), held(Source), bool(held(Message)), held(ForkEdit)
+    )
 
 
 def _kinds(hint: object) -> set[object]:

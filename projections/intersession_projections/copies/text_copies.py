@@ -9,25 +9,15 @@ import msgspec
 
 from intersession_events.facts import (
     AccessRecorded,
-    AnnounceDecided,
     Block,
-    ChildEnded,
-    DeliveryDecided,
     Event,
-    ExchangeAccepted,
-    ExchangeReleased,
-    LateReplyDropped,
     LineImported,
     Message,
-    RunAborted,
-    RunCompleted,
-    RunFailed,
-    SpawnAccepted,
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
-    TurnEnded,
     encode,
+    held_by,
     message_in,
     parts_of,
 )
@@ -46,20 +36,6 @@ _BEFORE: Final = re.compile(r"^(?:\[[^\]\n]{1,200}\] ?)+")
 _CUT: Final = re.compile(r"[ .…]+$")
 _ASKED: Final = frozenset({"words", "search", "query", "text"})
 """The arguments by which words are asked for."""
-_SAID: Final[dict[type[Event], tuple[str, ...]]] = {
-    RunCompleted: ("text",),
-    RunFailed: ("partial",),
-    RunAborted: ("partial",),
-    LateReplyDropped: ("reply",),
-    ExchangeAccepted: ("message",),
-    TurnEnded: ("text",),
-    ExchangeReleased: ("text",),
-    AnnounceDecided: ("text",),
-    SpawnAccepted: ("task",),
-    ChildEnded: ("text",),
-    DeliveryDecided: ("text",),
-}
-"""The fields that hold what somebody said; errors, notes and statistics come about alike in sessions that share nothing."""
 
 
 def said_in(event: Event) -> Iterator[str]:
@@ -70,7 +46,7 @@ def said_in(event: Event) -> Iterator[str]:
     if isinstance(event, LineImported):
         yield from filter(_is_said, strings_in(event.source.encode()))
     for part in parts_of(event):
-        for name in _SAID.get(type(part), ()):
+        for name in held_by(type(part)).said:
             said: str | None = getattr(part, name)
             if said:
                 yield said

@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # as a script, it 
 from intersession_events.facts import (
     TOPICS,
     Fact,
+    Remark,
     Said,
     Source,
     Whole,
@@ -277,7 +278,7 @@ def _kind(hint: object) -> str:
         return f"pair of {kinds[0]}" if kinds == kinds[:1] * 2 else f"({', '.join(kinds)})"
     if origin is dict:
         return "map of text"
-    return {str: "text", Said: "text", Source: "text", Whole: "integer", bool: "boolean"}.get(
+    return {str: "text", Said: "text", Remark: "text", Source: "text", Whole: "integer", bool: "boolean"}.get(
         typing.cast("type", hint)
     ) or str(getattr(hint, "__name__", hint))
 

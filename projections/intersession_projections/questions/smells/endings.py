@@ -63,11 +63,7 @@ def guard_refused(seen: Seen) -> Iterator[Smell]:
         match recorded.event:
             case facts.RunFailed(code="limit", error=error):
                 yield Smell("guard_refused", recorded.position, f"a run was not started: {error}")
-            case (
-                facts.ResultHanded(limit=str() as limit)
-                | facts.SpawnClosed(limit=str() as limit)
-                | facts.ExchangeClosed(limit=str() as limit)
-            ):
+            case facts.ResultHanded(limit=str() as limit) | facts.FlowClosed(limit=str() as limit):
                 yield Smell("guard_refused", recorded.position, f"{limit} kept a run from being asked for")
             case _:
                 pass
@@ -130,11 +126,11 @@ def announce_unheard(seen: Seen) -> Iterator[Smell]:
                 announced = delivery_id or ""
             case facts.AnnounceDecided():
                 announced = None
-            case facts.DeliveryDone():
+            case facts.DeliveryFact(state="done"):
                 taken.add(
                     recorded.stream.partition(":")[2]
                 )  # without a route, a host that listens for itself
-            case facts.ExchangeClosed(reason=reason, note=note) | facts.SpawnClosed(reason=reason, note=note):
+            case facts.FlowClosed(reason=reason, note=note):
                 if announced is None or announced in taken:
                     continue
                 if reason in _UNHEARD:

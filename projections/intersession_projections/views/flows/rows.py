@@ -1,7 +1,7 @@
 """Rows of exchanges, spawns and deliveries, and how each event changes them. Pure."""
 
 from functools import reduce
-from typing import ClassVar, Final, Literal, NamedTuple
+from typing import ClassVar, Final, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -206,6 +206,7 @@ class DeliverySummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 
 Summary = ExchangeSummary | SpawnSummary | DeliverySummary
+F = TypeVar("F", ExchangeSummary, SpawnSummary)
 
 
 def accept_flow(recorded: Recorded) -> Summary | None:
@@ -231,49 +232,44 @@ def accept_flow(recorded: Recorded) -> Summary | None:
             return None
 
 
-def evolve_exchange(row: ExchangeSummary, recorded: Recorded) -> ExchangeSummary:
-    """Return the state of an exchange after an event of its stream."""
+def _evolved(row: F, recorded: Recorded) -> F:
+    """Return where an exchange or a spawn stands after what both have in their streams."""
     replace = msgspec.structs.replace
-    event = recorded.event
-    # What somebody wants of it later changes nothing of where it stands.
-    waits = row.released and isinstance(event, facts.HoldRequested | facts.HoldWithdrawn)
-    row = replace(row, position=recorded.position, released=waits)
-    match event:
-        case facts.HoldRequested() | facts.HoldWithdrawn() | facts.ExchangeHeld() | facts.ExchangeReleased():
-            return _of_hold(row, recorded.time, event)
-        case facts.TurnEnded(turn=0):
-            return replace(row, primary_status=event.status, awaits=None)
-        case facts.TurnRequested() | facts.AnnounceRequested():
-            return replace(row, awaits=event.run_id)
-        case facts.TurnEnded():
-            return replace(row, turns=event.turn, awaits=None)
-        case facts.LoopEnded():
-            return replace(row, turns=event.turns, end_reason=event.reason, limit=event.limit)
-        case facts.AnnounceDecided():
-            return replace(row, delivery_id=event.delivery_id, awaits=None)
-        case facts.ExchangeClosed():
-            return replace(row, close_reason=event.reason, closed_ms=recorded.time, awaits=None, hold=None)
+    match recorded.event:
+        case facts.RunAsked(run_id=run_id):
+            return replace(row, awaits=run_id)
+        case facts.AnnounceDecided(delivery_id=delivery_id):
+            return replace(row, delivery_id=delivery_id, awaits=None)
+        case facts.FlowClosed(reason=reason):
+            return replace(row, close_reason=reason, closed_ms=recorded.time, awaits=None)
         case _:
             return row
 
 
-def _of_hold(
-    row: ExchangeSummary,
-    time: int,
-    event: facts.HoldRequested | facts.HoldWithdrawn | facts.ExchangeHeld | facts.ExchangeReleased,
-) -> ExchangeSummary:
+def evolve_exchange(row: ExchangeSummary, recorded: Recorded) -> ExchangeSummary:
+    """Return where an exchange stands after an event of its stream."""
     replace = msgspec.structs.replace
+    event = recorded.event
+    # What somebody wants of it later changes nothing of where it stands.
+    waits = row.released and isinstance(event, facts.HoldRequested | facts.HoldWithdrawn)
+    row = replace(_evolved(row, recorded), position=recorded.position, released=waits)
     match event:
+        case facts.TurnEnded(turn=0):
+            return replace(row, primary_status=event.status, awaits=None)
+        case facts.TurnEnded():
+            return replace(row, turns=event.turn, awaits=None)
+        case facts.LoopEnded():
+            return replace(row, turns=event.turns, end_reason=event.reason, limit=event.limit)
+        case facts.FlowClosed() | facts.HoldWithdrawn():
+            return replace(row, hold=None)
         case facts.HoldRequested():
             return replace(row, hold=event.before)
-        case facts.HoldWithdrawn():
-            return replace(row, hold=None)
         case facts.ExchangeHeld():
             stays = event.source != "run" or event.before == "every-turn"
             return replace(
                 row,
                 held=event.step,
-                held_since_ms=time,
+                held_since_ms=recorded.time,
                 held_by=event.by,
                 hold_id=event.hold_id,
                 hold=row.hold if stays else None,
@@ -290,27 +286,20 @@ def _of_hold(
                 released=True,
                 first=event.action if row.holds_first else row.first,
             )
+        case _:
+            return row
 
 
 def evolve_spawn(row: SpawnSummary, recorded: Recorded) -> SpawnSummary:
-    """Return the state of a spawn after an event of its stream."""
+    """Return where a spawn stands after an event of its stream."""
     replace = msgspec.structs.replace
-    row = replace(row, position=recorded.position)
-    event = recorded.event
-    match event:
-        case facts.ChildEnded():
-            ended = recorded.time if event.ended_ms is None else event.ended_ms
-            return replace(row, status=event.status, ended_ms=ended, awaits=None)
-        case facts.AnnounceRequested():
-            return replace(row, awaits=event.run_id)
-        case facts.AnnounceDecided():
-            return replace(row, delivery_id=event.delivery_id, awaits=None)
-        case facts.ResultHanded():
-            return replace(row, awaits=event.run_id)
-        case facts.SpawnClosed():
-            return replace(row, close_reason=event.reason, closed_ms=recorded.time, awaits=None)
-        case facts.ChildArchived():
-            return replace(row, archived=event.reason)
+    row = replace(_evolved(row, recorded), position=recorded.position)
+    match recorded.event:
+        case facts.ChildEnded(status=status, ended_ms=ended_ms):
+            ended = recorded.time if ended_ms is None else ended_ms
+            return replace(row, status=status, ended_ms=ended, awaits=None)
+        case facts.ChildArchived(reason=reason):
+            return replace(row, archived=reason)
         case facts.AttachmentsRemoved() | facts.AttachmentRemovalFailed():
             return replace(row, has_files=False)
         case _:
