@@ -1,5 +1,6 @@
 """The tables of a log in its schema, and the function that appends events; the first writer makes them, later ones check them."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Final
@@ -121,33 +122,14 @@ def channel_of(schema: str) -> str:
     return f"{schema}.stored_events"
 
 
+_MADE: Final = re.compile(r"CREATE TABLE \{schema\}\.(\w+) \((.*)\)", re.DOTALL)
+_COLUMN: Final = re.compile(r"(\w+) (text|bigint|bytea)\b")
 _OF_LOG: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
-    "stored_events": (
-        ("originator_id", "text"),
-        ("originator_version", "bigint"),
-        ("topic", "text"),
-        ("state", "bytea"),
-        ("notification_id", "bigint"),
-    ),
-    "stored_snapshots": (
-        ("originator_id", "text"),
-        ("originator_version", "bigint"),
-        ("topic", "text"),
-        ("state", "bytea"),
-    ),
-    "log_identity": (("log_id", "text"), ("format", "bigint"), ("epoch", "bigint"), ("created_ms", "bigint")),
-    "log_head": (("position", "bigint"), ("turn", "bigint")),
-    "log_topics": (("topic", "text"),),
-    "inline_views": (("name", "text"), ("shape", "bigint"), ("position", "bigint")),
-    "set_aside": (
-        ("view", "text"),
-        ("position", "bigint"),
-        ("stream", "text"),
-        ("version", "bigint"),
-        ("topic", "text"),
-        ("reason", "text"),
-    ),
+    made[1]: _COLUMN.findall(made[2])
+    for made in map(_MADE.fullmatch, _TABLES)
+    if made is not None and made[1] != "log_writer"
 }
+"""The columns of a log's own tables with their types; none takes a NULL. Who writes it may be anything."""
 _UNIQUE: Final = ("stored_events_pkey", "stored_events_originator_id_originator_version_key")
 _DIVERTED: Final = (
     "SELECT relname::text FROM pg_class WHERE relnamespace = current_schema()::regnamespace "

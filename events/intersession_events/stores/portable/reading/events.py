@@ -90,7 +90,7 @@ class EventReader(Gathers):
         """Return events of a stream that were read, of which none may be missing."""
         after, backwards, limit = end.after, end.backwards, end.limit
         whole = limit < 0 or len(events) < limit
-        _check_neighbours(
+        check_neighbours(
             events if not backwards else events[::-1],
             after if whole or not backwards else None,
             self._mapper.lineage,
@@ -131,7 +131,7 @@ class EventReader(Gathers):
         if (rows[0][2] if rows else 1) != first:
             return None  # a snapshot was taken or dropped between the two; or an event is missing
         events = [_placed(self.proven(row)) for row in rows]
-        _check_neighbours(events, first - 1, self._mapper.lineage)
+        check_neighbours(events, first - 1, self._mapper.lineage)
         return snapshot, events
 
     def _whole(self, streams: Sequence[str], rows: Iterable[list[Row]]) -> list[list[Recorded]]:
@@ -140,7 +140,7 @@ class EventReader(Gathers):
             for row in found:
                 events[row[1]].append(_placed(self.proven(row)))
         for of_one in events.values():
-            _check_neighbours(of_one, 0, self._mapper.lineage)
+            check_neighbours(of_one, 0, self._mapper.lineage)
         return [events[stream] for stream in streams]
 
     def _parts(self, parts: Sequence[StreamPart], rows: Iterable[list[Row]]) -> list[list[Recorded]]:
@@ -162,7 +162,7 @@ class EventReader(Gathers):
             for part in parts
         ]
         for part, found_in in zip(parts, events, strict=True):
-            _check_neighbours(found_in, part.after, self._mapper.lineage)
+            check_neighbours(found_in, part.after, self._mapper.lineage)
         return events
 
     def gather(self, wanted: Reads, /, each: Together | None = None) -> Gathered:
@@ -343,7 +343,7 @@ def _placed(event: Recorded) -> Recorded:
     return event
 
 
-def _check_neighbours(events: Sequence[Recorded], after: int | None, lineage: Lineage) -> None:
+def check_neighbours(events: Sequence[Recorded], after: int | None, lineage: Lineage) -> None:
     """Make sure that no event is missing between those that were read, or before the first of them."""
     version = after
     prev = FIRST if after == 0 else None
