@@ -13,8 +13,8 @@ from intersession_actors.owners.session.folding import SessionFolding
 from intersession_actors.rules.prompt.window import nothing_earlier
 from intersession_events.basics import ids
 from intersession_events.log.verifying.verification import verify_log
-from intersession_events.stores.folding.proof import views_proven
 from intersession_events.stores.sqlite.log import SqliteLog
+from intersession_events.stores.view_proof import views_proven
 from intersession_projections.views.inline_views import inline_views
 
 NAME = "size"

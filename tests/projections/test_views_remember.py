@@ -25,9 +25,9 @@ from intersession_events.facts import (
     SessionReset,
 )
 from intersession_events.log.recorded import ANY_VERSION, Committed, Outcome, StreamAppend, Unavailable
-from intersession_events.stores.folding.proof import views_proven
 from intersession_events.stores.sqlite.connections import raw_of
 from intersession_events.stores.sqlite.log import SqliteLog
+from intersession_events.stores.view_proof import views_proven
 from intersession_projections.views.inline_views import inline_views
 from support.any_log import log_at
 from support.every_day import every_day

@@ -10,8 +10,8 @@ from intersession import MemoryChannel, Reply, SessionSystem, Turn
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.facts import ERASED, DeliveryFailed, Erased, RunCompleted
 from intersession_events.log.verifying.verification import verify_log
-from intersession_events.stores.folding.proof import views_proven
 from intersession_events.stores.portable.log import PortableLog
+from intersession_events.stores.view_proof import views_proven
 from intersession_projections.views.inline_views import inline_views
 from support.running import WAIT, Booth, Gate, closed_exchange, recorded, texts, wait_for
 from support.told_steps import steps_told

@@ -7,8 +7,8 @@ import pytest
 from intersession import SessionSystem
 from intersession_events.copies.forks.files import forks_beside
 from intersession_events.log.verifying.verification import verify_log
-from intersession_events.stores.folding.proof import views_proven
 from intersession_events.stores.opened import gateway_of, located, open_log
+from intersession_events.stores.view_proof import views_proven
 from intersession_projections.views.inline_views import inline_views
 from support.doors.command_line import ran
 from support.running import QUIET, SEES_ALL, closed_exchange, merged

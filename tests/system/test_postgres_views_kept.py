@@ -9,11 +9,11 @@ import pytest
 from intersession import MemoryChannel, Reply, SessionSystem, Turn, Usage
 from intersession_actors.rules.disclosure.redaction import redact_raw
 from intersession_events.log.log import Log
-from intersession_events.stores.folding.proof import views_proven
 from intersession_events.stores.opened import located, open_log
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.tailing.places import kept, kept_inside
 from intersession_events.stores.tailing.tail import Tail
+from intersession_events.stores.view_proof import views_proven
 from intersession_projections.views.full_text.found import Wanted
 from intersession_projections.views.full_text.index import FullText
 from intersession_projections.views.full_text.tokens import terms_asked

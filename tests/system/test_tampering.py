@@ -15,8 +15,8 @@ from intersession_events.log.verifying.report import LogHead, VerifyReport
 from intersession_events.log.verifying.verification import head, verify_log
 from intersession_events.proofs.signatures import PublicKey, Trusted
 from intersession_events.proofs.statement import Checkpoint, checkpoint_of
-from intersession_events.stores.folding.proof import views_proven
 from intersession_events.stores.sqlite.log import SqliteLog
+from intersession_events.stores.view_proof import views_proven
 from intersession_events.transcripts.openclaw.importing import import_openclaw
 from intersession_projections.views.inline_views import inline_views
 from support.checkpointed import checkpoint, key_of

@@ -7,9 +7,9 @@ import pytest
 from intersession_actors.owners.session.context_cache import ContextCache
 from intersession_events.facts import SessionOpened
 from intersession_events.log.verifying.report import SNAPSHOTS_UNPROVEN
-from intersession_events.stores.folding.proof import views_proven
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.sqlite.log import SqliteLog
+from intersession_events.stores.view_proof import views_proven
 from intersession_projections.views.inline_views import inline_views
 from support.doors.command_line import DemoLog, ran, ran_forked
 from support.log_drafts import anywhere, draft, said

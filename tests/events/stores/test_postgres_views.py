@@ -9,12 +9,12 @@ import pytest
 from intersession_events.basics.errors import LogError
 from intersession_events.facts import Route, RunCompleted, RunQueued, ThreadBound
 from intersession_events.log.sql import Sql
-from intersession_events.stores.folding.proof import views_proven
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.connections import settle
 from intersession_events.stores.postgres.cursor import PgCursor
 from intersession_events.stores.postgres.dialect import translated
 from intersession_events.stores.postgres.log import PostgresLog
+from intersession_events.stores.view_proof import views_proven
 from intersession_projections.views.inline_views import inline_views
 from intersession_projections.views.run_outcomes.runs import Runs
 from intersession_projections.views.sessions.list import Sessions

@@ -15,9 +15,9 @@ from intersession_events.log.recorded import Draft, Recorded
 from intersession_events.log.sql import Row, Sql
 from intersession_events.log.tables import TOUCHED, marks_of, schema_problems
 from intersession_events.stores.folding.fold import PlainSql
-from intersession_events.stores.folding.proof import views_proven
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.sqlite.views import SqliteViews
+from intersession_events.stores.view_proof import views_proven
 from support.log_drafts import anywhere, said
 from support.rows import edited
 

@@ -8,8 +8,8 @@ import pytest
 from intersession_events.facts import MessageRecorded, text_of
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Sql
-from intersession_events.stores.folding.proof import views_proven
 from intersession_events.stores.sqlite.log import SqliteLog
+from intersession_events.stores.view_proof import views_proven
 from support.log_drafts import anywhere, said
 from support.rows import edited
 

@@ -6,9 +6,9 @@ from typing import Any, Final, NamedTuple
 from intersession_actors.hindsight.replaying.replayed import replay_events
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.verifying.verification import verify_log
-from intersession_events.stores.folding.proof import views_proven
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.sqlite.log import SqliteLog
+from intersession_events.stores.view_proof import views_proven
 from intersession_projections.views.inline_views import inline_views
 from support.history import (
     of_children,

@@ -33,10 +33,10 @@ from intersession_events.proofs.published import published_in
 from intersession_events.proofs.signatures import Trusted, public_keys
 from intersession_events.proofs.statement import Checkpoint
 from intersession_events.proofs.walk import CheckpointsSeen
-from intersession_events.stores.folding.proof import views_proven
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.tailing.places import kept_inside
+from intersession_events.stores.view_proof import views_proven
 from intersession_projections.questions.places.runs_named import flow_sessions, flow_stream
 from intersession_projections.views.inline_views import inline_views
 from intersession_projections.views.tailed_views import tailed_views

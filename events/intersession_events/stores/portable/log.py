@@ -76,6 +76,8 @@ class PortableLog(Gathers):
     """The log's identity, a UUID."""
     epoch: int
     """The writer's epoch; 0 for a reader."""
+    keeps_views = False
+    """Whether its database keeps tailed views as well, since several processes share it."""
     _recorder: ReadsLog
     _events: EventReader
     _states: StreamStates

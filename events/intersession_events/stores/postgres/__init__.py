@@ -1,9 +1,8 @@
 """The log in a schema of a PostgreSQL database, on the eventsourcing library's recorder. Loaded only where a URL names one."""
 
 from intersession_events.stores.postgres.address import address_of
-from intersession_events.stores.postgres.dumping import dump, programs_for, rows_in
 from intersession_events.stores.postgres.filling import SchemaFilling
 from intersession_events.stores.postgres.log import PostgresLog
 from intersession_events.stores.postgres.opening import writer_at
 
-__all__ = ["PostgresLog", "SchemaFilling", "address_of", "dump", "programs_for", "rows_in", "writer_at"]
+__all__ = ["PostgresLog", "SchemaFilling", "address_of", "writer_at"]

@@ -41,6 +41,7 @@ class PostgresLog(PortableLog):
         StoreUnavailable: the server can't be reached, or refuses.
     """
 
+    keeps_views = True
     _may_be_unfinished = False
     """Whether it may be one that is still moved here."""
 

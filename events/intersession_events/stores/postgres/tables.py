@@ -129,7 +129,7 @@ _OF_LOG: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     for made in map(_MADE.fullmatch, _TABLES)
     if made is not None and made[1] != "log_writer"
 }
-"""The columns of a log's own tables with their types; none takes a NULL. Who writes it may be anything."""
+"""The columns of the tables that are checked, with their types; no column takes a NULL."""
 _UNIQUE: Final = ("stored_events_pkey", "stored_events_originator_id_originator_version_key")
 _DIVERTED: Final = (
     "SELECT relname::text FROM pg_class WHERE relnamespace = current_schema()::regnamespace "

@@ -2,18 +2,19 @@
 
 import threading
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from typing import Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final
 
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.log.recorded import Recorded
-from intersession_events.log.sql import Question, Row, SqlValue
+from intersession_events.log.sql import Row, SqlValue
 from intersession_events.log.views import InlineView
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.folding.fold import Page, layout_of
-from intersession_events.stores.portable.identity import Holder
-from intersession_events.stores.portable.inline_views import InlineViews, ViewTables
+from intersession_events.stores.portable.inline_views import InlineViews
 from intersession_events.stores.tailing.view import QueryableView
+
+if TYPE_CHECKING:
+    from intersession_events.stores.postgres.log import PostgresLog
 
 _PATIENCE_S: Final = 2.0
 """How long to wait for the process that keeps a view, if it can't be written here and makes progress."""
@@ -25,40 +26,13 @@ _STANDS: Final = (
 )
 
 
-@runtime_checkable
-class KeepsViews(Protocol):
-    """A log in a database that several processes share: tailed views are stored there as well."""
-
-    view_tables: ViewTables
-
-    def keeping(self, view: str) -> AbstractContextManager[Cursor]:
-        """Run a transaction round a block on the tables of a view: no other process keeps it meanwhile."""
-        ...
-
-    def may_keep(self) -> bool:
-        """Return whether views can be written here."""
-        ...
-
-    def kept_rows(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[Row]:
-        """Return the rows of a reading statement on the tables of views."""
-        ...
-
-    def kept_together(self, questions: Sequence[Question]) -> list[list[Row]]:
-        """Return the rows of several statements in one round trip."""
-        ...
-
-    def written_by(self) -> Holder | None:
-        """Return the process that writes the log now; None if there is none."""
-        ...
-
-
 class ViewInside(QueryableView):
     """The tables of one view beside the events. Its shape and position are stored with those of inline views.
 
     So it is proven as they are, and made anew if it is of another shape, or somebody else has written into it.
     """
 
-    def __init__(self, view: InlineView, log: KeepsViews) -> None:
+    def __init__(self, view: InlineView, log: "PostgresLog") -> None:
         """Take up a view of a log, or begin it.
 
         Raises:

@@ -16,9 +16,9 @@ from intersession_events.copies.forks.files import remove_fork
 from intersession_events.facts import SessionOpened
 from intersession_events.log.recorded import Outcome
 from intersession_events.log.verifying.verification import verify_log
-from intersession_events.stores.folding.proof import views_proven
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.log import PortableLog
+from intersession_events.stores.view_proof import views_proven
 from intersession_projections.questions.places.runs_named import flow_id
 from intersession_projections.views.inline_views import inline_views
 from intersession_projections.views.run_outcomes.runs import Runs

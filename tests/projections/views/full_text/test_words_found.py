@@ -16,10 +16,10 @@ from intersession import MemoryChannel, SessionSystem, echo
 from intersession_actors.rules.disclosure.redaction import redact_raw
 from intersession_events.basics.ids import session_stream
 from intersession_events.facts import Event, Message, MessageRecorded, SessionOpened, ToolCallBlock
-from intersession_events.stores.folding.proof import views_proven
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.tailing.places import kept_to
 from intersession_events.stores.tailing.view import place_of
+from intersession_events.stores.view_proof import views_proven
 from intersession_projections.views.full_text import view as packing
 from intersession_projections.views.full_text.found import Found, Wanted
 from intersession_projections.views.full_text.index import FullText

@@ -2,11 +2,10 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, suppress
+from contextlib import ExitStack, closing, suppress
 from functools import partial
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
-from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Row
 from intersession_events.log.tables import TOUCHED
 from intersession_events.log.verifying.report import Finding
@@ -21,30 +20,15 @@ from intersession_events.stores.folding.fold import (
     made_in,
     schema_of,
 )
+from intersession_events.stores.portable.log import PortableLog
 
 _PAGE: Final = 500
 _COUNTS: Final = 1
 """The row of an index of text that says how much is in it."""
 
 
-class ProvableLog(Protocol):
-    """A log whose stored rows and tables can be read as of one moment."""
-
-    def proven(self, row: Row) -> Recorded:
-        """Return the event of a row."""
-        ...
-
-    def rows(self, *, after: int | None = 0, limit: int = 1000) -> Sequence[Row]:
-        """Return rows of events after a position."""
-        ...
-
-    def snapshot(self, views: Sequence[InlineView] = ()) -> AbstractContextManager[sqlite3.Connection]:
-        """Lend a connection that sees the log as it is now, including at least the tables of these views."""
-        ...
-
-
 def views_proven(
-    log: ProvableLog, views: Sequence[InlineView], progress: Progress | None = None
+    log: PortableLog, views: Sequence[InlineView], progress: Progress | None = None
 ) -> tuple[list[Finding], list[str]]:
     """Return how the views of a log differ from a fold of its events, and in words what is unproven.
 
@@ -131,7 +115,7 @@ def _reached(seen: sqlite3.Connection) -> dict[str, _Reached]:
 
 
 def _advance(
-    log: ProvableLog, folds: Sequence[Fold], to: Mapping[str, _Reached], progress: Progress | None
+    log: PortableLog, folds: Sequence[Fold], to: Mapping[str, _Reached], progress: Progress | None
 ) -> None:
     wanted = {fold.name: to[fold.name].position if fold.name in to else 0 for fold in folds}
     bring(folds, lambda after: log.rows(after=after, limit=_PAGE), log.proven, to=wanted, progress=progress)
