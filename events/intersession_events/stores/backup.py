@@ -64,7 +64,9 @@ def back_up(
         else:
             report = _dumped(cast("PostgresLog", log), part, verifying)
         crash_point("B2")
+        # Looked at once more: a rename would replace a file that came meanwhile without a word.
         _refuse(whole)
+        # The copy is synced already. So a power cut leaves the name without a file, or with all of it.
         part.rename(whole)
         sync(whole.parent)
     except (OSError, sqlite3.Error) as error:

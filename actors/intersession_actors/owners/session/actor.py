@@ -175,6 +175,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         ):
             owner.drop(told.command)
         else:
+            # So is an agent's answer never dropped: it is kept beside the actors, and the restarted one decides on it.
             self._refuse_and_raise(error, told)
 
     def act(self, owner: SessionOwner, effect: Effect) -> None:

@@ -215,6 +215,7 @@ class Owner(Generic[S, C]):
         """Requeue the command in progress and read the stream again: it is decided anew."""
         told = self.give_back()
         if told is not None:
+            # Without its append: that was decided on a state which may be outdated.
             self.waiting.insert(0, replace(told, asked=None))
         self.load()
 
@@ -399,6 +400,7 @@ class Owner(Generic[S, C]):
                     return
                 self.committed(recorded, again=again)
             case Conflict(stream=stream, actual=actual) as conflict if stream != self.stream:
+                # A carried append of another stream is outdated. Reading ours again would decide the same: the actor judges.
                 self.give_back()
                 if told is not None:
                     self.effects.append(Failed(AppendConflict(stream, conflict.expected, actual), told))

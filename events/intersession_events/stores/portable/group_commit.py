@@ -95,6 +95,7 @@ class GroupCommit:
                 self._thread = threading.Thread(target=self._run, name="intersession-writer", daemon=True)
                 self._thread.start()
             called = self._wakes()
+        # Called outside of the lock: woken inside, the writer would at once wait for it.
         if called:
             self._called.put(None)
 
@@ -139,6 +140,7 @@ class GroupCommit:
             thread = self._thread
         if called:
             self._called.put(None)
+        # Joined outside of the lock, which the writer takes for each batch of what is left.
         if thread is None:
             while self.step():
                 pass

@@ -97,6 +97,7 @@ def take(cursor: PgCursor, shown: str) -> int:
         StoreLocked: there is a writer that is alive.
     """
     cursor.execute(
+        # Locked: of two that take a log over at once, the second one waits, and finds the row of the first.
         # Compared, and not subtracted: before PostgreSQL 17 no interval is infinite.
         "SELECT holder, gateway, alive_until > clock_timestamp() FROM log_writer FOR UPDATE"
     )
@@ -122,6 +123,7 @@ def take(cursor: PgCursor, shown: str) -> int:
 
 _ON_ONE_DISK: Final[Question] = ("SELECT set_config('synchronous_commit', 'local', true)", ())
 """Waits for no standby. Where that is gone, the lease would run out and could not be given back; it is no fence."""
+# Both with the epoch: a writer that was fenced off must not touch the row of its successor.
 _TELL: Final = (
     "UPDATE log_writer SET gateway = ?, alive_until = CASE WHEN ? THEN clock_timestamp() ELSE alive_until END "
     "WHERE epoch = ?"

@@ -137,6 +137,8 @@ class PostgresLog(PortableLog):
         """Run a transaction round a block on the tables of a tailed view: no other process keeps it meanwhile."""
         self._check_process()
         with typed(self._recorder.failures), self.application.datastore.writing(None) as cursor:
+            # A lock on a name, since the tables may not be there yet; of the transaction, since behind a pooler a session's
+            # lock would be another client's.
             lock = f"intersession {address_of(self._url).schema} {view}"
             cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (lock,))
             yield cursor

@@ -86,6 +86,7 @@ class FileFilling(Filling):
             self._connection.close()
             if there := files_there(self._whole):
                 raise MigrationFailed(f"{there[0]} is there now, and nothing is overwritten")
+            # In this order, so that a power cut leaves the name without a file, or with all of the log.
             sync(self._part)
             self._part.rename(self._whole)
             sync(self._whole.parent)

@@ -72,7 +72,7 @@ class WriterLock:
             holder = holder_of(database)
             if holder is not None and _lives(holder.pid) and _is_written_under(file):
                 raise StoreLocked(database, f"pid {holder.pid}", is_here=holder.pid == os.getpid())
-            # The name in the file is of one who is gone: the next one has the lock and will write its own.
+            # The file names a process that is gone: another one has the lock by now, and will write its own name.
             time.sleep(_PAUSE_S)
         raise StoreLocked(database, "it has not said who it is")
 
@@ -157,7 +157,7 @@ def gateway_of(database: str) -> str | None:
 
 
 def _is_written_under(file: int) -> bool:
-    """Whether a writer has the lock. Who only looks shares it for a moment, and a writer knows that from a lock."""
+    """Whether a writer has the lock. A look shares it for a moment, so that no look takes another one for a writer."""
     if not _locked(file, fcntl.LOCK_SH):
         return True
     fcntl.flock(file, fcntl.LOCK_UN)
