@@ -90,7 +90,7 @@ def test_pages_give_every_event_once(demo_log: DemoLog) -> None:
         (("--stream", "turns"), "exchange:"),
         (("--session", "nobody/none"), "no"),
         (("--session", "main", "--stream", "log"), "leave"),
-        (("--since", "yesterday"), "--since"),
+        (("--since", "yesterday"), "since"),
         (("--cursor", "x"), "--cursor"),
     ],
 )

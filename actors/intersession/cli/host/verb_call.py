@@ -71,12 +71,13 @@ def asks(
     """Return a decorator that turns a function of a verb call into a command with the verb's options and some more.
 
     `options` are those that the command line takes otherwise than the verb's struct says, `forks` the fields that may name a fork,
-    and the rest those that are no options, and how help calls them. A command that takes a `page` has the fields of paging there.
+    and the rest those that are no options, and how help calls them. A command that takes a `page` has the fields of paging there, and
+    one that goes on from the `last` has none.
     """
 
     def command(show: Callable[Concatenate[VerbCall[A], _More], Answer]) -> Callable[..., Answer]:
         _, *more = inspect.signature(show).parameters.values()
-        paging = _PAGING if any(each.name == "page" for each in more) else ()
+        paging = _PAGING if any(each.name in {"page", "last"} for each in more) else ()
         fields = [each for each in msgspec.structs.fields(verb.arguments) if each.name not in paging]
         fields.sort(key=lambda field: _PAGING.index(field.name) if field.name in _PAGING else -1)
 

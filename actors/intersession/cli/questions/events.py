@@ -7,60 +7,28 @@ from typing import Annotated, Final, NoReturn
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from intersession.cli.host.reading import reader_of
+from intersession.cli.host.verb_call import VerbCall, asks
 from intersession.cli.questions.paging import PAGE, Page
-from intersession.cli.shell.answer import READING, Answer, Reading, UsageError
+from intersession.cli.shell.answer import Answer
 from intersession.cli.shell.terminal import Screen
 from intersession.cli.shell.times import clock, day
 from intersession.cli.story.names import Names, live_names, names_of
 from intersession.cli.story.unknown import tell_unknown, unknown_stream
 from intersession_actors.assembly.system.follow import followed
-from intersession_actors.calls.service.reader import Reader
-from intersession_actors.hindsight.debugger.lists.events import STREAMS, EventsWanted, event_value
-from intersession_actors.hindsight.debugger.lists.paging import paged
-from intersession_actors.hindsight.debugger.named import session_named
-from intersession_events.basics.ids import session_stream
-from intersession_events.facts import EVENT_KINDS
+from intersession_actors.calls.service.arguments import read_arguments
+from intersession_actors.hindsight.debugger.lists.events import (
+    Events,
+    EventsAnswer,
+    event_value,
+    events_found,
+    events_wanted,
+)
+from intersession_actors.hindsight.debugger.verbs.verbs import EVENTS
 from intersession_events.log.recorded import Recorded
 from intersession_projections.basics.spans import Span
 
 _ID: Final = 8
 """The length of a shown id, which is enough to be typed back."""
-
-Kinds = Annotated[
-    tuple[str, ...],
-    Parameter(
-        name="--kind",
-        help="Only events of this name (run_failed, turn_ended, …); may be given several times.",
-    ),
-]
-Stream = Annotated[
-    str | None,
-    Parameter(
-        help="Only of this stream, or of all that begin so: session:research, exchange:46a2df48, delivery:"
-    ),
-]
-Session = Annotated[str | None, Parameter(help="Only of this session's own stream.")]
-
-
-def chosen(reader: Reader, kinds: tuple[str, ...], stream: str | None, session: str | None) -> EventsWanted:
-    """Return the filter for events."""
-    for kind in kinds:
-        if kind not in EVENT_KINDS:
-            known = ", ".join(sorted(EVENT_KINDS))
-            raise UsageError(f"--kind: no event is called {kind[:64]!r}, give one of {known}")
-    wanted = EventsWanted(frozenset(kinds))
-    if session is not None:
-        if stream is not None:
-            raise UsageError("--session names a stream, too: leave it or --stream out")
-        return wanted._replace(stream=session_stream(session_named(reader, session, field="--session")))
-    if stream is None:
-        return wanted
-    if not stream.startswith(STREAMS):
-        raise UsageError(
-            f"--stream: no stream begins with {stream[:64]!r}, they begin with {', '.join(STREAMS)}"
-        )
-    return wanted.of_streams(reader.log, stream, lambda name: session_named(reader, name, field="--stream"))
 
 
 class EventPrinter:
@@ -105,24 +73,17 @@ class EventPrinter:
         return f"{kind}{colon}{name}"
 
 
-def events(
-    *,
-    kind: Kinds = (),
-    stream: Stream = None,
-    session: Session = None,
-    page: Page = PAGE,
-    reading: Reading = READING,
-) -> Answer:
+@asks(EVENTS)
+def events(asked: VerbCall[EventsAnswer], *, page: Page = PAGE) -> Answer:
     """List the events of a log, one a line.
 
     Newest first: position, time, stream, name, and what it says. `intersession tail` shows them as they come.
     """
-    with reader_of(reading) as reader:
-        wanted = chosen(reader, kind, stream, session)
-        newest = wanted.newest(reader.log, page.span(reader))
-        found = paged(newest, lambda recorded: recorded.position, page.most)
-        names = names_of(reader.log, [key for recorded in found.rows for key in _keys(recorded)])
-        unknown = [] if found.rows else unknown_stream(reader, wanted.beginning)
+    with asked.view() as view:
+        given = read_arguments(Events, asked.given | page.given)
+        found = events_found(view, given, page.most)
+        names = names_of(view.log, [key for recorded in found.rows for key in _keys(recorded)])
+        unknown = [] if found.rows else unknown_stream(view.reader, events_wanted(view, given).beginning)
     return page.answer(
         found,
         "events",
@@ -140,41 +101,40 @@ def _keys(recorded: Recorded) -> tuple[str | None, ...]:
 
 _LOOK_S: Final = 0.5
 """How often it looks whether anybody still reads what it prints."""
+_Last = Annotated[
+    int,
+    Parameter(
+        name=["--last", "-n"],
+        validator=Number(gte=0, lte=100_000),
+        help="Begin with this many that are there already. Default: 10.",
+    ),
+]
 
 
-def tail(
-    *,
-    last: Annotated[int, Parameter(name=["--last", "-n"], validator=Number(gte=0, lte=100_000))] = 10,
-    kind: Kinds = (),
-    stream: Stream = None,
-    session: Session = None,
-    reading: Reading = READING,
-) -> NoReturn:
+@asks(EVENTS)
+def tail(asked: VerbCall[EventsAnswer], *, last: _Last = 10) -> NoReturn:
     """Show the events of a log as they come.
 
     Oldest first, until Ctrl-C. It works on a log that another process writes, takes no lock and changes nothing. With
     --json each event is a document on a line of its own.
-
-    Args:
-        last: Begin with this many that are there already. Default: 10.
     """
     screen = Screen()
 
     def told(recorded: Recorded, printer: EventPrinter) -> None:
-        if reading.json:
+        if asked.reading.json:
             screen.json_line(event_value(recorded))
         else:
             printer.print(recorded)
 
-    with reader_of(reading) as reader:
-        printer = EventPrinter(screen, live_names(reader.log))
-        wanted = chosen(reader, kind, stream, session)
-        tell_unknown(screen, unknown_stream(reader, wanted.beginning))
-        after = reader.log.head()
-        for recorded in reversed(list(islice(wanted.newest(reader.log, Span(to=after)), last))):
+    with asked.view() as view:
+        log, printer = view.log, EventPrinter(screen, live_names(view.log))
+        wanted = events_wanted(view, read_arguments(Events, asked.given))
+        tell_unknown(screen, unknown_stream(view.reader, wanted.beginning))
+        after = log.head()
+        for recorded in reversed(list(islice(wanted.newest(log, Span(to=after)), last))):
             told(recorded, printer)
         while True:
-            for recorded in followed(reader.log, after, timeout=_LOOK_S):
+            for recorded in followed(log, after, timeout=_LOOK_S):
                 after = recorded.position
                 if wanted.takes(recorded):
                     told(recorded, printer)

@@ -7,7 +7,7 @@ import msgspec
 
 from intersession_actors.hindsight.debugger.lists import events as verb
 from intersession_actors.hindsight.debugger.lists.events import event_brief
-from intersession_actors.hindsight.debugger.lists.paging import limits_applied
+from intersession_actors.hindsight.debugger.lists.paging import limits_applied, most_of
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.limits import PlaceText
@@ -36,7 +36,7 @@ def events(view: View, given: Events) -> JsonObject:
     Raises:
         ToolRefused: as the verb.
     """
-    rows, cursor = verb.events_found(view, given, receipts=given.receipts is not False)
+    rows, cursor = verb.events_found(view, given, most_of(given.limit), receipts=given.receipts is not False)
     told = zip(told_in(view.log, rows), sessions_of_each(view.log, rows), strict=True)
     return {
         "count": len(rows),

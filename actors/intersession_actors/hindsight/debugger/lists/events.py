@@ -124,19 +124,19 @@ def list_events(view: View, given: Events) -> EventsAnswer:
     Raises:
         ToolRefused: a name, a kind, a stream, a place or the cursor is invalid.
     """
-    rows, cursor = events_found(view, given)
+    rows, cursor = events_found(view, given, most_of(given.limit))
     return {"count": len(rows), "events": [_shown(view, row) for row in rows], "cursor": cursor}
 
 
-def events_found(view: View, given: Events, *, receipts: bool = True) -> Listed[Recorded]:
-    """Return the same, as they are stored; without `receipts` what says who looked at sessions is left out.
+def events_found(view: View, given: Events, most: int, *, receipts: bool = True) -> Listed[Recorded]:
+    """Return the same, as they are stored, up to a limit; without `receipts` what says who looked at sessions is left out.
 
     Raises:
         ToolRefused: as `list_events`.
     """
     wanted = events_wanted(view, given)._replace(receipts=receipts)
     found = view.known(wanted.newest(view.log, span_of(view, given)))
-    return paged(found, lambda recorded: recorded.position, most_of(given.limit))
+    return paged(found, lambda recorded: recorded.position, most)
 
 
 def events_wanted(view: View, given: Events) -> EventsWanted:
