@@ -13,10 +13,11 @@ from benchmarks.logs import to, write
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.calls.service.resolve import resolve_label
 from intersession_actors.calls.tools.sessions_history import read_history
+from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.config.config import load_config
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.running.runtime.clock import SystemClock
-from intersession_events.facts import SessionOpened
+from intersession_events.facts import Message, RunQueued, SessionOpened
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_projections.views.inline_views import inline_views
 from support.oracle import uuid
@@ -41,6 +42,12 @@ def _opened(key: str, number: int, spawned_by: str | None) -> SessionOpened:
         spawned_by=spawned_by,
         label=f"label {number:08d}",
     )
+
+
+def _queued(number: int) -> RunQueued:
+    message = Message(id=f"m{number}", role="user", content="hello", timestamp=1)
+    run_id, session_id = uuid(3_000_000 + number), uuid(1_000_000 + number)
+    return RunQueued(run_id=run_id, session_id=session_id, step="message", message=message)
 
 
 def measure(directory: Path, *, pairs: int = 5_000) -> list[Figure]:
@@ -69,10 +76,8 @@ def _fill(log: SqliteLog) -> None:
         (
             to(
                 key,
-                drafted(
-                    _opened(key, number, parent),
-                    f"open-{number}",
-                ),
+                drafted(_opened(key, number, parent), f"open-{number}"),
+                drafted(_queued(number), f"run-{number}"),
             )
             for number in range(SESSIONS)
             for key, parent in ((key_of(number), spawned_by[number % 4](number)),)
@@ -95,7 +100,19 @@ def _ways(reader: Reader) -> dict[str, Callable[[int, bool], None]]:
     def by_label(number: int, there: bool) -> None:
         resolve_label(reader, requester, f"label {number if there else number + SESSIONS:08d}", None, "send")
 
-    return {"by key": by_key, "by session id": by_id, "by label": by_label}
+    def debugged(number: int, there: bool) -> None:
+        View(reader, requester).session(key_of(number if there else number + SESSIONS))
+
+    def run_debugged(number: int, there: bool) -> None:
+        View(reader, requester).flow(uuid((3_000_000 if there else 4_000_000) + number))
+
+    return {
+        "by key": by_key,
+        "by session id": by_id,
+        "by label": by_label,
+        "by key, to the debugger": debugged,
+        "by run id, to the debugger": run_debugged,
+    }
 
 
 def _compared(name: str, ask: Callable[[int, bool], Any], pairs: int) -> list[Figure]:

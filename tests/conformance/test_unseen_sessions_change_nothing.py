@@ -164,7 +164,7 @@ def _in_query(value: Any) -> str:
 def over_mcp(world: World, caller: Limited) -> Generator[Ask]:
     """Open `mcp --debug --as-session`."""
     reader = world.system.service.reader
-    server = debug_server(Debugger(View(reader, reader.requester(caller.session))))
+    server = debug_server(Debugger(View(reader, reader.requester(caller.session)).hiding()))
 
     async def call(verb: str, given: dict[str, Any]) -> Any:
         async with Client(server) as client:

@@ -28,6 +28,9 @@ def session_named(
     `main/detour`, `main/subagent:54f1abcd`), or else the label of a session (`detour`), of archived ones where no other has it:
     agents give labels, so leave that out for what can't be had back.
 
+    For a reader of certain sessions, one that is there and not seen takes the way of one that is not there, so that neither words nor
+    time tell of it; such a reader is not told what resembles a name, either.
+
     Raises:
         ToolRefused: there is no such session (`not_visible`), several are meant (`ambiguous_label`), or it is no key
             (`invalid_key`).
@@ -39,21 +42,26 @@ def session_named(
             return found
         raise ToolRefused("invalid_key", f"{field}: {error}") from None
     match reference:
-        case KeyReference(key=key) if reader.sessions.get(str(key)) is not None:
+        case KeyReference(key=key) if reader.sessions.get(str(key)) is not None and _is_seen(str(key), sees):
             return str(key)
         case IdReference(text=session_id):
             whole = reader.sessions.session_ids(session_id, 2) if len(session_id) >= FEWEST else []
             named = reader.sessions.by_session_id(whole[0] if len(whole) == 1 else session_id)
-            if named is not None:
+            if named is not None and _is_seen(named.key, sees):
                 return named.key
         case KeyReference() | LookupMiss():
             pass
     if (shown := _by_shown_name(reader, typed, field, sees, by_label=by_label)) is not None:
         return shown
+    alike = _alike(reader, typed) if sees is None else ""
     raise ToolRefused(
         "not_visible",
-        f"{field}: no session is called {typed[:128]!r}{_alike(reader, typed)}, `intersession sessions` shows what there is",
+        f"{field}: no session is called {typed[:128]!r}{alike}, `intersession sessions` shows what there is",
     )
+
+
+def _is_seen(key: str, sees: Sees | None) -> bool:
+    return sees is None or sees(key)
 
 
 def near_sessions(reader: Reader, typed: str) -> tuple[str, ...]:
@@ -130,10 +138,10 @@ def _by_shown_name(
 ) -> str | None:
     """Return the session whose name a text is; else the one that has it as its label, else the one whose name begins so."""
     typed = typed.strip()
-    names = {key: name for key, name in _short_names(reader, typed).items() if sees is None or sees(key)}
+    names = {key: name for key, name in _short_names(reader, typed).items() if _is_seen(key, sees)}
     found = [key for key, short in names.items() if short == typed]
     if not found and by_label:
-        found = [row.key for row in _labelled(reader, typed) if sees is None or sees(row.key)]
+        found = [row.key for row in _labelled(reader, typed) if _is_seen(row.key, sees)]
         if len(found) > 1:
             raise ToolRefused(
                 "ambiguous_label",

@@ -101,7 +101,7 @@ class RunNames:
         begun: dict[str, Flow] = {}
         if len(typed) >= FEWEST:
             for whole in self._flows.flow_ids(typed, _MOST) + self._runs.ids(typed, _MOST):
-                for found in self._exact(whole):
+                for found in self._exact(whole) if whole != typed else ():
                     begun[whole] = found
         if len(begun) > 1:
             ids = tuple(sorted(begun))
@@ -122,13 +122,18 @@ class RunNames:
         by_key = keyed[0][1] if keyed else name
         if by_key != name:
             runs |= self._runs.many_without_words([by_key])
-        runs = {run.run_id: run for run in self._runs.with_words(runs.values())}
-        found = [
-            *(flow for flow in flows.values() if not isinstance(flow, DeliverySummary)),
+        # What is not seen takes the way of what is not there, so that the time does not tell of it, either.
+        seen_runs = [run for run in runs.values() if self._is_seen(run)]
+        runs = {run.run_id: run for run in self._runs.with_words(seen_runs)} if seen_runs else {}
+        seen: list[Flow] = [
+            *(
+                flow
+                for flow in flows.values()
+                if not isinstance(flow, DeliverySummary) and self._is_seen(flow)
+            ),
             *(runs[run_id] for run_id in dict.fromkeys((name, by_key)) if run_id in runs),
         ]
-        seen = [flow for flow in found if self._is_seen(flow)]
-        if not found and (stream := self._flows.flow_of_run(name)) is not None:
+        if not seen and (stream := self._flows.flow_of_run(name)) is not None:
             seen = [flow for flow in (self._of_stream(stream),) if flow is not None and self._is_seen(flow)]
         return iter(seen)
 
