@@ -24,7 +24,7 @@ from intersession_events.log.views import Coming
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.later import tell
 from intersession_events.stores.library.frontier import Frontier
-from intersession_events.stores.library.mapper import ChainedMapper, Pending
+from intersession_events.stores.library.mapper import Pending
 from intersession_events.stores.portable.appends import Append, Heads, NotTaken, Part, Sealing
 from intersession_events.stores.portable.application import LogApplication
 from intersession_events.stores.portable.committing import BatchObserver, Committing
@@ -54,11 +54,6 @@ class Opened(ABC):
     def recorder(self) -> Committing:
         """What writes."""
         return cast("Committing", self.app.recorder)
-
-    @property
-    def mapper(self) -> ChainedMapper:
-        """What makes rows of events."""
-        return self.app.chained
 
     @abstractmethod
     def check(self, cursor: Cursor, whole: str) -> bool:
@@ -96,7 +91,7 @@ class Writer(BatchObserver):
         self.commits = opened.recorder.commits
         self._events = events
         self._frontier = frontier
-        self._heads = Heads(opened.mapper, opened.recorder)
+        self._heads = Heads(opened.app.chained, opened.recorder)
         self._known = KnownIds(opened.recent.ids)
         self._end = opened.recent.end
         self._topics: set[str] = set()
@@ -107,7 +102,7 @@ class Writer(BatchObserver):
         self.recorder.observer = self
         self.commits.by_hand = by_hand
         self._sealing = Sealing(
-            opened.mapper,
+            opened.app.chained,
             opened.recorder,
             opened.epoch,
             entropy,

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.basics.machine import on_disk
@@ -16,18 +16,6 @@ from intersession_events.stores.sqlite.presence import Presence
 
 KEPT: Final = 16
 """The most idle connections that stay open, each with up to 2 MB of pages."""
-
-
-class Readers(Protocol):
-    """Lends read-only connections."""
-
-    def connection(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Lend a connection to one caller, for a block."""
-        ...
-
-    def close(self) -> None:
-        """Close all, at once or when they are returned."""
-        ...
 
 
 class FileReaders:
@@ -150,6 +138,10 @@ class MemoryReaders:
     def close(self) -> None:
         """Refuse further reading."""
         self._closed = True
+
+
+Readers = FileReaders | MemoryReaders
+"""Lends connections that can only read."""
 
 
 class NoText(bytes):
