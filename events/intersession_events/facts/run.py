@@ -34,7 +34,6 @@ __all__ = [
     "generation_of",
     "is_imported",
     "message_in",
-    "reply_of",
     "run_named",
 ]
 
@@ -211,6 +210,16 @@ class RunAttempt(Fact, frozen=True, kw_only=True):
         """How the attempt ended; None where it is under way, or had ended before."""
         return self.leads_to
 
+    @property
+    def spoken(self) -> str | None:
+        """What its agent said: its reply, or its text until it failed; None is no text."""
+        return None
+
+    @property
+    def trouble(self) -> str | None:
+        """Why it did not answer."""
+        return None
+
 
 class RunStarted(RunAttempt, frozen=True, kw_only=True):
     """An attempt began; the backend is called only after this is durable. `deadline_ms` 0 is no deadline.
@@ -303,6 +312,10 @@ class RunCompleted(RunAttempt, frozen=True, kw_only=True):
         """The run's final text; None is no text at all."""
         return self.text if self.message is None or not self.message_is_reply else text_of(self.message)
 
+    @property
+    def spoken(self) -> str | None:
+        return self.reply
+
     def in_words(self, at: Frame) -> Words:
         who, without = at.agent, "" if self.reply else " without a text"
         own = None if self.message is None else brief_of_message(self.message, at.key).brief
@@ -336,6 +349,14 @@ class RunFailed(RunAttempt, frozen=True, kw_only=True):
     def status(self) -> RunStatus | None:
         return "timeout" if self.code == "timeout" else "error"
 
+    @property
+    def spoken(self) -> str | None:
+        return self.partial
+
+    @property
+    def trouble(self) -> str | None:
+        return self.error
+
     def in_words(self, at: Frame) -> Words:
         who, failed = at.agent, FAILURES[self.code]
         # An agent's error begins with its code, as it is answered.
@@ -365,6 +386,14 @@ class RunAborted(RunAttempt, frozen=True, kw_only=True):
     gone: bool = False
     reset: bool = False
 
+    @property
+    def spoken(self) -> str | None:
+        return self.partial
+
+    @property
+    def trouble(self) -> str | None:
+        return f"aborted by {self.by}"
+
     def in_words(self, at: Frame) -> Words:
         how = f"was stopped, as {self._archived()}" if self.gone else f"was aborted by {self.by}"
         return Words(
@@ -380,12 +409,14 @@ class RunAborted(RunAttempt, frozen=True, kw_only=True):
         return "its session was archived" if self.by == _ARCHIVE else f"{self.by} archived its session"
 
 
-class LateReplyDropped(RunAttempt, frozen=True, kw_only=True):
+class LateReplyDropped(Fact, frozen=True, kw_only=True):
     """An attempt that was already closed answered after all; its answer is kept here and nowhere used."""
 
     topic: ClassVar[str] = "late_reply_dropped.1"
     mark: ClassVar[Mark | None] = "failed"
 
+    run_id: str
+    attempt: Whole = 1
     reply: Said | None = None
 
     def in_words(self, at: Frame) -> Words:
@@ -397,11 +428,6 @@ class LateReplyDropped(RunAttempt, frozen=True, kw_only=True):
 
 RunEnd = RunCompleted | RunFailed | RunAborted
 """After one of these a run does nothing more; one that was interrupted may be tried again."""
-
-
-def reply_of(end: RunEnd) -> str | None:
-    """Return what a run replied, or what its agent had said before it failed; None is no text."""
-    return end.reply if isinstance(end, RunCompleted) else end.partial
 
 
 RunEvent = RunQueued | RunStarted | RunInterrupted | RunEnd | LateReplyDropped

@@ -293,7 +293,7 @@ def ended_word(
         stream=stream,
         run_id=event.run_id,
         status=status_of(event),
-        text=facts.reply_of(event),
+        text=event.spoken,
         in_transcript=completed is None or completed.text is None,
         error=event.error if isinstance(event, facts.RunFailed) else None,
         usage=completed.usage if completed is not None else None,

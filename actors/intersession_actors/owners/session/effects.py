@@ -195,7 +195,7 @@ def _told(key: str, before: Session, recorded: Recorded) -> Sequence[Effect]:
         case facts.RunFailed():
             kind: FailureKind = "run_failed"
             more = {"code": event.code, "error": event.error, "traceback": event.traceback}
-        case facts.RunCompleted() if _is_for_a_person(before) and is_withheld(facts.reply_of(event)):
+        case facts.RunCompleted() if _is_for_a_person(before) and is_withheld(event.spoken):
             kind = "reply_withheld"
         case facts.RunInterrupted():
             kind = "run_interrupted"

@@ -1,16 +1,15 @@
 """The outcome of one run, and how each of its events changes it. Pure."""
 
-from typing import ClassVar, Final, Literal, NamedTuple
+from typing import ClassVar, Final, Literal, NamedTuple, cast
 
 import msgspec
 
 from intersession_events.basics.ids import exchange_stream, spawn_stream
 from intersession_events.facts import (
-    RunAborted,
+    RunAttempt,
     RunCompleted,
     RunEnd,
     RunFailed,
-    RunInterrupted,
     RunQueued,
     RunStarted,
     Step,
@@ -149,30 +148,19 @@ class EndOfRun(NamedTuple):
 
 def end_of(event: RunEnd) -> EndOfRun:
     """Return how a run ended."""
-    match event:
-        case RunCompleted():
-            return EndOfRun("ok", reply=event.reply)
-        case RunFailed():
-            return EndOfRun("timeout" if event.code == "timeout" else "error", event.error, event.partial)
-        case RunAborted():
-            return EndOfRun("aborted", f"aborted by {event.by}", event.partial)
+    return EndOfRun(cast("RunStatus", event.status), event.trouble, event.spoken)
 
 
-def evolve_run(
-    before: RunOutcome, recorded: Recorded, event: RunStarted | RunInterrupted | RunEnd
-) -> RunOutcome:
+def evolve_run(before: RunOutcome, recorded: Recorded, event: RunAttempt) -> RunOutcome:
     """Return the state of a run after one of its events."""
     replace = msgspec.structs.replace
     row = replace(before, position=recorded.position, last_version=recorded.version, attempt=event.attempt)
-    match event:
-        case RunStarted():
-            return replace(row, status="running", started_ms=recorded.time)
-        case RunInterrupted():
-            return replace(row, status="queued")
-        case RunCompleted():
-            row = replace(row, usage=event.usage, model=event.model or row.model)
-        case RunFailed():
-            row = replace(row, code=event.code)
-        case RunAborted():
-            pass
-    return replace(row, status=end_of(event).status, ended_ms=recorded.time)
+    if isinstance(event, RunStarted):
+        return replace(row, status="running", started_ms=recorded.time)
+    if event.ends is None:
+        return replace(row, status="queued")
+    if isinstance(event, RunCompleted):
+        row = replace(row, usage=event.usage, model=event.model or row.model)
+    elif isinstance(event, RunFailed):
+        row = replace(row, code=event.code)
+    return replace(row, status=cast("RunStatus", event.status), ended_ms=recorded.time)

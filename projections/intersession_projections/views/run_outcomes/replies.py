@@ -83,7 +83,7 @@ class Replies:
     def _of_spawn(self, event: E, heard: str | None) -> E:
         if isinstance(event, facts.ChildEnded) and event.text is None and event.said != "nothing":
             end = self._ends.get(event.run_id)
-            return msgspec.structs.replace(event, text=None if end is None else facts.reply_of(end))
+            return msgspec.structs.replace(event, text=None if end is None else end.spoken)
         if isinstance(event, facts.AnnounceDecided) and event.text is None and not event.silent:
             text = heard if event.delivery_id is None else self._sent.get(event.delivery_id)
             return msgspec.structs.replace(event, text=text)
@@ -95,7 +95,7 @@ class Replies:
         if event.text is not None:
             return event
         end = self._ends.get(event.run_id or "")
-        said = None if end is None else facts.reply_of(end)
+        said = None if end is None else end.spoken
         fields: dict[str, object] = {}
         if isinstance(event, facts.TurnEnded):
             fields["text"] = said if event.said != "nothing" else None

@@ -5,18 +5,7 @@ from typing import Final
 
 import msgspec
 
-from intersession_events.facts import (
-    ExchangeAccepted,
-    FlowAccepted,
-    RunAborted,
-    RunCompleted,
-    RunEnd,
-    RunFailed,
-    RunInterrupted,
-    RunQueued,
-    RunStarted,
-    SpawnAccepted,
-)
+from intersession_events.facts import FlowAccepted, RunAttempt, RunQueued
 from intersession_events.log.log import Moment
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Question, Row, Sql, among
@@ -107,8 +96,8 @@ _REMEMBERED: Final = 4_096
 """The number of open runs in memory, four or five megabytes."""
 
 
-_OF_RUNS: Final = (RunQueued, RunStarted, RunInterrupted, RunCompleted, RunFailed, RunAborted)
-_TAKEN: Final = (*_OF_RUNS, ExchangeAccepted, SpawnAccepted)
+_OF_RUNS: Final = (RunQueued, RunAttempt)
+_TAKEN: Final = (*_OF_RUNS, FlowAccepted)
 
 
 _CARRIED_RUN: Final = "INSERT INTO run_outcomes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -147,12 +136,12 @@ class _Taking:
                 _keep_key(self._sql, recorded, event, event.caller)
             case FlowAccepted():
                 _keep_key(self._sql, recorded, event, event.caller)
-            case RunStarted() | RunInterrupted() | RunCompleted() | RunFailed() | RunAborted():
+            case RunAttempt():
                 self._go_on(recorded, event)
             case _:
                 pass
 
-    def _go_on(self, recorded: Recorded, event: RunStarted | RunInterrupted | RunEnd) -> None:
+    def _go_on(self, recorded: Recorded, event: RunAttempt) -> None:
         kept: _CurrentRun | None = self._memory.get(event.run_id)
         if kept is None:
             return
@@ -161,11 +150,9 @@ class _Taking:
             return
         before, kept.row = kept.row, evolve_run(kept.row, recorded, event)
         kept.small.update(STORED.small(kept.row, since=before))
-        match event:
-            case RunStarted(attempt=1) | RunAborted(attempt=0) | RunFailed(attempt=0):
-                kept.taken_version = kept.taken_version or recorded.version
-            case _:
-                pass
+        # It is taken when it starts, or ends without a start.
+        if event.attempt == (1 if event.status is None else 0):
+            kept.taken_version = kept.taken_version or recorded.version
 
     def store(self) -> None:
         for run_id, kept in self._changed.items():

@@ -177,7 +177,7 @@ class Sources:
     def reply(self, run_id: str) -> str:
         """Return a run's reply; `[erased]` if its end is missing."""
         end = self._ended.get(run_id)
-        return facts.ERASED if end is None else facts.reply_of(end) or ""
+        return facts.ERASED if end is None else end.spoken or ""
 
     def asked(self, run_id: str) -> str:
         """Return a run's input; `[erased]` if it is missing."""
