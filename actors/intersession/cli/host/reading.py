@@ -16,7 +16,7 @@ from intersession_actors.running.runtime.clock import SystemClock
 from intersession_events.log.views import InlineView
 from intersession_events.stores.opened import Located, located, open_log
 from intersession_events.stores.portable.log import PortableLog
-from intersession_projections.copies.transcripts.mirror import mirror_directory
+from intersession_projections.copies.transcripts.files import mirror_directory
 from intersession_projections.views.inline_views import inline_views
 
 _MANY: Final = 2_000

@@ -26,7 +26,7 @@ from intersession_actors.calls.service.deliveries import deliver, delivery_of
 from intersession_actors.calls.service.imports import Imports
 from intersession_actors.calls.service.pending import Result
 from intersession_actors.calls.service.service import Service
-from intersession_actors.hindsight.debugger.state import status_at
+from intersession_actors.hindsight.forking import on_call
 from intersession_actors.owners.delivery.commands import RetryDelivery
 from intersession_actors.owners.delivery.rules import GIVEN_UP
 from intersession_actors.rules.errors import ToolRefused
@@ -221,7 +221,7 @@ class GatewayAbout:
         if given.at is not None:
             if not call.caller.is_operator:
                 raise ToolRefused("forbidden", "at: what stood at a place of the whole log is the operator's")
-            return dict(status_at(self._service.reader, given.at))
+            return dict(on_call.status_at(self._service.reader, given.at))
         answer = self.health(call, {"probe": given.probe})
         if not call.caller.is_operator:
             return answer

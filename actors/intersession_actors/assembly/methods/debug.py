@@ -1,5 +1,7 @@
 """Looking at a log through its host: the verbs of the debugger as methods (`debug.state` and so on), and `notes.pin` beside a run."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 
 from intersession_actors.assembly.methods.params import NoteParams
@@ -8,8 +10,7 @@ from intersession_actors.calls.service.arguments import read_arguments
 from intersession_actors.calls.service.callers import Call
 from intersession_actors.calls.service.pending import Result
 from intersession_actors.calls.service.service import Service
-from intersession_actors.hindsight.debugger.debugger import Debugger
-from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.hindsight.forking import on_call
 from intersession_actors.rules.gate.values import invalid
 from intersession_events.basics.ids import notes_stream
 from intersession_events.basics.plain_json import JsonMapping
@@ -18,7 +19,7 @@ from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_projections.questions.places.runs_named import flow_id, flow_sessions
 
 
-def view_of(service: Service, call: Call) -> View:
+def view_of(service: Service, call: Call) -> on_call.View:
     """Return the log as a caller sees it."""
     reader, caller = service.reader, call.caller
 
@@ -26,8 +27,8 @@ def view_of(service: Service, call: Call) -> View:
         return caller.reaches(reader.parse(key))
 
     if caller.is_operator:
-        return View(reader, call.requester)
-    return View(reader, call.requester, within=reached).hiding()
+        return on_call.View(reader, call.requester)
+    return on_call.View(reader, call.requester, within=reached).hiding()
 
 
 class GatewayDebug:
@@ -40,12 +41,14 @@ class GatewayDebug:
         """Return the method of a verb."""
 
         def method(call: Call, params: JsonMapping) -> Result:
-            answer = dict(self.ask(call, lambda view: Debugger(view).call(name, params)))
+            answer = dict(self.ask(call, lambda view: on_call.Debugger(view).call(name, params)))
             return with_advice(answer, METHOD_TERMS)
 
         return method
 
-    def ask(self, call: Call, question: Callable[[View], Mapping[str, object]]) -> Mapping[str, object]:
+    def ask(
+        self, call: Call, question: Callable[[on_call.View], Mapping[str, object]]
+    ) -> Mapping[str, object]:
         """Answer any question about the log as the caller sees it, and record the sessions that the answer may show."""
         view = view_of(self._service, call)
         answer = question(view)

@@ -23,7 +23,7 @@ from intersession_events.facts import AttachmentsReady, Erased
 from intersession_events.log.erasing import erased_stream
 from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_events.stores.opened import open_log
-from intersession_projections.copies.transcripts.mirror import mirror_directory
+from intersession_projections.copies.transcripts.files import mirror_directory
 from intersession_projections.copies.words_to_erase import Erasable, Words
 
 _TOGETHER: Final = 1_000

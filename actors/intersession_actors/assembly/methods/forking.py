@@ -1,5 +1,7 @@
 """The methods `forks.*`: forks of the host's runs, made and continued beside it, listed and deleted (FORK-9, FORK-10)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from concurrent.futures import Future
 
@@ -13,12 +15,8 @@ from intersession_actors.calls.service.arguments import read_arguments
 from intersession_actors.calls.service.callers import OPERATOR, Call
 from intersession_actors.calls.service.pending import Pending, Result, finished
 from intersession_actors.calls.service.reader import Reader
-from intersession_actors.hindsight.debugger.forks import ForkViews
-from intersession_actors.hindsight.debugger.view import View
-from intersession_actors.hindsight.forking.describing import ForkResult, describe_fork
+from intersession_actors.hindsight.forking import on_call
 from intersession_actors.hindsight.forking.door import ForkDoor
-from intersession_actors.hindsight.forking.making import MadeFork, Wanted
-from intersession_actors.hindsight.forking.playing import Playing
 from intersession_actors.outside.agents.agents import Agent
 from intersession_actors.outside.agents.script import ScriptLine, script_agent
 from intersession_actors.rules.errors import ToolRefused
@@ -39,28 +37,28 @@ class GatewayForks:
         """Fork a run, and continue the fork: the answer has its outcome, or says that it is still running."""
         _check_operator(call)
         given = read_arguments(ForkParams, params)
-        with ForkViews(View(self._reader, call.requester)) as forks:
+        with on_call.ForkViews(on_call.View(self._reader, call.requester)) as forks:
             return self._made(call, given, forks)
 
-    def _made(self, call: Call, given: ForkParams, forks: ForkViews) -> Result | Pending:
+    def _made(self, call: Call, given: ForkParams, forks: on_call.ForkViews) -> Result | Pending:
         view, run, at = forks.placed(given.run, given.at, field="run")
         name, place = view.parted(run, at, field="run")
         agents = {agent_id: _agent(spec) for agent_id, spec in given.agents.items()}
         edits = tuple(
             ForkEdit(kind=edit.kind, place=edit.place, key=edit.key, value=edit.value) for edit in given.edits
         )
-        wanted = Wanted(
+        wanted = on_call.Wanted(
             flow_id(view.flow(name)),
             view.log.head() if place is None else place,
             edits,
             by=call.caller.name,
             exact=not (given.carry_on or edits or agents),
         )
-        playing = Playing(agents, given.on_divergence, given.loose)
+        playing = on_call.Playing(agents, given.on_divergence, given.loose)
         inside = None if view.reader is self._reader else view.reader
         made, coming = self._door.make(wanted, playing, inside=inside, carry_on=given.carry_on)
         if coming is None:
-            return describe_fork(ForkResult(made))
+            return on_call.describe_fork(on_call.ForkResult(made))
         return Pending(
             future=coming,
             timeout=given.timeout_ms / 1000,
@@ -72,7 +70,9 @@ class GatewayForks:
         """Return the forks of the log, or of a run, the oldest first."""
         _check_operator(call)
         given = read_arguments(ForksParams, params)
-        run = None if given.run is None else flow_id(View(self._reader, call.requester).flow(given.run))
+        run = (
+            None if given.run is None else flow_id(on_call.View(self._reader, call.requester).flow(given.run))
+        )
         return self._door.listed(run).told()
 
     def remove(self, call: Call, params: JsonMapping) -> Result:
@@ -108,7 +108,7 @@ def _agent(spec: str | ScriptParams) -> str | Agent:
     return script_agent(lines, "script")
 
 
-def _how_it_came(made: MadeFork, coming: "Future[ForkResult]") -> Result:
+def _how_it_came(made: on_call.MadeFork, coming: Future[on_call.ForkResult]) -> Result:
     if not coming.done():
-        return {**describe_fork(ForkResult(made)), "state": "running"}
-    return describe_fork(coming.result())
+        return {**on_call.describe_fork(on_call.ForkResult(made)), "state": "running"}
+    return on_call.describe_fork(coming.result())

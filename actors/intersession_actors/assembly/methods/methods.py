@@ -1,5 +1,7 @@
 """All methods by name: the one surface of Python, WebSocket and command line (GATE)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Final, Literal, NamedTuple, overload
@@ -23,7 +25,7 @@ from intersession_actors.calls.service.resolve import TargetRefused
 from intersession_actors.calls.service.run_waits import RunDoor
 from intersession_actors.calls.service.service import Service
 from intersession_actors.hindsight.debugger.verbs.verbs import VERBS
-from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.hindsight.forking import on_call
 from intersession_actors.hindsight.forking.door import ForkDoor
 from intersession_actors.rules.answers import AcceptedAnswer, ChatHistoryAnswer, RunAnswer
 from intersession_actors.rules.config.host import OperatorScope
@@ -247,7 +249,7 @@ class GatewayMethods:
         self,
         name: str,
         params: JsonMapping,
-        question: Callable[[View], Mapping[str, object]],
+        question: Callable[[on_call.View], Mapping[str, object]],
         *,
         caller: Caller = OPERATOR,
         view: str | None = None,

@@ -18,7 +18,7 @@ from intersession_actors.calls.service.receipts import Receipts
 from intersession_actors.calls.service.service import Service
 from intersession_actors.calls.service.supervisor import Recipe, Supervisor
 from intersession_actors.calls.tools.registry import tools_offered
-from intersession_actors.hindsight.forking.overlay import fork_of
+from intersession_actors.hindsight.forking import on_call
 from intersession_actors.outside.agents.agents import Agent
 from intersession_actors.outside.agents.executor import AgentExecutor
 from intersession_actors.outside.channels.caller import ChannelCaller
@@ -35,7 +35,7 @@ from intersession_actors.owners.streams.rules_in_force import RulesInForce
 from intersession_actors.owners.streams.shell import STORE_RETRY_MS
 from intersession_actors.owners.streams.standing import BoundThreads, Generations, Standing
 from intersession_actors.owners.streams.texts import RunTexts
-from intersession_actors.owners.streams.world import Mail, Time, World
+from intersession_actors.owners.streams.world import NOT_A_FORK, Mail, Time, World
 from intersession_actors.rules.config.config import Config
 from intersession_actors.rules.config.settings import milliseconds
 from intersession_actors.rules.disclosure.redaction import redact_raw
@@ -54,7 +54,7 @@ from intersession_events.proofs.signatures import PrivateKey
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.tailing.tail import Tails
-from intersession_projections.copies.transcripts.mirror import mirror_directory, transcript_mirror
+from intersession_projections.copies.transcripts.files import mirror_directory
 from intersession_projections.questions.smells.smell import SmellRule
 from intersession_projections.views.flows.rows import DeliverySummary
 from intersession_projections.views.run_outcomes.replies import LoggedTexts
@@ -89,7 +89,7 @@ class Assembly:
     ) -> None:
         self._config = config
         self._log = log
-        fork = fork_of(log, config=config, deliver=deliver)
+        fork = NOT_A_FORK if log.forked is None else on_call.fork_of(log, config=config, deliver=deliver)
         self._clock = clock
         self.hosts_loop = HostsLoop()
         self._runtime = runtime
@@ -149,7 +149,13 @@ class Assembly:
         receipts = Receipts(log, now_ms=clock.now_ms, new_id=new_id, level=lambda: config().audit.access)
         transcripts = mirror_directory(log, wanted=config().transcripts.mirror)
         self._views = Tails(lambda: tails_of(log, config().views.keep, redact_raw))
-        self._mirror = None if transcripts is None else transcript_mirror(log, transcripts)
+        self._mirror = None
+        if transcripts is not None:
+            from intersession_projections.copies.transcripts.mirror import (  # noqa: PLC0415 - few hosts mirror them
+                transcript_mirror,
+            )
+
+            self._mirror = transcript_mirror(log, transcripts)
         reader = Reader(
             log, config=config, clock=clock, record=receipts.record, transcripts=transcripts, smells=smells
         )

@@ -1,15 +1,16 @@
 """The operator's methods of a running system, for Python: one half of `SessionSystem`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Literal, Unpack, cast
+from typing import TYPE_CHECKING, Literal, Unpack, cast
 
 import msgspec
 
 from intersession_actors.assembly.methods.holding import ReleaseFields, hold_params, release_params
 from intersession_actors.assembly.methods.methods import GatewayMethods
 from intersession_actors.assembly.system.assembly import Assembly
-from intersession_actors.assembly.system.state_export import export_state
 from intersession_actors.calls.service.asking import ask_session
 from intersession_actors.calls.service.callers import OPERATOR
 from intersession_actors.calls.service.imports import Imports
@@ -23,9 +24,11 @@ from intersession_actors.rules.gate.shapes import path_of, text_of, texts_of
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import HoldBefore
-from intersession_events.transcripts.openclaw.importing import OnTaken
-from intersession_events.transcripts.openclaw.report import ImportReport
-from intersession_projections.copies.openclaw_state.exporting import ExportReport
+
+if TYPE_CHECKING:
+    from intersession_events.transcripts.openclaw.importing import OnTaken
+    from intersession_events.transcripts.openclaw.report import ImportReport
+    from intersession_projections.copies.openclaw_state.exporting import ExportReport
 
 
 class Operated:
@@ -80,6 +83,10 @@ class Operated:
             CorruptEvent: a row of the log can't be read.
         """
         not_on_a_loop("system.export_openclaw(…)", "await asyncio.to_thread(system.export_openclaw, …)")
+        from intersession_actors.assembly.system.state_export import (  # noqa: PLC0415 - few hosts export anything
+            export_state,
+        )
+
         return export_state(
             self.service.reader,
             path_of("directory", directory),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from intersession_actors.assembly.checkpoints.targets import Target, publishing_targets, signing_key
-from intersession_actors.hindsight.forking.overlay import overlaid
+from intersession_actors.hindsight.forking import on_call
 from intersession_actors.outside.channels.channels import Channel
 from intersession_actors.outside.channels.configured import configured_channels
 from intersession_actors.rules.config.config import Config, load_config
@@ -73,7 +73,7 @@ class Settings:
             ConfigError: there is no such setting, or the value is invalid.
         """
         if edits:
-            self.config = overlaid(self.config, edits)
+            self.config = on_call.overlaid(self.config, edits)
 
     def take(self, given: ConfigSource, *, agents: Iterable[str], check: Callable[[Config], None]) -> None:
         """Apply another configuration; one that the next start would refuse is refused now.

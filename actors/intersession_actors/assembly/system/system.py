@@ -1,5 +1,7 @@
 """The session system: what a host opens, talks to, and closes."""
 
+from __future__ import annotations
+
 import asyncio
 import logging
 import threading
@@ -33,14 +35,8 @@ from intersession_actors.calls.service.imports import Imports
 from intersession_actors.calls.service.inbound import ChatDoor, InboundFields
 from intersession_actors.calls.service.run_waits import RunDoor
 from intersession_actors.calls.tools.toolbox import Tools
-from intersession_actors.hindsight.debugger.debugger import Debugger
-from intersession_actors.hindsight.debugger.state import status_at
-from intersession_actors.hindsight.debugger.view import At, View
-from intersession_actors.hindsight.forking.carrying import Carried, Stopping, stopping_of
-from intersession_actors.hindsight.forking.making import MadeFork, Wanted
-from intersession_actors.hindsight.forking.of_system import Forks
-from intersession_actors.hindsight.forking.overlay import set_in
-from intersession_actors.hindsight.forking.playing import Cast, Playing
+from intersession_actors.hindsight.forking import on_call
+from intersession_actors.hindsight.forking.door import Forks
 from intersession_actors.outside.agents.agents import Agent
 from intersession_actors.outside.agents.runners import ACP, is_agent
 from intersession_actors.outside.channels.channels import AnyChannel
@@ -114,7 +110,7 @@ class SessionSystem(Operated):
         tracer_provider: Any = None,  # OpenTelemetry's, which not every host has
         smells: Sequence[SmellRule] = (),
         deliver: Collection[str] = (),
-        stopping: Stopping | None = None,
+        stopping: on_call.Stopping | None = None,
         hold: HoldRule | None = None,
     ) -> None:
         given_agents, given_channels = mapping_of("agents", agents), mapping_of("channels", channels)
@@ -135,7 +131,7 @@ class SessionSystem(Operated):
         self._agents = given_agents
         self._store = checked_store(store if store is not None else self.config.store)
         self._started = False
-        self._stopping = stopping_of(stopping)
+        self._stopping = None if stopping is None else on_call.stopping_of(stopping)
         self._pykka_door: PykkaDoor | None = None
         self._control: ControlSocket | None = None
         self._opening_door = threading.Lock()
@@ -156,7 +152,8 @@ class SessionSystem(Operated):
             else self._store
         )
         try:
-            self._settings.overlay(set_in(log))
+            if log.forked is not None:
+                self._settings.overlay(on_call.set_in(log))
             parts = Assembly(
                 log,
                 config=partial(getattr, settings, "config"),
@@ -298,9 +295,9 @@ class SessionSystem(Operated):
         return self.service.log
 
     @property
-    def debug(self) -> Debugger:
+    def debug(self) -> on_call.Debugger:
         """The operator's debugger on the system's log: the state at any place, while the system runs (PLACE-3)."""
-        return Debugger(View(self.service.reader))
+        return on_call.Debugger(on_call.View(self.service.reader))
 
     @property
     def ref(self) -> pykka.ActorRef[Handler]:
@@ -403,7 +400,7 @@ class SessionSystem(Operated):
         loose: bool = False,
         deliver: Collection[str] = (),
         by: str = "operator",
-    ) -> "SessionSystem":
+    ) -> SessionSystem:
         """Fork a run at a place, and continue the fork: returns the system that runs on it (FORK-10).
 
         `at` is a place, also without the run (`turn:2`). `edits` say what is changed there. `agents` answer in the fork: by
@@ -426,10 +423,12 @@ class SessionSystem(Operated):
         for name in unsealed:
             if name not in self._channels:
                 raise invalid("deliver", f"nobody delivers for {name[:128]!r} here")
-        wanted, playing = Wanted(run, at, edits, by), Playing(given, on_divergence, loose)
+        wanted, playing = on_call.Wanted(run, at, edits, by), on_call.Playing(given, on_divergence, loose)
         return self._forks.opened(wanted, playing, partial(self._on_fork, deliver=unsealed))
 
-    def _on_fork(self, made: MadeFork, cast: Cast, *, deliver: Collection[str] = ()) -> "SessionSystem":
+    def _on_fork(
+        self, made: on_call.MadeFork, cast: on_call.Cast, *, deliver: Collection[str] = ()
+    ) -> SessionSystem:
         """Start a system on a fork; without `deliver`, as for those who call from elsewhere, nothing of it goes out."""
         return SessionSystem(
             made.path,
@@ -441,7 +440,7 @@ class SessionSystem(Operated):
             stopping=cast.stopping,
         )
 
-    def carried_on(self, timeout: float | None = None) -> Carried:
+    def carried_on(self, timeout: float | None = None) -> on_call.Carried:
         """Wait until the forked work has ended, waits for agents that are not registered, or has left its recording (FORK-7).
 
         `timeout` in seconds; None is no limit. The system stays open.
@@ -534,7 +533,7 @@ class SessionSystem(Operated):
             raise
         record_reload(self.service, self.config)
 
-    def status(self, at: At | None = None) -> JsonObject:
+    def status(self, at: on_call.At | None = None) -> JsonObject:
         """Return the system's status: the log's head, awake and degraded actors, events set aside.
 
         With a place it is what stood there: sessions in number, what was open, what was held.
@@ -543,5 +542,5 @@ class SessionSystem(Operated):
             ToolRefused: it is no place.
         """
         if at is not None:
-            return dict(status_at(self.service.reader, at))
+            return dict(on_call.status_at(self.service.reader, at))
         return status_of(self._parts, self._settings)

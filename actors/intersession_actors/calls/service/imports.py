@@ -1,18 +1,21 @@
 """Imports other systems' data into a running system's log, one import at a time; awake sessions then read their streams again."""
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from intersession_actors.calls.service.service import Service
 from intersession_actors.owners.session.commands import ReadAgain
-from intersession_actors.owners.session.snapshots import take_snapshots
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.basics.errors import AppendConflict
-from intersession_events.transcripts.openclaw.importing import OnTaken, import_openclaw
-from intersession_events.transcripts.openclaw.report import ImportReport
+
+if TYPE_CHECKING:
+    from intersession_events.transcripts.openclaw.importing import OnTaken
+    from intersession_events.transcripts.openclaw.report import ImportReport
 
 _SESSION: Final = "session:"
 
@@ -38,6 +41,13 @@ class Imports:
             ToolRefused: another import is under way, or its sessions are written to without a pause (`busy`).
             StoreUnavailable: the store could not take it, or is closed; what was appended stays.
         """
+        from intersession_actors.owners.session.snapshots import (  # noqa: PLC0415 - few hosts import anything
+            take_snapshots,
+        )
+        from intersession_events.transcripts.openclaw.importing import (  # noqa: PLC0415 - as above
+            import_openclaw,
+        )
+
         if not self._one.acquire(blocking=False):
             raise ToolRefused("busy", "another import is under way, try again when it is over")
         service, appended = self._service, set[str]()

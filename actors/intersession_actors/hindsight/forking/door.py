@@ -1,21 +1,28 @@
-"""Forks for callers of a running host: made in it, and continued beside it, while the caller waits or longer (FORK-10)."""
+"""Forks of a running system: made of its log, opened and continued beside it, for `SessionSystem` and for callers of its host (FORK-10)."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from intersession_actors.calls.service.reader import Reader
-from intersession_actors.hindsight.forking.describing import ForkResult
-from intersession_actors.hindsight.forking.listing import Listed, forks_of, only_fork
-from intersession_actors.hindsight.forking.making import MadeFork, Wanted
-from intersession_actors.hindsight.forking.playing import CarriedSystem, Forker, Opened, Opens, Playing
+from intersession_actors.calls.service.service import Service
+from intersession_actors.hindsight.forking import on_call
+from intersession_actors.outside.agents.agents import Agent
+from intersession_actors.rules.config.config import Config
 from intersession_actors.rules.errors import ConfigError, ToolRefused
+from intersession_actors.rules.gate.limits import RUN_TIME
+from intersession_actors.rules.gate.values import invalid, seconds_of
 from intersession_actors.running.runtime.threads import Threads
 from intersession_events.basics.errors import CorruptEvent, ForkFailed, LogError
-from intersession_events.copies.forks.files import remove_fork
 from intersession_events.log.log import Log
+from intersession_events.stores.database import MEMORY
+from intersession_events.stores.portable.log import PortableLog
+
+S = TypeVar("S", bound="on_call.CarriedSystem")
 
 MOST_AT_ONCE: Final = 8
 """The most forks that run at a time beside a host: each is a system of its own."""
@@ -24,8 +31,8 @@ MOST_AT_ONCE: Final = 8
 class MadeForOthers(NamedTuple):
     """A fork that was made; `coming` is done when it stands still, None if it was only made."""
 
-    made: MadeFork
-    coming: "Future[ForkResult] | None"
+    made: on_call.MadeFork
+    coming: Future[on_call.ForkResult] | None
 
 
 class ForkDoor:
@@ -36,7 +43,12 @@ class ForkDoor:
     """
 
     def __init__(
-        self, log: Log, threads: Threads, *, forker: Callable[[Reader | None], Forker], opens: Opens
+        self,
+        log: Log,
+        threads: Threads,
+        *,
+        forker: Callable[[Reader | None], on_call.Forker],
+        opens: on_call.Opens,
     ) -> None:
         self._log = log
         self._threads = threads
@@ -47,7 +59,12 @@ class ForkDoor:
         self._ending = False
 
     def make(
-        self, wanted: Wanted, playing: Playing, *, inside: Reader | None = None, carry_on: bool = True
+        self,
+        wanted: on_call.Wanted,
+        playing: on_call.Playing,
+        *,
+        inside: Reader | None = None,
+        carry_on: bool = True,
     ) -> MadeForOthers:
         """Make a fork, and continue it. `inside` is open on the fork that the run belongs to, if any.
 
@@ -72,13 +89,13 @@ class ForkDoor:
                 said = f"run: {error}; `intersession verify` shows all that is wrong"
                 raise ToolRefused("unreadable", said) from None
             raise
-        coming: Future[ForkResult] = Future()
+        coming: Future[on_call.ForkResult] = Future()
         self._threads.start(partial(self._carry, opened, coming), name="fork")
         return MadeForOthers(made, coming)
 
-    def listed(self, run: str | None = None) -> Listed:
+    def listed(self, run: str | None = None) -> on_call.Listed:
         """Return the forks of the log, or of a run by its flow's id."""
-        return forks_of(self._log.place, run)
+        return on_call.forks_of(self._log.place, run)
 
     def remove(self, name: str) -> Path:
         """Delete the named fork, and return its path.
@@ -86,9 +103,9 @@ class ForkDoor:
         Raises:
             ToolRefused: there is none, there are several, or somebody writes to it (`busy`).
         """
-        file = only_fork(self._log.place, name)
+        file = on_call.only_fork(self._log.place, name)
         try:
-            remove_fork(file)
+            on_call.remove_fork(file)
         except (ForkFailed, LogError) as error:
             raise ToolRefused("busy", f"fork: {error}") from None
         return file
@@ -99,7 +116,9 @@ class ForkDoor:
             self._ending = True
             self._changed.wait_for(lambda: not self._under_way, seconds)
 
-    def _carry(self, opened: Opened[CarriedSystem], coming: "Future[ForkResult]") -> None:
+    def _carry(
+        self, opened: on_call.Opened[on_call.CarriedSystem], coming: Future[on_call.ForkResult]
+    ) -> None:
         try:
             coming.set_result(opened.carried_on(ending=lambda: self._ending))
         except BaseException as error:  # noqa: BLE001 - the waiting caller is told, whatever it is
@@ -121,3 +140,75 @@ class ForkDoor:
         with self._changed:
             self._under_way -= 1
             self._changed.notify_all()
+
+
+class Forks:
+    """The forks of one system. `named` are its agents; `stopping` was passed in if it is a fork itself.
+
+    By the `door` others have forks made and carried on beside it, each opened by `beside`.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        *,
+        named: Mapping[str, Agent],
+        config: Callable[[], Config],
+        beside: on_call.Opens,
+        stopping: on_call.Stopping | None,
+    ) -> None:
+        self._service = service
+        self._named = named
+        self._config = config
+        self._stopping = stopping
+        if stopping is not None and service.log.forked is not None:
+            stopping.opened_on(service)
+        self.door = ForkDoor(
+            service.log, service.blocking, forker=partial(self._forker, afar=True), opens=beside
+        )
+
+    def opened(
+        self,
+        wanted: on_call.Wanted,
+        playing: on_call.Playing,
+        opening: Callable[[on_call.MadeFork, on_call.Cast], S],
+    ) -> S:
+        """Make a fork, also of a fork by its id, and return the result of `opening` on it and its agents; a fork that can't be opened is removed.
+
+        Raises:
+            ToolRefused: there is no such run or place, an edit is not possible there, or an agent is invalid.
+            ConfigError: a setting is invalid.
+            ForkFailed: the fork can't be written; a log in memory has no place for it.
+        """
+        with on_call.ForkViews(on_call.View(self._service.reader)) as forks:
+            inside, run, at = forks.placed(wanted.run, wanted.at, field="run")
+            forker = self._forker(inside.reader)
+            made = forker.make(wanted._replace(run=run, at=at), playing.agents)
+            return forker.open(made, playing, opening).system
+
+    def carried_on(self, timeout: float | None) -> on_call.Carried:
+        """Wait until the forked work has ended, or stands still. `timeout` in seconds; None is no limit.
+
+        Raises:
+            ToolRefused: this log is no fork, or `timeout` is no time.
+        """
+        forked = self._service.log.forked
+        if forked is None:
+            raise invalid("log", "it is no fork, `system.fork` makes one")
+        if timeout is not None:
+            seconds_of("timeout", timeout, most=RUN_TIME.most)
+        return on_call.carry_on(self._service, forked.flow, stopping=self._stopping, timeout=timeout)
+
+    def _forker(self, inside: Reader | None = None, *, afar: bool = False) -> on_call.Forker:
+        """Return what forks the runs of the log, or of the fork of it that a reader is `inside` of."""
+        service, reader = self._service, inside or self._service.reader
+        if not isinstance(reader.log, PortableLog) or reader.log.place == MEMORY:
+            raise invalid("run", "a log in memory can't be forked, keep it in a file")
+        return on_call.Forker(
+            reader.log,
+            reader,
+            config=self._config(),
+            new_id=service.new_id,
+            named=self._named,
+            afar=afar,
+        )

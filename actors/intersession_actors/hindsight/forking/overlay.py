@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from intersession_actors.owners.exchange.exchange import fixed_by
-from intersession_actors.owners.streams.world import NOT_A_FORK, ForkOf
+from intersession_actors.owners.streams.world import ForkOf
 from intersession_actors.rules.config.config import Config, load_config
 from intersession_actors.rules.config.read import read_config_file
 from intersession_actors.rules.config.redacted import has_secrets, plain_config
 from intersession_actors.rules.gate.values import invalid, json_or_text
 from intersession_events.basics.plain_json import JsonObject, JsonValue, is_object
-from intersession_events.facts import ForkedFrom, ForkEdit, ForkEdited
+from intersession_events.facts import ForkEdit, ForkEdited
 from intersession_events.log.log import Log
 from intersession_projections.copies.forks.frozen_work import frozen_in
 from intersession_projections.copies.forks.pauses import pauses_in, without_pauses
@@ -22,19 +22,14 @@ _POSITIONS: Final = "SELECT originator_version FROM stored_events WHERE originat
 
 
 def set_in(log: Log) -> tuple[ForkEdit, ...]:
-    """Return a fork's own settings, in order; nothing for a log that is not a fork."""
-    forked: ForkedFrom | None = log.forked
-    if forked is None:
-        return ()
+    """Return a fork's own settings, in order."""
     versions = [version for (version,) in log.query(_POSITIONS, ("log", _EDITED))]
     events = [log.stream("log", after=version - 1, to=version)[0].event for version in versions]
     return tuple(event.edit for event in events if isinstance(event, ForkEdited) and event.edit.kind == "set")
 
 
 def fork_of(log: Log, *, config: Callable[[], Config], deliver: Container[str] = ()) -> ForkOf:
-    """Return the fork's rules for a log: no text goes to its channels except those in `deliver` (FORK-5)."""
-    if log.forked is None:
-        return NOT_A_FORK
+    """Return the rules of a log that is a fork: no text goes to its channels except those in `deliver` (FORK-5)."""
     edits, frozen = set_in(log), frozen_in(log)
     return ForkOf(
         accepted_as=lambda accepted: fixed_by(config(), edits, accepted),

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import Final, cast
 
+from intersession_events.basics.patterns import later
+
 _CODES: Final = frozenset(
     {
         "context_length_exceeded",  # OpenAI, Azure, Groq, OpenRouter
@@ -18,7 +20,7 @@ _CODES: Final = frozenset(
         "tokens_limit_reached",  # GitHub
     }
 )
-_NAMES: Final = re.compile(r"Context(Window|Length)Exceeded")
+_NAMES: Final = later(r"Context(Window|Length)Exceeded")
 """As pydantic-ai and LiteLLM name it."""
 _TOO_LARGE: Final = 413
 _OTHER_REASONS: Final = frozenset({401, 402, 403, 404, 408, 429})
@@ -26,7 +28,7 @@ _OTHER_REASONS: Final = frozenset({401, 402, 403, 404, 408, 429})
 _MOST_LOOKED_AT: Final = 20_000
 _MOST_CAUSES: Final = 8
 
-_WORDS: Final = re.compile(
+_WORDS: Final = later(
     "|".join(
         (
             *_CODES,
@@ -61,27 +63,27 @@ _WORDS: Final = re.compile(
     re.IGNORECASE,
 )
 
-_ASKED: Final = re.compile(
+_ASKED: Final = later(
     r"\b((input|prompt)_tokens|inputs?|prompts?|messages?|conversation|context|sequence|request(ed)?|token limit)\b(?!['\"]?:)",
     re.IGNORECASE,
 )
 """A name of what was asked; as a field of an answer it says nothing."""
-_MEASURED: Final = re.compile(
+_MEASURED: Final = later(
     r"\b(((input|prompt)_)?tokens?|(context|prompt|input|sequence|total) (length|window|size)|max_seq_len|n_ctx)\b",
     re.IGNORECASE,
 )
-_BEYOND: Final = re.compile(
+_BEYOND: Final = later(
     r"\bexceed(s|ed|ing)?\b|\bover(flow\w*)?\b|\btoo (long|large|many|big)\b"
     r"|\b(longer|larger|greater|more|bigger) than\b|\bonly (has|supports?|takes?)\b|\b(limit|maximum) is\b|\bdo(es)?n[o']t fit\b|\bdo(es)? not fit\b",
     re.IGNORECASE,
 )
-_OTHERWISE: Final = re.compile(
+_OTHERWISE: Final = later(
     r"\bper[ _-](second|min|minute|hour|day|month|user)|\b[tr]p[mhd]\b|rate.?limit|quota|credit|billing|budget|deadline|time.?out"
     r"|timed out|\bretries\b|\bimages?\b|\baudio\b|\bvideo\b|\bfiles?\b|\bpdf\b|\bdocuments?\b|\b[kmg]i?b\b|\bname\b|\bdescription\b"
     r"|\bkey\b|\b(daily|monthly)\b|\b(completion|output|thinking)\b",
     re.IGNORECASE,
 )
-_SENTENCE: Final = re.compile(r"[.;!?\n](?:\s|$)|['\"], ['\"]")
+_SENTENCE: Final = later(r"[.;!?\n](?:\s|$)|['\"], ['\"]")
 
 
 def is_too_long(error: BaseException) -> bool:

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from typing import Final
 
 from intersession_actors.outside.channels.addresses import THIS_NETWORK, Network, plain_host
-from intersession_actors.outside.channels.apprise import apprise_channel
 from intersession_actors.outside.channels.channels import Channel, DeliveryRefused
 from intersession_actors.outside.channels.url import SCHEMES, BadChannelUrl, channel_url
 from intersession_actors.rules.config.config import Config
@@ -58,6 +57,10 @@ def _channel(settings: JsonMapping, path: str, allowed: frozenset[str], network:
         channel = webhook(url, allowed=allowed, network=network)
     else:
         imported("apprise", what=f"{path} ({url.scheme}://…)", library="Apprise", extra="channels")
+        from intersession_actors.outside.channels.apprise import (  # noqa: PLC0415 - as few have such a channel
+            apprise_channel,
+        )
+
         channel = apprise_channel(url, allowed=allowed, network=network)
     limits = [most for most in (channel.max_chars, settings.get("maxChars")) if isinstance(most, int)]
     channel.max_chars = min(limits, default=None)

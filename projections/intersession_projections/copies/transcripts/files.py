@@ -17,6 +17,8 @@ from urllib.parse import quote
 import msgspec
 
 from intersession_events.facts import ready
+from intersession_events.log.log import Log
+from intersession_events.stores.database import MEMORY
 
 _STATE: Final = ".mirror.json"
 _CHUNK: Final = 1 << 16
@@ -55,6 +57,11 @@ class LastLine(msgspec.Struct):
     def position(self) -> int:
         """Its position in the log; 0 for a file without such a line."""
         return self.intersession.position
+
+
+def mirror_directory(log: Log, *, wanted: bool) -> Path | None:
+    """Return where transcripts are mirrored: `<store>.transcripts` beside a log that has a place, if `transcripts.mirror` is on."""
+    return Path(f"{log.place}.transcripts") if wanted and log.place != MEMORY else None
 
 
 def file_name(session_id: str) -> str:

@@ -14,7 +14,6 @@ from typing import Final
 from intersession_events.facts import Erased, generation_of
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
-from intersession_events.stores.database import MEMORY
 from intersession_events.stores.tailing.tail import Tail
 from intersession_events.stores.tailing.view import TailedView
 from intersession_events.transcripts.openclaw.export import entry_line, header_line
@@ -163,8 +162,3 @@ def _entry(recorded: Recorded, parent: str | None) -> tuple[str, bytes] | None:
 def transcript_mirror(log: Log, directory: Path) -> Tail[Transcripts]:
     """Return the view that writes the files of a log into a directory."""
     return Tail(log, Transcripts(log, directory))
-
-
-def mirror_directory(log: Log, *, wanted: bool) -> Path | None:
-    """Return where transcripts are mirrored: `<store>.transcripts` beside a log that has a place, if `transcripts.mirror` is on."""
-    return Path(f"{log.place}.transcripts") if wanted and log.place != MEMORY else None

@@ -4,7 +4,8 @@ What it takes tells how often a word stands in what is looked at, whoever may re
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
+from functools import cache
 from typing import Final, Literal, NamedTuple
 
 import msgspec
@@ -33,10 +34,6 @@ from intersession_projections.views.full_text.tokens import LONGEST, Term, folde
 from intersession_projections.views.full_text.view import NOBODY, agent_of
 
 _SESSION: Final = session_stream("")
-_FIELDS: Final[Mapping[str, tuple[str, ...] | None]] = {
-    topic: fields_of_words(kind) for topic, kind in TOPICS.items()
-}
-"""Where the words of an event stand in what is stored of it, by its stored name; None: anywhere."""
 _ESCAPED: Final = b"\\u"
 """A letter may be written so in JSON that is a text of an event: then it is not found as it is."""
 
@@ -144,7 +141,7 @@ class _Part:
 
 def _may_hold(row: Row, parts: Collection[_Part]) -> bool:
     """Whether all of some words may stand in a row: first in all of it, in whatever they are parts of, then in what was said."""
-    fields = _FIELDS.get(row[3])
+    fields = _fields(row[3])
     if fields == ():
         return False
     payload = payload_in(row[4])
@@ -160,9 +157,16 @@ def _may_hold(row: Row, parts: Collection[_Part]) -> bool:
     return all(part.may_be_in(said) and part.is_alone_in(said) for part in parts)
 
 
+@cache
+def _fields(topic: str) -> tuple[str, ...] | None:
+    """Return where the words of an event stand in what is stored of it; None: anywhere."""
+    kind = TOPICS.get(topic)
+    return None if kind is None else fields_of_words(kind)
+
+
 def _said(topic: str, payload: bytes) -> bytes:
     """Return the part of a payload in which its words stand."""
-    fields = _FIELDS.get(topic)
+    fields = _fields(topic)
     try:
         if topic in SAYING:
             return bytes(_CONTENT(payload).message.content)

@@ -18,8 +18,8 @@ from intersession_events.log.recorded import Draft, Recorded, StreamAppend
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.sqlite.log import SqliteLog
-from intersession_projections.copies.transcripts.files import file_name
-from intersession_projections.copies.transcripts.mirror import mirror_directory, transcript_mirror
+from intersession_projections.copies.transcripts.files import file_name, mirror_directory
+from intersession_projections.copies.transcripts.mirror import transcript_mirror
 from support.busy_session import STEPS, Busy
 from support.plain_log import PlainLog
 from support.rows import edited

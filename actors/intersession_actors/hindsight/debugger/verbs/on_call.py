@@ -6,12 +6,14 @@ from intersession_events.basics.faces import on_demand
 
 if TYPE_CHECKING:
     from intersession_actors.hindsight.debugger.diff import Diff, diff
+    from intersession_actors.hindsight.debugger.forks import naming_forks
     from intersession_actors.hindsight.debugger.lens import Lens, lens
     from intersession_actors.hindsight.debugger.lists.calls import CallsOf, list_calls
     from intersession_actors.hindsight.debugger.lists.deliveries import Deliveries, list_deliveries
     from intersession_actors.hindsight.debugger.lists.events import Events, list_events
     from intersession_actors.hindsight.debugger.lists.imports import ImportsOf, list_imports
     from intersession_actors.hindsight.debugger.lists.messages import MessagesOf, list_messages
+    from intersession_actors.hindsight.debugger.lists.paging import limits_applied
     from intersession_actors.hindsight.debugger.lists.runs import Runs, list_runs
     from intersession_actors.hindsight.debugger.origin import Origin, origin
     from intersession_actors.hindsight.debugger.replay import Replay, replay
@@ -41,12 +43,14 @@ __all__ = [
     "Why",
     "diff",
     "lens",
+    "limits_applied",
     "list_calls",
     "list_deliveries",
     "list_events",
     "list_imports",
     "list_messages",
     "list_runs",
+    "naming_forks",
     "origin",
     "replay",
     "search",

@@ -1,23 +1,25 @@
 """The verbs of the debugger: how each is called by every door, and as a method of `Debugger`, with the types of its struct and function."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Final, Generic, ParamSpec, Protocol, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
 import msgspec
 
-from intersession_actors.hindsight.debugger.forks import naming_forks
-from intersession_actors.hindsight.debugger.lists.paging import limits_applied
 from intersession_actors.hindsight.debugger.verbs import on_call
-from intersession_actors.hindsight.debugger.view import View
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
+
+if TYPE_CHECKING:
+    from intersession_actors.hindsight.debugger.view import View
 
 _Taken = ParamSpec("_Taken")
 _Arguments = TypeVar("_Arguments")
 _Answer = TypeVar("_Answer", bound=Mapping[str, object])
 
 # The arguments of a verb, and what answers them: each of one struct, whichever.
-_Loaded = tuple[Any, Callable[[View, Any], _Answer]]  # the struct of this verb
+_Loaded = tuple[Any, "Callable[[View, Any], _Answer]"]  # the struct of this verb
 
 
 class _Calls(Protocol):
@@ -63,7 +65,7 @@ class Verb(Generic[_Taken, _Answer]):
     def answer(self, view: View, given: msgspec.Struct) -> _Answer:
         """Return its answer, a plain JSON object, for `arguments`."""
         answer = self._loads()[1](view, given)
-        told = limits_applied(given)
+        told = on_call.limits_applied(given)
         return cast("_Answer", {**answer, **told}) if told else answer
 
     def given(self, *args: _Taken.args, **kwargs: _Taken.kwargs) -> JsonObject:
@@ -189,7 +191,7 @@ LENS: Final = Verb(
         "`messages` are the newest of the transcript; `before` is for more. `dialect` also gives all of it as a model "
         "got it."
     ),
-    loads=lambda: (on_call.Lens, naming_forks(on_call.lens, "run", "than")),
+    loads=lambda: (on_call.Lens, on_call.naming_forks(on_call.lens, "run", "than")),
 )
 
 SEARCH: Final = Verb(
@@ -209,7 +211,7 @@ SHOW: Final = Verb(
         "An exchange, a spawn or a run as a sequence diagram: who takes part (`lanes`), who said what to whom and what "
         "happened besides (`rows`, in log order, lanes by number)."
     ),
-    loads=lambda: (on_call.Show, naming_forks(on_call.show, "run", "at")),
+    loads=lambda: (on_call.Show, on_call.naming_forks(on_call.show, "run", "at")),
 )
 
 STATE: Final = Verb(
@@ -220,7 +222,7 @@ STATE: Final = Verb(
         "open; with `from` and `to`, what differs between two places. A place is a position, event:ID, an ISO "
         "time, head, or RUN@start, RUN@reply, RUN@turn:N, RUN@announce, RUN@end."
     ),
-    loads=lambda: (on_call.State, naming_forks(on_call.state, "of", "at", "frm", "to")),
+    loads=lambda: (on_call.State, on_call.naming_forks(on_call.state, "of", "at", "frm", "to")),
 )
 
 WHY: Final = Verb(
@@ -232,7 +234,7 @@ WHY: Final = Verb(
         "it looked at, what would have changed it. With `forward`, all that it led to. `of` is a place, an event's "
         "id, or the id of an exchange, a spawn, a run or a delivery."
     ),
-    loads=lambda: (on_call.Why, naming_forks(on_call.why, "of")),
+    loads=lambda: (on_call.Why, on_call.naming_forks(on_call.why, "of")),
 )
 
 ORIGIN: Final = Verb(
@@ -243,7 +245,7 @@ ORIGIN: Final = Verb(
         "and who repeated them. Words that nobody said so are looked for in any case and white space, then by the "
         "longest run of them."
     ),
-    loads=lambda: (on_call.Origin, naming_forks(on_call.origin, "run", "at")),
+    loads=lambda: (on_call.Origin, on_call.naming_forks(on_call.origin, "run", "at")),
 )
 
 SMELLS: Final = Verb(
@@ -254,7 +256,7 @@ SMELLS: Final = Verb(
         "turns that repeat each other, a late or a doubled message, a loop that a limit cut, a guard that refused, an "
         "announce that nobody got."
     ),
-    loads=lambda: (on_call.SmellsOf, naming_forks(on_call.smells, "run")),
+    loads=lambda: (on_call.SmellsOf, on_call.naming_forks(on_call.smells, "run")),
 )
 
 DIFF: Final = Verb(
