@@ -101,9 +101,6 @@ DIALECT: Final = {
 }
 NOT_NAMES: Final = {"told", "said", "shown", "kept", "given", "asked"}
 """What was done to a thing, in the place of the thing. Events report what was done: their names may have such words."""
-NOT_YET: Final = tuple(
-    f"projections/intersession_projections/questions/{name}/" for name in ("causes", "differences")
-)
 PAGES: Final = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MOST_WORDS: Final = 85_000
 """How many words README and docs may have outside of blocks of code. A page that needs more room takes it from another."""
@@ -144,8 +141,6 @@ def names() -> Iterator[tuple[str, str]]:
     for package in ("actors", "events", "projections"):
         for path in sorted((ROOT / package).rglob("*.py")):
             place = path.relative_to(ROOT).as_posix()
-            if place.startswith(NOT_YET):
-                continue
             yield place, path.stem
             if "/facts/" not in place:
                 yield from ((place, name) for name in types_in(path.read_text(encoding="utf-8")))

@@ -9,7 +9,7 @@ from intersession_events import facts
 from intersession_events.facts import Frame, Kind, Message, Words, message_in, words_of, words_of_message
 from intersession_events.log.recorded import Recorded
 from intersession_projections.basics.speakers import OPENCLAW, as_read, is_openclaws, recorded_speaker
-from intersession_projections.questions.causes.shown import ShownCauses
+from intersession_projections.questions.causes.visible_causes import VisibleCauses
 from intersession_projections.views.run_outcomes.replies import Replies
 
 
@@ -84,7 +84,7 @@ class FlowStory:
     """
 
     def __init__(self, *, alone: bool = False) -> None:
-        self._causes = ShownCauses()
+        self._causes = VisibleCauses()
         self._replies = Replies()
         self._untold: list[Recorded] = []
         self._frame = Frame()
@@ -200,7 +200,7 @@ class SessionStory:
 
     def __init__(self, key: str) -> None:
         self._key = key
-        self._causes = ShownCauses()
+        self._causes = VisibleCauses()
         self._route: facts.Route | None = None
         self._frames: dict[str, Frame] = {}
         """What is known around the events of deliveries, by their streams."""

@@ -20,7 +20,7 @@ from intersession_events.log.recorded import Recorded
 from intersession_projections.questions.causes.causes import Causes
 from intersession_projections.questions.causes.causes import Why as Found
 from intersession_projections.questions.causes.effects import Effect, Effects
-from intersession_projections.questions.causes.told import Told
+from intersession_projections.questions.causes.in_words import EventInWords
 from intersession_projections.questions.places.grammar import FORMS, UnknownPlace, parse_place
 from intersession_projections.questions.places.located import read_flow, steps_of_flow
 from intersession_projections.questions.places.runs_named import FEWEST, Flow
@@ -265,7 +265,7 @@ class _Seeing:
             return True
         return any(map(self.view.may_know, self.view.log.all(after=position - 1, to=position)))
 
-    def told(self, told: Told) -> DescribedEvent:
+    def told(self, told: EventInWords) -> DescribedEvent:
         kind, _, key = told.stream.partition(":")
         if kind == "session":
             self.view.is_seen(key)
@@ -287,7 +287,7 @@ class _Seeing:
         """Return what something began with."""
         return {**self.told(found.root), "kind": found.root_kind, "by": found.root_by}
 
-    def asked_about(self, told: Told) -> DescribedEvent:
+    def asked_about(self, told: EventInWords) -> DescribedEvent:
         """Return the event that is asked about: a story may leave it out, and here it has its sentence."""
         answer = self.told(told)
         if not answer["how"] and answer["way"] != "said" and (step := self.view.step_at(told.position)):

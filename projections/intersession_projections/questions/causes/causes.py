@@ -9,9 +9,9 @@ import msgspec
 from intersession_events import facts
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
+from intersession_projections.questions.causes.in_words import EventInWords, Telling
 from intersession_projections.questions.causes.links import Links
 from intersession_projections.questions.causes.roots import begins, root_kind, words_beside
-from intersession_projections.questions.causes.told import Telling, Told
 
 _AT_ONCE: Final = 8
 """The number of causes that are read at once, at first. Where a path begins sooner, what led to that is looked for in vain."""
@@ -26,9 +26,9 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     those words. `root_by` is who called for it, where a call began it: the operator or a credential; None else.
     """
 
-    event: Told
-    causes: tuple[Told, ...]
-    root: Told
+    event: EventInWords
+    causes: tuple[EventInWords, ...]
+    root: EventInWords
     root_kind: facts.Root
     root_by: str | None = None
 

@@ -8,8 +8,8 @@ import msgspec
 from intersession_events import facts
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded, parts_in
+from intersession_projections.questions.causes.in_words import EventInWords, Telling
 from intersession_projections.questions.causes.links import Links
-from intersession_projections.questions.causes.told import Telling, Told
 from intersession_projections.views.flows.flows import Flows
 from intersession_projections.views.flows.rows import DeliverySummary
 from intersession_projections.views.run_outcomes.runs import Runs
@@ -18,7 +18,7 @@ _DEEPEST: Final = 200
 """How many causes deep a tree goes: readers and writers of JSON give up at a thousand levels, and each takes two."""
 
 
-class Effect(Told, frozen=True, kw_only=True):
+class Effect(EventInWords, frozen=True, kw_only=True):
     """An event and all that it led to. `more` of what it led to is left out, where the tree would be too deep."""
 
     effects: tuple["Effect", ...] = ()
@@ -37,7 +37,7 @@ class StillOpen(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class Led(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """An event, what it led to, and what of that is not over, in log order."""
 
-    event: Told
+    event: EventInWords
     effects: tuple[Effect, ...]
     open: tuple[StillOpen, ...]
 
@@ -138,7 +138,7 @@ _WORK: Final = (
 """Events of what is asked for and ends. Of others something may come at any time."""
 
 
-def _tree(root: int, causes: Mapping[int, int], told: Mapping[int, Told]) -> Effect:
+def _tree(root: int, causes: Mapping[int, int], told: Mapping[int, EventInWords]) -> Effect:
     """Put effects below their causes, which come before them in `causes`: so the last ones are put in place first."""
     levels = {root: 0}
     for position, cause in causes.items():
@@ -151,8 +151,8 @@ def _tree(root: int, causes: Mapping[int, int], told: Mapping[int, Told]) -> Eff
     return _effect(told[root], below[root], 0, number[root])
 
 
-def _effect(told: Told, effects: Sequence[Effect], level: int, number: int) -> Effect:
-    fields = {name: getattr(told, name) for name in Told.__struct_fields__}
+def _effect(told: EventInWords, effects: Sequence[Effect], level: int, number: int) -> Effect:
+    fields = {name: getattr(told, name) for name in EventInWords.__struct_fields__}
     if level >= _DEEPEST:
         return Effect(**fields, more=number)
     return Effect(**fields, effects=tuple(sorted(effects, key=lambda effect: effect.position)))

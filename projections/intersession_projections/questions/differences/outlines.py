@@ -20,7 +20,7 @@ from intersession_projections.views.run_outcomes.replies import Replies
 Begun = Callable[[str], Iterable[tuple[str, Outline]]]
 """The exchanges and spawns that a run, by its id, began: the id and the outline of each, in the order they were accepted."""
 
-Shown = Callable[[str, str], str]
+Disclose = Callable[[str, str], str]
 """A text as the caller may read it; the second argument is the key of the session that it is of."""
 
 Since = Callable[[int], int]
@@ -37,7 +37,7 @@ def outline_of(
     events: Sequence[Recorded],
     *,
     begun: Begun,
-    shown: Shown,
+    shown: Disclose,
     since: Since = lambda time: time,
 ) -> Outline:
     """Return a flow by its parts. `events` are all of it, of whatever streams, in log order, as far as they are looked at.
@@ -56,7 +56,7 @@ def outline_of(
 
 
 class _Folding:
-    def __init__(self, kind: FlowKind, begun: Begun, shown: Shown, since: Since) -> None:
+    def __init__(self, kind: FlowKind, begun: Begun, shown: Disclose, since: Since) -> None:
         self._kind: FlowKind = kind
         self._begun = begun
         self._shown = shown

@@ -20,7 +20,7 @@ _DELIVERY: Final = "delivery"
 _FLOWS: Final = frozenset({"exchange", "spawn", _DELIVERY})
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class EventInWords(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """An event in words. `time_ms` is when it was recorded; `topic` is its stored name.
 
     `who` acts and `to` is acted on: session keys, routes, people; None where there is nobody. `text` is what was said, or
@@ -51,19 +51,19 @@ class Telling:
         """Return the event at a position; None if there is none."""
         return next(iter(self._log.all(after=position - 1, to=position)), None)
 
-    def told(self, recorded: Recorded) -> Told:
+    def told(self, recorded: Recorded) -> EventInWords:
         """Return an event in words."""
         return self.told_each([recorded])[0]
 
-    def told_each(self, events: Iterable[Recorded]) -> list[Told]:
+    def told_each(self, events: Iterable[Recorded]) -> list[EventInWords]:
         """Return some events in words."""
         each = told_in(self._log, events)
         self._begin(recorded.stream for recorded in each)
         return [self._told(recorded) for recorded in each]
 
-    def _told(self, recorded: Recorded) -> Told:
+    def _told(self, recorded: Recorded) -> EventInWords:
         words = self._words(recorded)
-        return Told(
+        return EventInWords(
             position=recorded.position,
             event_id=recorded.id,
             time_ms=recorded.time,

@@ -3,7 +3,7 @@
 from intersession_events.log.recorded import Recorded
 
 
-class ShownCauses:
+class VisibleCauses:
     """Remembers the causes of events as they come, in log order."""
 
     def __init__(self) -> None:
