@@ -85,6 +85,11 @@ class RunAsked(Fact, frozen=True, kw_only=True):
         """The session that is asked."""
         raise NotImplementedError
 
+    @property
+    def place(self) -> str:
+        """The place of the answer in its exchange or spawn: `reply`, `turn:2`, `announce`, `result`."""
+        return "reply"
+
 
 class FlowAccepted(RunAsked, frozen=True, kw_only=True):
     """A message for another session, or the task of a sub-agent, was accepted: the run `run_id` has it.
@@ -173,6 +178,10 @@ class TurnRequested(RunAsked, frozen=True, kw_only=True):
     def asked(self) -> str:
         return self.speaker
 
+    @property
+    def place(self) -> str:
+        return f"turn:{self.turn}"
+
     def in_words(self, at: Frame) -> Words:
         turn, speaker = f"turn {self.turn}", at.named(self.speaker)
         after = f"in {turn}: {speaker} has been asked, and has not answered yet"
@@ -215,6 +224,10 @@ class AnnounceRequested(RunAsked, frozen=True, kw_only=True):
     @property
     def asked(self) -> str:
         return self.speaker
+
+    @property
+    def place(self) -> str:
+        return "announce"
 
     def in_words(self, at: Frame) -> Words:
         speaker = at.named(self.speaker)
@@ -376,6 +389,10 @@ class ResultHanded(RunAsked, frozen=True, kw_only=True):
     @property
     def asked(self) -> str:
         return self.requester
+
+    @property
+    def place(self) -> str:
+        return "result"
 
     def in_words(self, at: Frame) -> Words:
         brief = f"result, {f'run {self.run_id}' if self.limit is None else f'no run: {self.limit}'}"

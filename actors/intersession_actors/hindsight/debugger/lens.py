@@ -22,15 +22,12 @@ from intersession_events.basics import ids
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.plain_json import JsonObject, JsonValue
 from intersession_events.facts import (
-    AnnounceRequested,
     ConfigLoaded,
     Fit,
-    FlowAccepted,
     Message,
     RunEvent,
     RunInterrupted,
     RunStarted,
-    TurnRequested,
     ready,
     run_asked_in,
 )
@@ -335,33 +332,33 @@ def _run_named(view: View, name: str, *, field: str) -> RunOutcome:
 def _asked_in(view: View, stream: str) -> Iterator[str]:
     """Yield the places of an exchange or a spawn for which an agent was asked."""
     for recorded in view.log.stream(stream):
-        match run_asked_in(recorded.event):
-            case FlowAccepted():
-                yield "reply"
-            case TurnRequested(turn=turn):
-                yield f"turn:{turn}"
-            case AnnounceRequested():
-                yield "announce"
-            case _:
-                pass
+        asked = run_asked_in(recorded.event)
+        if asked is not None and asked.place != "result":
+            yield asked.place
 
 
 def _asked_at(view: View, stream: str, base: InRun) -> str | None:
     """Return the run that an exchange or a spawn asked for at a place of it."""
     asked: str | None = None
     for recorded in view.log.stream(stream):
-        match run_asked_in(recorded.event):
-            case TurnRequested(turn=turn, run_id=run_id) if base.mark == "turn" and turn == base.turn:
-                asked = run_id
-            case AnnounceRequested(run_id=run_id) if base.mark in {"announce", "end"}:
-                asked = run_id
-            case TurnRequested(run_id=run_id) if base.mark == "end":
-                asked = run_id
-            case FlowAccepted(run_id=run_id) if base.mark in {"start", "reply"}:
-                asked = run_id
-            case _:
-                pass
+        event = run_asked_in(recorded.event)
+        if event is not None and _is_at(event.place, base):
+            asked = event.run_id
     return asked
+
+
+def _is_at(place: str, base: InRun) -> bool:
+    match base.mark:
+        case "turn":
+            return place == f"turn:{base.turn}"
+        case "start" | "reply":
+            return place == "reply"
+        case "announce":
+            return place == "announce"
+        case "end":
+            return place not in {"reply", "result"}
+        case _:
+            return False
 
 
 def _answer(view: View, seen: _Attempt, page: _Page) -> LensAnswer:

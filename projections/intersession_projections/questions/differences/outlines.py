@@ -86,8 +86,10 @@ class _Folding:
                 self._start(recorded, event, event.child, event.task or "")
             case facts.TurnEnded(turn=0) | facts.ChildEnded() as event:
                 self._answered(recorded, self._parts[0].sessions.get("to", ""), event)
-            case facts.TurnRequested() as event:
-                self._asked(f"turn:{event.turn}", recorded, event.speaker, event)
+            case facts.RunAsked() as event:
+                draft = self._asked(event.place, recorded, event.asked, event)
+                if isinstance(event, facts.ResultHanded):
+                    draft.fields["limit"] = event.limit
             case facts.TurnEnded() as event:
                 if event.run_id not in self._runs:  # an import may show the answer alone
                     self._asked(f"turn:{event.turn}", recorded, event.speaker, event)
@@ -98,12 +100,8 @@ class _Folding:
                 self._add(
                     "loop", recorded, {"reason": event.reason, "limit": event.limit, "turns": event.turns}
                 )
-            case facts.AnnounceRequested() as event:
-                self._asked("announce", recorded, event.speaker, event)
             case facts.AnnounceDecided() as event:
                 self._announce(recorded, event)
-            case facts.ResultHanded() as event:
-                self._asked("result", recorded, event.requester, event).fields["limit"] = event.limit
             case facts.ExchangeReleased(action="edit" | "drop" | "end") as event:
                 self._add("release", recorded, {"action": event.action, "text": event.text})
             case facts.FlowClosed() as event:
