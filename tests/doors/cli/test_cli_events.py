@@ -91,7 +91,7 @@ def test_pages_give_every_event_once(demo_log: DemoLog) -> None:
         (("--session", "nobody/none"), "no"),
         (("--session", "main", "--stream", "log"), "leave"),
         (("--since", "yesterday"), "since"),
-        (("--cursor", "x"), "--cursor"),
+        (("--cursor", "x"), "cursor"),
     ],
 )
 @pytest.mark.parametrize("command", ["events", "tail"])

@@ -48,7 +48,7 @@ def test_a_file_that_is_no_log_is_left_alone(command: tuple[str, ...], tmp_path:
         (("history", "main", "--limit", "many"), 2, "usage"),
         (("history",), 2, "usage"),
         (("replay", "nothing"), 1, "not_visible"),
-        (("replay", "agent:x:y:z:"), 1, "invalid_key"),
+        (("replay", "agent:x:y:z:"), 1, "not_visible"),
         (("sessions", "--as-of", "yesterday"), 1, "invalid_request"),
         (("sessions", "--as-of", "99999"), 1, "invalid_request"),
         (("sessions", "--as-of", "9" * 5_000), 1, "invalid_request"),

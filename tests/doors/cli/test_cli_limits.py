@@ -31,7 +31,7 @@ def test_a_limit_out_of_range_is_a_usage_error(log: Path, command: tuple[str, ..
         (("sessions", "--as", "x" * 100_000), "invalid_key"),
         (("history", "main", "--as-of", "x" * 100_000), "invalid_request"),
         (("history", "x" * 100_000), "invalid_key"),
-        (("replay", "x" * 100_000), "invalid_key"),
+        (("replay", "x" * 100_000), "not_visible"),
     ],
     ids=lambda given: str(given)[:20],
 )

@@ -16,25 +16,23 @@ from intersession.cli.story.names import Names, names_of
 from intersession.cli.story.printing import BeatPrinter, names_in, show_legend
 from intersession.cli.story.standing import delivery_in_words, standing_in_words
 from intersession.cli.story.telling import Beat, FlowStory, SessionStory
+from intersession.cli.time_travel.show import show_smells
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.hindsight.debugger.debugger import Debugger
 from intersession_actors.hindsight.debugger.lists.deliveries import delivery_value
 from intersession_actors.hindsight.debugger.lists.runs import Stands
-from intersession_actors.hindsight.debugger.named import as_key, near_sessions
+from intersession_actors.hindsight.debugger.named import as_key
 from intersession_actors.hindsight.debugger.smells import SmellAnswer, smells_of_all
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.basics import ids
-from intersession_events.basics.errors import InvalidKey
-from intersession_events.basics.keys.references import IdReference, KeyReference, LookupMiss
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import SessionReset, generation_of
 from intersession_events.log.recorded import Recorded
 from intersession_events.stores.opened import has_writer
 from intersession_projections.copies.forks.pauses import pauses_in, without_pauses
-from intersession_projections.questions.places.grammar import UnknownPlace
 from intersession_projections.questions.places.located import read_flow
-from intersession_projections.questions.places.runs_named import Flow, RunNames, flow_id
+from intersession_projections.questions.places.runs_named import Flow, flow_id
 from intersession_projections.questions.places.then import Then
 from intersession_projections.questions.timeline.steps import Step, steps_of
 from intersession_projections.views.flows.held import Hold, held_ms, holds_in
@@ -212,9 +210,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
         if self.smells:
             screen.line()
             screen.line(safe("seldom meant", "bold"))
-        for smell in self.smells:
-            where = f"  #{smell['place']['position']}"
-            screen.one_line(safe(f"  {smell['code']}: ", "yellow"), smell["text"], safe(where, "dim"))
+            show_smells(screen, self.smells, indent="  ")
         if self.waiting:
             screen.line()
             for words in self.waiting:
@@ -304,12 +300,13 @@ def find_subject(reader: Reader, name: str) -> Subject:
 
     The operator asks, who sees what is archived too.
     """
-    try:
-        return RunNames(reader.log).flow(name, field="run")
-    except UnknownPlace as error:
-        if error.candidates:
-            raise ToolRefused("invalid_request", str(error)) from None
-    return _session(reader, as_key(reader, name))
+    found = View(reader).session_or_flow(name, field="run")
+    if not isinstance(found, str):
+        return found
+    row, session_id = reader.sessions.get(found), as_key(reader, name)
+    assert row is not None  # noqa: S101 - it was named a moment ago
+    is_earlier = session_id != row.session_id and reader.sessions.by_session_id(session_id) is not None
+    return SessionSubject(row, session_id if is_earlier else None)
 
 
 def events_of_session(
@@ -345,34 +342,6 @@ def _up_to(
             return
         # The last of a page is read again: that the next one follows it is proven then.
         after, known = page[-1].version - 1, 1
-
-
-def _session(reader: Reader, name: str) -> SessionSubject:
-    config = reader.config
-    try:
-        reference = config.refer(name)
-    except InvalidKey as error:
-        raise ToolRefused("invalid_key", f"{error}") from None
-    row, generation = None, None
-    match reference:
-        case KeyReference(key=key):
-            row = reader.sessions.get(str(key))
-        case IdReference(text=session_id):
-            found = reader.sessions.by_session_id(session_id)
-            if found is not None:
-                row = reader.sessions.get(found.key)
-                generation = session_id if row is not None and row.session_id != session_id else None
-        case LookupMiss():
-            pass
-    if row is None:
-        near = near_sessions(reader, name)
-        alike = f" (there is {', '.join(near)})" if near else ""
-        raise ToolRefused(
-            "not_visible",
-            f"no exchange, spawn, run or session is called {name[:128]!r}{alike}; "
-            "`intersession runs` and `intersession sessions` show what there is",
-        )
-    return SessionSubject(row=row, generation=generation)
 
 
 def _of_generation(recorded: Recorded, session_id: str) -> bool:

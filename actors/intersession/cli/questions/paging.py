@@ -1,6 +1,5 @@
 """Lists in pages, newest first: which part is selected, and how a page is answered and shown."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final, TypeVar
@@ -8,11 +7,14 @@ from typing import Annotated, Final, TypeVar
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from intersession.cli.shell.answer import Answer, Cursor, Since, Until, UsageError
+from intersession.cli.shell.answer import Answer, Cursor, Since, Until
 from intersession.cli.shell.terminal import Screen
 from intersession.cli.story.unknown import Unknown, tell_unknown
+from intersession_actors.calls.service.arguments import read_arguments
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.hindsight.debugger.lists.paging import Listed
+from intersession_actors.hindsight.debugger.search import InSpan, span_of
+from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import LISTED
 from intersession_events.basics.plain_json import JsonObject, present
 from intersession_events.facts.reasons import counted
@@ -22,7 +24,6 @@ T = TypeVar("T")
 
 _USUAL: Final = 50
 _ALL: Final = 2**53
-_CURSOR: Final = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 
 
 @Parameter(name="*")
@@ -49,17 +50,11 @@ class Page:
     @property
     def given(self) -> JsonObject:
         """The arguments of the verb."""
-        if self.cursor is not None and not _CURSOR.fullmatch(self.cursor):
-            raise UsageError(
-                f"--cursor: {self.cursor[:64]!r} is no cursor of this list, give the one that the page before ended with"
-            )
         return present({"since": self.since, "until": self.until, "cursor": self.cursor})
 
     def span(self, reader: Reader) -> Span:
         """Return the selected part of the log."""
-        before = int(self.given["cursor"]) if "cursor" in self.given else None
-        since = _position(reader, self.since, "--since")
-        return Span(after=since or 0, to=_position(reader, self.until, "--until", is_end=True), before=before)
+        return span_of(View(reader), read_arguments(InSpan, self.given))
 
     def answer(
         self,
@@ -96,10 +91,6 @@ class Page:
             tell_unknown(screen, unknown)
 
         return Answer(known, told)
-
-
-def _position(reader: Reader, typed: str | None, field: str, *, is_end: bool = False) -> int | None:
-    return None if typed is None else reader.place(typed, field=field, is_end=is_end).position
 
 
 PAGE = Page()

@@ -53,7 +53,7 @@ def session_named(
             pass
     if (shown := _by_shown_name(reader, typed, field, sees, by_label=by_label)) is not None:
         return shown
-    alike = _alike(reader, typed) if sees is None else ""
+    alike = alike_sessions(reader, typed) if sees is None else ""
     raise ToolRefused(
         "not_visible",
         f"{field}: no session is called {typed[:128]!r}{alike}, `intersession sessions` shows what there is",
@@ -70,7 +70,8 @@ def near_sessions(reader: Reader, typed: str) -> tuple[str, ...]:
     return near(typed.strip(), [*dict.fromkeys((*SessionNames(reader.log).of(keys).values(), *keys))])
 
 
-def _alike(reader: Reader, typed: str) -> str:
+def alike_sessions(reader: Reader, typed: str) -> str:
+    """Return what a refusal of a name says of the sessions that resemble it; nothing where none does."""
     alike = near_sessions(reader, typed)
     return f" (there is {', '.join(alike)})" if alike else ""
 

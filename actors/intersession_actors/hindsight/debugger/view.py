@@ -10,7 +10,7 @@ import msgspec
 
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.hindsight.debugger.answers import PlaceAnswer, place_answer
-from intersession_actors.hindsight.debugger.named import session_named
+from intersession_actors.hindsight.debugger.named import alike_sessions, session_named
 from intersession_actors.rules.config.config import Config, load_config
 from intersession_actors.rules.disclosure.events import hidden_event
 from intersession_actors.rules.disclosure.redaction import redact_text, redact_value
@@ -307,9 +307,10 @@ class View:
                     raise
                 if no_run.candidates:
                     raise ToolRefused("invalid_request", str(no_run)) from None
+            alike = alike_sessions(self.reader, name) if self.is_operator else ""
             raise ToolRefused(
                 "not_visible",
-                f"{field}: no session, exchange, spawn or run is called {name[:64]!a}; `intersession sessions` and "
+                f"{field}: no session, exchange, spawn or run is called {name[:64]!a}{alike}; `intersession sessions` and "
                 "`intersession runs` show what there is",
             ) from None
 
