@@ -157,7 +157,7 @@ def test_runs_and_replay_mark_what_smells(store: str) -> None:
     then = ran("runs", "--smell", "--kind", "exchange", "--at", f"{flow(store)}@reply", "--store", store)
     assert "smells:" not in then.out
     assert "smells" not in ran("runs", "--store", store, "--json").json["runs"][0]
-    assert "loop_cut  " in ran("replay", flow(store), "--store", store).out
+    assert "loop_cut: " in ran("replay", flow(store), "--store", store).out
     assert [
         one["code"] for one in ran("replay", flow(store), "--store", store, "--json").json["smells"]
     ] == smells["exchange"]

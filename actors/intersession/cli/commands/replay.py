@@ -16,7 +16,6 @@ from intersession.cli.story.names import Names, names_of
 from intersession.cli.story.printing import BeatPrinter, names_in, show_legend
 from intersession.cli.story.standing import delivery_in_words, standing_in_words
 from intersession.cli.story.telling import Beat, FlowStory, SessionStory
-from intersession.cli.time_travel.show import show_smells
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.hindsight.debugger.debugger import Debugger
 from intersession_actors.hindsight.debugger.lists.deliveries import delivery_value
@@ -210,7 +209,9 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
         if self.smells:
             screen.line()
             screen.line(safe("seldom meant", "bold"))
-            show_smells(screen, self.smells, indent="  ")
+        for smell in self.smells:
+            where = f"  #{smell['place']['position']}"
+            screen.one_line(safe(f"  {smell['code']}: ", "yellow"), smell["text"], safe(where, "dim"))
         if self.waiting:
             screen.line()
             for words in self.waiting:
