@@ -142,7 +142,7 @@ class PlainLog(Gathers):
         return [self.query(*question) for question in questions]
 
     @property
-    def takes_many(self) -> bool:
+    def is_remote(self) -> bool:
         return False
 
     @contextmanager

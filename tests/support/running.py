@@ -117,7 +117,7 @@ def recorded(system: SessionSystem, kind: type[E], stream: str | None = None) ->
     events = list(system.log.all())
     return [
         item.event
-        for item in parts_in(map(Replies(events).told, events))
+        for item in parts_in(map(Replies(events).with_texts, events))
         if isinstance(item.event, kind) and stream in {None, item.stream}
     ]
 

@@ -69,7 +69,7 @@ class Hub:
             event
             for recorded in batch
             if heard or self._told.knows(recorded)
-            for event in self._told.told(recorded)
+            for event in self._told.events_for(recorded)
         ]
         for listener in list(self._listeners.values()):
             listener(events)

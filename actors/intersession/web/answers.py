@@ -70,7 +70,7 @@ def failed(status: int, kind: str, message: str, code: str | None = None) -> Res
     return Response(shape, status_code=status, media_type=MediaType.JSON)
 
 
-def told(refused: ToolRefused) -> Response[object]:
+def refusal_response(refused: ToolRefused) -> Response[object]:
     """Return the response for a refusal."""
     status, kind = _KINDS.get(refused.code, (400, "invalid_request_error"))
     return failed(status, kind, refused.error, refused.code)

@@ -67,7 +67,7 @@ class Moment:
         return head
 
     @property
-    def takes_many(self) -> bool:
+    def is_remote(self) -> bool:
         """Whether several statements cost about as much as one, since the round trip dominates."""
         return self._together is not None
 
@@ -246,7 +246,7 @@ class ReadsViews(Gathers, Protocol):
     """Reads the tables of views."""
 
     @property
-    def takes_many(self) -> bool:
+    def is_remote(self) -> bool:
         """Whether several statements cost about as much as one, since the round trip dominates."""
         ...
 

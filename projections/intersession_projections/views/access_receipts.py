@@ -65,7 +65,7 @@ def receipts(log: Log, wanted: Wanted) -> Iterator[Receipt]:
     streams = log.streams(_STREAMS) if wanted.who is None else (f"{_STREAMS}{wanted.who}",)
     last = wanted.span.last(log.head())
     ends: Sequence[Sequence[Recorded]] = [()] * len(streams)
-    if log.takes_many:  # a round trip for each caller else
+    if log.is_remote:  # a round trip for each caller else
         ends = log.gather(Reads(ends=[StreamEnd(stream, 0, None, True, _FIRST) for stream in streams])).ends
     return heapq.merge(
         *(_of_stream(log, stream, end, wanted, last) for stream, end in zip(streams, ends, strict=True)),

@@ -122,12 +122,12 @@ def test_names_are_forgotten_when_too_many_runs_wait_and_found_again(system: Ses
     told = RunEvents(system.service.runs.asked)
     batch = list(system.log.all())
     queued = next(recorded for recorded in batch if isinstance(recorded.event, RunQueued))
-    list(told.told(queued))
+    list(told.events_for(queued))
     for number in range(10_000):
         others = RunQueued(run_id=f"r{number}", session_id="s", step="message", answers="m")
-        list(told.told(msgspec.structs.replace(queued, event=others)))
+        list(told.events_for(msgspec.structs.replace(queued, event=others)))
 
-    events = [event for recorded in batch for event in told.told(recorded) if event.name == "chat"]
+    events = [event for recorded in batch for event in told.events_for(recorded) if event.name == "chat"]
 
     assert {event.asked for event in events} == {RunRequest("operator", "k")}
 

@@ -142,7 +142,7 @@ class Evidence:
     @cached_property
     def _parts(self) -> list[Recorded]:
         """All events, each with what follows in it right behind it, with the texts of the runs that it names."""
-        return [*parts_in(map(Replies(self.events).told, self.events))]
+        return [*parts_in(map(Replies(self.events).with_texts, self.events))]
 
     @cached_property
     def _by_kind(self) -> Mapping[type[object], list[Recorded]]:

@@ -108,7 +108,7 @@ class FlowStory:
         return [beat for one in untold for beat in self._beats_of(one)]
 
     def _beats_of(self, recorded: Recorded) -> list[Beat]:
-        recorded = self._replies.told(recorded)
+        recorded = self._replies.with_texts(recorded)
         cause = self._causes.take(recorded)
         beats = [beat_of(words, part, cause) for part in recorded.parts() for words in self._told(part)]
         for beat in beats:

@@ -317,7 +317,7 @@ def listed(
     if run is None and not (listed.forks or listed.unread):
         with reading_log(reading):
             pass  # a log that is not there has no forks either, and is not to be taken for one that is
-    return Answer(listed.told(), lambda screen: _show(screen, listed))
+    return Answer(listed.as_json(), lambda screen: _show(screen, listed))
 
 
 @forks.command(name="rm")

@@ -11,7 +11,7 @@ from intersession.gateway.admission.scopes import all_scopes, needed_scope
 from intersession.gateway.door import Door
 from intersession.gateway.http.debugging import DeedName
 from intersession.gateway.http.shield import CREDENTIAL, DOOR
-from intersession.web.answers import declared, failed, told
+from intersession.web.answers import declared, failed, refusal_response
 from intersession.web.files import API
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.basics.plain_json import JsonObject
@@ -52,5 +52,5 @@ async def do(data: JSONBody[Deed], request: Request[object, object, State]) -> R
     try:
         result = await door.perform(credential, data.method, data.params)
     except ToolRefused as refused:
-        return told(refused)
+        return refusal_response(refused)
     return Response(Done(ok=True, result=result), status_code=200)

@@ -22,7 +22,7 @@ from intersession.gateway.http.deeds import do
 from intersession.gateway.http.event_stream import event_stream, shown
 from intersession.gateway.http.shield import CREDENTIAL, DOOR, HOLD
 from intersession.gateway.metrics import CONTENT_TYPE
-from intersession.web.answers import HANDLERS, Application, declared, failed, told
+from intersession.web.answers import HANDLERS, Application, declared, failed, refusal_response
 from intersession.web.questions.table import routes as web_routes
 from intersession.web.streams import EVENT_STREAM, After, LastEventId, begun_behind, stream_of, streamed
 from intersession_actors.rules.errors import ToolRefused
@@ -105,7 +105,7 @@ async def invoke_tool(
         # As it was typed: what is white space to Python is not to a key, and an empty claim is not the operator's.
         details = await door.invoke(credential, tool, data.args, data.session_key)
     except ToolRefused as refused:
-        return told(refused)
+        return refusal_response(refused)
     if details is None:
         return failed(404, "not_found", f"Tool not available: {tool}")
     if details.get("code") in _BAD_ARGUMENTS and details.get("status") == "error" and "runId" not in details:
@@ -211,4 +211,4 @@ def _fault(request: Request[object, object, State], error: Exception) -> Respons
     """Answer a fault of ours: its words stay in the process's own log."""
     door: Door = request.scope["state"][DOOR]
     refused = door.known(error, request.url.path)
-    return told(refused)
+    return refusal_response(refused)

@@ -67,7 +67,7 @@ class RunEvents:
             case _:
                 return False
 
-    def told(self, recorded: Recorded) -> Iterator[RunEvent]:
+    def events_for(self, recorded: Recorded) -> Iterator[RunEvent]:
         """Yield the events for connections from a committed event."""
         if not recorded.stream.startswith(_SESSION):
             return

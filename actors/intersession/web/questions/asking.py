@@ -12,7 +12,7 @@ from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import QueryParameter
 
 from intersession.web.access import ACCESS, Access
-from intersession.web.answers import declared, failed, told
+from intersession.web.answers import declared, failed, refusal_response
 from intersession.web.files import API
 from intersession.web.questions.called import with_names
 from intersession.web.questions.of_forks import asked_in
@@ -136,7 +136,7 @@ async def answered(
     try:
         answer = await access.ask(f"debug.{name}", given, asked, view=view)
     except ToolRefused as refused:
-        response = told(ToolRefused(refused.code, redact_text(refused.error)[0]))
+        response = refusal_response(ToolRefused(refused.code, redact_text(refused.error)[0]))
         if refused.code == "unavailable" and access.is_away:
             response.set_header("retry-after", "2")
         return response

@@ -12,7 +12,7 @@ from litestar.params import JSONBody, QueryParameter
 from litestar.response import Stream
 
 from intersession.web.access import ACCESS, Access
-from intersession.web.answers import declared, told
+from intersession.web.answers import declared, refusal_response
 from intersession.web.files import API
 from intersession.web.questions.asking import Question, answered, route_of, with_unknown
 from intersession.web.questions.files import FileWanted, as_attachment, handed_out
@@ -190,7 +190,7 @@ async def live(
     try:
         return stream_of(access.live(behind))
     except ToolRefused as refused:
-        return told(refused)
+        return refusal_response(refused)
 
 
 def routes() -> list[HTTPRouteHandler]:

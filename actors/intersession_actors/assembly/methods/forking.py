@@ -73,7 +73,7 @@ class GatewayForks:
         run = (
             None if given.run is None else flow_id(on_call.View(self._reader, call.requester).flow(given.run))
         )
-        return self._door.listed(run).told()
+        return self._door.listed(run).as_json()
 
     def remove(self, call: Call, params: JsonMapping) -> Result:
         """Delete a fork, with all files beside its own."""

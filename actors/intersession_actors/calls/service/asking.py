@@ -157,7 +157,7 @@ def gone_on(service: Service, origin: Origin, target: str, field: str) -> Budget
     limits = service.config.session.limits
     tripped = check_hop(origin.budget, limits, target)
     if tripped is not None:
-        raise _reached(tripped, tripped.told(field))
+        raise _reached(tripped, tripped.error_text(field))
     return one_hop_on(origin.budget, target, limits)
 
 
@@ -212,7 +212,7 @@ def reserving(service: Service, caller: Caller, asked: MessageRequest) -> Genera
             reserve = partial(chains.reserve, budget, asked.run_id, now, by=asked.run_id)
             tripped = chains.after_reading(reserve)
         if tripped is not None:
-            raise _reached(tripped, tripped.told(asked.field))
+            raise _reached(tripped, tripped.error_text(asked.field))
     try:
         yield origin._replace(budget=budget)
     except ToolRefused as refused:

@@ -193,7 +193,7 @@ def _named(view: View, name: str, field: str) -> tuple[Flow, int]:
 def _events(view: View, flow: Flow, at: int) -> list[Recorded]:
     found = read_flow(view.log, flow).events
     replies = Replies(found)  # what has a text may stand right behind what names it
-    return list(view.known(replies.told(own) for own in found if own.position <= at))
+    return list(view.known(replies.with_texts(own) for own in found if own.position <= at))
 
 
 def _outline(view: View, flow: Flow, events: list[Recorded], at: int, around: frozenset[str]) -> Outline:

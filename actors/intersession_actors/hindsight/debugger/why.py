@@ -178,7 +178,7 @@ def _why(seeing: "_Seeing", asked: _Subject) -> WhyAnswer:
     view = seeing.view
     reading = Causes(view.log)
     whole = reading.path(asked.position)
-    found = reading.told(whole)
+    found = reading.explain(whole)
     path = [recorded for recorded in whole if seeing.is_seen(recorded.position)]
     if found is None or not path or path[0].position != asked.position:
         raise ToolRefused("invalid_request", f"of: there is no event at position {asked.position}")
@@ -186,7 +186,7 @@ def _why(seeing: "_Seeing", asked: _Subject) -> WhyAnswer:
     if seeing.is_seen(found.root.position):
         root = seeing.root(found)
     event = seeing.asked_about(found.event)
-    causes = [seeing.told(cause) for cause in found.causes if seeing.is_seen(cause.position)]
+    causes = [seeing.describe(cause) for cause in found.causes if seeing.is_seen(cause.position)]
     _mark_carried(event, causes)
     # In this order a reader learns first why it is so, and then how it came about.
     answer: WhyAnswer = {
@@ -246,7 +246,7 @@ def _effects(seeing: "_Seeing", asked: _Subject) -> EffectsAnswer:
     led = Effects(log).of(position, own=own)
     if led is None or not seeing.is_seen(position):
         raise ToolRefused("invalid_request", f"of: there is no event at position {position}")
-    event = seeing.told(led.event)
+    event = seeing.describe(led.event)
     return {
         "event": event,
         "effects": list(seeing.effects(led.effects, event["text"])),
@@ -265,7 +265,7 @@ class _Seeing:
             return True
         return any(map(self.view.may_know, self.view.log.all(after=position - 1, to=position)))
 
-    def told(self, told: EventInWords) -> DescribedEvent:
+    def describe(self, told: EventInWords) -> DescribedEvent:
         kind, _, key = told.stream.partition(":")
         if kind == "session":
             self.view.is_seen(key)
@@ -285,11 +285,11 @@ class _Seeing:
 
     def root(self, found: Found) -> RootAnswer:
         """Return what something began with."""
-        return {**self.told(found.root), "kind": found.root_kind, "by": found.root_by}
+        return {**self.describe(found.root), "kind": found.root_kind, "by": found.root_by}
 
     def asked_about(self, told: EventInWords) -> DescribedEvent:
         """Return the event that is asked about: a story may leave it out, and here it has its sentence."""
-        answer = self.told(told)
+        answer = self.describe(told)
         if not answer["how"] and answer["way"] != "said" and (step := self.view.step_at(told.position)):
             answer["how"] = f"Here {step}."
         return answer
@@ -300,7 +300,7 @@ class _Seeing:
             if not self.is_seen(effect.position):
                 yield from self.effects(effect.effects, said)
                 continue
-            told = self.told(effect)
+            told = self.describe(effect)
             is_told = bool(told["how"]) or told["way"] == "said"
             carried = is_told and told["text"] == said
             below = list(self.effects(effect.effects, told["text"] if is_told and not carried else said))

@@ -21,7 +21,7 @@ class Listed(NamedTuple):
     forks: list[ForkSummary]
     unread: list[tuple[Path, LogError]]
 
-    def told(self) -> JsonObject:
+    def as_json(self) -> JsonObject:
         """Return them for programs: `{forks, unread}`."""
         rows: list[JsonObject] = [
             {**msgspec.to_builtins(told), "edits": describe_edits(told.edits)} for told in self.forks

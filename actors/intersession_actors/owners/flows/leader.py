@@ -82,7 +82,7 @@ class Leader(ProcessManager[S, C, N]):
         tripped = self.world.chains.reserve(budget, accepted.run_id, now_ms, by=flow.stream)
         if tripped is None:
             return None
-        return Refused(code="limit", error=tripped.told(self.guards), tripped=tripped)
+        return Refused(code="limit", error=tripped.error_text(self.guards), tripped=tripped)
 
     def let_in(
         self,

@@ -76,7 +76,7 @@ class Tripped(msgspec.Struct, frozen=True, kw_only=True):
         """Its text in events and errors."""
         return f"{self.setting} is {self.allowed} and this chain of messages has used {self.value}"
 
-    def told(self, field: str) -> str:
+    def error_text(self, field: str) -> str:
         """Return the error for the caller that would continue the chain."""
         return f"{field}: {self.words}, answer instead of going on"
 

@@ -231,9 +231,9 @@ class PortableLog(Gathers):
         return self._events.gather(wanted, self._views.each)
 
     @property
-    def takes_many(self) -> bool:
+    def is_remote(self) -> bool:
         """Whether several statements cost about what one does: the round trip."""
-        return self._recorder.takes_many
+        return self._recorder.is_remote
 
     @contextmanager
     def moment(self) -> Generator[Moment]:

@@ -136,7 +136,7 @@ class ReadingRecorder(ReadsLog, PostgresApplicationRecorder):
         """Return all rows of a reading statement as tuples."""
         return self.store.readers.query(statement, parameters)
 
-    takes_many = True
+    is_remote = True
 
     def each(self, questions: Iterable[Question]) -> list[list[Row]]:
         """Return the rows of several reading statements, which are sent at once."""

@@ -238,7 +238,7 @@ def legible(path: str, after: int) -> list[int]:
         return found
 
 
-def told(path: str, damage: Damage, *, head: int) -> str:
+def describe_damage(path: str, damage: Damage, *, head: int) -> str:
     """Say in a sentence which events a damage has cost, behind the last position that SQLite still reads."""
     found = legible(path, head)
     positions = (

@@ -15,7 +15,7 @@ from intersession_events.stores.database import Cursor
 from intersession_events.stores.portable.application import NAME, PREFIX, LogApplication
 from intersession_events.stores.portable.snapshots.recorder import TABLE, KeepsSnapshots
 from intersession_events.stores.sqlite import identity
-from intersession_events.stores.sqlite.ahead import damage_of, told
+from intersession_events.stores.sqlite.ahead import damage_of, describe_damage
 from intersession_events.stores.sqlite.connections import WRITER_BUSY_MS, LogDatastore, database_uri
 from intersession_events.stores.sqlite.failures import FAILURES
 from intersession_events.stores.sqlite.names import check_one_name
@@ -139,7 +139,7 @@ class SessionLog(SqliteApplication):
         if known is None:
             damage = damage_of(path) if os.path.isfile(path) else None  # noqa: PTH113 - as SQLite has its name
             if damage is not None:  # all that there is of the log is in a file of which SQLite reads nothing
-                raise StoreUnavailable(told(path, damage, head=0))
+                raise StoreUnavailable(describe_damage(path, damage, head=0))
             raise NoSuchStore(path, "there is no log to be read")
         self.chained.lineage = known.lineage
         recorder = super().construct_recorder()

@@ -15,7 +15,7 @@ from intersession_events.stores.database import MEMORY, typed
 from intersession_events.stores.folding.fold import PlainSql
 from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.portable.log import PortableLog
-from intersession_events.stores.sqlite.ahead import damage_of, told
+from intersession_events.stores.sqlite.ahead import damage_of, describe_damage
 from intersession_events.stores.sqlite.application import SessionLog, SqliteApplication
 from intersession_events.stores.sqlite.failures import FAILURES
 from intersession_events.stores.sqlite.opening import OpenedFile, open_for_writing
@@ -134,7 +134,7 @@ class SqliteLog(PortableLog):
             return None
         with typed(FAILURES):
             found = damage_of(self.path)
-            return None if found is None else told(self.path, found, head=self._events.head())
+            return None if found is None else describe_damage(self.path, found, head=self._events.head())
 
     def written_by(self) -> Holder | None:
         """Return the process that writes it now; None if there is none."""

@@ -57,9 +57,9 @@ class Causes:
 
     def why(self, position: int) -> Why | None:
         """Return why an event is there; None for a position that has no event."""
-        return self.told(self.path(position))
+        return self.explain(self.path(position))
 
-    def told(self, path: Sequence[Recorded]) -> Why | None:
+    def explain(self, path: Sequence[Recorded]) -> Why | None:
         """Return the same, by the `path` that its causes make."""
         if not path:
             return None

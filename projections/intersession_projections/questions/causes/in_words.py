@@ -51,7 +51,7 @@ class Telling:
         """Return the event at a position; None if there is none."""
         return next(iter(self._log.all(after=position - 1, to=position)), None)
 
-    def told(self, recorded: Recorded) -> EventInWords:
+    def describe(self, recorded: Recorded) -> EventInWords:
         """Return an event in words."""
         return self.told_each([recorded])[0]
 

@@ -61,6 +61,6 @@ def diagram_of(
     """
     found = list(events)
     replies = Replies(found)
-    found = [replies.told(recorded) for recorded in found]
+    found = [replies.with_texts(recorded) for recorded in found]
     lanes, rows = read(found, names, forked=forked)
     return Diagram(title=title, lanes=tuple(lanes), rows=tuple(rows), at=at, holds=holds_in(found))

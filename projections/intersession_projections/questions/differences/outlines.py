@@ -44,7 +44,7 @@ def outline_of(
 
     `since` says from when on a time counts: in a fork the time before it was made does not.
     """
-    events = [*map(Replies(events).told, events)]
+    events = [*map(Replies(events).with_texts, events)]
     folding = _Folding(kind, begun, shown, since)
     # An event of a session may stand before the one of its flow that names it: they are of one commit.
     for recorded in parts_in(events):

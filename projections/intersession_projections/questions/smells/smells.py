@@ -83,7 +83,7 @@ def _told(found: Iterable[Recorded], to: int | None) -> list[Recorded]:
     """Return events in log order, each once, with the texts of the runs that they name."""
     once = {recorded.position: recorded for recorded in found}
     replies = Replies(once.values())
-    return [replies.told(once[position]) for position in sorted(once) if to is None or position <= to]
+    return [replies.with_texts(once[position]) for position in sorted(once) if to is None or position <= to]
 
 
 def _earlier(work: Work, events: Iterable[Recorded]) -> StreamPart:

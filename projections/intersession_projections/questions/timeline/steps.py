@@ -35,7 +35,7 @@ def steps_of(found: Iterable[Recorded]) -> list[Step]:
     steps: list[Step] = []
     for position in sorted(events):
         recorded = events[position]
-        who, to, words, *_ = replies.told(recorded).in_words()
+        who, to, words, *_ = replies.with_texts(recorded).in_words()
         steps.append(
             Step(
                 position=position,

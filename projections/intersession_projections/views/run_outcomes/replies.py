@@ -49,7 +49,7 @@ class Replies:
             if message is not None and message.provenance is not None:
                 self._heard[message.id] = facts.text_of(message)
 
-    def told(self, recorded: Recorded) -> Recorded:
+    def with_texts(self, recorded: Recorded) -> Recorded:
         """Return an event with the texts of the runs that it names, as far as they are known."""
         event = recorded.event
         if not isinstance(event, _CAN_NAME):
@@ -155,7 +155,7 @@ def told_in(log: Log, events: Iterable[Recorded]) -> list[Recorded]:
     replies = Replies(log.at(places) if places else ())
     for recorded in chain.from_iterable(log.parts(parts) if parts else ()):
         replies.note(recorded)
-    return [replies.told(recorded) for recorded in found]
+    return [replies.with_texts(recorded) for recorded in found]
 
 
 class _Named:

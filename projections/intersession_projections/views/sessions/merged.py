@@ -113,7 +113,7 @@ class Merged:
                 size -= 1
             if number not in opened:
                 turn = [number]
-                if self._moment.takes_many:
+                if self._moment.is_remote:
                     turn += [
                         other for _, _, other, _ in heapq.nsmallest(_OPENED, heads) if other not in opened
                     ]

@@ -106,7 +106,7 @@ class SessionOrder:
             return []
         with self._log.moment() as moment:
             numbers = [place.no for place in chunk]
-            if moment.takes_many:
+            if moment.is_remote:
                 return self._those_named(
                     chunk, text, moment, *moment.each(other_names(numbers), rows_of(numbers))
                 )
@@ -115,7 +115,7 @@ class SessionOrder:
 
     def _asks_index(self, chunk: Sequence[Place], text: str) -> bool:
         """Whether to ask the index along with a chunk: where a way there costs, and keys alone have too few of what is looked for."""
-        if not self._log.takes_many:
+        if not self._log.is_remote:
             return False
         return sum(text in place.key.casefold() for place in chunk) * _SPARSE < len(chunk)
 
@@ -126,7 +126,7 @@ class SessionOrder:
         numbers = [place.no for place in chunk]
         with self._log.moment() as moment:
             wanted = self._merged(moment, chunk[-1][:2], updated_since)
-            if not moment.takes_many:  # what is folded beside the log may have no index
+            if not moment.is_remote:  # what is folded beside the log may have no index
                 (names,) = moment.each(other_names(numbers))
                 return self._those_named(chunk, text, moment, names), wanted.candidates(text)
             names, stored, *answers = moment.each(

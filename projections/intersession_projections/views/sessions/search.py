@@ -148,7 +148,7 @@ def matched(answers: Iterable[list[Row] | None], most: int) -> set[int] | None:
 
 def _matching(moment: Moment, asked: Sequence[Question]) -> Iterator[list[Row] | None]:
     """Yield what questions to the index find; None if there is no index that can be read here."""
-    if moment.takes_many:  # a server has the index whenever it has the view
+    if moment.is_remote:  # a server has the index whenever it has the view
         yield from moment.each(*asked)
         return
     is_there = moment.query(_THERE, (TABLE,)) == [(1,)]

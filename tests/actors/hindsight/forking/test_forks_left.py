@@ -36,7 +36,7 @@ def forked(talk: Conversation, at: str, *edits: ForkEdit, loose: bool = False) -
 
 
 def outcome(talk: Conversation, path: str) -> dict[str, Any]:
-    rows: Any = forks_of(talk.log.place).told()["forks"]
+    rows: Any = forks_of(talk.log.place).as_json()["forks"]
     (row,) = [row for row in rows if row["id"] == Path(path).stem]
     found: dict[str, Any] = row["outcome"]
     return found
@@ -193,7 +193,7 @@ def test_a_fork_under_another_name_alone_is_named_and_a_copy_beside_it_is_not(
     shutil.copy(path, other)
     copied = forks_of(talk.log.place)
     path.unlink()
-    alone: Any = forks_of(talk.log.place).told()
+    alone: Any = forks_of(talk.log.place).as_json()
 
     assert ([one.id for one in copied.forks], copied.unread) == ([path.stem], [])
     assert alone["forks"] == []

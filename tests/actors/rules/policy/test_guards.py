@@ -68,8 +68,8 @@ def test_a_limit_of_runs_is_the_most_there_may_be(
 
     assert tripped is not None
     assert (tripped.limit, tripped.setting) == (limit, f"session.agentToAgent.limits.{setting}")
-    assert tripped.setting in tripped.told("task")
-    assert str(tripped.value) in tripped.told("task")
+    assert tripped.setting in tripped.error_text("task")
+    assert str(tripped.value) in tripped.error_text("task")
     # A run that was asked for in time is held back only by what others have used since.
     assert (check_start(budget(allowed), first_that_trips) is None) is (setting == "runs")
 

@@ -109,7 +109,7 @@ class EventReader(Gathers):
             UnknownTopic: one of them is of a newer version.
             StoreUnavailable: the store does not answer.
         """
-        if not self._recorder.takes_many:
+        if not self._recorder.is_remote:
             return None
         last, last_of = of_stream(stream, gt=None, lte=to, desc=True, limit=1)
         rest, rest_of = of_stream(stream, gt=None, lte=to, desc=False, limit=limit)

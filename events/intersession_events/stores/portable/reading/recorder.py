@@ -130,7 +130,7 @@ class ReadsLog(ApplicationRecorder):
     def rows(self, statement: str, parameters: Sequence[SqlValue] = ()) -> list[AnyRow]:
         """Return all rows of a reading statement as tuples."""
 
-    takes_many = False
+    is_remote = False
     """Whether several statements cost about as much as one, since the round trip dominates."""
 
     def each(self, questions: Iterable[Question]) -> list[list[AnyRow]]:
