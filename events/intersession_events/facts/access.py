@@ -16,9 +16,9 @@ __all__ = ["AccessEvent", "AccessRecorded", "SendRefused"]
 class AccessRecorded(Fact, frozen=True, kw_only=True):
     """The decisions of one call (VIS-4): counts by verdict, digest of the keys returned, denied targets.
 
-    `filters` is the source text of the call's arguments as a JSON object, `denied` pairs of target as
-    given and why. `tool` is the tool, or the method. `credential` is the name of the limited credential that
-    asked over the network, acting as `requester` or as none of its sessions.
+    `filters` is the source text of the call's arguments as a JSON object, `denied` has pairs of a target, as it was typed,
+    and a reason. `tool` is the tool, or the method. `credential` is the name of the limited credential of a caller over
+    the network, acting as `requester` or as none of its sessions.
     """
 
     topic: ClassVar[str] = "access_recorded.1"
@@ -45,11 +45,10 @@ class AccessRecorded(Fact, frozen=True, kw_only=True):
 
 
 class SendRefused(Fact, frozen=True, kw_only=True):
-    """A send was refused by a guard over its causal chain or by a cycle of waits (LOOP-5, SEND-10).
+    """A guard of the causal chain, or a cycle of waits, refused a send (LOOP-5, SEND-10).
 
-    So is whatever else would carry the chain on: `tool` says what it was. `limit` is the setting, `value` what was used of
-    the `allowed`; `root` is the run that the chain began with, `chain` the sessions it came through. `credential` is as in
-    `AccessRecorded`.
+    So it does all else that would carry the chain on: `tool` names it. `limit` is the setting, `value` the amount used of
+    the `allowed`; `root` is the run that the chain began with, `chain` its sessions. `credential` is as in `AccessRecorded`.
     """
 
     topic: ClassVar[str] = "send_refused.1"

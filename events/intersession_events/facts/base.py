@@ -121,9 +121,9 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
 
 
 def lean(fact: F, default: F | None = None) -> F:
-    """Return a fact in which each field that equals its default is the default itself: msgspec leaves out only those.
+    """Return a fact in which each field that equals its default is that default itself: msgspec leaves out only those.
 
-    Where the whole of it is a `default` of something else, it is that.
+    A fact that equals `default` as a whole is returned as `default`.
     """
     if default is not None and fact == default:
         return default
@@ -137,9 +137,9 @@ def lean(fact: F, default: F | None = None) -> F:
 
 
 def ready(kind: type[S]) -> type[S]:
-    """Let msgspec learn a struct now: a decorator, for every struct that something is decoded or converted to.
+    """Let msgspec learn a struct now: a decorator for every struct that JSON is decoded or converted to.
 
-    It learns a struct when it first needs to, and two threads that make it learn the same one at once crash the
+    msgspec learns a struct when it first meets it. Two threads that make it learn one struct at once crash the
     interpreter (msgspec 0.22).
     """
     msgspec.json.Decoder(kind)

@@ -42,7 +42,7 @@ def _receipt(receipt: str | None) -> str:
 
 
 class DeliveryFact(Fact, frozen=True, kw_only=True):
-    """Something that happened to a text on its way."""
+    """An event of a text on its way to a channel."""
 
     leads_to: ClassVar[DeliveryState]
 
@@ -60,17 +60,17 @@ class DeliveryFact(Fact, frozen=True, kw_only=True):
 
 
 class DeliveryAttempt(DeliveryFact, frozen=True, kw_only=True):
-    """Something that happened in an attempt to deliver it."""
+    """An event of one attempt to deliver the text."""
 
     attempt: Whole = 1
 
 
 class DeliveryDecided(DeliveryFact, frozen=True, kw_only=True):
-    """A text is to be delivered. `key` is the one idempotency key of all attempts.
+    """A text is to be delivered. `key` is the idempotency key of all attempts.
 
-    `session_key` is the session in whose name it goes out (its send policy decides), `run_id` the run that
-    produced it, `owner` the stream of the exchange or spawn that waits for the outcome. `budget` is of the causal chain it is
-    of: what the channel says to another session is of the same. `by` is who had a text sent that no run made (`send`).
+    `session_key` is the session that sends it (its send policy decides), `run_id` the run that produced it, `owner` the
+    stream of the exchange or spawn that waits for the outcome. `budget` is that of its causal chain: what the channel
+    tells another session belongs to the same chain. `by` is the caller of `send`, for a text that no run produced.
     """
 
     topic: ClassVar[str] = "delivery_decided.1"
@@ -99,7 +99,7 @@ class DeliveryDecided(DeliveryFact, frozen=True, kw_only=True):
 
 
 class DeliveryStarted(DeliveryAttempt, frozen=True, kw_only=True):
-    """The channel is about to be called. `rule` is the send policy's that lets the words out now (CFG-3)."""
+    """The channel is about to be called. `rule` is the rule of the send policy that allows the text now (CFG-3)."""
 
     topic: ClassVar[str] = "delivery_started.1"
     in_stories: ClassVar[bool] = False
@@ -113,9 +113,9 @@ class DeliveryStarted(DeliveryAttempt, frozen=True, kw_only=True):
 
 
 class DeliveryPartDone(DeliveryAttempt, frozen=True, kw_only=True):
-    """The channel took a part of a text that is longer than it takes at once. `receipt` as in `DeliveryDone`.
+    """The channel took a part of a text that is longer than it takes at once. `receipt` is as in `DeliveryDone`.
 
-    `sent` is how many characters of the text it has got by now: the next part begins behind them, in a later attempt too.
+    `sent` is the number of characters of the text that it has: the next part begins behind them, in a later attempt too.
     """
 
     topic: ClassVar[str] = "delivery_part_done.1"
@@ -135,7 +135,7 @@ class DeliveryPartDone(DeliveryAttempt, frozen=True, kw_only=True):
 
 
 class DeliveryDone(DeliveryAttempt, frozen=True, kw_only=True):
-    """The channel took it, or the last part of it. `receipt` is the source text of the JSON it gave, if any."""
+    """The channel took the text, or its last part. `receipt` is the source text of the channel's JSON, if any."""
 
     topic: ClassVar[str] = "delivery_done.1"
     leads_to: ClassVar[DeliveryState] = "done"
@@ -153,12 +153,11 @@ class DeliveryDone(DeliveryAttempt, frozen=True, kw_only=True):
 
 
 class DeliveryFailed(DeliveryAttempt, frozen=True, kw_only=True):
-    """An attempt failed. `retry_at_ms` is when it is tried again; None means never.
+    """An attempt failed. `retry_at_ms` is the time of the next attempt; None means never.
 
-    `failed_ms` is the time from which that is reckoned: the clock may be set, and the log's time never goes back. None where it
-    is not tried again. `later_ms` is the pause that the channel asked for, None where it asked for none.
-
-    `traceback` is for the operator, as in `RunFailed`, where the channel raised what it does not say of itself.
+    `failed_ms` is the time that `retry_at_ms` counts from: the clock may be set, and the log's time never goes back; None
+    for the last attempt. `later_ms` is the pause that the channel asked for; None if it asked for none. `traceback` is for
+    the operator, as in `RunFailed`, for exceptions that the channel does not explain itself.
     """
 
     topic: ClassVar[str] = "delivery_failed.1"
@@ -196,9 +195,9 @@ class DeliveryFailed(DeliveryAttempt, frozen=True, kw_only=True):
 
 
 class DeliveryUnknown(DeliveryAttempt, frozen=True, kw_only=True):
-    """A channel that can't take a key twice was cut off between call and receipt, or said that it is in doubt: not sent again.
+    """The outcome is not known, and the text is not sent again: the channel does not know keys, and was cut off or is in doubt.
 
-    `error` is what the channel said; None where nobody heard from it.
+    `error` is the channel's own error; None if it gave none.
     """
 
     topic: ClassVar[str] = "delivery_unknown.1"
@@ -241,9 +240,9 @@ class DeliveryDenied(DeliveryFact, frozen=True, kw_only=True):
 
 
 class DeliveryWithheld(DeliveryFact, frozen=True, kw_only=True):
-    """The log is a fork, and its channels are sealed: the text would be delivered, and is not (FORK-5).
+    """The log is a fork, whose channels are sealed: the text would be delivered, and is not (FORK-5).
 
-    `channel` is where it would go, `rule` the send policy's that would let it out.
+    `channel` is its destination, `rule` the rule of the send policy that would allow it.
     """
 
     topic: ClassVar[str] = "delivery_withheld.1"
@@ -264,7 +263,7 @@ class DeliveryWithheld(DeliveryFact, frozen=True, kw_only=True):
 
 
 class DeliveryRetried(DeliveryFact, frozen=True, kw_only=True):
-    """Somebody wants the text delivered after all, however it stands: one more attempt. `by` is who."""
+    """A caller orders one more attempt, in whichever state the delivery is. `by` is the caller."""
 
     topic: ClassVar[str] = "delivery_retried.1"
     from_outside: ClassVar[bool] = True

@@ -55,18 +55,15 @@ USUAL_SETTINGS: Final = ExchangeSettings()
 
 
 class ExchangeAccepted(FlowAccepted, frozen=True, kw_only=True):
-    """A message was accepted for another session; from here on nothing of it lives only in memory (SEND-3).
+    """A message was accepted for another session; nothing of it lives only in memory any more (SEND-3).
 
-    `message` stands here only in an import, which may show no such run: the run `run_id` has it. `requester` is None for a call of
-    the operator. `route` is the target's at this moment (ANN-2). `loop`
-    False means that no reply-back loop follows, and `loop_reason` why. `request_digest` is the SHA-256 of the
-    request, so that one idempotency key can't carry two messages (SEND-11); `asked_digest` is that of the
-    request as it was typed, so that it is known again when what it names is gone. `budget` is how far its
-    causal chain has come, this target last, and what that may use. `send_rule`
-    is the send policy's that allowed it, `visibility` how far the requester could see (VIS-1, clamped as
-    VIS-5 says; None for the operator): both are judged again where they count later, and recorded again there
-    (CFG-3). `target_version` is how far the target's stream had come when the send was judged, 0 where the
-    target was not there.
+    `message` stands here only in an import, which may lack such a run: the run `run_id` has it. `route` is the target's at
+    this moment (ANN-2). Without a `loop` no reply-back loop follows, for `loop_reason`. `request_digest` is the SHA-256 of
+    the request, so that one idempotency key can't carry two messages (SEND-11); `asked_digest` is that of the request as
+    it was typed, so that it is known again when the sessions it names are gone. `send_rule` is the rule of the send policy
+    that allowed it, `visibility` the requester's (VIS-1, clamped as VIS-5 says; None for the operator): both are judged
+    again where they count later, and recorded there (CFG-3). `target_version` is the version of the target's stream when
+    the send was judged, 0 for a target that was not there.
     """
 
     topic: ClassVar[str] = "exchange_accepted.1"
@@ -121,9 +118,7 @@ class ExchangeAccepted(FlowAccepted, frozen=True, kw_only=True):
 class TurnEnded(FlowAnswered, frozen=True, kw_only=True):
     """A run of the exchange ended: turn 0 is the target's first run, the others are of the loop.
 
-    `said` is what kind of reply it was: a text, the word that ends the loop, or no text. `text`, `error` and `usage` are the
-    run's. Its session has them: they stand here only in an import, which may show no such run. `in_transcript`: the text is that of
-    the last message of the run.
+    `said` is the kind of its reply: a text, the word that ends the loop, or no text.
     """
 
     topic: ClassVar[str] = "turn_ended.1"
@@ -157,7 +152,7 @@ class TurnEnded(FlowAnswered, frozen=True, kw_only=True):
 
 
 class HoldRequested(Fact, frozen=True, kw_only=True):
-    """Somebody wants the exchange to stop before a text goes on, and to wait for a release (LIVE-1). The last word holds."""
+    """A caller orders the exchange to stop before a text goes on, and to wait for a release (LIVE-1). The last order holds."""
 
     topic: ClassVar[str] = "hold_requested.1"
     from_outside: ClassVar[bool] = True
@@ -173,7 +168,7 @@ class HoldRequested(Fact, frozen=True, kw_only=True):
 
 
 class HoldWithdrawn(Fact, frozen=True, kw_only=True):
-    """The exchange is not to stop after all: it was released before it had come to where it would have."""
+    """The order is taken back: the exchange was released before it had stopped."""
 
     topic: ClassVar[str] = "hold_withdrawn.1"
     from_outside: ClassVar[bool] = True
@@ -186,9 +181,9 @@ class HoldWithdrawn(Fact, frozen=True, kw_only=True):
 
 
 class ExchangeReleased(Deciding, frozen=True, kw_only=True):
-    """Somebody let a held exchange go on: with the text, with another one (`edit`, `text`), without it, or not at all.
+    """A caller let a held exchange go on: with the text, with another one (`edit`, `text`), without it, or not at all.
 
-    `held_ms` is how long it was held, which no limit of its causal chain counts. `for_good`: it is not held again.
+    `held_ms` is the time that it was held, which no limit of its causal chain counts. `for_good`: it is not held again.
     """
 
     topic: ClassVar[str] = "exchange_released.1"

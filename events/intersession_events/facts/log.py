@@ -38,7 +38,7 @@ DivergenceKind = Literal["context", "tool", "missing", "open"]
 
 
 class LogOpened(Fact, frozen=True, kw_only=True):
-    """A writer took the log; `epoch` fences every earlier one."""
+    """A writer opened the log; its `epoch` fences off every earlier writer."""
 
     topic: ClassVar[str] = "log_opened.1"
     origin: ClassVar[Root] = "start"
@@ -51,10 +51,10 @@ class LogOpened(Fact, frozen=True, kw_only=True):
 
 
 class ClockStepped(Fact, frozen=True, kw_only=True):
-    """The wall clock stepped by more than five minutes: somebody set it, the machine slept, or another machine writes the log (L8).
+    """The machine's clock stepped by more than five minutes: it was set, the machine slept, or another machine writes the log (L8).
 
-    At `fromMs` the log's time would be without the step, at `toMs` it is from here on. Where that is earlier, what was recorded with
-    a later time before counts, wherever a place is named by a time, as if it had that time.
+    `from_ms` is the log's time without the step, `to_ms` its time from here on. If that is earlier, events before it with
+    a later time count as if they had that time, wherever a place is named by a time.
     """
 
     topic: ClassVar[str] = "clock_stepped.1"
@@ -120,9 +120,9 @@ class CheckpointTaken(Fact, frozen=True, kw_only=True):
 
 
 class CheckpointPublished(Fact, frozen=True, kw_only=True):
-    """The checkpoints up to the one of `position` are where the host wants them: a `file`, a `webhook`, a `command`.
+    """The checkpoints up to the one of `position` are published: to a `file`, a `webhook`, or a `command`.
 
-    `target` tells one such place from another: a digest, since the place itself may be a secret.
+    `target` is a digest of the place, which may be a secret itself.
     """
 
     topic: ClassVar[str] = "checkpoint_published.1"
@@ -157,11 +157,10 @@ class ImportReported(Fact, frozen=True, kw_only=True):
 
 
 class InboundTaken(Fact, frozen=True, kw_only=True):
-    """A channel's message that starts no run was recorded in a session, and never will be again (INB-1).
+    """A message of a channel that starts no run was recorded in a session, and is never recorded again (INB-1).
 
-    Its stream is named after the id of the run that the channel's own id stands for, and holds nothing else: a message that
-    is told twice meets it there, however long ago the first time was. `request_digest` is the SHA-256 of what was said and by
-    whom.
+    Its stream is named after the run id that the channel's own id stands for, and has no other event: a second copy of
+    the message meets it there, however much later. `request_digest` is the SHA-256 of the text and its sender.
     """
 
     topic: ClassVar[str] = "inbound_taken.1"
@@ -176,10 +175,10 @@ class InboundTaken(Fact, frozen=True, kw_only=True):
 
 
 class Erased(Fact, frozen=True, kw_only=True):
-    """What was said in events of a stream was erased (ERASE-1), in the transaction of this event. Nothing else authorises it.
+    """The words of events of a stream were erased (ERASE-1), in the transaction of this event. Only such an event authorises it.
 
-    `rows` has for each event its version in the stream and the SHA-256, in hex, of the payload that stands there since: the
-    same with `[erased]` for its words (`unsaid`). It stands in a stream of its own, `erased:<stream>`. `by` is who wanted it.
+    `rows` has for each event its version in the stream and the SHA-256, in hex, of its payload since then: the same with
+    `[erased]` for its words (`unsaid`). The event has a stream of its own, `erased:<stream>`. `by` is the caller.
     """
 
     topic: ClassVar[str] = "erased.1"
@@ -195,9 +194,9 @@ class Erased(Fact, frozen=True, kw_only=True):
 
 
 class NotePinned(Fact, frozen=True, kw_only=True):
-    """A viewer of a run wrote a note beside it, at the place behind the event at `position`.
+    """A reader of a run wrote a note beside it, at the place behind the event at `position`.
 
-    Its stream is named after the exchange, the spawn or the run, `notes:<id>`, which `flow` is. `by` is who wrote it.
+    Its stream is named after the exchange, the spawn or the run, `notes:<id>`, which `flow` is. `by` is the author.
     """
 
     topic: ClassVar[str] = "note_pinned.1"
@@ -213,10 +212,10 @@ class NotePinned(Fact, frozen=True, kw_only=True):
 
 @ready
 class ForkEdit(Fact, frozen=True, kw_only=True):
-    """An edit that somebody wanted in a fork (FORK-4).
+    """An edit for a fork (FORK-4).
 
-    `place` is where, as it was asked for. `key` is what is changed, where there are several: an agent's id, a setting, a
-    session. `value` is what it is now: a text, an agent's SPEC, a setting's value as JSON.
+    `place` is the place as it was typed. `key` is the thing that is changed, where there are several: an agent's id, a
+    setting, a session. `value` is its new value: a text, an agent's SPEC, a setting's value as JSON.
     """
 
     kind: EditKind
@@ -279,10 +278,10 @@ class ForkedFrom(Fact, frozen=True, kw_only=True):
 
 
 class ForkEdited(Fact, frozen=True, kw_only=True):
-    """An edit of a fork takes effect here (FORK-4); `by` wanted it. What follows from it names it as its cause.
+    """An edit of a fork takes effect here (FORK-4); `by` is the caller. Its consequences name it as their cause.
 
-    `replaces` is the position, in the log that was forked, of the event that stands no more; None for an edit that adds. `run_id`
-    is the run whose message or answer it is.
+    `replaces` is the position, in the log that was forked, of the event that it takes the place of; None for an edit that
+    adds. `run_id` is the run of the message or answer.
     """
 
     topic: ClassVar[str] = "fork_edited.1"

@@ -69,7 +69,7 @@ HoldSource = Literal["setting", "session", "run", "rule"]
 
 
 class Deciding(Fact, frozen=True, kw_only=True):
-    """An event that more of its decision can follow in."""
+    """An event that can hold further parts of the same decision, in `then`."""
 
     then: "Then | None" = None
 
@@ -92,11 +92,11 @@ class RunAsked(Fact, frozen=True, kw_only=True):
 
 
 class FlowAccepted(RunAsked, frozen=True, kw_only=True):
-    """A message for another session, or the task of a sub-agent, was accepted: the run `run_id` has it.
+    """A message for another session, or the task of a sub-agent, was accepted; the run `run_id` has its text.
 
-    `caller` and the fields of the `requester` say who asked; `requester` is None for a call of the operator. `budget` is how far
-    its causal chain has come, this one last, and what that may use. `inferred`: an import found it in what was said, and `evidence`
-    is what it was found by.
+    `caller` and the fields of the `requester` name the sender; `requester` is None for a call of the operator. `budget`
+    is the state of its causal chain, this step included, and its limits. `inferred`: an import found it in a transcript,
+    by the `evidence`.
     """
 
     caller: str = "operator"
@@ -140,10 +140,10 @@ class FlowAccepted(RunAsked, frozen=True, kw_only=True):
 
 
 class FlowAnswered(Deciding, frozen=True, kw_only=True):
-    """How a run of an exchange or a spawn ended: with a text for the other side, or without.
+    """A run of an exchange or a spawn ended: with a text for the other side, or without.
 
-    `text`, `error` and `usage` are the run's. Its session has them: they stand here only in an import, which may show no such run,
-    and where somebody tells of it. `in_transcript`: the text is that of the last message of the run.
+    `text`, `error` and `usage` are the run's. The session's events have them: here they stand only in an import, which
+    may lack such a run, and where a reader adds them. `in_transcript`: the text is that of the run's last message.
     """
 
     run_id: str
@@ -189,9 +189,9 @@ class TurnRequested(RunAsked, frozen=True, kw_only=True):
 
 
 class LoopEnded(Deciding, frozen=True, kw_only=True):
-    """No further turn will be asked for, and why. `limit` names the setting that tripped, `note` the rest.
+    """The loop asks for no further turn. `limit` names the setting that ended it, `note` says more.
 
-    `used` is how much of it the causal chain had used, where it is a guard over one: in runs, tokens, millionths of money or
+    `used` is the amount that the causal chain had used, for a limit of a chain: in runs, tokens, millionths of money or
     seconds.
     """
 
@@ -236,15 +236,14 @@ class AnnounceRequested(RunAsked, frozen=True, kw_only=True):
 
 
 class AnnounceDecided(Deciding, frozen=True, kw_only=True):
-    """What will be announced: what the run `run_id` said, or, where it is `edited_by` somebody, what stands in the release.
+    """The text of the announce is decided: that of the run `run_id`, or, if `edited_by` is set, that of the release.
 
-    `silent`: nothing, and `why` says of which kind that silence is; `limit` is the setting that kept the turn for it from
-    being asked. With a `delivery_id` the outbox has it: the delivery's first event is in the same append. `text` and `usage` of an
-    exchange stand here only in an import: the run has them. What is announced of a sub-agent is made of what its run
-    `run_id` said (none where it said nothing), or of the child's reply: the delivery has it, or the message that its requester is
-    handed, and `text` only where there is neither.
-    `stats` is the stats line of a sub-agent's announce, where `text` is for people and leaves it out.
-    `edited_by` is who wrote the text instead of the agent (LIVE-1).
+    `silent`: nothing is announced, and `why` says for which reason; `limit` is the setting that kept the turn from being
+    asked. With a `delivery_id` the outbox has the text: the delivery's first event is in the same append. `text` and
+    `usage` of an exchange stand here only in an import: the run has them. The announce of a sub-agent comes from its run
+    `run_id` (None if that has no text), or from the child's reply: the delivery has it, or the message for the requester,
+    and `text` only where there is neither. `stats` is the line of statistics of a sub-agent's announce, where `text` is
+    for people and leaves it out. `edited_by` wrote the text instead of the agent (LIVE-1).
     """
 
     topic: ClassVar[str] = "announce_decided.1"
@@ -277,11 +276,11 @@ class AnnounceDecided(Deciding, frozen=True, kw_only=True):
 class ExchangeHeld(Fact, frozen=True, kw_only=True):
     """The exchange has stopped, and waits for a release (LIVE-1).
 
-    `run_id` is the run whose text would go on: the words of `speaker`, for the session `to`; None where they would go to a channel.
-    `text` is that text where somebody tells of the hold: it is not stored here. `turn` is the turn that they are from, 0 for the reply of the first run; `next_turn` the one that they would be given with, None where none would follow:
-    then `next_end` says why the loop would end, `next_limit` which setting tripped, `next_used` how much was used, and `next_note` the
-    rest, as `LoopEnded` does.
-    `by` ordered it, `order` tells this order from others, `note` is what a rule said.
+    `run_id` is the run whose text waits: a text of `speaker` for the session `to`, or for a channel where that is None.
+    `text` is that text where a reader adds it: it is not stored here. `turn` is the turn of the text, 0 for the reply of
+    the first run. `next_turn` is the turn that it would ask for; None if the loop would end there: then `next_end`,
+    `next_limit`, `next_used` and `next_note` are the fields of that `LoopEnded`. `by` ordered the hold, `order` is the id
+    of that order, `note` comes from a rule.
     """
 
     topic: ClassVar[str] = "exchange_held.1"
@@ -321,7 +320,7 @@ class ExchangeHeld(Fact, frozen=True, kw_only=True):
 
 
 class FlowClosed(Fact, frozen=True, kw_only=True):
-    """An exchange or a spawn is over, and how. `limit` is the guard that ended it, where one did; `used` is as in `LoopEnded`."""
+    """An exchange or a spawn is over. `limit` is the guard that ended it, if one did; `used` is as in `LoopEnded`."""
 
     mark: ClassVar[Mark | None] = "end"
 
@@ -341,7 +340,7 @@ class FlowClosed(Fact, frozen=True, kw_only=True):
 
 
 class ExchangeClosed(FlowClosed, frozen=True, kw_only=True):
-    """The exchange is over, and how. `limit` is the setting that ended it, where one did; `used` is as in `LoopEnded`."""
+    """The exchange is over. `limit` is the setting that ended it, if one did; `used` is as in `LoopEnded`."""
 
     topic: ClassVar[str] = "exchange_closed.1"
     ends: ClassVar[Work | None] = "exchange"
@@ -355,7 +354,7 @@ class ExchangeClosed(FlowClosed, frozen=True, kw_only=True):
 class AttachmentsReady(Fact, frozen=True, kw_only=True):
     """The files are in their place, the manifest last; the child starts (ATT-3).
 
-    `withheld`: they are those of a fork, which has not their contents. They are named, and not there (FORK-5).
+    `withheld`: the log is a fork, which lacks their contents. They have names only (FORK-5).
     """
 
     topic: ClassVar[str] = "attachments_ready.1"
@@ -376,9 +375,9 @@ class AttachmentsReady(Fact, frozen=True, kw_only=True):
 
 
 class ResultHanded(RunAsked, frozen=True, kw_only=True):
-    """The result was put to the requester's session as a message, once, and its agent runs on it (SPAWN-9).
+    """The result was recorded once as a message of the requester's session, and its agent runs on it (SPAWN-9).
 
-    With a `limit` the causal chain had nothing left for that run, by this setting: the message is there, and no run.
+    With a `limit` the causal chain had no budget left for that run, by this setting: the message is there without a run.
     """
 
     topic: ClassVar[str] = "result_handed.1"
@@ -404,9 +403,9 @@ class ResultHanded(RunAsked, frozen=True, kw_only=True):
 
 
 class SpawnClosed(FlowClosed, frozen=True, kw_only=True):
-    """The spawn's announce is final, and how. `not_started`: what the child needs could not be had, `code` and `note` say why.
+    """The spawn's announce is final. `not_started`: the child could not be given what it needs; `code` and `note` say why.
 
-    `limit` is a guard over the causal chain that kept a run from being asked for; `used` is as in `LoopEnded`.
+    `limit` is a guard of the causal chain that kept a run from being asked for; `used` is as in `LoopEnded`.
     """
 
     topic: ClassVar[str] = "spawn_closed.1"
@@ -434,7 +433,7 @@ Part = (
 
 
 class Then(Fact, frozen=True, kw_only=True):
-    """What follows in an event, each by the name of its kind. The next is decided of the state after the one before."""
+    """The parts that follow in an event, by the names of their kinds. Each is decided on the state after the part before."""
 
     attachments_ready: AttachmentsReady | None = None
     turn_requested: TurnRequested | None = None

@@ -46,20 +46,20 @@ Form = Literal["message.1", "turn.1", "announce.1", "task.1", "taskAnnounce.1", 
 
 
 class Quote(Fact, frozen=True, kw_only=True):
-    """A text that the transcript of the session has already: that of a message, or else of the last message of a run."""
+    """A text that the session's transcript already has: that of a message, or of the last message of a run."""
 
     message_id: str | None = None
     run_id: str | None = None
 
 
 class Instructions(Fact, frozen=True, kw_only=True):
-    """What an agent is told beside a message, as what that is rendered from: a form and its values (PROV-4).
+    """Instructions for an agent beside a message, as the form and the values that they are rendered from (PROV-4).
 
-    The words of a form and version never change: another wording is a new version. `session` is the one that is told and `channel`
-    its own, `other` the session at the other end, None the operator, and `other_channel` that one's. `is_target` says which of
-    the two was asked, `turns` how many turns there are. `asked`, `replied` and `latest` are texts that are quoted, each by where the
-    transcript of the session has it; in full where it has not. `label`,
-    `files` of `total_bytes` in `place`, and `mount_path` are what a sub-agent was started with.
+    The text of a form and version never changes: another text is a new version. `session` is the session that reads them
+    and `channel` its own, `other` the session at the other end (None for the operator) and `other_channel` its channel.
+    `is_target` is true for the session that was asked, `turns` is the number of turns. `asked`, `replied` and `latest`
+    are quoted texts, each by its place in the session's transcript, or in full where that lacks it. `label`, `files` of
+    `total_bytes` in `place`, and `mount_path` are what a sub-agent was started with.
     """
 
     QUOTES: ClassVar[tuple[str, ...]] = ("asked", "replied", "latest")
@@ -93,12 +93,11 @@ class Instructions(Fact, frozen=True, kw_only=True):
 class RunQueued(Fact, frozen=True, kw_only=True):
     """A run was accepted; it starts when the session is free (SEND-10).
 
-    `message` is what it answers; `answers` names one that was recorded before, as a fork has it of an import.
-    `instructions` are what the agent is told beside it (PROV-1, LOOP-3, ANN-1), and `system_context` is that where it is a text
-    of the caller's own. `route` is where the text goes (INB-2);
-    None delivers nothing. `timeout_ms` counts from the start of each attempt, 0 is no limit. `budget` is how far its
-    causal chain has come, and what that may use. `retry_of` is the failed run whose message is tried again by
-    this one (GATE-6).
+    `message` is the message it answers; `answers` names one that was recorded before, as a fork has it of an import.
+    `instructions` go to the agent beside it (PROV-1, LOOP-3, ANN-1); `system_context` is a text of the caller's own in
+    their place. `route` is the destination of the answer (INB-2); with None it goes nowhere. `timeout_ms` counts from
+    the start of each attempt; 0 is no limit. `budget` is the state and the limits of its causal chain. `retry_of` is the
+    failed run whose message this run answers again (GATE-6).
     """
 
     topic: ClassVar[str] = "run_queued.1"
@@ -166,11 +165,11 @@ class RunQueued(Fact, frozen=True, kw_only=True):
 
 
 class Fit(Fact, frozen=True, kw_only=True):
-    """What an agent is not shown of a context that is longer than its model takes (CTX-2).
+    """The part of a context that is left out because it is longer than the model's window (CTX-2).
 
-    `left_out` of the transcript's messages, the oldest, and `partial_left_out` of those that earlier attempts recorded. Of each
-    text of the messages that are left it is shown a limited number of characters: `earlier_chars` in the transcript and in what
-    earlier attempts recorded, `asked_chars` in the message to answer and in what the system quotes; None is all of them.
+    The oldest `left_out` messages of the transcript, and `partial_left_out` of those that earlier attempts recorded, are
+    left out. The texts of the others are cut: to `earlier_chars` characters in the transcript and in earlier attempts,
+    to `asked_chars` in the message to answer and in the system's quotes; None leaves them whole.
     """
 
     left_out: Whole = 0
@@ -222,15 +221,15 @@ class RunAttempt(Fact, frozen=True, kw_only=True):
 
 
 class RunStarted(RunAttempt, frozen=True, kw_only=True):
-    """An attempt began; the backend is called only after this is durable. `deadline_ms` 0 is no deadline.
+    """An attempt began; the backend is called only after this is durable. A `deadline_ms` of 0 is no deadline.
 
-    The deadline is reckoned from the time of the clock, which may be set; the log's time never goes back.
-    `model` and `thinking` are what the run or its session asks for; None is the agent's own. `settings` are the other
-    settings of the session that its agent is given, under their names in `sessions.patch`. `tools` are the names of
-    the tools that it has: all (`SESSION_TOOLS`) where that is left out; null was not recorded. `ConfigLoaded` has their descriptions.
-    `context_tokens` is the window of the model, `room` what of it is left beside the answer and the agent's own instructions,
-    `words` what of that there is for all that is said, beside the tools, and `used` how much is said at most, before anything is
-    left out: in tokens. `fit` is what is left out; None is nothing (CTX-1, CTX-2).
+    The deadline follows the machine's clock, which may be set; the log's time never goes back. `model` and `thinking`
+    are the choice of the run or its session; None leaves it to the agent. `settings` are the other settings of the
+    session that its agent reads, by their names in `sessions.patch`. `tools` are the names of its tools: all of them
+    (`SESSION_TOOLS`) where that is left out, not recorded where it is null; `ConfigLoaded` has their descriptions.
+    Token counts: `context_tokens` is the model's window, `room` the part of it beside the answer and the agent's own
+    instructions, `words` the part of the room beside the tools, `used` the most that all texts take before any is left
+    out. `fit` is the part that is left out; None leaves out nothing (CTX-1, CTX-2).
     """
 
     topic: ClassVar[str] = "run_started.1"
@@ -259,9 +258,9 @@ class RunStarted(RunAttempt, frozen=True, kw_only=True):
 
 
 class RunInterrupted(RunAttempt, frozen=True, kw_only=True):
-    """An attempt was cut off by a stop or a crash; the run will be tried again.
+    """A stop or a crash cut an attempt off; the run will be tried again.
 
-    `too_long` is what the model's server said, where it refused what it was given as too long: the next attempt gives less (CTX-3).
+    `too_long` is the error of a model's server that refused its input as too long: the next attempt sends less (CTX-3).
     """
 
     topic: ClassVar[str] = "run_interrupted.1"
@@ -410,7 +409,7 @@ class RunAborted(RunAttempt, frozen=True, kw_only=True):
 
 
 class LateReplyDropped(Fact, frozen=True, kw_only=True):
-    """An attempt that was already closed answered after all; its answer is kept here and nowhere used."""
+    """An attempt that was already closed answered after all; its answer is kept here and used nowhere."""
 
     topic: ClassVar[str] = "late_reply_dropped.1"
     mark: ClassVar[Mark | None] = "failed"

@@ -33,7 +33,7 @@ UnbindReason = Literal["idle", "max_age", "archived", "unbound"]
 
 
 class Route(Fact, frozen=True, kw_only=True):
-    """Where a session's words go outside: a channel and an address on it."""
+    """The destination of a session's texts: a channel and an address on it."""
 
     channel: str
     to: str
@@ -49,10 +49,10 @@ class Route(Fact, frozen=True, kw_only=True):
 
 
 class SessionOpened(Fact, frozen=True, kw_only=True):
-    """A session began to exist (KEY-9). `key` is canonical; lineage is set by the system alone.
+    """A session began to exist (KEY-9). `key` is canonical; the system alone sets the lineage.
 
-    `spawn_depth` counts the spawns above it: 0 for a session nobody spawned; `spawn_id` is the spawn it came from.
-    `by` is who asked for it by a method, where `opened_by` is `operator`.
+    `spawn_depth` counts the spawns above it: 0 for a session that was not spawned; `spawn_id` is the spawn that opened
+    it. `by` is the caller of the method that opened it, where `opened_by` is `operator`.
     """
 
     topic: ClassVar[str] = "session_opened.1"
@@ -111,7 +111,7 @@ class SessionPatched(Fact, frozen=True, kw_only=True):
 
 
 class RouteChanged(Fact, frozen=True, kw_only=True):
-    """A person spoke from here, so the session's words go there (INB-1). Nothing else changes a route."""
+    """A person spoke from here, so the session's texts go there (INB-1). Only persons change a route."""
 
     topic: ClassVar[str] = "route_changed.1"
     from_outside: ClassVar[bool] = True
@@ -127,9 +127,9 @@ class RouteChanged(Fact, frozen=True, kw_only=True):
 
 
 class SessionReset(Fact, frozen=True, kw_only=True):
-    """A new generation began under the same key; the old transcript stays readable by its id.
+    """A new generation began under the same key; the old transcript can still be read by its id.
 
-    `by` is who wanted it; None in imports.
+    `by` is the caller; None in imports.
     """
 
     topic: ClassVar[str] = "session_reset.1"
@@ -148,9 +148,9 @@ class SessionReset(Fact, frozen=True, kw_only=True):
 
 
 class SessionArchived(Fact, frozen=True, kw_only=True):
-    """The session left the list; its history is still readable by `session_id` (HIST-7).
+    """The session left the list; its history can still be read by `session_id` (HIST-7).
 
-    `by` is who deleted it; None where its time had come, and in imports.
+    `by` is the caller who deleted it; None where its time had come, and in imports.
     """
 
     topic: ClassVar[str] = "session_archived.1"
@@ -177,7 +177,7 @@ class SessionArchived(Fact, frozen=True, kw_only=True):
 
 
 class ThreadBound(Fact, frozen=True, kw_only=True):
-    """A thread of a channel belongs to this session, both ways (SPAWN-12). Times are milliseconds, 0 is no limit.
+    """A thread of a channel belongs to this session, in both directions (SPAWN-12). Times in milliseconds; 0 is no limit.
 
     `idle_ms` counts from the last message of the session, `max_age_ms` from the binding.
     """
@@ -194,9 +194,9 @@ class ThreadBound(Fact, frozen=True, kw_only=True):
 
 
 class ThreadUnbound(Fact, frozen=True, kw_only=True):
-    """The thread belongs to this session no more.
+    """The thread no longer belongs to this session.
 
-    `by` is who unbound it; None where its time had come, or where its session was archived.
+    `by` is the caller who unbound it; None where its time had come, or where its session was archived.
     """
 
     topic: ClassVar[str] = "thread_unbound.1"
@@ -216,11 +216,11 @@ class ThreadUnbound(Fact, frozen=True, kw_only=True):
 
 
 class SessionImported(Fact, frozen=True, kw_only=True):
-    """What another system had written about this session, as the source text of a JSON object.
+    """The entry that another system had of this session, as the source text of a JSON object.
 
     `fields` are those of its entry that have a meaning here; `entry` is the whole entry, verbatim. `model` is the model
-    that ran last, for information; `model_override` (`provider/id`, or an id) is what somebody had chosen for the
-    session. `other_settings` have the names of `sessions.patch`.
+    that ran last, for information; `model_override` (`provider/id`, or an id) is the one chosen for the session.
+    `other_settings` have the names of `sessions.patch`.
     """
 
     topic: ClassVar[str] = "session_imported.1"
@@ -258,8 +258,8 @@ class SessionImported(Fact, frozen=True, kw_only=True):
 class MessageRecorded(Fact, frozen=True, kw_only=True):
     """A message joined the transcript. `session_id` is the generation it belongs to.
 
-    `source` is the verbatim line of an imported transcript. `attempt` is the attempt in which an agent called a tool, or a tool
-    gave something, where that was not the first: no attempt before had done it.
+    `source` is the verbatim line of an imported transcript. `attempt` is the attempt in which an agent called a tool, or
+    a tool answered, where the attempts before had not done so.
     """
 
     topic: ClassVar[str] = "message_recorded.1"
@@ -283,7 +283,7 @@ class MessageRecorded(Fact, frozen=True, kw_only=True):
 
 
 class LineImported(Fact, frozen=True, kw_only=True):
-    """A line of an imported transcript that is no message: a header, a model change, a compaction."""
+    """A line of an imported transcript that holds no message: a header, a model change, a compaction."""
 
     topic: ClassVar[str] = "line_imported.1"
     origin: ClassVar[Root] = "import"

@@ -37,7 +37,7 @@ __all__ = [
 
 
 class AttachedFile(Fact, frozen=True, kw_only=True):
-    """A file handed to a child: what is known of it. Its content is in no log and no transcript (ATT-4)."""
+    """A file for a child, without its content, which is in no log and no transcript (ATT-4)."""
 
     name: str
     bytes: Whole
@@ -46,10 +46,10 @@ class AttachedFile(Fact, frozen=True, kw_only=True):
 
 
 class Attachments(Fact, frozen=True, kw_only=True):
-    """What a child is given, and where (ATT-5): in `directory` below `root`, its agent's workspace.
+    """The files of a child (ATT-5): in `directory` below `root`, its agent's workspace.
 
-    `retain`: what is there outlives the announce of a child that is kept, up to its archiving. `withheld`: an agent did again
-    in a fork what it had done then, and the log has no contents of files (ATT-4): they are named, and not there.
+    `retain`: the files of a child that is kept outlive its announce, until it is archived. `withheld`: an agent did again
+    in a fork what it had done before, and the log lacks the contents of files (ATT-4): they have names only.
     """
 
     root: str
@@ -60,7 +60,7 @@ class Attachments(Fact, frozen=True, kw_only=True):
 
 
 class ThreadAsked(Fact, frozen=True, kw_only=True):
-    """The thread that a channel is asked for (SPAWN-12). `key` is the same on every attempt; times of 0 are no limit."""
+    """A request to a channel for a thread (SPAWN-12). `key` is the same on every attempt; times of 0 are no limit."""
 
     channel: str
     to: str
@@ -134,9 +134,9 @@ class SpawnAccepted(FlowAccepted, frozen=True, kw_only=True):
 
 
 class ThreadOpened(Deciding, frozen=True, kw_only=True):
-    """The channel opened the thread that was asked for; the child's session is bound to it (SPAWN-12).
+    """The channel opened the thread; the child's session is bound to it (SPAWN-12).
 
-    `withheld`: the channel is one of a fork and sealed, and was not asked. The thread has a name of the fork's own (FORK-5).
+    `withheld`: the log is a fork, whose channels are sealed and were not asked. The thread has a name of the fork's own (FORK-5).
     """
 
     topic: ClassVar[str] = "thread_opened.1"
@@ -156,7 +156,7 @@ class ThreadOpened(Deciding, frozen=True, kw_only=True):
 
 
 class AttachmentsRemoved(Fact, frozen=True, kw_only=True):
-    """The files, and whatever else stood in their directory, are gone (ATT-5)."""
+    """The files, and all else in their directory, are gone (ATT-5)."""
 
     topic: ClassVar[str] = "attachments_removed.1"
 
@@ -168,7 +168,7 @@ class AttachmentsRemoved(Fact, frozen=True, kw_only=True):
 
 
 class AttachmentRemovalFailed(Fact, frozen=True, kw_only=True):
-    """The files could not be removed; that is not tried again (ATT-5)."""
+    """The files could not be removed; the removal is not tried again (ATT-5)."""
 
     topic: ClassVar[str] = "attachment_removal_failed.1"
     mark: ClassVar[Mark | None] = "note"
@@ -184,8 +184,7 @@ class AttachmentRemovalFailed(Fact, frozen=True, kw_only=True):
 class ChildEnded(FlowAnswered, frozen=True, kw_only=True):
     """The child's task run ended (SPAWN-10).
 
-    `said` is whether it replied with a text. `text` is that where somebody tells of it: the run has it, and it stands here only in an
-    import. `in_transcript`: it is that of the last message of the run. `last_tool_result` stands in for an empty reply.
+    `said` is whether it replied with a text. `last_tool_result` stands in for an empty reply.
     """
 
     topic: ClassVar[str] = "child_ended.1"
