@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from intersession_actors.calls.tools.sessions_search import SessionsSearch
     from intersession_actors.calls.tools.sessions_send import SessionsSend
     from intersession_actors.calls.tools.sessions_spawn import SessionsSpawn
-    from intersession_actors.hindsight.debugger.answers import PlaceAnswer
+    from intersession_actors.hindsight.debugger.answers import PlaceAnswer, StateAnswer
     from intersession_actors.hindsight.debugger.debugger import Debugger
     from intersession_actors.hindsight.debugger.diff import DiffAnswer
     from intersession_actors.hindsight.debugger.lens import LensAnswer
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from intersession_actors.hindsight.debugger.search import SearchAnswer
     from intersession_actors.hindsight.debugger.show import ShowAnswer
     from intersession_actors.hindsight.debugger.smells import SmellingAnswer, SmellsAnswer
-    from intersession_actors.hindsight.debugger.standing.answers import StateAnswer
     from intersession_actors.hindsight.debugger.state import Change, ChangesAnswer
     from intersession_actors.hindsight.debugger.why import EffectsAnswer, WhyAnswer
     from intersession_actors.hindsight.forking.carrying import Carried

@@ -14,13 +14,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # as a script, it 
 
 import msgspec
 
-from intersession_actors.hindsight.debugger.answers import PlaceAnswer
+from intersession_actors.hindsight.debugger.answers import PlaceAnswer, StateAnswer
 from intersession_actors.hindsight.debugger.diff import DiffAnswer
 from intersession_actors.hindsight.debugger.lens import LensAnswer
 from intersession_actors.hindsight.debugger.lists.deliveries import DeliveriesAnswer
 from intersession_actors.hindsight.debugger.origin import OriginAnswer
 from intersession_actors.hindsight.debugger.search import SearchAnswer
-from intersession_actors.hindsight.debugger.standing.answers import StateAnswer
 from intersession_actors.hindsight.debugger.state import ChangesAnswer
 from intersession_actors.hindsight.debugger.why import EffectsAnswer, WhyAnswer
 from intersession_events.basics.plain_json import JsonObject, JsonValue

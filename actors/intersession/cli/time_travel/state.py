@@ -9,7 +9,7 @@ from intersession.cli.story.names import Names, names_of
 from intersession.cli.story.printing import show_message
 from intersession.cli.time_travel.diff import change_in_words
 from intersession.cli.time_travel.show import At, show_place
-from intersession_actors.hindsight.debugger.standing.answers import StateAnswer
+from intersession_actors.hindsight.debugger.answers import StateAnswer
 from intersession_actors.hindsight.debugger.state import ChangesAnswer
 from intersession_actors.hindsight.debugger.verbs.verbs import STATE
 from intersession_events.basics.plain_json import JsonObject

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     # A verb is loaded when it is called, and its answer with it.
     from collections.abc import Sequence
 
+    from intersession_actors.hindsight.debugger.answers import StateAnswer
     from intersession_actors.hindsight.debugger.diff import DiffAnswer
     from intersession_actors.hindsight.debugger.smells import SmellingAnswer, SmellsAnswer
-    from intersession_actors.hindsight.debugger.standing.answers import StateAnswer
     from intersession_actors.hindsight.debugger.state import ChangesAnswer
     from intersession_actors.hindsight.debugger.why import EffectsAnswer, WhyAnswer
     from intersession_actors.hindsight.replaying.replayed import Replayed

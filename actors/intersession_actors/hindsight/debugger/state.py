@@ -8,8 +8,7 @@ import msgspec
 
 from intersession_actors.calls.service.arguments import bounded
 from intersession_actors.calls.service.reader import Reader
-from intersession_actors.hindsight.debugger.answers import PlaceAnswer
-from intersession_actors.hindsight.debugger.standing.answers import OpenAnswer, StateAnswer, open_in
+from intersession_actors.hindsight.debugger.answers import OpenAnswer, PlaceAnswer, StateAnswer, open_in
 from intersession_actors.hindsight.debugger.standing.place import Standing
 from intersession_actors.hindsight.debugger.view import At, View
 from intersession_actors.rules.gate.limits import KeyText, PlaceText

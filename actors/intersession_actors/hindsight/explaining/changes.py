@@ -74,10 +74,8 @@ def verdict(events: Sequence[facts.Event], of: facts.Event, *, announced: str | 
         match event, of:
             case facts.LoopEnded(reason=reason), facts.LoopEnded():
                 return reason
-            case facts.ExchangeClosed(reason=closed), facts.ExchangeClosed():
+            case facts.FlowClosed(reason=closed), facts.FlowClosed():
                 return closed
-            case facts.SpawnClosed(reason=over), facts.SpawnClosed():
-                return over
             case facts.AnnounceDecided(why=why), facts.AnnounceDecided():
                 return why if event.silent else announced or why
             case _:

@@ -1,6 +1,6 @@
 """Explains why a run failed, was cut off or aborted, or why its answer was used nowhere."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -90,8 +90,8 @@ def explain_silence(around: Around, recorded: Recorded, event: facts.RunComplete
     if outcome is None:
         return ()
     of_run = around.part(recorded.stream, outcome.first_version - 1, recorded.version)
-    queued = next((one.event for one in of_run if _is(one, facts.RunQueued, event.run_id)), None)
-    if not isinstance(queued, facts.RunQueued) or queued.route is None:
+    queued = _queued(of_run, event.run_id)
+    if queued is None or queued[1].route is None:
         return ()
     said = "The whole answer is a word for silence, so nothing went to the person"
     reply = Input(name="reply", value=event.reply, set_by="agent", position=recorded.position)
@@ -105,22 +105,22 @@ def _inputs(
     if outcome is None:
         return
     of_run = around.part(recorded.stream, outcome.first_version - 1, recorded.version)
-    queued = next((one for one in of_run if _is(one, facts.RunQueued, event.run_id)), None)
+    queued = _queued(of_run, event.run_id)
     of_attempt = [one for one in of_run if _is_of(one, event)]
     started = next((one for one in of_attempt if isinstance(one.event, facts.RunStarted)), None)
     over = next((one for one in of_attempt if not isinstance(one.event, facts.RunStarted)), None)
-    if queued is not None and isinstance(queued.event, facts.RunQueued) and queued.event.timeout_ms:
-        setting = in_force.setting(_TIMES[outcome.step], queued.position)
-        seconds = queued.event.timeout_ms / 1000
+    if queued is not None and queued[1].timeout_ms:
+        setting = in_force.setting(_TIMES[outcome.step], queued[0].position)
+        seconds = queued[1].timeout_ms / 1000
         if setting.value == seconds:
             yield setting
         else:
-            yield Input(name="timeoutSeconds", value=seconds, set_by="call", position=queued.position)
+            yield Input(name="timeoutSeconds", value=seconds, set_by="call", position=queued[0].position)
     if started is not None:
         yield from _times(recorded, started, over)
     match event:
         case facts.RunFailed(limit=str() as limit) if queued is not None:
-            yield in_force.setting(limit, queued.position)
+            yield in_force.setting(limit, queued[0].position)
             yield Input(name=f"{limit}.used", value=event.used, set_by="log")
         case facts.RunFailed(code="interrupted") | facts.RunInterrupted():
             yield in_force.setting(_AGAIN, recorded.position)
@@ -162,15 +162,18 @@ def _of_start(around: Around, recorded: Recorded, started: Recorded | None) -> I
             return
 
 
-def _is(recorded: Recorded, kind: type[facts.RunQueued], run_id: str) -> bool:
-    event = recorded.event
-    return isinstance(event, kind) and event.run_id == run_id
+def _queued(of_run: Sequence[Recorded], run_id: str) -> tuple[Recorded, facts.RunQueued] | None:
+    """Return where a run was queued."""
+    for recorded in of_run:
+        if isinstance(event := recorded.event, facts.RunQueued) and event.run_id == run_id:
+            return recorded, event
+    return None
 
 
 def _is_of(recorded: Recorded, ending: Ending) -> bool:
     """Whether an event is of the attempt that an ending is of."""
-    match recorded.event:
-        case facts.RunStarted() | facts.RunInterrupted() | facts.RunFailed() | facts.RunAborted() as event:
-            return (event.run_id, event.attempt) == (ending.run_id, ending.attempt)
-        case _:
-            return False
+    event = recorded.event
+    return isinstance(event, facts.RunAttempt) and (event.run_id, event.attempt) == (
+        ending.run_id,
+        ending.attempt,
+    )

@@ -114,8 +114,7 @@ def _answered_in(named: Recorded) -> str | None:
 def _answered_by(event: facts.Event) -> str | None:
     match event:
         case (
-            facts.TurnEnded(run_id=run_id)
-            | facts.ChildEnded(run_id=run_id)
+            facts.FlowAnswered(run_id=run_id)
             | facts.RunCompleted(run_id=run_id)
             | facts.RunFailed(run_id=run_id)
         ):

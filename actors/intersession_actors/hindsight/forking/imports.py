@@ -29,7 +29,7 @@ from intersession_projections.views.run_outcomes.outcome import RunOutcome
 from intersession_projections.views.run_outcomes.replies import LoggedTexts
 
 _Asks = facts.ExchangeAccepted | facts.SpawnAccepted | facts.TurnRequested | facts.AnnounceRequested
-_Answers = facts.TurnEnded | facts.AnnounceDecided | facts.ChildEnded
+_Answers = facts.FlowAnswered | facts.AnnounceDecided
 
 _NEAR: Final = 16
 """A message stands this near to what asked for it, in most cases."""
@@ -203,7 +203,11 @@ def _steps(log: Log, flow: Flow) -> Iterator[Step]:
             continue
         queued, key = _run_of(log, events[: number + 1], event)
         answer = next(
-            (one for one in events[number:] if isinstance(one.event, _Answers) and _of_run(one.event, event)),
+            (
+                one
+                for one in events[number:]
+                if isinstance(one.event, _Answers) and one.event.run_id == event.run_id
+            ),
             None,
         )
         message = _message(log, key, event.message_id, near=asked.position)
@@ -213,10 +217,6 @@ def _steps(log: Log, flow: Flow) -> Iterator[Step]:
         session_id = facts.generation_of(message.event) or ""
         queued = msgspec.structs.replace(queued, session_id=session_id)
         yield Step(asked, message, queued, said, answer)
-
-
-def _of_run(answer: _Answers, asked: _Asks) -> bool:
-    return answer.run_id == asked.run_id
 
 
 def _run_of(log: Log, events: Sequence[Recorded], asked: _Asks) -> tuple[facts.RunQueued, str]:
@@ -276,9 +276,10 @@ def _said(log: Log, message: Recorded, to: int) -> Iterator[Recorded]:
 
 def _closed_at(log: Log, flow: Flow) -> int:
     stream = flow_stream(flow)
-    closed = facts.FlowClosed
     events = () if stream is None else log.stream(stream)
-    return next((one.position for one in parts_in(events) if isinstance(one.event, closed)), log.head())
+    return next(
+        (one.position for one in parts_in(events) if isinstance(one.event, facts.FlowClosed)), log.head()
+    )
 
 
 def _key(step: Step) -> str:

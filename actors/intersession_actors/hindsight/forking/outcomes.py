@@ -49,7 +49,7 @@ def outcome_of(reader: Reader, run: str) -> Outcome:
     for recorded in parts_in(events):
         ended_ms = recorded.time
         match recorded.event:
-            case facts.TurnEnded(usage=usage) | facts.ChildEnded(usage=usage):
+            case facts.FlowAnswered(usage=usage):
                 used = _added(used, usage)
             case facts.AnnounceDecided(usage=usage, text=text):
                 used, announced = _added(used, usage), text

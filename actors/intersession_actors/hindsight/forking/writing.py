@@ -213,11 +213,7 @@ def names_anew(source: Log, log_id: str, source_ids: Sequence[str], replaced: Re
             case facts.RunQueued(run_id=run_id):
                 names.setdefault(run_id, ids.derive(log_id, "run", "asked", run_id))
             case facts.FlowAccepted() as accepted:
-                kind, own = (
-                    ("exchange", accepted.exchange_id)
-                    if isinstance(accepted, facts.ExchangeAccepted)
-                    else ("spawn", accepted.spawn_id)
-                )
+                kind, _, own = accepted.stream.partition(":")
                 run_id = _called_anew(source, log_id, source_ids, accepted) or ids.derive(
                     log_id, "run", "asked", accepted.run_id
                 )

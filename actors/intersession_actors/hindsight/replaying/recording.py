@@ -111,9 +111,7 @@ class Recording:
             run_id = facts.run_named(recorded.event) if recorded.stream.startswith("session:") else None
             if run_id is None:
                 continue
-            if recorded.position > self.begins or isinstance(
-                recorded.event, facts.RunCompleted | facts.RunFailed | facts.RunAborted
-            ):
+            if recorded.position > self.begins or isinstance(recorded.event, facts.RunEnd):
                 open_.discard(run_id)
             elif isinstance(recorded.event, facts.RunQueued):
                 open_.add(run_id)
@@ -124,7 +122,7 @@ class Recording:
             match recorded.event:
                 case facts.MessageRecorded(source=str()) | facts.LineImported() | facts.SessionImported():
                     self._imported[recorded.stream] = recorded.version
-                case facts.ExchangeAccepted(inferred=True) | facts.SpawnAccepted(inferred=True):
+                case facts.FlowAccepted(inferred=True):
                     self._imported[recorded.stream] = recorded.version
                 case _:
                     pass

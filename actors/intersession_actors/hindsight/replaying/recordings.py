@@ -11,9 +11,10 @@ from intersession_actors.hindsight.replaying.settings import RecordedSettings
 from intersession_actors.hindsight.replaying.snapshot_start import (
     MARGIN,
     SnapshotStart,
+    VersionRange,
+    read_until,
     snapshot_start_before,
 )
-from intersession_actors.hindsight.replaying.stream_part import VersionRange, read_until
 from intersession_events.basics.ids import delivery_stream, session_stream
 from intersession_events.basics.machine import private_file
 from intersession_events.facts import ConfigLoaded, DeliveryDecided, ExchangeAccepted, ForkEdited, LogOpened

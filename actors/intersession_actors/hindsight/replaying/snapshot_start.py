@@ -1,10 +1,9 @@
-"""Where a run's recording begins in a long session: at a snapshot, so that earlier events are not read."""
+"""Where a run's recording begins in a long session: at a snapshot, so that earlier events are not read, and of later ones only a few."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from intersession_actors.hindsight.replaying.stream_part import VersionRange, read_until
 from intersession_actors.owners.holding.standing import HELD
 from intersession_actors.owners.session.folding import SHAPE, session_in
 from intersession_actors.owners.session.state import Session
@@ -13,6 +12,13 @@ from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.states import Snapshot
 from intersession_projections.views.run_outcomes.runs import Runs
+
+
+class VersionRange(NamedTuple):
+    """The versions of a stream's first and last event that are known to stand before a position."""
+
+    first: int
+    last: int
 
 
 class SnapshotStart(NamedTuple):
@@ -27,6 +33,9 @@ class SnapshotStart(NamedTuple):
     data: bytes
     session: Session
 
+
+_FEW: Final = 16
+_PAGE: Final = 250
 
 MARGIN: Final = 8
 """What leads to a run may be recorded a little before it, in the same append."""
@@ -60,6 +69,24 @@ def snapshot_start_before(
             if len(past) == version - first:
                 return SnapshotStart(version, first, snapshot.data, session), [*past, *events]
     return None
+
+
+def read_until(
+    log: Log, stream: str, last: int, *, after: int, own: VersionRange | None
+) -> Sequence[Recorded]:
+    """Return a stream's events behind a version, up to a position of the log."""
+    found: list[Recorded] = []
+    few = _FEW
+    limit = few if own is None else max(own.last - after, 0) + few
+    while page := log.stream(stream, after=after, limit=limit):
+        found += page
+        if len(page) < limit or page[-1].position > last:
+            break
+        few = min(2 * few, _PAGE)
+        after, limit = page[-1].version, few
+    while found and found[-1].position > last:
+        found.pop()
+    return found
 
 
 def _before(log: Log, stream: str, position: int, own: VersionRange | None) -> Iterator[int]:

@@ -169,8 +169,10 @@ def _attempts(events: Iterable[Recorded], stream: str, log_ids: Sequence[str]) -
                     _started(fold, meanings, key, queued.get(event.run_id), (recorded, event)),
                     [],
                 )
-            case facts.RunCompleted() | facts.RunFailed() | facts.RunAborted() | facts.RunInterrupted() if (
-                under_way is not None and event.run_id == under_way.run_id
+            case _ if (
+                isinstance(event, facts.RunEnd | facts.RunInterrupted)
+                and under_way is not None
+                and event.run_id == under_way.run_id
             ):
                 yield _ended(under_way, said, event, recorded.position, log_ids)
                 under_way = None

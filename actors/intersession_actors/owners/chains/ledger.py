@@ -265,7 +265,7 @@ class ChainLedger:
                     self._chain_of[run_id] = root
             case facts.RunCompleted(run_id=run_id, usage=usage) if usage is not None:
                 account.ended(run_id, usage.tokens, usage.cost_micros or 0)
-            case facts.RunCompleted() | facts.RunFailed() | facts.RunAborted():
+            case _ if isinstance(event, facts.RunEnd):
                 account.ended(event.run_id)
             case facts.FlowAccepted():
                 account.open.add(stream)

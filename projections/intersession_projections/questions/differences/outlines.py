@@ -201,7 +201,7 @@ class _Folding:
                 draft.fields.update(model=event.model, thinking=event.thinking)
                 # What an attempt called that was cut off, the next one calls again.
                 draft.parts.clear()
-            case facts.RunCompleted() | facts.RunFailed() | facts.RunAborted() as event:
+            case event if isinstance(event, facts.RunEnd):
                 self._ended(recorded, event)
             case facts.RunQueued() | facts.RunInterrupted() as event if event.run_id in self._runs:
                 self._runs[event.run_id].saw(recorded, moves=False)

@@ -18,7 +18,7 @@ from intersession_events.facts import (
     LineImported,
     Message,
     RunAborted,
-    RunCompleted,
+    RunAttempt,
     RunFailed,
     RunInterrupted,
     RunQueued,
@@ -131,7 +131,7 @@ def _waiting_runs(newest: Iterable[Recorded], waiting: int) -> Iterator[str]:
 def _waits(recorded: Recorded, known: set[str]) -> bool:
     """Whether an event, read backwards, says of a run not `known` yet that it waits: queued, or cut off and put back."""
     event = recorded.event
-    if not isinstance(event, RunQueued | RunInterrupted | RunStarted | RunCompleted | RunFailed | RunAborted):
+    if not isinstance(event, RunQueued | RunAttempt):
         return False
     last = event.run_id not in known
     known.add(event.run_id)

@@ -9,6 +9,7 @@ import pytest
 
 from intersession import MemoryChannel, SessionSystem, ToolRefused, Turn, echo
 from intersession.cli.app import COMMANDS
+from intersession_actors.hindsight.debugger.answers import StateAnswer
 from intersession_actors.hindsight.debugger.debugger import Debugger
 from intersession_actors.hindsight.debugger.diff import DiffAnswer
 from intersession_actors.hindsight.debugger.lens import LensAnswer
@@ -16,7 +17,6 @@ from intersession_actors.hindsight.debugger.origin import OriginAnswer
 from intersession_actors.hindsight.debugger.search import SearchAnswer
 from intersession_actors.hindsight.debugger.show import ShowAnswer
 from intersession_actors.hindsight.debugger.smells import SmellingAnswer, SmellsAnswer
-from intersession_actors.hindsight.debugger.standing.answers import StateAnswer
 from intersession_actors.hindsight.debugger.state import ChangesAnswer
 from intersession_actors.hindsight.debugger.verbs.verbs import VERBS
 from intersession_actors.hindsight.debugger.why import EffectsAnswer, WhyAnswer

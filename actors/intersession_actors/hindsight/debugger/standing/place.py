@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from intersession_actors.hindsight.debugger.standing.answers import StateAnswer, open_in
+from intersession_actors.hindsight.debugger.answers import StateAnswer, open_in
 from intersession_actors.hindsight.debugger.standing.values import Values
 from intersession_actors.hindsight.debugger.view import View, settings_of
 from intersession_projections.questions.places.located import Located, read_flow
