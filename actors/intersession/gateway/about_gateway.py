@@ -9,7 +9,7 @@ import msgspec
 
 from intersession_actors.calls.service.callers import Caller
 from intersession_actors.rules.config.config import Config
-from intersession_actors.rules.errors import ToolRefused
+from intersession_actors.rules.policy.questions import check_called
 from intersession_events.basics.plain_json import JsonObject
 
 PRESENCE: Final = "system-presence"
@@ -35,8 +35,7 @@ def configuration(caller: Caller, config: Config) -> JsonObject:
     Raises:
         ToolRefused: who stands for some sessions only hears nothing of all others (`forbidden`).
     """
-    if not caller.is_operator:
-        raise ToolRefused("forbidden", "config.get is the operator's, this credential is for some sessions")
+    check_called(CONFIG, {}, is_operator=caller.is_operator)
     return {
         "exists": True,
         "valid": True,

@@ -30,6 +30,7 @@ from intersession_actors.hindsight.forking.door import ForkDoor
 from intersession_actors.rules.answers import AcceptedAnswer, ChatHistoryAnswer, RunAnswer
 from intersession_actors.rules.config.host import OperatorScope
 from intersession_actors.rules.errors import ToolRefused, not_on_a_loop
+from intersession_actors.rules.policy.questions import check_called
 from intersession_actors.running.host.door_threads import ABOUT, DoorThreads, LimitedLane
 from intersession_events.basics.plain_json import JsonMapping, JsonValue
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
@@ -243,6 +244,7 @@ class GatewayMethods:
             raise unknown_method(method, self._methods)
         call = Call(caller, self._service.reader.requester(None))
         with self._receipt(method, params, call, shows=METHODS[method].shows):
+            check_called(method, params, is_operator=caller.is_operator)
             return found(call, params)
 
     async def aask(

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from intersession_actors.rules.errors import ToolRefused
+from intersession_events.basics.plain_json import JsonMapping
 
 _ANY: Final = frozenset({"fork"})
 """Fields of any question: a fork holds whole sessions."""
@@ -60,3 +61,28 @@ def check_asked(question: str, given: Iterable[str], *, is_operator: bool) -> No
     for field in given:
         if field in fields or field in _ANY:
             raise ToolRefused("forbidden", f"{field}: only the operator asks so, leave it out")
+
+
+_FORKS: Final = "forks hold whole sessions, they are the operator's to make and to see"
+METHODS: Final[Mapping[str, str]] = {
+    "checkpoints.take": "checkpoints.take is the operator's, no limited credential may take one",
+    "config.get": "config.get is the operator's, this credential is for some sessions",
+    "forks.list": _FORKS,
+    "forks.make": _FORKS,
+    "forks.remove": _FORKS,
+    "status.at": "at: what stood at a place of the whole log is the operator's",
+}
+"""The methods that only the operator may call, or with which field (METHOD.FIELD), and the refusal of everybody else."""
+
+
+def check_called(method: str, params: JsonMapping, *, is_operator: bool) -> None:
+    """Check that a method, with the fields that are given, is one that its caller may call.
+
+    Raises:
+        ToolRefused: only the operator may call it so (`forbidden`).
+    """
+    if is_operator:
+        return
+    for name in (method, *(f"{method}.{field}" for field, value in params.items() if value is not None)):
+        if name in METHODS:
+            raise ToolRefused("forbidden", METHODS[name])

@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, Turn, echo
+from intersession.gateway.about_gateway import CONFIG as CONFIG_GET
+from intersession_actors.assembly.methods.methods import METHODS as CALLED
 from intersession_actors.calls.service.callers import Caller
 from intersession_actors.rules.errors import ToolRefused
-from intersession_actors.rules.policy.questions import check_asked
+from intersession_actors.rules.policy.questions import METHODS, check_asked, check_called
 from support.as_caller import called_by
 from support.running import QUIET, SEES_ALL, WAIT, merged
 
@@ -57,3 +59,18 @@ def test_what_is_not_in_the_table_is_the_operators(question: str, given: list[st
         check_asked(question, given, is_operator=False)
 
     assert (refused.value.code, refused.value.error) == ("forbidden", said)
+
+
+@pytest.mark.clause("GATE-2", "VIS-6")
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_of_the_operators_is_refused_to_others_in_its_words(name: str) -> None:
+    method, field = (
+        (name, {}) if name in CALLED or name == CONFIG_GET else (name.rpartition(".")[0], {"at": 1})
+    )
+    check_called(method, field, is_operator=True)
+    check_called("health", field, is_operator=False)
+    with pytest.raises(ToolRefused) as refused:
+        check_called(method, field, is_operator=False)
+
+    assert method in CALLED or method == CONFIG_GET
+    assert (refused.value.code, refused.value.error) == ("forbidden", METHODS[name])
