@@ -142,9 +142,10 @@ class Lease:
         if threads:
             self._thread.start()
 
-    def tell(self, gateway: str | None) -> None:
-        """Publish the address of the writer's gateway."""
-        self._update(gateway, ends=False)
+    def tell(self, gateway: str | None, *, ends: bool = False) -> None:
+        """Publish the address of the writer's gateway; with `ends` the lease runs out now."""
+        with self._datastore.writing(None) as cursor:
+            cursor.together([_ON_ONE_DISK, (_TELL, (gateway, ends, self._epoch))])
 
     def release(self) -> None:
         """Release the lease: the next writer need not wait."""
@@ -152,11 +153,7 @@ class Lease:
         if self._thread.ident is not None:
             self._thread.join()
         with suppress(psycopg.Error, LogError):
-            self._update(None, ends=True)
-
-    def _update(self, gateway: str | None, *, ends: bool) -> None:
-        with self._datastore.writing(None) as cursor:
-            cursor.together([_ON_ONE_DISK, (_TELL, (gateway, ends, self._epoch))])
+            self.tell(None, ends=True)
 
     def _run(self) -> None:
         while not self._stopping.wait(RENEW_S):

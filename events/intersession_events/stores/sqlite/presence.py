@@ -132,7 +132,7 @@ class Presence:
     """The files as they were found when this was made: a database, its write-ahead log, and the others that belong to them.
 
     The database never becomes shorter, and nobody but SQLite writes into it. The write-ahead log becomes shorter only
-    while it is `emptied`, or when somebody has folded all of it. Our own writes are announced (`check_written`): what
+    while it is `emptied`, or when somebody has folded all of it. Our own writes are announced (`ours`): what
     `content` finds out by looking into a file is asked when somebody else has.
     """
 
@@ -148,25 +148,15 @@ class Presence:
         self._content = content
         self._emptying = 0
 
-    def check(self) -> None:
-        """Check that the files are still there, and the same.
+    def check(self, *, contents: bool = False, ours: bool = False) -> None:
+        """Check that the files are still there, and the same; `contents` leaves out those that hold no data.
+
+        `ours` says that we have just written the write-ahead log. Each commit calls this twice.
 
         Raises:
             StoreUnavailable: one was deleted, moved, replaced, cut or overwritten.
         """
-        self._check(0, len(self._known))
-
-    def check_written(self) -> None:
-        """Check the same after a write of our own to the write-ahead log."""
-        self._check(0, len(self._known), ours=True)
-
-    def check_contents(self) -> None:
-        """Check only the files that hold data: the database and its write-ahead log."""
-        self._check(0, _WAL + 1)
-
-    def _check(self, first: int, end: int, *, ours: bool = False) -> None:
-        """Check some of them, twice with each commit; `ours` says that we have just written the write-ahead log."""
-        for index in range(first, end):
+        for index in range(_WAL + 1 if contents else len(self._known)):
             path, known = self._known[index]
             found = found_at(path)
             if (found.st_dev, found.st_ino) != known:

@@ -156,10 +156,7 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
             StoreUnavailable: they are not.
         """
         if self.presence is not None:
-            if written:
-                self.presence.check_written()
-            else:
-                self.presence.check_contents()
+            self.presence.check(contents=not written, ours=written)
 
 
 def _rows(connection: sqlite3.Connection, statement: str, parameters: Sequence[SqlValue]) -> list[Row]:
