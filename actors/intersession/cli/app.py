@@ -109,7 +109,7 @@ _MEANT: Final = {
 
 
 class _Help:
-    """Prints help, by what is loaded once somebody asks for it.
+    """Prints help, loading its parts on demand.
 
     What a command does is printed in paragraphs as wide as the terminal; a docstring has its lines broken elsewhere.
     """

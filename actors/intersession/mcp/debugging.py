@@ -43,7 +43,7 @@ _INSTRUCTIONS: Final = (
 
 
 class _Change(NamedTuple):
-    """A tool that changes something: its method, and what it takes."""
+    """A tool that changes something: its method and parameters."""
 
     method: str
     title: str

@@ -145,7 +145,7 @@ def mcp_app(
 
 
 class _Verifier(TokenVerifier):
-    """Asks the gateway's check, and hands on what it found without the token."""
+    """Asks the gateway's check, and passes on the result without the token."""
 
     def __init__(self, check: TokenCheck, resource: str | None) -> None:
         self._check = check
@@ -169,7 +169,7 @@ class _Verifier(TokenVerifier):
 
 
 def _only_from(hosts: Sequence[str], origins: Sequence[str]) -> TransportSecuritySettings:
-    """Return what keeps a page in somebody's browser from speaking to a server on their own machine."""
+    """Return the check that keeps a web page from speaking to a server on the viewer's machine."""
     here = [*_LOOPBACK, *(f"{host}:*" for host in _LOOPBACK)]
     return TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
@@ -179,7 +179,7 @@ def _only_from(hosts: Sequence[str], origins: Sequence[str]) -> TransportSecurit
 
 
 def _seat(system: SessionSystem, request: Request) -> Seat:
-    """Find out who a request speaks for. Reads views.
+    """Return the caller of a request. Reads views.
 
     Raises:
         ToolRefused: it claims a session that its caller may not be (`not_visible`, as for one that is not there), or

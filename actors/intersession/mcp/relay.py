@@ -161,7 +161,7 @@ def relaying(host: Host) -> Server[JsonObject]:
 
 
 def _pass_on(error: Exception) -> None:
-    """Raise again what the host itself says of a request, and log what is of the way there."""
+    """Raise the host's own errors for a request again, and log those of the connection."""
     if isinstance(error, MCPError) and error.code in _THE_CALLERS:
         raise error
     logger.warning("the log's host does not answer: %s", error)

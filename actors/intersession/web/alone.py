@@ -250,7 +250,7 @@ class Alone:
         await _send(send, 503, given, msgspec.json.encode({"ok": False, "error": error}))
 
     async def _do(self, receive: Receive, send: Send, headers: list[tuple[bytes, bytes]]) -> None:
-        """Make or delete a fork, for whoever is in: a file beside the log, which itself is only read."""
+        """Make or delete a fork for the viewer: a file beside the log, which itself is only read."""
         body = await _body(receive, _MOST_DEED)
         if not self._is_in(headers):
             await _answer(send, 401, {"error": _OUT})

@@ -77,7 +77,7 @@ def refusal_response(refused: ToolRefused) -> Response[object]:
 
 
 def _http_error(request: Request[object, object, State], error: HTTPException) -> Response[object]:
-    """Answer what the framework refused in the one shape of errors."""
+    """Answer the framework's own refusals in the one form of errors."""
     del request
     if isinstance(error, ClientException) and error.status_code == HTTPStatus.BAD_REQUEST:
         return failed(400, "invalid_request_error", _words(error))

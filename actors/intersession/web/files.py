@@ -103,7 +103,7 @@ def _page(base: str) -> bytes:
 
 @cache
 def _names() -> frozenset[str]:
-    """Return what there is; a path is looked up and never walked."""
+    """Return the existing files; a path is looked up and never walked."""
     found: set[str] = set()
     waiting = [("", files("intersession.web") / "static")]
     while waiting:

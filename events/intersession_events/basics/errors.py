@@ -35,7 +35,7 @@ class Picklable(Exception):
     """An error that can be copied and pickled, with its message and its fields, whatever its `__init__` takes."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Say how a copy is made: Python's own way gives `__init__` the finished message in the place of what it takes."""
+        """Tell how a copy is made: Python's own way would pass the finished message to `__init__` in place of its arguments."""
         return _again, (type(self), self.args), self.__dict__
 
 

@@ -55,7 +55,7 @@ def sealed() -> Generator[None]:
 
 @cache
 def _watch() -> None:
-    """Have Python tell us of sockets and programs, from now on and for good: a hook can't be taken away again."""
+    """Install a hook that reports sockets and programs, for good: a hook can't be removed."""
     # It is called once more after this module has lost its names, at the end of a process.
     reaching_out, is_sealed = _REACHING_OUT, _is_sealed
 

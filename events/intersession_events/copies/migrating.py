@@ -138,7 +138,7 @@ def _known_of(log: PortableLog) -> Moved:
 
 
 def _copy(log: PortableLog, place: Filling, moved: Moved, told: Progress) -> int:
-    """Have all rows in the target, and return up to which position they were there before."""
+    """Copy all rows to the target, and return the position up to which it had them before."""
     reached = place.begin(moved)
     if reached:
         with place.reading() as begun:
@@ -217,7 +217,7 @@ def _check(log: PortableLog, what: Literal["verifying", "comparing"], told: Prog
 
 
 def _moved_before(log: PortableLog, there: PortableLog, told: Progress) -> Migrated:
-    """Return what an earlier attempt left that ended without having said so.
+    """Return the result of an earlier attempt that ended without reporting it.
 
     Raises:
         MigrationFailed: the target holds another log, or one that has gone on.
@@ -232,7 +232,7 @@ def _moved_before(log: PortableLog, there: PortableLog, told: Progress) -> Migra
 
 
 def _take_forks(source: str, target: str) -> Taken:
-    """Copy the forks of a log to where those of another one lie, each verified; what is there already stays as it is.
+    """Copy the forks of a log to the place of the other's, each verified; existing ones stay as they are.
 
     The logs are named by their URLs. A fork that is moved itself leaves the others: they are of the log that it was made of.
     """

@@ -218,7 +218,7 @@ def unseal(
 def _of_short(  # noqa: PLR0917 - it is called for each row that is read
     said: Short, log_id: str, position: int, stream: str, version: int, topic: str
 ) -> Recorded | None:
-    """Return the event of a row whose state hashes to what it says; None for any other."""
+    """Return the event of a row whose state has the right hash; None for any other."""
     causation, correlation, data, decision, digest, epoch, hashed, own, prev, _, time = said
     try:
         found = Hashed(

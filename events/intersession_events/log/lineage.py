@@ -79,7 +79,7 @@ def lineage_of(log_id: str, query: Query) -> Lineage:
 
 
 class _Erased:
-    """Says what may stand in the place of what was erased in stream `log`: that is always by a log's own events."""
+    """Tells what may replace erased events of stream `log`: always by a log's own events."""
 
     def __init__(self, log_id: str, query: Query) -> None:
         self._log_id = log_id

@@ -97,7 +97,7 @@ def view_marked_by(trigger: str) -> str | None:
 
 
 def _is_mark(table: str, sql: str) -> bool:
-    """Whether a trigger does nothing but note that a view was touched; SQLite renames what is in it with its table."""
+    """Whether a trigger only notes that a view was touched; SQLite renames tables inside of it with its own."""
     found = _MARK.fullmatch(sql)
     return sql in _OF_ALL.values() or (found is not None and found[1] == table and table not in LOG_TABLES)
 

@@ -156,7 +156,7 @@ def _differences(fold: Fold, layout: Layout, seen: sqlite3.Connection) -> Iterat
 
 
 def _reasons(fold: Fold, seen: sqlite3.Connection) -> Iterator[str]:
-    """Name what was set aside for other words than it would be now: another version, or somebody else, wrote them."""
+    """Name the events that were set aside for other reasons than today's: by another version, or another program."""
     said: dict[int, bytes] = dict(
         PlainSql(seen).execute(
             "SELECT position, CAST(reason AS BLOB) FROM set_aside WHERE view=?", (fold.name,)
@@ -171,7 +171,7 @@ def _reasons(fold: Fold, seen: sqlite3.Connection) -> Iterator[str]:
 
 
 class _Text(bytes):
-    """Text as it is stored: nothing need be valid in a table that somebody wrote into, and it sorts as SQLite does."""
+    """Text as it is stored: a foreign write may be invalid, and it sorts as in SQLite."""
 
 
 def _row_differences(fold: Fold, layout: Layout, seen: sqlite3.Connection, table: str) -> Iterator[Finding]:
@@ -200,7 +200,7 @@ def _row_differences(fold: Fold, layout: Layout, seen: sqlite3.Connection, table
 
 
 def _entry_differences(fold: Fold, seen: sqlite3.Connection, name: str) -> Iterator[Finding]:
-    """Compare what two indexes of text hold: how they are set up, which entry stands in which document, and what is found."""
+    """Compare two text indexes: their settings, the entries of each document, and search results."""
     select = f"SELECT term, doc FROM temp.{name}_held"  # noqa: S608 - the view's own
     settings = f"SELECT k, v FROM {name}_config ORDER BY k"  # noqa: S608 - the same
     # How many documents and entries it counts itself; its other rows there depend on how it was filled.

@@ -69,7 +69,7 @@ def _said_in_block(block: Block, role: str) -> Iterator[str]:
 
 
 def _is_said(text: str) -> bool:
-    """Whether a text among data is somebody's words, and no name, id, path or time."""
+    """Whether a text among data is a person's or agent's words, and not a name, id, path or time."""
     return " " in text or not text.isascii()
 
 

@@ -142,7 +142,7 @@ class Erasable:
             )
 
     def _busy(self) -> set[str]:
-        """Return the streams of what is under way."""
+        """Return the streams of unfinished work."""
         flows = self._flows
         return {
             *flows.open_exchanges(),
@@ -161,7 +161,7 @@ class Erasable:
         }
 
     def _noted(self, events: Iterable[Recorded], said: set[str]) -> Iterator[Recorded]:
-        """Note in `said` what was said behind the cut of a fork; in a log that is no fork, nothing."""
+        """Note in `said` the texts after the cut of a fork; does nothing in a log that is not a fork."""
         forked = self._log.forked
         for recorded in events:
             if forked is not None and recorded.position > forked.position:
@@ -169,7 +169,7 @@ class Erasable:
             yield recorded
 
     def _edits(self, said: Collection[str], key: str | None) -> Iterator[Recorded]:
-        """Yield the events that say what is otherwise in a fork, of those that had any of this said, or a session told something.
+        """Yield the fork's edits that contain one of these texts, or tell the session something.
 
         What began the fork says all its edits at once, and loses the words of all of them.
         """
@@ -256,7 +256,7 @@ class Erasable:
 
 
 class _Found:
-    """What was found as belonging to a session, and the texts in it. With single messages only their own texts count."""
+    """The events of a session, and their texts. With single messages only their own texts count."""
 
     def __init__(self, *, everything: bool = True) -> None:
         self.positions: set[int] = set()
@@ -299,7 +299,7 @@ def _named(what: str, places: Mapping[str, int]) -> Iterator[str]:
 
 
 def _asking(recorded: Recorded) -> Iterator[str]:
-    """Yield the run whose tool began a flow: the call and its result repeat what was said."""
+    """Yield the run whose tool began a flow: the call and its result repeat the texts."""
     event = recorded.event
     if isinstance(event, FlowAccepted) and event.requester_run_id is not None:
         yield event.requester_run_id

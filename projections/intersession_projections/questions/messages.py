@@ -109,7 +109,7 @@ class Messages:
         return told
 
     def _said(self, found: Sequence[tuple[Recorded, Message]]) -> list[IncomingMessage]:
-        """Tell messages with what is known of them elsewhere: read for many at once."""
+        """Return messages with related facts from elsewhere: read for many at once."""
         runs = self._runs.many(
             recorded.event.run_id for recorded, _ in found if isinstance(recorded.event, RunQueued)
         )

@@ -96,7 +96,7 @@ class WorkList:
     def __init__(
         self, log: Log, stood: Then | None = None, *, sees: Callable[[str], bool] | None = None
     ) -> None:
-        """Find work by what the caller sees of it: `sees` says it of a session, by its canonical key; None sees all."""
+        """Find work within the caller's rights: `sees` tells of a session's canonical key; None sees all."""
         self._log = log
         self._sees = sees
         self._flows = Flows(log)
@@ -140,7 +140,7 @@ class WorkList:
         return wanted.failed and self._stood is None
 
     def _undelivered(self, wanted: WorkFilter, kinds: Sequence[WorkKind]) -> Iterator[Flow]:
-        """Yield the works of which a text reached nobody, newest first.
+        """Yield the works with an undelivered text, newest first.
 
         A text goes out behind the first event of its work. So whoever has read the deliveries of a part of the log knows all
         works that begin in that part.
@@ -163,7 +163,7 @@ class WorkList:
             last, size = page[-1].accepted - 1, min(2 * size, _LARGEST_PAGE)
 
     def _works_of(self, deliveries: Sequence[DeliverySummary]) -> Iterator[Flow]:
-        """Yield what some deliveries are of: exchanges and spawns, and runs by themselves."""
+        """Yield the works of some deliveries: exchanges and spawns, and runs outside of both."""
         owners: dict[str, list[str]] = {}
         for kind, _, name in (one.owner.partition(":") for one in deliveries if one.owner is not None):
             owners.setdefault(kind, []).append(name)
@@ -191,7 +191,7 @@ class WorkList:
             last, size = page[-1].accepted - 1, min(2 * size, _LARGEST_PAGE)
 
     def _ahead(self, page: list[Flow], wanted: WorkFilter) -> "_Ahead":
-        """Read for a page at once what its works are judged by: one by one, each would wait for the database."""
+        """Read the inputs of the filters for a whole page at once: one by one, each would wait for the database."""
         ahead = _Ahead({}, {}, {}, set())
         if self._began_by is not None:
             self._began_by.learn(work.root for work in page)
@@ -226,7 +226,7 @@ class WorkList:
         return self._sees is None or self._sees(key)
 
     def _worded(self, found: list[Flow]) -> list[Flow]:
-        """Add what runs said: it is looked up for what is shown alone."""
+        """Add the texts of runs, which are read only for shown ones."""
         if self._stood is not None:
             return found  # whoever says how it stood has read that
         runs = [work for work in found if isinstance(work, RunOutcome)]
@@ -249,7 +249,7 @@ class WorkList:
         return wanted.words is None or work.accepted in ahead.saying
 
     def _saying(self, page: list[Flow], words: str) -> Iterator[int]:
-        """Yield the positions of the works in which somebody said some words."""
+        """Yield the positions of the works that contain some words."""
         holding = self._holding
         may_be = [
             work
@@ -278,7 +278,7 @@ class WorkList:
 
 
 class _Ahead(NamedTuple):
-    """What was read for a page of works: the deliveries and the words by their positions, why first runs failed by their ids.
+    """The data read for a page of works: deliveries and texts by position, failures of first runs by id.
 
     `saying` are the positions of those in which somebody said what is asked for.
     """
@@ -320,7 +320,7 @@ def has_failed(work: Flow, sent: Iterable[DeliverySummary]) -> bool:
 
 
 def _holding(log: Log, words: str) -> Holding:
-    """Return where somebody says some words, all of them at once: what else stands in an event is nobody's words."""
+    """Return a scan for messages with some words, all of them at once."""
     wanted = words.casefold().split()
 
     def is_spoken(row: Row) -> bool:

@@ -142,7 +142,7 @@ def erase(
 def _changed(
     reading: Reading, method: str, params: Callable[[Reader], JsonObject], told: Callable[[JsonMapping], str]
 ) -> Answer:
-    """Have a method of the system do it, through the log's host or as the log's writer."""
+    """Call a method of the system, through the log's host or as the log's writer."""
     with operator_of(reading) as operator:
         answer = operator.call(method, params(operator.reader))
 
@@ -305,7 +305,7 @@ def release(
 
 
 def _wait(operator: Operating, answer: JsonMapping, after: int, seconds: float) -> None:
-    """Wait until what was released here is over, or held again, or nothing came for this many seconds."""
+    """Wait until the released work has ended, or is held again, or no event came for this many seconds."""
     flows = operator.reader.flows
     named = (answer["runId"],) if "runId" in answer else answer["released"]
     under_way = {f"exchange:{flows.exchange_of_run(run_id)}" for run_id in named}

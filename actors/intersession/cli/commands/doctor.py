@@ -275,7 +275,7 @@ def _nobody_works(reader: Reader) -> Iterator[Finding]:
 
 
 def _held(reader: Reader) -> Iterator[Finding]:
-    """Yield what waits for a release: nobody else lets it go on."""
+    """Yield the exchanges that wait for a release: nothing else lets them go on."""
     held = reader.flows.held_exchanges()
     if held:
         oldest = min(held, key=lambda one: (one.held_since_ms or 0, one.accepted))

@@ -235,7 +235,7 @@ def _took(flow: Flow, since: Callable[[int], int], holds: Sequence[Hold]) -> str
 
 
 def _show_flow_head(screen: Screen, standing: Stands, took: str) -> None:
-    """Say what it is about: which flow, when, how long it took if it is over, how it stands."""
+    """Print the flow, its time, its duration if it is over, and its state."""
     flow = standing.flow
     screen.line(safe(f"{flow.kind} {flow_id(flow)}", "bold"))
     screen.dim(f"  {moment(flow.accepted_ms)} UTC{took}; {standing_in_words(standing)}")

@@ -280,7 +280,7 @@ def _named(reader: Reader, given: JsonObject, acting: str | None) -> str | None:
 
 
 def _through(client: Client, session_key: str | None, arguments: JsonObject) -> JsonObject:
-    """Send it through the gateway, and return the tool's answer, or what the gateway itself refused."""
+    """Send it through the gateway, and return the tool's answer, or the gateway's own refusal."""
     try:
         with client:
             answer: JsonObject = client.call_tool(_TOOL, arguments, session_key=session_key)
@@ -308,7 +308,7 @@ def _agents_beside(reading: Reading) -> Collection[str] | None:
 
 
 def _sent(sending: Sending, *, no_follow: bool, json: bool) -> Answer:
-    """Follow what was sent, and return the answer with what is known by then."""
+    """Follow the sent message, and return the answer with the present outcome."""
     if not no_follow:
         sending.follow(None if json else BeatPrinter(Screen(), sending.names))
     result = sending.result()

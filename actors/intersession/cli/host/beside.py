@@ -56,7 +56,7 @@ def host_beside(reading: Reading) -> Client | None:
 
 
 def _control_of(url: str | None) -> ControlClient | None:
-    """Return a client of the control socket beside a log that somebody writes; None if nobody answers there."""
+    """Return a client of the control socket beside a log with a writer; None if it does not answer."""
     where = located(url)
     holder = writer_of(where)
     if holder is None or holder.host is not None:

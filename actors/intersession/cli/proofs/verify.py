@@ -131,7 +131,7 @@ def verify(
 def _beside_source(
     report: VerifyReport, log: PortableLog, source: str, published: Sequence[Checkpoint], trusted: Trusted
 ) -> VerifyReport:
-    """Return the report of a fork with what the log has to say that it was made of."""
+    """Return the report of a fork with a comparison with its source log."""
     with open_log(source, read_only=True) as made_of:
         there = None
         if report.has_erased_prefix:

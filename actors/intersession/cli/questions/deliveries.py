@@ -137,7 +137,7 @@ def retry(
 
 
 def _all_retried(operator: "Operating", channel: str | None) -> list[str]:
-    """Have all texts that failed tried once more; return their ids."""
+    """Retry all failed deliveries; return their ids."""
     wanted = {"failed": True} | ({} if channel is None else {"channel": channel})
     retried: list[str] = []
     more = True

@@ -93,7 +93,7 @@ def _show(
 
 
 def _told(said: IncomingMessage, names: Names) -> tuple[str, str]:
-    """Return who spoke, and on whose behalf where that is somebody else, in words."""
+    """Return the speaker, and on whose behalf if that differs, in words."""
     spoke = OPENCLAW if is_openclaws(said.message) else speaker(said.message)
     if spoke == "person" and said.person is not None:
         return _called(said.person), ""

@@ -30,7 +30,7 @@ NARROW: Final = re.compile("[ -~\u2010-\u2027\u2190-\u2193\u23ce]*+")
 
 
 class _Console(Console):
-    """A console that leaves a broken pipe to whoever runs the command."""
+    """A console that leaves a broken pipe to its command."""
 
     def on_broken_pipe(self) -> None:
         """Go on as every other write to a broken pipe does."""

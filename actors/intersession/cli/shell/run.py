@@ -120,7 +120,7 @@ def _print_json(value: object) -> None:
 
 
 class _Warnings(logging.Handler):
-    """Shows what the system warns of beside the result, without stack traces, and inert."""
+    """Shows the system's warnings beside the result, without stack traces, and inert."""
 
     def __init__(self, screen: Screen) -> None:
         super().__init__(logging.WARNING)

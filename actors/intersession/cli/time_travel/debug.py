@@ -88,7 +88,7 @@ def debug(
 
 
 def _page_to(url: str) -> Path:
-    """Return a file that sends a browser on to an address: of the command line of a browser, everybody here sees what is in it.
+    """Return a file that redirects a browser to an address: a browser's command line is visible to all users here.
 
     Only its owner reads the file; it is removed once the debugger ends, and the word in it counts once.
     """

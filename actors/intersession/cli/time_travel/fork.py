@@ -149,7 +149,7 @@ def forked(
 
 
 def _deliverable(config: Config, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the channels that are not sealed, as far as somebody can deliver for them here."""
+    """Return the channels that are not sealed, as far as they are available here."""
     known = configured_channels(config)
     for name in names:
         if name not in known:

@@ -258,7 +258,7 @@ class StepScreen(App[None]):
             self.push_screen(TextScreen("diff", Text("\n").join(lines)))
 
     async def _forked(self, given: str) -> None:
-        """Run the command as it stands there, and show what it says."""
+        """Run the typed command, and show its output."""
         try:
             words = shlex.split(given)
         except ValueError as error:
@@ -347,7 +347,7 @@ class StepScreen(App[None]):
         return text
 
     def _smells(self) -> Sequence[SmellAnswer]:
-        """Return what is seldom meant in the run; a move alone changes nothing of that."""
+        """Return the smells of the run; a move does not change them."""
         of = self._stepper.run, len(self._stepper.steps)
         if self._smelt is None or self._smelt[0] != of:
             self._smelt = of, self._debugger.smells(self._stepper.run)["smells"]

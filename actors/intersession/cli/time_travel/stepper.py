@@ -86,7 +86,7 @@ class Stepper:
         return self.jump(self.index + direction)
 
     def _look_on(self, direction: Direction) -> None:
-        """Take in what has come behind the end, where somebody wants to go on from there; a run that goes on has more by then."""
+        """Take in new events at the end, if the stepper moves on from there."""
         index = self.index
         if direction == 1 and index == len(self.steps):
             self.refresh()
@@ -113,7 +113,7 @@ class Stepper:
         return self._run_of(step) if step.event == "run_started" else None
 
     def _run_of(self, step: Step) -> str | None:
-        """Return the run that an event is of: of an exchange or a spawn, the one that it says the end of."""
+        """Return an event's run: of an exchange or a spawn, the run whose end it tells."""
         (recorded,) = self._debugger.view.log.all(after=step.position - 1, to=step.position)
         return run_named(recorded.event)
 

@@ -105,7 +105,7 @@ def show_why(
 
 
 def _times(waits: JsonObject, *, at_work: bool) -> str:
-    """Say since when something is waited for, and until when at most, where somebody is at work on it."""
+    """Return since when something is waited for, and until when at most, if a process works on it."""
     since, until = waits.get("sinceMs"), waits.get("untilMs") if at_work else None
     times = [
         *(() if since is None else (f"since {moment(since)} UTC",)),
@@ -115,7 +115,7 @@ def _times(waits: JsonObject, *, at_work: bool) -> str:
 
 
 def _root(names: Names, root: RootAnswer) -> str:
-    """Say what something began with; where a call began it, who called."""
+    """Return the beginning of a chain; if a call began it, its caller."""
     caller, kind = root["by"], root["kind"]
     if caller is None or kind not in _CALLED:
         return _ROOTS[kind]

@@ -113,7 +113,7 @@ class DoorAccess:
 
 
 def _told(page: Iterable[Recorded], credential: Credential, reaches: Reaches) -> Iterator[bytes]:
-    """Yield how far a page goes, and before it whether words were erased in what is seen."""
+    """Yield how far a page goes, and before that whether visible texts were erased."""
     del credential
     erased = at = 0
     for one in page:

@@ -112,7 +112,7 @@ def _next_page(door: Door, after: int) -> tuple[list[Recorded], int]:
 
 
 def _is_for(door: Door, credential: Credential, stream: str) -> bool:
-    """Whether somebody may see the events of a stream: the operator every one, others those of the sessions they may act as."""
+    """Whether a caller may see a stream's events: the operator all, others those of the sessions they may act as."""
     caller = credential.caller
     if caller.is_operator:
         return True

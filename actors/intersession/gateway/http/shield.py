@@ -184,7 +184,7 @@ class Shield:
         return self._door.settings.control_ui.enabled and wants_page(scope["method"], _one(headers, "accept"))
 
     def _in_its_form(self, scope: Scope, headers: Headers, refusal: Refusal) -> Answer:
-        """Return a refusal as who asked can read it: a browser gets a page, a program JSON."""
+        """Return a refusal in the requester's form: a page for a browser, JSON for a program."""
         if not self._wants_page(scope, headers):
             return refusal.as_json()
         # The host of a request that is refused for its host goes into no page.
@@ -246,7 +246,7 @@ class Shield:
         return credential
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes | Refusal:
-        """Read a body that is of the right kind, not too large, and not too slow."""
+        """Read a body of the right type, within the limits of size and time."""
         kind = (_one(headers, "content-type") or "").partition(";")[0].strip().lower()
         closing = (("connection", "close"),)
         if kind != "application/json":
@@ -305,7 +305,7 @@ class Shield:
 
 
 async def _lifespan(receive: Any, send: Any) -> None:  # litestar's own types of both are of requests alone
-    """Tell a server that there is nothing to start and nothing to stop: whoever has the system does both."""
+    """Answer the lifespan protocol: the system's owner starts and stops it."""
     while (await receive())["type"] == "lifespan.startup":
         await send({"type": "lifespan.startup.complete"})
     await send({"type": "lifespan.shutdown.complete"})

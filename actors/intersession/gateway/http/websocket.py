@@ -90,7 +90,7 @@ class WebSocketShell:
                 self._tell_of(self._connection.refused_because)
 
     def _tell_of(self, refusal: str) -> None:
-        """Log why nobody was let in; a flood from one address fills no log."""
+        """Log why a client was refused; a flood from one address fills no log."""
         told, address = self._door.refusals_told, self._client
         if told.wait_for(address) == 0:
             told.failed(address)
@@ -202,7 +202,7 @@ class WebSocketShell:
         self._wake.set()
 
     def _give_up(self) -> None:
-        """Send a slow reader away: what it has not read is in the log."""
+        """Send a slow reader away: the log has everything it has not read."""
         reason = f"slow consumer: resume after position {self._position}"
         self._closing, self._given_up = Close(TRY_AGAIN, reason), True
         self._buffer.clear()
@@ -233,7 +233,7 @@ class WebSocketShell:
     # --- time
 
     async def _watch(self) -> None:
-        """Give up who does not say who it is in time, and who may not be here any more; else tick."""
+        """Give up a client that does not identify itself in time, or is no longer allowed; else tick."""
         late = asyncio.get_running_loop().call_later(
             self._door.limits.handshake_s, lambda: self._apply(self._connection.handshake_is_late())
         )

@@ -188,7 +188,7 @@ class PatientHttp(H11Protocol):
         super().connection_lost(exc)
 
     def _refuse(self, bad: BadFraming) -> None:
-        """Say what is wrong, if no answer is under way, and close: nobody knows where the next request begins."""
+        """Answer with the error, if no answer is in progress, and close: the start of the next request is unknown."""
         self.logger.warning(_REFUSED, bad)
         if self.transport.is_closing():
             return
@@ -211,7 +211,7 @@ class PatientHttp(H11Protocol):
         return None if waiting is None else waiting.when()
 
     def _make_room(self) -> bool:
-        """Whether one more fits: if need be, in the place of who has been silent for longest."""
+        """Whether there is room for one more: if necessary, in place of the client that has been silent for longest."""
         if len(self.connections) < self._limits.connections:
             return True
         silent = [
@@ -227,7 +227,7 @@ class PatientHttp(H11Protocol):
         return True
 
     def _owes(self) -> bool:
-        """Whether the client has to send something on which nobody else keeps a time: a head, or what no route reads."""
+        """Whether the client has to send something that no other timer covers: a head, or an unread body."""
         state = self.conn.their_state
         return state is h11.IDLE or (state is h11.SEND_BODY and self.conn.our_state is h11.DONE)
 
@@ -240,7 +240,7 @@ class PatientHttp(H11Protocol):
             self.transport.close()
 
     def _cut(self) -> None:
-        """Drop the connection and what was written, the system's share of it too: nobody reads it."""
+        """Drop the connection and unsent data, the system's buffers included: the client does not read."""
         raw = self.transport.get_extra_info("socket")
         with contextlib.suppress(OSError, AttributeError):
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NOTHING_LINGERS)

@@ -103,7 +103,7 @@ _PAGING: Final = frozenset({"all", "before", "cursor", "limit", "verify"})
 
 
 def _view(question: Question, given: JsonObject) -> str:
-    """Return what a question shows, however far it is read: what is asked again there leaves no second receipt."""
+    """Return a question's view: reading further pages of it leaves no second receipt."""
     left_out = _PAGING if question.part_of is None else _PAGING | {"at", "from"}
     of = {name: value for name, value in given.items() if name not in left_out}
     return msgspec.json.encode([question.part_of or question.name, of], order="sorted").decode()
@@ -183,7 +183,7 @@ _FORK: Final = inspect.Parameter(
 
 
 def _typed(info: msgspec.inspect.Type) -> tuple[Any, str | None]:  # a type, as annotations have it
-    """Return what a field is in a query, and what it is for."""
+    """Return a field's type in a query, and its description."""
     description: str | None = None
     if isinstance(info, msgspec.inspect.Metadata):
         schema: JsonObject = dict(info.extra_json_schema or {})  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - msgspec's own dict

@@ -43,7 +43,7 @@ def _names(view: View, answer: Mapping[str, object]) -> dict[str, str]:
 
 
 def _messages(answer: Mapping[str, object]) -> Iterator[Message]:
-    """Yield the messages of users that an answer has: of its sessions' transcripts, or of what an agent was given."""
+    """Yield the user messages in an answer: of sessions' transcripts, or of an agent's input."""
     sessions = answer.get("sessions")
     listed = [one.get("transcript") for one in sessions if is_object(one)] if is_list(sessions) else []
     for some in (*listed, answer.get("messages"), [answer.get("message")]):

@@ -130,7 +130,7 @@ def _log(view: View, flow: Flow, at: str | None, folder: Path) -> bytes:
 
 
 def _add_notes(view: View, flow: Flow, place: int, path: str) -> None:
-    """Add the notes to what is handed out that were written behind the place: events of the file's own, behind its cut."""
+    """Add notes that were written after the place to a file: events of its own, after its cut."""
     stream = notes_stream(flow_id(flow))
     drafts = tuple(
         Draft(event=recorded.event, id=recorded.id, time=recorded.time, is_dated=True)

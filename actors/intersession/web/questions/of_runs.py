@@ -74,7 +74,7 @@ def runs(view: View, given: RunsQuery) -> JsonObject:
 
 
 def _told_of(view: View, rows: Sequence[Stands], at: int | None = None) -> list[JsonObject]:
-    """Return runs as the verb does, each with what is drawn of it."""
+    """Return runs like the verb, each with its drawing."""
     flows = [row.flow for row in rows]
     if at is None:
         sent = [[text for text, _ in row.deliveries] for row in rows]
@@ -94,7 +94,7 @@ def _named(smell: SmellAnswer) -> JsonObject:
 
 
 def _told(view: View, row: Stands, *, at_work: bool) -> JsonObject:
-    """Return where a run stands, in words; those of what it waits for are the operator's to see: they tell of other sessions.
+    """Return a run's state in words; what it waits for only for the operator: that tells of other sessions.
 
     `ended` are the same words without the number of turns: how it ended, and the rest.
     """
@@ -199,7 +199,7 @@ def steps(view: View, given: Part) -> JsonObject:
 
 
 def _part(given: Part) -> tuple[int, int, JsonObject]:
-    """Return from where to where a part goes, and what its answer says of a limit that does not hold."""
+    """Return the bounds of a part, and the answer's note on a limit that did not hold."""
     first = bounded(given.from_, "from", 0, 2**53).value
     limit = bounded(given.limit, "limit", 1, _PART, default=_PART)
     return first, first + limit.value, limit.told
@@ -307,7 +307,7 @@ def _steps_of(view: View, run: AsItIs) -> tuple[Step, ...]:
 
 
 def _summary(view: View, row: Stands, drawn: Diagram) -> JsonObject:
-    """Return what is drawn of a run, and what that tells."""
+    """Return a run's drawing, and its summary."""
     flow = row.flow
     ended = flow.ended_ms if isinstance(flow, RunOutcome) else flow.closed_ms
     timed = [row.time for row in _own(drawn) if not isinstance(row, Gap)]

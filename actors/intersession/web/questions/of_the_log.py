@@ -145,7 +145,7 @@ def integrity(view: View, given: Integrity) -> JsonObject:
 
 
 def _verified(log: Log) -> VerifyReport:
-    """Verify what is stored: a log whose views are of another version is looked at without those that were folded beside it."""
+    """Verify the stored log; views of another version are left out."""
     log = as_it_is(log)
     if not isinstance(log, PortableLog) or log.place == MEMORY:
         return verify_log(log)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - every store's log tells its positions

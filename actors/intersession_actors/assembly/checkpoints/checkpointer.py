@@ -197,7 +197,7 @@ class Checkpointer:
         self._look_out()
 
     def _look_out(self) -> None:
-        """Have a checkpoint taken, now or in time, if there is a reason for one."""
+        """Take a checkpoint, now or in time, if there is a reason for one."""
         if not self._fresh or self._asked or self._error is not None:
             return
         if self._failures:

@@ -161,7 +161,7 @@ class Publisher:
 
 
 class _Lane:
-    """A target, and what is on its way there. One job at a time touches its front."""
+    """A target, and the checkpoints on their way there. One job at a time touches its front."""
 
     def __init__(self, target: Target) -> None:
         self.target = target

@@ -308,7 +308,7 @@ class GatewayAbout:
         return {"ok": True, "deliveryId": delivery_id, "sessionKey": row.session_key, "channel": row.channel}
 
     def _retry_failed(self, call: Call, channel: str | None) -> Result:
-        """Have the texts that failed tried once more, the oldest first, but for those that somebody gave up.
+        """Retry failed deliveries, the oldest first, except those that were given up.
 
         One call retries a limited number; `more` says whether some are left.
         """
@@ -326,7 +326,7 @@ class GatewayAbout:
         return {"ok": True, "retried": retried, "more": False}
 
     def _check_channel(self, name: str) -> None:
-        """Refuse a channel that nobody delivers for. One that is configured may be registered yet: its texts wait (ANN-3)."""
+        """Refuse an unregistered channel. A configured one may be registered later: its texts wait (ANN-3)."""
         known = sorted({*self._service.world.channels.registered, *self._service.config.channels})
         if name not in known:
             there_are = f"use one of {', '.join(known)}" if known else "register one first"

@@ -98,7 +98,7 @@ class GatewayErase:
         }
 
     def _give_up(self, key: str, *, by: str) -> None:
-        """Give up what is still to be delivered, and wait a moment for flows that waited for it to end."""
+        """Give up undelivered texts, and wait a moment for the flows that waited for them to end."""
         service = self._service
         for delivery in service.flows.deliveries_of_session(key):
             if delivery.is_open:

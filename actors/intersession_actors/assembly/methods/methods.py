@@ -278,7 +278,7 @@ class GatewayMethods:
     def _receipt(
         self, method: str, params: JsonMapping, call: Call, *, shows: bool, view: str | None = None
     ) -> Generator[None]:
-        """Keep a receipt of what a call showed, and of what it was denied whatever it wanted to do (VIS-4)."""
+        """Record a receipt of what a call showed, and of what it was denied in any case (VIS-4)."""
         refused = True
         try:
             yield
@@ -295,7 +295,7 @@ class GatewayMethods:
 
 
 def _lane(method: str, params: Mapping[str, object], caller: Caller) -> Hashable:
-    """Return in whose turn a call is made: the caller's, for each session it speaks of. What is about the system waits for nobody."""
+    """Return the lane of a call: the caller's, for each session it names. Calls about the system never wait."""
     found = METHODS.get(method)
     if found is not None and found.about:
         return ABOUT

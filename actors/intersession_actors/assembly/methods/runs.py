@@ -75,7 +75,7 @@ def _beside(given: AgentParams | ChatSendParams) -> Result:
 
 
 def _is_same(recorded: str | None, key: str, text: str, beside: Result) -> bool:
-    """Whether a call says what was asked for."""
+    """Whether a call makes the same request."""
     return recorded == asking.digest_of([key, text, beside])
 
 

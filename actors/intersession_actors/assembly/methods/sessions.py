@@ -211,7 +211,7 @@ class GatewaySessions:
         return {"ok": True, "key": str(found.key)}
 
     def _by_label(self, call: Call, label: str, agent_id: str | None) -> Resolved:
-        """Return the session with a label; who stands for some sessions only hears of no other one."""
+        """Return the session with a label; a limited credential hears of no other sessions."""
         service = self._service
         if call.caller.is_operator:
             return resolve_label(service.reader, call.requester, label, agent_id, "status")
@@ -339,7 +339,7 @@ class GatewaySessions:
 
 
 def _original_fields(row: SessionRow, *, lineage: bool) -> Result:
-    """Return what the original's rows have and `sessions_list` has not, or says in another way."""
+    """Return the fields of the original's rows that `sessions_list` lacks, or has in another form."""
     fields: Result = {
         "reasoningLevel": row.reasoning_level,
         "elevatedLevel": row.elevated_level,
@@ -364,7 +364,7 @@ def _camel(name: str) -> str:
 
 
 def _model_parts(model: str | None) -> Result:
-    """Return a model as the original names it: who provides it, and its own name."""
+    """Return a model as the original names it: its provider, and its own name."""
     provider, slash, name = (model or "").partition("/")
     return {"modelProvider": provider if slash else None, "model": name if slash else model}
 

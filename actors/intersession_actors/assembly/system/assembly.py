@@ -274,7 +274,7 @@ class Assembly:
     # --- what actors are handed
 
     def _resume_flow(self, stream: str) -> None:
-        """Have one flow carried on as after a restart; the views are read outside of any actor."""
+        """Resume one flow like after a restart; the views are read outside of any actor."""
         self._on_disk(partial(recover_flow, self.service, stream), partial(self._resumed, stream))
 
     def _resumed(self, stream: str, failed: Exception | None) -> None:
@@ -286,7 +286,7 @@ class Assembly:
             self.supervisor.set_aside(stream, described(failed))
 
     def _recover_flows(self, prefix: str) -> None:
-        """Tell a manager that was started again what is open, as soon as the store says it; the views are read outside of any actor."""
+        """Tell a restarted manager its open flows, once the store gives them; the views are read outside of any actor."""
         self._on_disk(partial(recover_flows, self.service, prefix), partial(self._recovered, prefix))
 
     def _recovered(self, prefix: str, failed: Exception | None) -> None:
@@ -320,7 +320,7 @@ def _runs_of(reader: Reader, root: str) -> list[RunUse]:
 
 
 def _texts_of(reader: Reader, run_id: str) -> RunTexts:
-    """Return what a run was asked, and what it replied."""
+    """Return a run's input and its reply."""
     texts = LoggedTexts(reader.log)
     return RunTexts(texts.asked(run_id), texts.reply(run_id))
 

@@ -104,7 +104,7 @@ def record_reload(service: Service, config: Config) -> None:
 
 
 def _fresh(service: Service, config: Config) -> ConfigLoaded | None:
-    """Return what is to be recorded of a configuration and the tools; None where both are those that were in force."""
+    """Return the configuration and tools to record; None if both were already in force."""
     before = config_in_force(service)
     text = config.redacted()
     loaded = ConfigLoaded(digest=config_digest(text), config=text, tools=described())

@@ -35,7 +35,7 @@ _NAME_OF: Final = {tool.arguments: tool.name for tool in TOOLS.values()}
 
 
 class _Filled(msgspec.StructMeta):
-    """Of structs that a host fills in: what is missing or unknown is refused in the words of every other door."""
+    """Structs that a host fills in: missing and unknown fields are refused in the words of every other door."""
 
     if not TYPE_CHECKING:  # the makings of a struct are what type checkers know
 
@@ -176,7 +176,7 @@ class PykkaDoor:
 
 
 def _given(call: msgspec.Struct) -> JsonObject:
-    """Return what was given of a call, as a door that reads JSON would have it.
+    """Return the given fields of a call, in the form of a door that reads JSON.
 
     Raises:
         ToolRefused: it holds what JSON has no form for, or is nested too deep to look at.

@@ -41,7 +41,7 @@ class SystemActor(Handler):
 
 
 class _CallersMail(Mail):
-    """A message, with the context of whoever gave it: what an agent asks here goes on with its chain (LOOP-5)."""
+    """A message with its sender's context: an agent's calls here continue its chain (LOOP-5)."""
 
     def __init__(self, mail: Mail) -> None:
         super().__init__(mail.message, mail.reply_to)
@@ -62,7 +62,7 @@ class _CallersInbox(Inbox):
 
 
 class _CallersRef(pykka.ActorRef[Handler]):
-    """The address that the host has: what is put there is put with the context of the caller."""
+    """The address that the host has: messages get the sender's context."""
 
     def __init__(self, actor: Handler, check: Callable[[], None]) -> None:
         super().__init__(actor)

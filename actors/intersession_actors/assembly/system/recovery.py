@@ -118,7 +118,7 @@ def recover_channel(service: Service, name: str) -> None:
 
 
 def _line_up(service: Service, rows: Sequence[DeliverySummary]) -> None:
-    """Line up the texts that are to go out: which of those to one place is read first, nobody can say (ANN-5)."""
+    """Line up the outgoing texts: views give those to one place in any order (ANN-5)."""
     channels = service.world.channels
     here = [row for row in rows if channels.has(row.channel)]
     for row, note in zip(here, service.flows.notes_of(here), strict=True):

@@ -75,7 +75,7 @@ def standing_of(parts: Assembly, settings: Settings, *, unread: str | None = Non
 
 
 def _gone(log: Log) -> str | None:
-    """Return what became of a store that nobody has written to since; None while it is where it was opened."""
+    """Return the state of a store without writes since; None while it is where it was opened."""
     try:
         if isinstance(log, PortableLog):
             log.look()

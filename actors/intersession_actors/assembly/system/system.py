@@ -243,7 +243,7 @@ class SessionSystem(Operated):
                 self.service.log.close()
 
     def _check_process(self) -> None:
-        """Make sure that this is the process that opened it: in a fork nobody would ever answer."""
+        """Check that this is the process that opened it: in a fork no actor would ever answer."""
         try:
             self.service.log.check()
         except ForkedStoreError:
@@ -429,7 +429,7 @@ class SessionSystem(Operated):
     def _on_fork(
         self, made: on_call.MadeFork, cast: on_call.Cast, *, deliver: Collection[str] = ()
     ) -> SessionSystem:
-        """Start a system on a fork; without `deliver`, as for those who call from elsewhere, nothing of it goes out."""
+        """Start a system on a fork; without `deliver`, as for remote callers, nothing of it goes out."""
         return SessionSystem(
             made.path,
             agents=cast.agents,

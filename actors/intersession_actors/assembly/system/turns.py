@@ -71,7 +71,7 @@ class Turns:
         )
 
     def _files(self, agent_id: str, spawn_id: str | None) -> OwnFiles:
-        """Return what an agent has of files; asked when it looks at them, for most never do."""
+        """Return an agent's files, on demand: most agents never look."""
         log = self._service.log
         spawn = () if spawn_id is None else log.stream(ids.spawn_stream(spawn_id))
         return own_files(self._service.config, agent_id, log.log_id, spawn)

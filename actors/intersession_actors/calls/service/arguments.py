@@ -97,7 +97,7 @@ def _named(error: str, kind: type[msgspec.Struct]) -> ToolRefused:
 
 
 def _in_words(what: str) -> str:
-    """Return what is wrong, with JSON's names of types in the place of Python's."""
+    """Return the problem, with JSON's names of types in place of Python's."""
     said = what[:1].lower() + what[1:].replace("`", "")
     return _TYPE.sub(lambda match: _TYPES[match[0]], said) if said.startswith("expected") else said
 

@@ -303,7 +303,7 @@ class FirstAnswer:
 
 
 def _nothing() -> None:
-    """Nobody has to be told that the wait is over."""
+    """Do nothing: no one has to be told that the wait is over."""
 
 
 def opening(

@@ -78,5 +78,5 @@ def deliver(service: Service, append: StreamAppend) -> None:
 
 
 def _without_sender(event: Event) -> Event:
-    """Return an event without who had it sent: of whoever says the same again under one key, the log has the first."""
+    """Return an event without its sender: of equal calls under one key, the log has the first."""
     return msgspec.structs.replace(event, by=None) if isinstance(event, DeliveryDecided) else event

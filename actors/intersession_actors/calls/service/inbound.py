@@ -115,7 +115,7 @@ def receive(service: Service, message: InboundMessage) -> InboundAccepted:
 
 
 class _Named(NamedTuple):
-    """The id of a message's run, and the digest of what was said. `for_ever`: the same message has the same id."""
+    """The id of a message's run, and the digest of its text. `for_ever`: the same message has the same id."""
 
     run_id: str
     digest: str
@@ -141,7 +141,7 @@ def _named(service: Service, message: InboundMessage) -> _Named:
 
 
 def _digest_of(message: InboundMessage) -> str:
-    """Return the digest of what was said, by whom and where.
+    """Return the digest of the text, its sender and its place.
 
     Before a message is told again the names that are shown may have changed, and to which agent and route its chat belongs.
     """
@@ -149,7 +149,7 @@ def _digest_of(message: InboundMessage) -> str:
 
 
 def _taken_before(service: Service, named: _Named) -> InboundAccepted | None:
-    """Return what became of a channel's message that was told before, in whichever session that was.
+    """Return the outcome of a repeated channel message, in whichever session it was.
 
     Raises:
         ToolRefused: something else was told under its `message_id` (`idempotency_conflict`).
@@ -286,7 +286,7 @@ def _taken(log_id: str, key: SessionKey, queued: facts.RunQueued, root: str, now
 
 
 def _patch(command: Command, *, by: str) -> facts.SessionPatched:
-    """Return what an owner's `/send on|off|inherit` changes (POL-2)."""
+    """Return the change of an owner's `/send on|off|inherit` (POL-2)."""
     if command == "inherit":
         return facts.SessionPatched(cleared=("sendPolicy",), by=by)
     return facts.SessionPatched(values={"sendPolicy": command}, by=by)
@@ -353,7 +353,7 @@ def _direct(service: Service, agent_id: str, message: InboundMessage) -> Session
 
 
 def _linked(service: Service, message: InboundMessage) -> str:
-    """Return the one name of a person who is known under several (`session.identityLinks`)."""
+    """Return the one name of a person with several (`session.identityLinks`)."""
     for name, peers in service.config.session.identity_links.items():
         if f"{message.channel}:{message.sender}" in peers or message.sender in peers:
             return name

@@ -61,7 +61,7 @@ class TargetRefused(ToolRefused):
 
 
 class _Call(NamedTuple):
-    """What was asked: by whom, in which words, to do what."""
+    """The question: its caller, its words, its action."""
 
     reader: Reader
     requester: Requester
@@ -72,7 +72,7 @@ class _Call(NamedTuple):
 
     @property
     def sight(self) -> Sight:
-        """What decides on what the requester sees, of a session that is there."""
+        """The inputs for the requester's sight of an existing session."""
         return self.reader.sight(self.requester)
 
 
@@ -207,7 +207,7 @@ def _take_as_long(call: _Call, rows: int) -> None:
 def _judged(
     call: _Call, key: SessionKey | None, sight: Sight, *, by_key: bool = True, keys: str = ""
 ) -> Judgement:
-    """Return what was asked and known of a session that may be reached; `keys` are those that a label may mean.
+    """Return the judgement of a reachable session; `keys` are those that a label may mean.
 
     Raises:
         TargetRefused: it may not.

@@ -71,7 +71,7 @@ class RunDoor:
         return outcome.ended and self._end_held(outcome, by)  # it has ended meanwhile
 
     def _end_held(self, outcome: RunOutcome, by: str) -> bool:
-        """End the exchange of a run that is over, if it is held: what is stopped is what would follow from it (LIVE-1)."""
+        """End the exchange of an ended run, if it is held: that stops what would follow."""
         exchange = self._service.flows.exchange(outcome.exchange_id or "")
         if exchange is None or not exchange.is_open:
             return False

@@ -58,7 +58,7 @@ class Service:
 
 
 class _RefusingWithoutStore:
-    """Turns what is wrong with the store into the refusal that a caller gets for it, of all that is done inside.
+    """Turns store errors in a block into the caller's refusal.
 
     A store that is away, or closed, is `unavailable`; one of whose rows something can't be read is `unreadable`. It keeps nothing,
     so all threads are in the same one.

@@ -79,7 +79,7 @@ def page_of(
 def _hits(
     reader: Reader, found: Found, wanted: Wanted, redacts: Callable[[str], bool], at_once: int
 ) -> Iterator[Hit]:
-    """Yield what is found, the newest first; read in batches."""
+    """Yield matches, newest first; read in batches."""
     positions = found.positions(wanted)
     while some := list(islice(positions, at_once)):
         there = {recorded.position: recorded for recorded in reader.log.at(some)}
@@ -109,6 +109,6 @@ def _spoken(recorded: Recorded, texts: list[str], asked: Collection[Term]) -> li
 
 
 def _run_id(recorded: Recorded) -> str | None:
-    """Return the run that an event is of; of an exchange or a spawn its own id."""
+    """Return an event's run; of an exchange or a spawn its own id."""
     kind, _, name = recorded.stream.partition(":")
     return name if kind in _FLOWS else run_named(recorded.event)

@@ -234,7 +234,7 @@ def _is_named(row: SessionRow, text: str, query: _Query) -> bool:
 
 
 def _note(reader: Reader, query: _Query) -> str:
-    """Say which filter alone leaves nothing that the caller sees; whether it names something is nobody's to learn (LIST-7)."""
+    """Say which filter alone leaves no visible session; whether its name exists stays secret (LIST-7)."""
     seen = query.seen
     asked = (
         (

@@ -240,7 +240,7 @@ def _check_other(found: Resolved, requester: Requester, given: SessionsSend) -> 
 
 
 def _begin_wait(send: Send, target: Target) -> Wait | tuple[str, ...] | None:
-    """Begin to wait for the target, as a session that waits; None for the operator, and for who does not wait.
+    """Begin to wait for the target, as a waiting session; None for the operator, and for callers that do not wait.
 
     Where the target waits for the caller already, return the cycle that this would close (SEND-10).
     """
@@ -272,7 +272,7 @@ def _closes_cycle(send: Send, target: Target, path: tuple[str, ...]) -> ToolRefu
 
 
 def _accept_now(send: Send, given: SessionsSend, target: Target) -> tuple[Target, bool]:
-    """Have the message accepted; return the target that took it, and whether the same call was accepted a moment ago."""
+    """Have the message accepted; return the accepting target, and whether the same call was accepted a moment ago."""
     try:
         return target, _accept(send, target)
     except ToolRefused as refused:
@@ -346,7 +346,7 @@ def _accepted(send: Send, target: Target, verdict: Verdict) -> ExchangeAccepted:
 
 
 def _policy(service: Service, target: Target) -> Verdict:
-    """Return the send policy's word, and refuse what it forbids, naming the rule (SEND-12)."""
+    """Return the send policy's verdict, and refuse what it forbids, naming the rule (SEND-12)."""
     row = target.row
     verdict = service.world.rules.judge_send(
         key=str(target.key),

@@ -213,7 +213,7 @@ class Tools(ToolBox):
                 self._service.receipts.keep(self._caller, name, arguments, call.summary)
 
     def _asks_for(self, said: _CallIdentity, before: MadeCall | None) -> tuple[str | None, bool]:
-        """Return the id of the run that a call asks for, where it derives of what is said, and whether that may be there already."""
+        """Return the id of a call's run, if it derives from the content, and whether it may exist already."""
         service, run = self._service, self._caller.run
         if before is not None and was_asked_for(service, before.log_id, before.asks_for):
             return before.asks_for, True

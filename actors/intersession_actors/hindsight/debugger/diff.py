@@ -217,7 +217,7 @@ def _outline(view: View, flow: Flow, events: list[Recorded], at: int, around: fr
 
 
 def _begun_by_each(view: View, events: Iterable[Recorded]) -> dict[str, list[Flow]]:
-    """Return the exchanges and spawns that the agent of each run began that some events are of, in the order they were accepted."""
+    """Return the exchanges and spawns that the agent of each run began and that some events belong to, in the order they were accepted."""
     runs = view.reader.runs.many_without_words(
         filter(None, (run_named(recorded.event) for recorded in events))
     )

@@ -168,7 +168,7 @@ class _Page(NamedTuple):
 
 
 def _page(seen: "_Attempt", given: Lens) -> _Page:
-    """Return what is shown of the transcript: of a long one, nothing else is read for it."""
+    """Return the shown part of the transcript: of a long one, nothing else is read."""
     limit = most_of(given.limit)
     stop = len(seen.transcript) if given.before is None else min(given.before, len(seen.transcript))
     first = 0 if given.all else max(stop - limit, 0)
@@ -201,7 +201,7 @@ def _alike(seen: "_Attempt", other: "_Attempt") -> int:
 
 
 class _Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt as the log has it: its start, and what it was given; `context` is None where that can't be rebuilt."""
+    """An attempt in the log: its start, and its input; `context` is None if that can't be rebuilt."""
 
     run: RunOutcome
     start: Recorded
@@ -227,11 +227,11 @@ class _Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def readable(self) -> Sequence[Message]:
-        """The transcript as the caller may read it. Where nothing is to be hidden, what nobody looks at is not read."""
+        """The transcript as the caller may read it. If nothing must be hidden, unshown messages are not read."""
         return tuple(map(self.read, self.transcript)) if self.hides else self.transcript
 
     def turn(self, transcript: Sequence[Message]) -> Turn:
-        """Return what the agent got, without hands: it has no tools and no recorder."""
+        """Return the agent's turn, without tools and recorder."""
         context = self.context
         if context is None:
             raise ToolRefused("invalid_request", f"run: {self.problem}")
@@ -293,7 +293,7 @@ def _seen(view: View, name: str, attempt: int | None, *, field: str) -> _Attempt
 
 
 def _rebuilt(view: View, start: Recorded, started: RunStarted) -> tuple[RunContext | None, str | None]:
-    """Return the context of an attempt, and what is wrong with it."""
+    """Return an attempt's context, and what is wrong with it."""
     key = start.stream.partition(":")[2]
     stored = as_it_is(view.log) if view.hides else view.log
     context = past_context(stored, key, started.run_id, start.version - 1)

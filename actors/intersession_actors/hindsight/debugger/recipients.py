@@ -47,7 +47,7 @@ def runs_given(view: View, found: Origin, span: Span) -> Iterator[SeenAnswer]:
 
 
 def _within(view: View, key: str, context: RunContext | None, wanted: str) -> list[str]:
-    """Return in which parts of what an agent was given the words stand, as the caller reads them."""
+    """Return the parts of an agent's input that contain the words, as the caller reads them."""
     if context is None:
         return []
     parts: dict[str, Iterable[str]] = {

@@ -129,7 +129,7 @@ def search(view: View, given: Search) -> SearchAnswer:
 
 
 def _groups(view: View, found: Found, key: str | None) -> list[str]:
-    """Return the groups of what the caller may see, in one session or in all."""
+    """Return the groups that the caller may see, in one session or in all."""
     if view.is_operator and key is None:
         agents = found.names("agent").values()
         private = () if view.hides else agents

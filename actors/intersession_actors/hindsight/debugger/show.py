@@ -144,7 +144,7 @@ def _readable(view: View, lanes: Sequence[Lane], row: Row) -> Row:
 
 
 class _Called:
-    """How sessions are called in diagrams of some flows: those whose events they are of are looked up at once."""
+    """Names of sessions in diagrams of some flows: the sessions of their events are looked up at once."""
 
     def __init__(self, view: View, flows: Sequence[Flow], events: Iterable[Recorded]) -> None:
         streams = (one.stream.partition(":") for one in events)

@@ -174,7 +174,7 @@ class _Own:
 
 
 def _erased_later(seen: Query, prefix: Prefix, at: int) -> Iterator[Erased]:
-    """Yield what authorises, in the fork, what was erased in the log after the position: the same, said once more.
+    """Yield the fork's own authorisations for texts that were erased in the log after the position.
 
     Of stream `log` only some events go along, and so nothing of what was erased in it, whenever that was.
     """

@@ -86,7 +86,7 @@ class _Taken:
         return self._known[at]
 
     def first_over(self, position: int) -> int | None:
-        """Return the number of the first checkpoint that is over a position: it was taken later, of what came before it."""
+        """Return the number of the first checkpoint that covers a position."""
         at = bisect_right(self._places, position)
         while at < len(self._places):
             checkpoint = self[at]

@@ -43,7 +43,7 @@ def prefix_compared(log: Log, source: Log) -> Iterator[Finding]:
 
 
 def _made_of(log: Log, source: Log) -> ForkedFrom | None:
-    """Return how a log was made of another one; that may be a fork itself, and have what it has from elsewhere."""
+    """Return how a log was made from another one, which may be a fork itself."""
     written = lineage_of(source.log_id, source.query)
     return next(
         (

@@ -169,7 +169,7 @@ _OF_ERASURES: Final = frozenset(
 
 
 def _doubts(source: VerifyReport) -> Iterator[Finding]:
-    """Yield what the report of a log leaves in doubt of what was erased there."""
+    """Yield the open questions of a log's report about erasures there."""
     codes = ", ".join(
         f"{code} ({source.counts[code]})" for code in sorted(source.counts.keys() & _OF_ERASURES)
     )

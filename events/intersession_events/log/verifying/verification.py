@@ -124,7 +124,7 @@ class _Walk:
         self._findings: list[Finding] = []
 
     def close(self) -> None:
-        """Let what was remembered go."""
+        """Forget everything."""
         self._ends.close()
         self._ids.close()
 
@@ -201,7 +201,7 @@ class _Walk:
             self._find("erasure_unproven", problem, where)
 
     def _sure(self) -> Sure:
-        """Return up to where the log is proven, against whoever can hash."""
+        """Return the position up to which the log is proven against an attacker who can hash."""
         seen, known = self._checkpoints.seen, self._known
         is_head = known is not None and known.log_id == self._log_id and known.hash == self._known_hash
         kept = known.position if known is not None and is_head else 0

@@ -21,7 +21,7 @@ class _Listener(msgspec.Struct, frozen=True, eq=False):
 
 
 class _Listeners:
-    """Some listeners, and who of them asked for a kind of event."""
+    """Some listeners, and the kinds of events that each asked for."""
 
     def __init__(self, known: tuple[_Listener, ...]) -> None:
         self.known = known
@@ -32,7 +32,7 @@ class _Listeners:
 
 
 def _tell(listeners: _Listeners, recorded: Sequence[Recorded]) -> None:
-    """Give events to listeners, each of a kind to those who asked for it; what goes wrong in one stays there."""
+    """Give events to listeners by their kinds; an error of one does not reach the others."""
     if not listeners.known:
         return
     asking, asked = listeners.asking, dict[_Listener, list[Recorded]]()

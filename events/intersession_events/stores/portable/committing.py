@@ -67,7 +67,7 @@ class Refusals:
 
 
 def _where(error: BaseException) -> str:
-    """Return the kind of an error of Python's and the line that raised it: its words may hold what was to be written."""
+    """Return the type of a Python error and the line that raised it: its message may hold data that was to be written."""
     frames = traceback.extract_tb(error.__traceback__)
     last = f" in {PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}{last}"
@@ -340,10 +340,10 @@ class Committing(ReadsLog):
 
 
 def _without_frames(error: Exception, cause: BaseException | None) -> Exception:
-    """Return an error to be kept: frames would keep what they had at hand."""
+    """Return an error without its frames, which would keep their local values in memory."""
     error.__cause__ = None if cause is None else cause.with_traceback(None)
     return error.with_traceback(None)
 
 
 class _OneFailed(Exception):
-    """A piece of work failed, or what was added to it: the batch is rolled back, and each tried under a savepoint of its own."""
+    """A piece of work, or its addition, failed: the batch is rolled back, and each piece tried under a savepoint of its own."""

@@ -46,7 +46,7 @@ class Work:
 
 
 class _Asleep(Enum):
-    """What the writer's thread waits for: any work, or a moment for company of the work that has time."""
+    """Why the writer's thread sleeps: without any work, or for a moment with patient work alone."""
 
     FOR_WORK = auto()
     FOR_COMPANY = auto()

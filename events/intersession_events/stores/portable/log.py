@@ -410,7 +410,7 @@ class PortableLog(Gathers):
         entropy: Callable[[int], bytes],
         on_folding: Callable[[int, int], None] | None,
     ) -> None:
-        """Begin to write with what was `opened` for that, and take up the views; else begin to read. What fails closes all."""
+        """Begin to write with the `opened` resources, and bring views up to date; else begin to read. An error closes everything."""
         recorder = self._recorder = cast("ReadsLog", app.recorder)
         self._end = app.close if opened is None else opened.close
         self.log_id, self.epoch = app.chained.log_id, 0 if opened is None else opened.epoch

@@ -93,7 +93,7 @@ class ViewsBeside:
         return self._connection.execute(statement, parameters).fetchall()
 
     def _bring(self, folds: Sequence[Fold], head: int) -> None:
-        """Have views take in what they have not, up to a position."""
+        """Let views take in their missing events, up to a position."""
         behind = [fold for fold in folds if fold.position < head]
         progress = None if all(fold.position for fold in behind) else self._progress
         to = {fold.name: head for fold in behind}
@@ -177,7 +177,7 @@ class ReadViews:
             self._beside.close()
 
     def _stale_of(self, tables: ViewTables) -> Sequence[InlineView]:
-        """Return the views that are not as this version and this log have them; all, if somebody else has written into one."""
+        """Return the views that are not as this version and this log have them; all, if another program has written into one."""
         views = self._views
         if not views:
             return []

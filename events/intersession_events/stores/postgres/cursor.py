@@ -277,7 +277,7 @@ class PgCursor:
             self.wait()
 
     def _sent(self, answer: Answer) -> Self:
-        """Take note of what was sent last."""
+        """Note the statement that was sent last."""
         self._answer, self._rows = answer, None
         if self._waits:
             self.wait()

@@ -22,7 +22,7 @@ _COLUMNS = ("notification_id", "originator_id", "originator_version", "topic", "
 
 
 class _Unfinished(PostgresLog):
-    """What is there of a log that is moved."""
+    """The state of a log that is being moved."""
 
     _may_be_unfinished = True
 

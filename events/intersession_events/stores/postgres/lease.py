@@ -53,7 +53,7 @@ class _Process(NamedTuple):
         return f"{self.pid} {self.host} {self.boot}"
 
     def is_here(self) -> bool:
-        """Whether it is of this machine, as it runs now."""
+        """Whether it is this machine, since its last boot."""
         ours = _Process.here()
         return bool(self.boot) and (self.host, self.boot) == (ours.host, ours.boot)
 

@@ -295,7 +295,7 @@ def _check_server(connection: Connection[TupleRow], address: Address) -> None:
 
 
 def _check_pooler(connection: Connection[TupleRow], address: Address) -> None:
-    """Make sure that a connection stays one: what is set for it is no longer there, or another's, where a pooler lends it."""
+    """Check that a connection stays one client's: behind a transaction pooler its settings are lost, or another's."""
     pid = connection.info.backend_pid
     mark = f"{os.getpid()} {pid} {id(connection)}"
     connection.execute("SELECT set_config('intersession.mark', %s, false)", (mark,))

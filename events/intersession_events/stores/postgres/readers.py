@@ -32,7 +32,7 @@ _IN_TRANSACTION: Final = frozenset({TransactionStatus.INTRANS, TransactionStatus
 
 
 class _Free(NamedTuple):
-    """A connection that nobody has, and since when. The answer to its last statement may still be on its way."""
+    """An idle connection, and since when. The answer to its last statement may still be on its way."""
 
     connection: Connection[TupleRow]
     since: float
@@ -42,7 +42,7 @@ class Readers:
     """Lends read-only connections up to a limit, in the order of the requests: the one that was returned last comes first."""
 
     def __init__(self, connect: Callable[[], Connection[TupleRow]], *, size: int, timeout: float) -> None:
-        """Have connections made by `connect`. A wait of more than `timeout` seconds ends with the refusal that all are lent."""
+        """Make connections by `connect`. A wait of more than `timeout` seconds is refused."""
         self.timeout = timeout
         self._connect = connect
         self._size = size
@@ -161,7 +161,7 @@ class Readers:
                 self._lent -= 1
 
     def _kept(self) -> Connection[TupleRow] | None:
-        """Return one that nobody has; None if there shall be another: one whose answer is on its way is waited for only in need."""
+        """Return an idle connection; None to open another one. One with an answer on its way is used only in need."""
         while True:
             with self._changing:
                 # The one that came back last first.

@@ -112,7 +112,7 @@ class Follower(Following):
             self._check(reached)
 
     def _check(self, reached: int) -> None:
-        """Say it once where the log lacks what was read: nobody hears of what stands there instead."""
+        """Report once that the log lacks events that were read."""
         given = self._given()
         if given < reached and not self._is_behind:
             _LOGGER.warning(

@@ -288,7 +288,7 @@ class Pipeline:
         return self._loading.load_rows(0, result.ntuples, tuple)
 
     def _answers(self) -> Generator[Wait, Ready | int, _Refused | None]:
-        """Take in all answers up to the end of what was sent; return the first that is an error."""
+        """Read all answers up to the end of the sent statements; return the first error."""
         to, coming = self._to, self._coming
         refused: _Refused | None = None
         left = to.flush()

@@ -123,7 +123,7 @@ def connect_to_read(path: str) -> ReadConnection:
 
 @contextmanager
 def _legible() -> Generator[None]:
-    """Let what SQLite says of a damaged schema be its error. It quotes the schema, and what it quotes may be no text.
+    """Make SQLite's message about a damaged schema readable: it quotes the schema, which may be invalid text.
 
     Raises:
         sqlite3.DatabaseError: it did.

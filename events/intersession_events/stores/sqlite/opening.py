@@ -131,7 +131,7 @@ def open_for_writing(
 
 
 def _recent_in(cursor: Cursor) -> Recent:
-    """Return what the last events say. A state that was made invalid text is reported by its reader."""
+    """Return the data of the last events. A state that is invalid text is reported by its reader."""
     with legible(raw_of(cursor)):
         cursor.execute(*LAST_EVENTS)
         return recent_of(cursor.fetchall())

@@ -109,7 +109,7 @@ def _reached(views: int) -> str:
 
 
 def _forget(sql: Sql, table: str) -> None:
-    """Take a virtual table out of the schema, and drop what it consists of; there need be no module that could drop it."""
+    """Remove a virtual table from the schema, and drop its parts; its module may be missing."""
     sql.execute("PRAGMA writable_schema=ON")
     try:
         sql.execute("DELETE FROM sqlite_master WHERE name=?", (table,))

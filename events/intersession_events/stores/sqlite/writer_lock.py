@@ -92,14 +92,14 @@ def holder_of(database: str) -> Holder | None:
 
 
 class _Claim(NamedTuple):
-    """What the lock's file says while a writer has the lock, and what the system says of that file."""
+    """The content of the lock's file while a writer has the lock, and the file's metadata."""
 
     text: bytes
     about: os.stat_result
 
 
 def _claim_in(path: str) -> _Claim | None:
-    """Return what a lock's file says; None if nobody has the lock. An OSError says that it can't be opened."""
+    """Return the content of a lock's file; None if the lock is free. An OSError means that it can't be opened."""
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         with on_disk(path):
@@ -165,7 +165,7 @@ def _is_written_under(file: int) -> bool:
 
 
 def _locked(file: int, kind: int) -> bool:
-    """Take a lock, if nobody else has it; an OSError says that this file system has none."""
+    """Take a free lock; an OSError means that this file system has no locks."""
     try:
         fcntl.flock(file, kind | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -131,7 +131,7 @@ class ViewFile(QueryableView, SQLiteTrackingRecorder):
             raise _ChangedError("its tables are not as they were left")
 
     def _is_changed(self, cursor: SQLiteCursor) -> bool:
-        """Return whether somebody else has written into its tables, or made others of them."""
+        """Return whether another program has written into its tables, or replaced them."""
         layout, made = layout_of(self._view), made_in(cursor.sqlite_cursor.connection)
         marks = {one.name: one.sql for one in made if one.kind == "trigger"}
         return (
@@ -145,7 +145,7 @@ class ViewFile(QueryableView, SQLiteTrackingRecorder):
         return [tuple(row) for row in cursor.fetchall()] != [(0, self._texts(cursor))]
 
     def _texts(self, cursor: SQLiteCursor) -> bytes:
-        """Return how the indexes of text stand: SQLite counts what is written into one, and bears no triggers there."""
+        """Return the state of the text indexes: SQLite allows no triggers on them, but counts their changes."""
         said = b""
         for index in layout_of(self._view).text_indexes:
             cursor.execute(
@@ -201,7 +201,7 @@ class ViewFile(QueryableView, SQLiteTrackingRecorder):
 
 
 class _ChangedError(Exception):
-    """The tables are not those that this view made, or somebody else has written into them."""
+    """The tables are not those that this view made, or another program has written into them."""
 
 
 def _marks(tables: Sequence[str]) -> dict[str, str]:

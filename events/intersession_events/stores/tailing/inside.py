@@ -90,7 +90,7 @@ class ViewInside(QueryableView):
         return position if self._log.view_tables.whole(self._log.kept_together, [self._layout]) else None
 
     def _written(self, cursor: Cursor) -> int:
-        """Return how far it has come, inside a transaction; what somebody else has written into is begun anew."""
+        """Return its position, inside a transaction; a view that another program has written into is begun anew."""
         cursor.execute(_STANDS, (self._name,))
         row = cursor.fetchone()
         if row is not None and row[0] != self._shape:

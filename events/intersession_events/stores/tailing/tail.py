@@ -192,7 +192,7 @@ def application_of(subscribed: Callable[[int], CommitSubscription]) -> type[Appl
             self.mapper = cast("Mapper[str]", SimpleNamespace(to_domain_event=as_it_is))
 
         def close(self) -> None:
-            """Do nothing: whoever opened the log closes it."""
+            """Do nothing: the log's owner closes it."""
 
     return FollowedLog
 

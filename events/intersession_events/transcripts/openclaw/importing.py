@@ -76,7 +76,7 @@ def import_openclaw(
 
 @dataclass
 class _Import:
-    """One import, in one attempt or several. Each looks at the log anew, and adds what is missing."""
+    """One import, in one attempt or several. Each looks at the log again, and adds what is missing."""
 
     found: Survey
     log: HostLog

@@ -62,7 +62,7 @@ def closed_streams(log: Log, roots: Iterable[str], at: int) -> frozenset[str]:
 
 
 class _Closing:
-    """The streams that were found so far, and what their events refer to."""
+    """The streams found so far, and the references of their events."""
 
     def __init__(self, log: Log, at: int) -> None:
         self._log = log
@@ -76,7 +76,7 @@ class _Closing:
         self._looked_for: set[bytes] = set()
 
     def take(self, streams: Iterable[str]) -> None:
-        """Take in streams, and all that their events name by what they are."""
+        """Add streams, and all that their events name with a type."""
         waiting = {*streams} - {"log"}
         while waiting:
             self.found |= waiting
@@ -86,7 +86,7 @@ class _Closing:
             waiting = {*self._told(), *self._of_sessions(keys)} - self.found
 
     def missing(self) -> list[str]:
-        """Return the streams of what is named by an id alone, a run or a cause, and is not here yet."""
+        """Return the missing streams of references by id alone: runs and causes."""
         runs = self._named.runs - self._named.queued - self._asked
         self._asked |= runs
         streams = [*self._of_runs(sorted(runs))]
@@ -114,7 +114,7 @@ class _Closing:
         named.runs.update(map(name_of, chains - {b""}))
 
     def _told(self) -> Iterator[str]:
-        """Yield the streams that events name by what they are."""
+        """Yield the streams that events name with a type."""
         named = self._named
         yield from map(session_stream, named.sessions)
         yield from map(exchange_stream, named.exchanges)
@@ -123,7 +123,7 @@ class _Closing:
         yield from named.streams
 
     def _of_sessions(self, keys: list[str]) -> Iterator[str]:
-        """Yield what sessions asked for and were asked, the texts that went out in their name, and what they were shown."""
+        """Yield the flows that sessions began or took part in, their deliveries, and the sessions they were shown."""
         yield from map(access_stream, keys)
         for part in _parts([*map(hashed, keys)]):
             for column in ("session", "child"):

@@ -165,7 +165,7 @@ def _taken(log: Log, runs: Iterable[RunOutcome]) -> dict[str, int]:
 
 
 def _decided(log: Log, runs: Sequence[RunOutcome], flows: Mapping[str, str]) -> dict[str, int]:
-    """Return where the flow of each run decided on its end; where the run ended, if it is of none."""
+    """Return where the flow of each run decided on its end; for a run outside of flows, where the run ended."""
     found = {run.run_id: run.position for run in runs}
     of_flows = [run for run in runs if run.run_id in flows]
     rows = log.each([(_BEHIND, (flows[run.run_id], run.position)) for run in of_flows])
@@ -180,7 +180,7 @@ def _staying(
     begun_by: Mapping[str, Recorded | None],
     frozen: Frozen,
 ) -> set[str]:
-    """Return the runs that do not go on: those that are frozen, and what came of them."""
+    """Return the runs that do not go on: frozen ones, and their effects."""
     stays, still = set(frozen.runs), set(frozen.flows)
     for run in runs:  # in the order in which they were asked for: what led to one stands before it
         stream = flows.get(run.run_id)

@@ -164,7 +164,7 @@ _LEFT: Final = (
 
 
 def _stands_still(log: Log, left: Recorded) -> bool:
-    """Whether nobody went on where a fork left its recording: its run has neither ended since, nor been tried again."""
+    """Whether a fork stands still where it left its recording: its run has neither ended since, nor been retried."""
     event = left.event
     if not isinstance(event, facts.RecordingLeft) or event.goes_on:
         return False

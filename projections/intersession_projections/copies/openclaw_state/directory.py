@@ -90,7 +90,7 @@ def new_directory(path: Path) -> Generator[NewDirectory]:
 
 
 def _clear(root: int) -> None:
-    """Take away what was made: the export can be done again as it was asked for."""
+    """Remove what was made, so that the export can be repeated."""
     for name in os.listdir(root):
         if stat.S_ISDIR(os.stat(name, dir_fd=root, follow_symlinks=False).st_mode):
             shutil.rmtree(name, ignore_errors=True, dir_fd=root)

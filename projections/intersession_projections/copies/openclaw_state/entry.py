@@ -66,7 +66,7 @@ def route_as_object(route: Route) -> JsonObject:
 
 
 def _fields(row: SessionRow) -> JsonObject:
-    """Return what the original calls each thing that a row knows; None for what it has not."""
+    """Return a row's fields by the original's names; None for missing ones."""
     provider, model = _provider_and_model(row.model)
     provider_override, model_override = _provider_and_model(row.model_override)
     route = row.route

@@ -224,7 +224,7 @@ class _Export:
                 yield line[1]
 
     def _stem(self, life: Life, generation: Generation) -> str:
-        """Return the name of a generation's file: what the original had for it, else its session id."""
+        """Return the name of a generation's file: the original's name, else its session id."""
         agent, session_id = life.row.agent_id, generation.session_id
         digest = hashlib.sha256(f"{life.row.key} {session_id}".encode()).hexdigest()[:32]
         for name in (*_names(life, generation), session_id, digest):

@@ -185,7 +185,7 @@ class TranscriptFiles:
 
 
 def _last_line(descriptor: int) -> LastLine:
-    """Return the last line that says what it shows, looking back from the end as far as need be."""
+    """Return the last line with a position, looking back from the end as far as necessary."""
     end = os.fstat(descriptor).st_size
     whole = _line_end_before(descriptor, end)
     if whole != end:

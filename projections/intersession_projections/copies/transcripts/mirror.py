@@ -109,7 +109,7 @@ class Transcripts(TailedView):
                     logger.warning("the transcript of %s can't be written: %s", session_id, error)
 
     def _begin_anew(self, erased: Erased, to: int) -> None:
-        """Write the files anew that have lines of what was erased, up to a position of the log."""
+        """Rewrite the files with lines of erased messages, up to a position of the log."""
         versions = {version for version, _ in erased.rows}
         behind = self._log.stream(erased.stream, after=min(versions) - 1, to=max(versions))
         ids = {

@@ -136,7 +136,7 @@ def _of_message(recorded: Recorded, message: facts.Message, says: Says, reads: R
 
 
 def _text_of(message: facts.Message, reads: Reads) -> str:
-    """Return all that a message says: also what an agent calls tools with, and what is in the answer of a tool."""
+    """Return all texts of a message, with the arguments and results of tools."""
     text = reads(facts.text_of(message))
     if message.role == "toolResult":
         value = _value(text)
@@ -188,7 +188,7 @@ def _named_in(value: JsonValue, by: str | None) -> str | None:
 
 
 def _called_with(message: facts.Message, reads: Reads) -> Iterator[str]:
-    """Yield the texts that an agent calls tools with: what it sends, it has said."""
+    """Yield the texts in an agent's tool calls: what it sends, it has said."""
     for block in () if isinstance(message.content, str) else message.content:
         if isinstance(block, facts.ToolCallBlock):
             source = reads(block.arguments)

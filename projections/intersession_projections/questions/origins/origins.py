@@ -147,7 +147,7 @@ class Origins:
     def _most_shared(
         self, phrase: Phrase, part: Span, within: frozenset[int] | None, sharing: Sequence[int] | None
     ) -> tuple[str, ...] | None:
-        """Return the longest run of the words that anybody said in a row; of several the one that was said first.
+        """Return the longest run of words that a message shares; of several the earliest.
 
         `sharing` are the positions that may hold some, None where that is not known.
         """
@@ -226,7 +226,7 @@ class Origins:
         return str if self._shows is None else self._shows(key)
 
     def _editor_of(self, delivery: facts.DeliveryDecided) -> str | None:
-        """Return who wrote a text that no run made, or an announce anew while it was held: its exchange says so, the outbox does not."""
+        """Return who wrote a text without a run, or edited a held announce: the exchange tells, the outbox does not."""
         if delivery.by is not None:
             return delivery.by
         for recorded in parts_in(

@@ -126,7 +126,7 @@ class PlaceWords:
         return next(iter(self._log.all(after=position, limit=1)), None)
 
     def _words(self, events: Sequence[Recorded]) -> list["_Description"]:
-        """Return events in words, by the names of those who take part; how all stands then, where that is of its own run."""
+        """Return events in words, with the names of participants; and the state then, for events of its own run."""
         flows = flows_of(self._log, events)
         named = {run_id for one in events if (run_id := _run_of(one)) is not None}
         runs = self._runs.many_without_words(named) if named else {}
@@ -140,7 +140,7 @@ class PlaceWords:
 
 
 class _Description(NamedTuple):
-    """An event in words: its `step`, how all stands `after` it, and what it is called else."""
+    """An event in words: its `step`, the state `after` it, and its other name."""
 
     step: str
     after: str

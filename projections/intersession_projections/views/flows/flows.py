@@ -312,7 +312,7 @@ def _deliveries(rows: Iterable[Iterable[Row]]) -> list[DeliverySummary]:
 
 
 def _note(first: Recorded | None, last: Recorded | None) -> DeliveryNote | None:
-    """Return what the first and the last event of a delivery tell of it."""
+    """Return the data in a delivery's first and last event."""
     if first is None or not isinstance(decided := first.event, DeliveryDecided):
         return None
     error = last.event.trouble if last is not None and isinstance(last.event, DeliveryFact) else None

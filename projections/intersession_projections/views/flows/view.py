@@ -114,7 +114,7 @@ _CARRIED_FLOW: Final = "INSERT INTO flows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 
 
 
 class _CurrentFlow(msgspec.Struct):
-    """A flow as it is now. What is stored of it grows with each event, however many are taken in at once."""
+    """A flow's present state. Its stored form grows with each event, however many are taken in at once."""
 
     row: Summary
     small: Small

@@ -110,7 +110,7 @@ class _InView:
         return {str(name): int(number) for name, number in rows}
 
     def positions(self, wanted: Wanted) -> Iterator[int]:
-        """Yield the positions where all words stand, the newest first, reading as far as somebody asks for more."""
+        """Yield the positions of the matches, newest first, read as they are consumed."""
         if not wanted.groups or not wanted.terms:
             return
         parts = (

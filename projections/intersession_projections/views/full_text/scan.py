@@ -53,7 +53,7 @@ _PARTS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 class _Looked(NamedTuple):
-    """What is looked at of a stream."""
+    """The scanned part of a stream."""
 
     messages: bool
     events: bool
@@ -115,7 +115,7 @@ def _texts(recorded: Recorded) -> Collection[str]:
 
 
 class _Part:
-    """A word as it may stand in what is stored."""
+    """A word in the forms in which it can be stored."""
 
     def __init__(self, term: Term) -> None:
         self._text = folded(term.text)
@@ -140,7 +140,7 @@ class _Part:
 
 
 def _may_hold(row: Row, parts: Collection[_Part]) -> bool:
-    """Whether all of some words may stand in a row: first in all of it, in whatever they are parts of, then in what was said."""
+    """Whether a row may contain all of some words: first anywhere in it, then in its messages."""
     fields = _fields(row[3])
     if fields == ():
         return False
@@ -159,7 +159,7 @@ def _may_hold(row: Row, parts: Collection[_Part]) -> bool:
 
 @cache
 def _fields(topic: str) -> tuple[str, ...] | None:
-    """Return where the words of an event stand in what is stored of it; None: anywhere."""
+    """Return the stored fields with an event's words; None: anywhere."""
     kind = TOPICS.get(topic)
     return None if kind is None else fields_of_words(kind)
 

@@ -246,7 +246,7 @@ class _Names:
 def _entries(
     agent: int, session: int, words: Collection[str], private: Collection[str] | None, *, is_message: bool
 ) -> str:
-    """Return what the index gets of an event: its words in the groups of its agent and of its session."""
+    """Return the index entries of an event: its words in the groups of its agent and of its session."""
     said = [(_SHOWN if is_message else _EVENTS, words), *([] if private is None else [(_PRIVATE, private)])]
     grouped = [([f"{letters[0]}{agent}", f"{letters[1]}{session}"], some) for letters, some in said]
     begun = [(entry(group, ""), some) for groups, some in grouped for group in groups]

@@ -159,7 +159,7 @@ def told_in(log: Log, events: Iterable[Recorded]) -> list[Recorded]:
 
 
 class _Named:
-    """What has the texts of events: `ends` of runs, what runs were `asked`, what was `sent`, and messages `left` that no run answers."""
+    """The texts of events: `ends` of runs, inputs of runs (`asked`), deliveries (`sent`), and messages without a run (`left`)."""
 
     def __init__(self) -> None:
         self.ends: set[str] = set()
@@ -168,7 +168,7 @@ class _Named:
         self.left: list[tuple[str, str]] = []
 
     def note(self, recorded: Recorded) -> None:
-        """Know what an event names, and what follows in it."""
+        """Note the names in an event, and in those that follow in it."""
         parts = facts.parts_of(recorded.event)
         is_of_spawn = recorded.stream.startswith(_SPAWN)
         for part in parts:

@@ -251,7 +251,7 @@ class Runs:
         return [*map(restored, rows)]
 
     def _retries(self, run_id: str) -> list[str]:
-        """Return what the run that tries another one again is called: in a fork, also what it was in the log it is of."""
+        """Return the ids of the run that retries another: in a fork, also the id in its source log."""
         return [retry_of(log_id, run_id) for log_id in self._log.log_ids]
 
     def _among(self, statement: str, run_ids: Iterable[str]) -> list[Row]:

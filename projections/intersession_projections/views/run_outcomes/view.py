@@ -104,7 +104,7 @@ _CARRIED_RUN: Final = "INSERT INTO run_outcomes VALUES (?, ?, ?, ?, ?, ?, ?, ?, 
 
 
 class _CurrentRun(msgspec.Struct):
-    """A run as it is now. What is stored of it grows with each event, however many are taken in at once."""
+    """A run's present state. Its stored form grows with each event, however many are taken in at once."""
 
     row: RunOutcome
     small: Small

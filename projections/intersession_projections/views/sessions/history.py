@@ -160,7 +160,7 @@ class History:
     def _found(
         self, key: str, session_id: str, as_of: int | None, row: SessionRow | None, span: Span | None
     ) -> tuple[int, SessionRow | None, Span | None]:
-        """Return the position that is meant, the session's row there, and where the generation lies; what is given is taken."""
+        """Return the position, the session's row there, and the generation's place; given values are used."""
         if as_of is not None and row is not None and span is not None:
             return as_of, row, span
         position, found, where = self._sessions.found(key, session_id, as_of)
@@ -252,7 +252,7 @@ def _damaged(error: CorruptEvent, behind: int) -> CorruptEvent:
 
 
 def _beginning(events: Iterator[Recorded], version: int, key: str) -> Iterator[Recorded]:
-    """Make sure that events, read backwards, begin at a version that was there: nobody else misses the last of a stream."""
+    """Check that events, read backwards, begin at an existing version: no other check notices a missing last event of a stream."""
     newest = next(events, None)
     if newest is None or newest.version != version:
         raise CorruptEvent(f"{session_stream(key)!r}: version {version} is missing")

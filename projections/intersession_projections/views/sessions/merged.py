@@ -249,7 +249,7 @@ class Merged:
         return groups
 
     def _place_of(self, own: int, seen: VisibleSessions) -> Place | None:
-        """Return the place of the reader itself, where it is wanted and not among what it sees whole."""
+        """Return the reader's own place, if it matches and is not among the agents it sees whole."""
         row = rows_at(self._moment, self._position, [own]).get(own)
         if row is None or row.archived is not None or seen.agent(row.agent_id):
             return None

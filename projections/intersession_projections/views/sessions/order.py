@@ -114,7 +114,7 @@ class SessionOrder:
             return self._those_named(chunk, text, moment, names)
 
     def _asks_index(self, chunk: Sequence[Place], text: str) -> bool:
-        """Whether to ask the index along with a chunk: where a way there costs, and keys alone have too few of what is looked for."""
+        """Whether to ask the index together with a chunk: if a round trip is costly, and keys alone have too few matches."""
         if not self._log.is_remote:
             return False
         return sum(text in place.key.casefold() for place in chunk) * _SPARSE < len(chunk)

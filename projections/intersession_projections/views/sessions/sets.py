@@ -104,7 +104,7 @@ TABLES: Final = (
 
 
 class _Left(NamedTuple):
-    """A place that was left, and who says since when it was held."""
+    """A place that was left, and the row that tells since when it was held."""
 
     since: Callable[[], list[Row]]
     place: ListSet

@@ -358,7 +358,7 @@ class _Taking:
     def _move_family(
         self, kept: _CurrentSession, before: SessionRow | None, after: SessionRow, position: int
     ) -> None:
-        """Move a session to where it belongs now, and what it spawned as well where it gets another parent."""
+        """Move a session to its new place, and its descendants as well if its parent changed."""
         parent = None if after.spawned_by is None else self._number_of(after.spawned_by)
         family = [kept, *(self._descendants(kept) if parent != kept.parent else ())]
         rows = {one.no: one.row for one in family}
@@ -419,7 +419,7 @@ class _Taking:
     # --- texts
 
     def _keep_searched(self, kept: _CurrentSession, row: SessionRow) -> None:
-        """Let a session be found by what it is called now, as well as by all that it was called."""
+        """Index a session by its present name, beside all its past names."""
         if kept.sets is None or row.archived is not None:
             return
         names = (kept.key, *(name for name in (row.label, row.display_name) if name))

@@ -100,7 +100,7 @@ def calls_found(view: View, given: CallsOf, most: int) -> Listed[Called]:
 
 
 def _calls(view: View, given: CallsOf) -> Iterator[Called]:
-    """Yield the calls that are asked for, newest first, reading as far as somebody asks for more."""
+    """Yield the matching calls, newest first, read as they are consumed."""
     session = None if given.session is None else view.session(given.session, field="session")
     words = () if given.args is None else words_asked(given.args, "args")
     log, span = view.log, span_of(view, given)
@@ -212,7 +212,7 @@ def _given(log: Log, recorded: Recorded, call_id: str) -> Recorded | None:
 
 @ready
 class _Answer(msgspec.Struct):
-    """What is looked at of a tool's answer."""
+    """The relevant part of a tool's answer."""
 
     status: str | None = None
 

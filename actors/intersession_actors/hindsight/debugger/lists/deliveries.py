@@ -142,7 +142,7 @@ def _is_sent_so(
 
 
 def _standing_at(reader: Reader, wanted: DeliveriesWanted, at: int | None) -> Iterator[DeliverySummary]:
-    """Yield deliveries as they are, or as they stood at a position, the newest first, reading as far as somebody asks for more."""
+    """Yield deliveries as they are, or were at a position, newest first, read as they are consumed."""
     then = None if at is None else Then(reader.log, at)
     span = wanted.span
     while True:

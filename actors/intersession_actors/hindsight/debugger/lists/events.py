@@ -191,7 +191,7 @@ def event_brief(recorded: Recorded) -> JsonObject:
 
 
 def _shown(view: View, recorded: Recorded) -> JsonObject:
-    """Return an event as the caller may know it: what is stored of it is the operator's."""
+    """Return an event as the caller may know it: its stored form is the operator's."""
     if view.is_operator:
         stored: JsonObject = msgspec.json.decode(msgspec.json.encode(event_value(recorded)))
         return stored

@@ -43,7 +43,7 @@ class Following(ABC):
 
     @abstractmethod
     def _run(self) -> None:
-        """Have somebody catch up after each commit, until it is to stop."""
+        """Catch up after each commit, until stopped."""
 
 
 PAGE: Final = 500

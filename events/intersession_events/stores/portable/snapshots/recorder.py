@@ -173,7 +173,7 @@ class KeepsSnapshots(AggregateRecorder):
             self.insert_rows(cursor, fresh)
 
     def _found(self, statement: str, parameters: Sequence[SqlValue]) -> list[Row]:
-        """Return rows, or none: who folds a stream needs no snapshot. A store that fails says so when the events are read."""
+        """Return rows, or none: folding a stream needs no snapshot. A failing store is reported when the events are read."""
         try:
             return self._read(statement, parameters)
         except LogError as error:

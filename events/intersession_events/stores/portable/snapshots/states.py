@@ -216,7 +216,7 @@ class StreamStates:
     def _state_of(
         self, snapshot: DomainEventProtocol[str] | None, folding: Folding[S]
     ) -> tuple[S, Snapshot] | None:
-        """Return the state that a snapshot holds, if it is of this shape."""
+        """Return the state in a snapshot, if it has this shape."""
         if not isinstance(snapshot, Snapshot):
             return None
         stream = snapshot.stream

@@ -175,7 +175,7 @@ class _Reader:
             yield state.RunRecord(run_id=run_id, values=values, source=source)
 
     def _exported(self) -> Iterator[tuple[tuple[str, str], state.Exported]]:
-        """Yield what an export of ours says of its transcripts, if this is one."""
+        """Yield the notes of our own export about its transcripts, if this is one."""
         path = self._root / "intersession.json"
         if not path.exists() or not self._inside(path):
             return

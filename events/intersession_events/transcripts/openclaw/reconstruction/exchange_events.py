@@ -212,7 +212,7 @@ class _Facts:
         self._add(facts.LoopEnded(reason=reason, turns=len(turns), limit=limit, note=note), self._after())
 
     def _why_ended(self) -> tuple[facts.LoopEnd, str | None, str | None]:
-        """Return why there is no further turn, as far as what was said shows it."""
+        """Return why there is no further turn, as far as the transcripts show it."""
         exchange = self._exchange
         if exchange.requester == exchange.target:
             return "inferred", None, "a session that sends to itself has no loop"

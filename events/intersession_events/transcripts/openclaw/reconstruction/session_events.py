@@ -212,7 +212,7 @@ def _imported(generation: Generation, entry: Entry, updated: int) -> facts.Sessi
 
 
 def _model_override(entry: Entry) -> str | None:
-    """Return the model that somebody chose for the session; `model` beside it only says what ran last."""
+    """Return the model that was chosen for the session; `model` beside it only tells the last one that ran."""
     model = a_text(entry.values.get("modelOverride"))
     provider = a_text(entry.values.get("providerOverride"))
     return f"{provider}/{model}" if model is not None and provider is not None else model

@@ -289,7 +289,7 @@ class _Surveyor:
         return hashlib.sha256(f"{key} {stem}".encode()).hexdigest()[:32]
 
     def _merged(self, files: Sequence[reading_lines.Transcript]) -> Iterable[reading_lines.Line]:
-        """Yield the lines of a generation: a backup repeats those of the file it is of."""
+        """Yield the lines of a generation, once: a backup repeats those of its file."""
         seen: dict[str, str] = {}
         lines: list[reading_lines.Line] = []
         for number, found in enumerate(files):
@@ -314,7 +314,7 @@ class _Surveyor:
 
 
 def _rank(entry: reading_state.Entry) -> tuple[bool, int, str]:
-    """Aliases first, then by age: the last entry of a key is what the key means now."""
+    """Aliases first, then by age: the last entry of a key is its present meaning."""
     return (not keys.is_run_alias(entry.key), _updated(entry), entry.key)
 
 
