@@ -164,7 +164,7 @@ def _those_of(earlier: list[JsonObject], later: list[JsonObject], name: str) -> 
 
 
 def _differences(before: JsonValue, after: JsonValue, path: str = "", name: str = "") -> Iterator[Change]:
-    """Yield what differs between two values, in the order of the first one; `name` is what they are called, at `path`."""
+    """Yield the differences between two values, in the order of the first one; `name` is their name, at `path`."""
     if before == after:
         return
     old, new = _by_name(before, name), _by_name(after, name)

@@ -239,7 +239,7 @@ def _explanations(seeing: "_Seeing", path: list[Recorded], flow: Flow | None) ->
 
 
 def _effects(seeing: "_Seeing", asked: _Subject) -> EffectsAnswer:
-    """Return what an event led to; of an exchange, a spawn or a run, all that came of it from its beginning on."""
+    """Return the effects of an event; of an exchange, a spawn or a run, all effects from its beginning on."""
     log, flow = seeing.view.log, asked.flow
     position = asked.position if flow is None else flow.accepted
     own = () if flow is None else (step.position for step in steps_of_flow(log, flow))
@@ -255,7 +255,7 @@ def _effects(seeing: "_Seeing", asked: _Subject) -> EffectsAnswer:
 
 
 class _Seeing:
-    """Shows events to the caller: what is beyond reach is left out, and what it led to stands in its place."""
+    """Shows events to the caller: those beyond reach are left out, with their effects in their place."""
 
     def __init__(self, view: View) -> None:
         self.view = view
@@ -295,7 +295,7 @@ class _Seeing:
         return answer
 
     def effects(self, effects: Iterable[Effect], said: str) -> Iterator[EffectAnswer]:
-        """Yield what an event led to; `said` are the words that were told last on the way there."""
+        """Yield the effects of an event; `said` is the text shown last on the way there."""
         for effect in effects:
             if not self.is_seen(effect.position):
                 yield from self.effects(effect.effects, said)

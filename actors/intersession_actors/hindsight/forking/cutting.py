@@ -30,7 +30,7 @@ def appended_with(log: Log, position: int) -> tuple[Recorded, ...]:
 
 
 def _appended_near(log: Log, position: int) -> list[tuple[Recorded, ...]]:
-    """Return the events around a position by what was appended together, each in order."""
+    """Return the events around a position, grouped by append, each in order."""
     window = list(log.all(after=max(position - _NEAR, 0), to=position + _NEAR))
     of: dict[int, int] = {recorded.position: recorded.position for recorded in window}
 
@@ -62,7 +62,7 @@ def _related(window: Sequence[Recorded]) -> Iterable[list[Recorded]]:
 
 
 def _are_together(cause: Recorded, effect: Recorded) -> bool:
-    """Whether two events are of one append, the second because of the first."""
+    """Whether two events are of one append, the second caused by the first."""
     first, second = cause.event, effect.event
     if isinstance(second, facts.ExchangeReleased) or (
         second.from_outside and effect.stream.startswith("exchange:")
@@ -113,7 +113,7 @@ def _is_kept(together: Sequence[Recorded], position: int) -> bool:
 
 
 def _is_given(together: Sequence[Recorded]) -> bool:
-    """Whether somebody outside asked for it: a send, a spawn, a person's message, what an operator said of a hold or a session."""
+    """Whether a request from outside led to it: a send, a spawn, a person's message, an operator's command."""
     events = [one.event for one in together]
     if any(isinstance(event, facts.FlowAccepted) for event in events):
         return True

@@ -127,7 +127,7 @@ def _answered_by(event: facts.Event) -> str | None:
 
 
 def _announced_by(log: Log, named: Recorded) -> str | None:
-    """Return the run that said what is announced, where the decision does not: that of a spawn names none."""
+    """Return the run whose text is announced, if the decision does not name it: that of a spawn names none."""
     if not any(isinstance(part, facts.AnnounceDecided) for part in facts.parts_of(named.event)):
         return None
     before = parts_in(log.stream(named.stream, to=named.version, backwards=True))

@@ -169,7 +169,7 @@ def attempts_of(log: Log, flow: Flow) -> Iterator[RecordedAttempt]:
 
 
 def _asking(log: Log, step: Step) -> Replaced:
-    """Return a message with what it begins, as if it had been sent here: the flow is one of the fork's own then."""
+    """Return a message with the flow it begins, as if it had been sent here: the flow is the fork's own then."""
     asked, message = step.asked, step.message
     first = min(asked.position, message.position)
     # The session of a sub-agent begins between the two.

@@ -171,7 +171,7 @@ def _write(
 
 
 def _located(log: Log, wanted: Wanted, now_ms: int) -> tuple[Flow, int, str]:
-    """Return what is forked, the position that the place means, and the place in full."""
+    """Return the flow to fork, the position of the place, and the place in full."""
     what = wanted.at
     if isinstance(what, str):
         bare = what.removeprefix("@")
@@ -190,7 +190,7 @@ def _located(log: Log, wanted: Wanted, now_ms: int) -> tuple[Flow, int, str]:
 def _under_way(
     log: Log, flow: Flow, replacing: facts.ForkEdit | None, position: int, what: str, *, exact: bool
 ) -> tuple[Step | None, Replaced | None]:
-    """Return the step of an imported flow whose run the fork is given, if one is, and what an edit replaces."""
+    """Return the step of an imported flow whose run is added to the fork, if any, and the target of an edit."""
     if replacing is None:
         return (None if exact or not is_imported(flow) else under_way(log, flow, position)), None
     if is_imported(flow):
@@ -201,7 +201,7 @@ def _under_way(
 
 
 def _check_part(log: Log, flow: Flow, position: int, what: str) -> None:
-    """Refuse to replace what is of another run: an event whose chain of causes began elsewhere."""
+    """Refuse to replace an event of another run: one whose chain of causes began elsewhere."""
     first, named = (
         next(iter(log.all(after=at - 1, limit=1)), None) if at > 0 else None
         for at in (flow.accepted, position)

@@ -32,7 +32,7 @@ _RELEASES: Final = (
 
 
 class _Then(NamedTuple):
-    """A release, with what was held."""
+    """A release, with the held text."""
 
     held: facts.ExchangeHeld
     released: facts.ExchangeReleased
@@ -233,7 +233,7 @@ class RecordedOrder:
             return known[1]
 
     def _goes_first(self, service: Service, turn: CourseTurn, head: int) -> bool:
-        """Whether nothing else comes, so that this goes on: what it waits for waits for it, or does not come here."""
+        """Whether this goes on first: what it waits for waits for it, or does not come here."""
         now = service.clock.monotonic()
         with self._lock:
             moved_to, since = self._moved

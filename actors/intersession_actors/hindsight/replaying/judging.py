@@ -69,7 +69,7 @@ class Judging:
         return Outcome(decided, len(self._erased), self._first)
 
     def _is_accounted_for(self, recorded: Recorded) -> bool:
-        """Whether an event was decided again, or is of those that nobody decides."""
+        """Whether an event was decided again, or needs no decision."""
         if not recorded.stream.startswith(MANAGED) or (recorded.stream, recorded.version) in self._same:
             return True
         is_at_door = isinstance(recorded.event, facts.DeliveryDecided) and not is_begun_with_another(recorded)

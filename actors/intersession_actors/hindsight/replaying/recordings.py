@@ -124,7 +124,7 @@ class Recordings:
 
     @property
     def _forked_at(self) -> int:
-        """How far a fork was made, before anybody opened it: that was decided in the log that it is of, or by who made it.
+        """Return how far a fork was made before it was opened: the source log, or its maker, decided that.
 
         The latter are what edits say, and of an import the run that is added (FORK-10).
         """
@@ -200,7 +200,7 @@ class Recordings:
         return streams, since
 
     def _of_chain(self, root: str) -> Iterator[tuple[int, str]]:
-        """Yield the streams of a causal chain, and from where on: what one branch of it may use depends on what the others did."""
+        """Yield the streams of a causal chain, and from where on: the budget of one branch depends on the others."""
         runs, flows = Runs(self._log), Flows(self._log)
         outcomes = runs.many_without_words(run.run_id for run in runs.of_chain(root))
         for outcome in outcomes.values():

@@ -102,7 +102,7 @@ def _before(log: Log, stream: str, position: int, own: VersionRange | None) -> I
 
 
 def _first(log: Log, session: Session, events: Sequence[Recorded], begins: int) -> int:
-    """Return from where on a stream tells all of what was under way at the first of its events, and goes on behind `begins`."""
+    """Return the version from which a stream tells all work that was open at the first of its events, and goes on behind `begins`."""
     version = events[0].version
     told = {run_named(recorded.event) for recorded in events if recorded.position > begins}
     waiting = (*session.queue, *((session.running.waiting,) if session.running is not None else ()))

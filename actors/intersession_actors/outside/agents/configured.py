@@ -163,7 +163,7 @@ def keyless(provider_id: str, provider: JsonObject) -> ConfigProblem | None:
 
 
 def _is_here(host: str) -> bool:
-    """Whether an endpoint is on this machine or in its own network, where models are often served without a key."""
+    """Whether an endpoint is on this machine or in its own network, where models often need no key."""
     try:
         return not ip_address(host).is_global
     except ValueError:

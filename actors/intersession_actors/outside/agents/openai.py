@@ -121,7 +121,7 @@ class OpenAiAgent:
         )
 
     def _words(self, choice: Choice) -> str | None:
-        """Return what the model said; a refusal is words, too.
+        """Return the model's text; a refusal counts as one.
 
         Raises:
             NoAnswer: it says why there are none, such as a filter, or a length that thinking has used up.

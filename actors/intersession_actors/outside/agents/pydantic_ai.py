@@ -107,7 +107,7 @@ class PydanticAiAnswers:
 
 
 def _no_text(turn: Turn, output: object) -> str:
-    """Say what an output is that is no text. What is in it is shown to nobody: it may be a picture, or a call that waits for a yes."""
+    """Describe an output that is not text, without its content: it may be a picture, or a call that waits for approval."""
     kind = type(output).__name__
     if isinstance(output, DeferredToolRequests):
         tools = ", ".join(sorted({call.tool_name for call in (*output.calls, *output.approvals)}))
@@ -137,7 +137,7 @@ def _tool(tools: ToolBox, schema: JsonObject) -> Tool[object]:
 
 @dataclass
 class _Recording(AbstractCapability[object]):
-    """Records what the agent does with its own tools, each step durable before the next."""
+    """Records the agent's use of its own tools, each step durable before the next."""
 
     turn: Turn
     of_the_system: frozenset[str]
@@ -145,7 +145,7 @@ class _Recording(AbstractCapability[object]):
     async def after_model_request(
         self, ctx: RunContext[object], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """Record what the model said beside a tool call; what it says at the end is the reply."""
+        """Record the model's text beside a tool call; its last text is the reply."""
         del ctx, request_context
         response = _spelled_out(response)
         blocks = _blocks(response)

@@ -190,7 +190,7 @@ class RecordedAgent:
     # --- what it did
 
     def _done_again(self, turn: Turn, found: RecordedAttempt) -> Divergence | None:
-        """Do again what the attempt recorded before it answered; return where a tool gave something else."""
+        """Repeat the attempt's recorded actions before its answer; return where a tool gave another result."""
         there = self._on_record(turn, found)
         results = {message.tool_call_id: message for message in found.done if message.role == "toolResult"}
         told_at = {
@@ -234,7 +234,7 @@ class RecordedAgent:
         return _compared(turn, block.name, result, self._called(turn, block, result))
 
     def _on_record(self, turn: Turn, found: RecordedAttempt) -> int:
-        """Return how much of what the attempt recorded is on record here: the log was forked in the middle of it."""
+        """Return how much of the attempt's record exists here: the log was forked in the middle of it."""
         if (turn.run_id, turn.attempt) != (found.run_id, found.attempt):
             return 0
         earlier = (
@@ -267,7 +267,7 @@ class RecordedAgent:
 
 
 def _left_open(turn: Turn, before: Sequence[Message]) -> dict[str, ToolCallBlock]:
-    """Pass over what the attempts before had called, and return the calls whose results they had not recorded, by id.
+    """Skip the calls of earlier attempts, and return those without a recorded result, by id.
 
     The attempt goes on behind them: what it calls in the same words is another call.
     """
@@ -304,7 +304,7 @@ def _calls_in(message: Message) -> tuple[ToolCallBlock, ...]:
 
 
 def _put_on_record(turn: Turn, message: Message, as_it_was: Container[str]) -> None:
-    """Record of a message what is recorded as it was: calls, what they gave, and what stands beside calls: text, thinking."""
+    """Record the parts of a message that are copied as they were: calls, results, and text or thinking beside calls."""
     recorder = turn.recorder
     if message.role == "toolResult":
         call_id = message.tool_call_id or ""
@@ -324,7 +324,7 @@ def _put_on_record(turn: Turn, message: Message, as_it_was: Container[str]) -> N
 
 
 def _not_called(turn: Turn, block: ToolCallBlock, result: Message | None) -> Divergence:
-    """Return that a tool can't be called again, since what it was called with was erased."""
+    """Return that a tool can't be called again, since its arguments were erased."""
     recorded = None if result is None else text_of(result)
     return _divergence(turn, "tool", recorded=recorded, now=_ERASED_CALL.format(block.name))
 
@@ -388,7 +388,7 @@ def _divergence(
 
 
 def _result(found: RecordedAttempt) -> object:
-    """Return what the agent came back with."""
+    """Return the agent's result."""
     end = found.end
     match end:
         case facts.RunCompleted():

@@ -219,7 +219,7 @@ def _ended(
     position: int,
     log_ids: Sequence[str],
 ) -> RecordedAttempt:
-    """Tell what was recorded on the way from what came with the answer: that stands behind the last word of a tool."""
+    """Separate the messages recorded on the way from those of the answer, which come after the last result of a tool."""
     behind = len(said)
     while isinstance(end, facts.RunCompleted) and behind:
         if _is_of_a_call(said[behind - 1].message, attempt, log_ids):

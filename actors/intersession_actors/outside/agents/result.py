@@ -134,7 +134,7 @@ def _named(messages: Iterable[Message], turn: Turn, notes: list[str]) -> Iterato
 
 
 def _has(turn: Turn, message_id: str) -> bool:
-    """Say whether the session has a message of an id, or may have: where nobody can tell, it gets one of its own."""
+    """Return whether the session may have a message with an id: in doubt, the message gets a new one."""
     try:
         return turn.recorder.has(message_id)
     except IntersessionError:
@@ -142,7 +142,7 @@ def _has(turn: Turn, message_id: str) -> bool:
 
 
 def _counted(reply: Reply, notes: list[str]) -> Reply:
-    """Return a reply whose numbers are such as the log takes; `notes` get what was invalid."""
+    """Return a reply with valid numbers; `notes` get the invalid ones."""
 
     def counted(usage: Usage | None) -> Usage | None:
         if not isinstance(usage, Usage):
@@ -170,7 +170,7 @@ def _counted(reply: Reply, notes: list[str]) -> Reply:
 
 
 def _fitted(reply: Reply, turn: Turn, notes: list[str]) -> Answered:
-    """Return the answer as it can be recorded: what is beside the text never costs the run. `notes` are on its usage."""
+    """Return the answer in recordable form: parts beside the text never fail the run. `notes` are on its usage."""
     model, reason = answers.fit_word("model", reply.model), answers.fit_word("stopReason", reply.stop_reason)
     messages = [answers.fit_message(message) for message in reply.messages or ()]
     named = tuple(_named((message.value for message in messages), turn, notes))
@@ -195,7 +195,7 @@ class _TooLarge(Exception):
 
 
 def _sized(reply: Reply, most_bytes: int) -> Reply:
-    """Check the text and each message against the bound, without making a copy of what is far too long."""
+    """Check the text and each message against the bound, without copying one that is far too long."""
     if reply.text is not None:
         _text_sized(reply.text, most_bytes)
     _messages_of(reply.messages)

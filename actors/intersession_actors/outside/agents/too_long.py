@@ -129,7 +129,7 @@ def _says(error: BaseException) -> bool:
 
 
 def _means_it(text: str) -> bool:
-    """Whether one sentence says in words of its own that what was asked measures more than it may, and none names another reason."""
+    """Whether one sentence says in its own words that the request is too long, and none gives another reason."""
     return any(
         all(found.search(sentence) for found in (_ASKED, _MEASURED, _BEYOND))
         and not _OTHERWISE.search(sentence)

@@ -155,7 +155,7 @@ def sweep_unclaimed(root: str, log_id: str, claimed: Collection[str]) -> tuple[s
 
 @contextmanager
 def _refusing(root: str) -> Generator[None]:
-    """Turn what the system says into a refusal."""
+    """Turn the system's errors into a refusal."""
     try:
         yield
     except OSError as error:
@@ -201,7 +201,7 @@ def _attachments(root: str, *, make: bool = False) -> Generator[int]:
 
 @contextmanager
 def _directory(name: str, parent: int, *, make: bool = False) -> Generator[int]:
-    """Open a directory that is no link, made first if it has to be, and then durable, whoever made it."""
+    """Open a directory that is not a link, making it if necessary; then make its name durable in any case."""
     made = False
     if make:
         with suppress(FileExistsError):

@@ -212,7 +212,7 @@ def hidden(text: str) -> str:
 
 @contextmanager
 def _hiding(*urls: str, but: str | None = None) -> Generator[None]:
-    """Keep the parts of these URLs out of what is logged in the block, and out of what is said of it."""
+    """Keep parts of these URLs out of log lines and errors of the block."""
     parts = {part for url in urls for part in _parts(url)} - {but}
     for logger in _loggers:
         if not any(isinstance(kept, _Hiding) for kept in logger.filters):
@@ -237,7 +237,7 @@ def _parts(url: str) -> Generator[str]:
 
 
 class _Hiding(logging.Filter):
-    """Takes the secrets out of what is logged while a channel's URL is in use."""
+    """Removes a channel's secrets from log lines while its URL is in use."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if _secrets.get():

@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 
 class _UnderWay(NamedTuple):
-    """A call under way: to which channel, and what is told if the channel's code never began."""
+    """A running call: its channel, and the answer if the channel's code never began."""
 
     channel: str
     failed: Callable[[NotDelivered], None]
@@ -330,4 +330,4 @@ def _report(done: Callable[[T], None], result: T) -> None:
 
 
 def _nothing(_: host_calls.Outcome) -> None:
-    """Nobody asks any more."""
+    """Do nothing: no caller waits any more."""

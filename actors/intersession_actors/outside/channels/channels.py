@@ -108,7 +108,7 @@ def as_channel(channel: AnyChannel) -> Channel:
 
 
 def _checked(channel: Channel) -> Channel:
-    """Make sure that a call does something: a text would be taken for delivered that nobody sent.
+    """Check that a call does something: otherwise an unsent text would count as delivered.
 
     Raises:
         TypeError: it would not, or can't be called as it will be, or `max_chars` is no number of characters.

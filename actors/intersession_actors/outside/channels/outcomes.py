@@ -145,7 +145,7 @@ def thread_of(outcome: calls.Outcome, channel: Channel) -> ThreadOpened | NotDel
 
 
 def _checked_thread(thread: str) -> ThreadOpened | NotDelivered:
-    """Return a thread whose id can be recorded, or what is wrong with it."""
+    """Return a thread with a recordable id, or the problem with it."""
     try:
         return ThreadOpened(thread=checked("thread", thread, most=THREAD.most))
     except ToolRefused as refused:

@@ -157,7 +157,7 @@ def _exchange(connected: socket.socket, parts: SplitResult, body: bytes, key: st
 
 
 def _read(answer: http.client.HTTPResponse) -> JsonObject:
-    """Return what is told of an answer, or raise what it means."""
+    """Return an answer's receipt, or raise its error."""
     if answer.status in _OK:
         return {"status": answer.status, **_receipt(answer)}
     said = f"HTTP {answer.status} {answer.reason}".strip()
@@ -185,7 +185,7 @@ def _later(said: str | None, now: str | None) -> float | None:
 
 
 def _receipt(answer: http.client.HTTPResponse) -> JsonObject:
-    """Return what the answer says, where it is short and JSON. The text is delivered either way."""
+    """Return the content of the answer, if it is short and JSON. The text is delivered either way."""
     try:
         content = answer.read(MOST_ANSWER_BYTES + 1)
         return {"answer": json.loads(content)} if 0 < len(content) <= MOST_ANSWER_BYTES else {}

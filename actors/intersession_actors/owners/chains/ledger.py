@@ -60,7 +60,7 @@ class ChainUnread(Picklable):
 
 
 class _Account:
-    """What is known of one chain. Each run is counted once, however often it is heard of."""
+    """The account of one chain. Each run is counted once, however often it is reported."""
 
     __slots__ = ("cost_micros", "open", "promised", "runs", "tokens")
 
@@ -229,7 +229,7 @@ class ChainLedger:
             self._forget(oldest, self._accounts[oldest])
 
     def _forget(self, root: str, account: _Account) -> None:
-        """Close the account of a chain that nothing can carry on; the log has what it was."""
+        """Close the account of a chain that nothing can continue; the log has its data."""
         if not account.open and not account.promised and root not in self._read:
             self._accounts.pop(root, None)
             if self._on_over is not None:
@@ -242,7 +242,7 @@ class ChainLedger:
             self._count(batch)
 
     def _count(self, batch: Iterable[Recorded], *, only: str | None = None) -> None:
-        """Count what was recorded, of one chain or of all that are known here; a chain begins with its first run."""
+        """Count recorded events, of one chain or of all known ones; a chain begins with its first run."""
         accounts = self._accounts
         for recorded in batch:
             for event in facts.parts_of(recorded.event):

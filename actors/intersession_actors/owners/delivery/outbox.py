@@ -108,7 +108,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
     def _resume(
         self, flow: DeliveryFlow, state: Delivery, command: Resume, ahead: list[Effect]
     ) -> DeliveryCommand | None:
-        """Carry an open delivery on; return what is to be decided of an attempt that has no outcome, if anything is."""
+        """Resume an open delivery; return the command for an attempt without an outcome, if there is one."""
         sealed = self.world.fork.sealed(state.decided.route.channel)
         ahead += carried_on(state, flow.cause, self.world.limits, sealed=sealed)
         if state.phase != "started":
@@ -124,7 +124,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
         return command if made is CallState.NEVER else None
 
     def _circumstances(self, stream: str, state: Delivery, command: DeliveryCommand) -> Circumstances:
-        """Return what is known for a decision: what no event that can follow depends on is not asked."""
+        """Return a decision's circumstances: those that no possible event depends on are not looked up."""
         match command:
             case SendChecked(verdict=verdict):
                 if command.after != state.attempt or not verdict.allowed:

@@ -51,7 +51,7 @@ _ASKED: Final = HoldOrder(source="rule", before="every-turn", by="rule", order="
 
 
 class _Ruling(NamedTuple):
-    """A text about which the host's rule is asked: the hold that it would be, what came in, and whether the rule has spoken."""
+    """A text about which the host's rule is asked: its possible hold, the pending command, and the rule's verdict."""
 
     hold_id: str
     outcome: RunEnded
@@ -203,7 +203,7 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
     def _asks_rule(
         self, flow: ExchangeFlow, state: Exchange, outcome: RunEnded, events: Sequence[facts.Event]
     ) -> bool:
-        """Ask the host's rule about a text, if it is to be asked; what came in is decided upon once it has spoken."""
+        """Ask the host's rule about a text, if necessary; the pending command is decided after its verdict."""
         held, rule, tell = events[-1], self.world.standing.holds.rule, self.world.mail.tell_flow
         if rule is None or not isinstance(held, facts.ExchangeHeld) or held.source != "rule":
             return False
@@ -321,7 +321,7 @@ class Coordinator(Leader[Exchange, ExchangeCommand, Circumstances]):
         )
 
     def _gone(self, accepted: facts.ExchangeAccepted) -> tuple[Gone, ...]:
-        """Return who of the two is not there any more, as it was when the exchange began."""
+        """Return which of the two sessions are gone, compared with the exchange's beginning."""
         is_over, found = self.world.standing.generations.is_over, list[Gone]()
         if is_over(accepted.target, accepted.target_session_id):
             found.append("target_gone")

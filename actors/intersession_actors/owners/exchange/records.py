@@ -83,7 +83,7 @@ def circumstances_in(read: RecordRead, state: Exchange) -> Circumstances:
 
 
 def _budget(state: Exchange, held_ms: int) -> facts.Budget:
-    """Return the chain's budget as it is once what is held now has been let go on."""
+    """Return the chain's budget after the present hold was released."""
     budget = state.budget
     return replace(budget, held_ms=budget.held_ms + held_ms) if held_ms else budget
 

@@ -86,4 +86,4 @@ def _ruling(outcome: Outcome) -> Ruling | BaseException | str:
 
 
 def _too_late(_outcome: Outcome) -> None:
-    """Nobody asks any more."""
+    """Do nothing: no caller waits any more."""

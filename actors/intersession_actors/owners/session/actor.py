@@ -250,7 +250,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         return running.waiting.queued.run_id in self.world.fork.cut_runs and agents.has(runner)
 
     def _go_on(self) -> None:
-        """Go on with an attempt that a fork has cut, once it is read what it had done.
+        """Continue an attempt after a fork's cut, once its earlier actions are read.
 
         An agent that begins at the beginning can only if that was nothing; else it is tried again, as after a crash.
         """

@@ -142,7 +142,7 @@ class ContextCache:
             self._take_out(key)
 
     def _earlier(self, key: str, window: Window, start: int, stop: int) -> Iterator[Message]:
-        """Yield messages that are not at hand. Those right before what is at hand are kept, if there is room."""
+        """Yield earlier messages from the log. Those right before the window are kept, if there is room."""
         messages: list[Message] = []
         sizes: list[int] = []
         left = MOST_OF_ONE

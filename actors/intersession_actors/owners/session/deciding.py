@@ -183,7 +183,7 @@ class Decider:
         command: commands.Decidable,
         fresh: Sequence[Recorded] = (),
     ) -> Circumstances:
-        """Return what the rules look at: what no event that can follow depends on is not asked.
+        """Return the rules' inputs: those that no possible event depends on are not looked up.
 
         `fresh` are events that are recorded together with those, behind which the session is in that state.
         """

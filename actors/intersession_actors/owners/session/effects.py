@@ -188,7 +188,7 @@ def _over(run_id: str, before: Session) -> Sequence[Effect]:
 
 
 def _told(key: str, before: Session, recorded: Recorded) -> Sequence[Effect]:
-    """Return what the operator is told of a run that failed, was cut off or answered too late, or of an answer that nobody gets."""
+    """Return the report to the operator of a failed, interrupted or late run, or of an undeliverable answer."""
     event = recorded.event
     more: dict[str, str | None] = {}
     match event:
@@ -214,7 +214,7 @@ def _is_for_a_person(before: Session) -> bool:
 
 
 def _cause_of(key: str, before: Session, run_id: str, cause: str | None) -> CausedBy | None:
-    """Return what the host's callback is called for: what it does goes on with the chain of the run (LOOP-5)."""
+    """Return the cause for the host's callback: its calls continue the chain of the run (LOOP-5)."""
     running = before.running
     known = (*((running.waiting,) if running is not None else ()), *before.queue)
     waiting = next((one for one in known if one.queued.run_id == run_id), None)

@@ -142,7 +142,7 @@ def _plan(
 def _of_the_run(
     state: Session, decided: Sequence[facts.Event] | Refused, carried: tuple[StreamAppend, ...] = ()
 ) -> Plan | Refused:
-    """Plan what the run under way, or one that waits, leads to: it is caused by the run's own start, or by what queued it."""
+    """Plan the events of the present or a waiting run: their cause is the run's start, or the event that queued it."""
     first = None if isinstance(decided, Refused) or not decided else decided[0]
     run_id = first.run_id if isinstance(first, facts.RunEvent) else None
     cause, correlation = causes(state, run_id)
@@ -150,7 +150,7 @@ def _of_the_run(
 
 
 def _ended(state: Session, decided: Sequence[facts.Event], now: Circumstances) -> Plan | Refused:
-    """Plan the end of the run under way, with what the person is told whose message found no answer."""
+    """Plan the end of the present run, with the notice to a person whose message found no answer."""
     notice = failure_notice(
         state, decided, key=now.key, text=now.failure_text, log_id=now.log_id, now_ms=now.now_ms
     )
@@ -256,7 +256,7 @@ def decide_enqueue(
 
 
 def _replaced(field: str) -> Refused:
-    """Return the refusal of what was authorised for another generation than the one there is now (HIST-6)."""
+    """Return the refusal of a command that was authorised for another generation than the present one (HIST-6)."""
     return Refused(code="not_visible", error=f"{field}: the session was replaced meanwhile, list again")
 
 

@@ -124,7 +124,7 @@ class RunStarter:
         return None
 
     def _beginning(self, state: Session, queued: facts.RunQueued) -> rules.Beginning:
-        """Return what the next attempt begins with: its tools, and how much of the transcript its model takes."""
+        """Return the next attempt's tools and window."""
         said = self._world.agents.window(self.runner, queued.run_id, state.interrupted + 1)
         if said == "as before":
             said = None if state.window is None else Reckoned(*state.window)

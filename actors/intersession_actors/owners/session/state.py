@@ -295,7 +295,7 @@ def _put_back(state: Session, event: facts.RunInterrupted) -> Session:
 
 
 def _reckoned(state: Session, event: facts.RunStarted, running: Running) -> Session:
-    """Note what there is room for in the attempt that begins. What refusals told of another window is forgotten."""
+    """Note the room in the attempt that begins. Limits learnt for another window are dropped."""
     window, room, words = event.context_tokens, event.room, event.words
     if window is None or room is None or words is None:
         return state
@@ -312,7 +312,7 @@ def _reckoned(state: Session, event: facts.RunStarted, running: Running) -> Sess
 
 
 def _tries_more(state: Session) -> Session:
-    """Let the next run have a little more than the model's server took: what it refused once it may take, such as on another machine."""
+    """Let the next run have a little more than the model's server accepted: another machine may accept more."""
     if state.most is None or state.window is None:
         return state
     more = state.most + state.most // 16 + 1

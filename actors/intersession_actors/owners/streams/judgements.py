@@ -54,7 +54,7 @@ def said_by(event: facts.Fact) -> JsonObject:
 
 
 def _came(budget: facts.Budget | None) -> JsonObject:
-    """Return how far a chain had come before the hop that an event is of."""
+    """Return how far a chain had come before an event's hop."""
     if budget is None:
         return {}
     return {"path": budget.path[:-1], "hops": budget.hops - 1, "limits": budget.limits}
@@ -112,7 +112,7 @@ def record_within(value: JsonValue) -> Record:
 
 
 def _left_of(of: Question | Known, said: JsonMapping = _NOTHING) -> JsonObject:
-    """Return what a record says of what was asked or known: no default, and nothing that its event says."""
+    """Return the record's form of a question or its inputs: without defaults, and without what its event tells."""
     left: JsonObject = {}
     for field, value in zip(_fields(type(of)), msgspec.structs.astuple(of), strict=True):
         if field.stored in said:
@@ -189,7 +189,7 @@ def _short(name: str, value: object) -> JsonValue:
 
 
 def _without_none(value: JsonValue) -> JsonValue:
-    """Return a value as configurations are recorded: without what was not given."""
+    """Return a value in the form of recorded configurations: without missing fields."""
     if is_object(value):
         return {name: _without_none(inner) for name, inner in value.items() if inner is not None}
     return [_without_none(inner) for inner in value] if is_list_like(value) else value

@@ -267,7 +267,7 @@ class Owner(Generic[S, C]):
         self._ask_store_later(None)
 
     def _evolve(self, fresh: Sequence[Recorded]) -> bool:
-        """Apply events, in order; what the rules do not take is for the actor to judge."""
+        """Apply events, in order; the actor judges an event that the rules refuse."""
         evolve = self._deciding.evolve
         try:
             for item in fresh:
@@ -338,7 +338,7 @@ class Owner(Generic[S, C]):
         self.effects.append(Append(asked, ask, behind))
 
     def _begin(self, told: CommandOutcome[C]) -> Ask:
-        """Take a command for the one that is under way; return what the answer to what is asked for it names."""
+        """Make a command the one in progress; return the token for the answer to its request."""
         self._under_way, self._asked, self.asks_session, self.is_busy = told, Ask(), False, True
         return self._asked
 
@@ -360,7 +360,7 @@ class Owner(Generic[S, C]):
         return (own, *(caused_by(own.drafts[-1].id, carried) for carried in plan.carried))
 
     def _next_append(self, own: StreamAppend) -> tuple[StreamAppend, ...]:
-        """Return what is decided next of our own accord behind an append, so that both share the commit; each has its record.
+        """Return the owner's own next decision behind an append, so that both share the commit; each has its record.
 
         Nothing where commands wait: those come first.
         """
@@ -466,7 +466,7 @@ class Owner(Generic[S, C]):
             self.effects.append(Failed(error, None))
 
     def _answer(self, command: C, outcome: Accepted | Refused) -> None:
-        """Give a command its outcome. A flow whose step it was hears of a refusal, and that the step had been taken before."""
+        """Give a command its outcome. The flow of a step is told of a refusal, and of a step that was taken before."""
         if isinstance(command, Step) and command.flow is not None:
             if isinstance(outcome, Refused):
                 self.effects.append(TellFlow(refusal_of(command, command.flow, outcome)))

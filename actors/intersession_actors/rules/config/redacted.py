@@ -87,7 +87,7 @@ def _names_a_secret(key: str) -> bool:
 
 
 def _hidden(value: object, *, open_keys: bool = False) -> JsonValue:
-    """Hide every text of a channel's own settings: what they mean is not known here, webhooks are secrets."""
+    """Hide every text of a channel's own settings: their meaning is unknown here, and webhooks are secrets."""
     if is_object(value):
         return {
             key: inner if open_keys and key in _OPEN_IN_CHANNELS else _hidden(inner)

@@ -101,7 +101,7 @@ def cap_message(message: JsonMapping, *, max_characters: int = MAX_CHARACTERS) -
 
 
 def _lean(message: JsonMapping) -> tuple[JsonObject, bool]:
-    """Leave out what nobody reads: signatures of thinking, bytes of pictures."""
+    """Leave out signatures of thinking and bytes of pictures."""
     content = message.get("content")
     if not is_list(content):
         return dict(message), False

@@ -152,7 +152,7 @@ def _inside(text: str, at: int, quote: str, name: str) -> tuple[list[Span], int]
 
 
 def _may_be(value: str, *, in_object: bool) -> bool:
-    """Whether a value is a secret, and not what is said of one: fields of an object may say of which type it is, or how long."""
+    """Whether a value is a secret, and not a description of one: a field of an object may give its type or length."""
     if not value or is_reference(value):
         return False
     return not in_object or (

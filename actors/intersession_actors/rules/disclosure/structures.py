@@ -183,7 +183,7 @@ def structured(text: str) -> Iterator[Span]:
 
 
 def _said_otherwise(text: str, lower: str) -> Iterator[Span]:
-    """Find what is set in code or by a command, the password beside a user, and passwords of other languages."""
+    """Find secrets set in code or by a command, passwords beside a user, and passwords in other languages."""
     if "set" in lower or "put" in lower or "define" in lower or "] =" in text or "]=" in text:
         yield from _settings(text)
     if "auth" in lower or "credentials" in lower:
@@ -197,7 +197,7 @@ def _said_otherwise(text: str, lower: str) -> Iterator[Span]:
 
 
 def _settings(text: str) -> Iterator[Span]:
-    """Find what is set by a call, by a subscript or by a command."""
+    """Find values set by a call, by a subscript or by a command."""
     for pattern in (_SET, _SET_BY_COMMAND):
         for found in pattern.finditer(text):
             name = found["name"] or found["key"]

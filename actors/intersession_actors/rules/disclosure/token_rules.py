@@ -95,7 +95,7 @@ def _found(rule: TokenRule, text: str) -> Iterator[Span]:
 
 
 def _before_values(text: str) -> Iterator[str]:
-    """Yield what stands before each long value that is assigned: most of what is said has none."""
+    """Yield the text before each long assigned value: most texts have none."""
     at = 0
     for found in _VALUE.finditer(text):
         yield text[max(at, found.start() - _AWAY) : found.start()]

@@ -188,7 +188,7 @@ def _by_name(name: str | None) -> int:
 
 
 def _served(config: Config, name: str) -> JsonObject:
-    """Return what the configuration says of a model, by `provider/id` or by an id alone."""
+    """Return the configuration's entry of a model, by `provider/id` or by an id alone."""
     provider, _, model_id = name.partition("/")
     for provider_id, settings in config.models.providers.items():
         entries: JsonValue = settings.get("models")

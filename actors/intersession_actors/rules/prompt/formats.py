@@ -33,7 +33,7 @@ _AGAIN: Final = re.compile(r".*_again[0-9]+")
 
 
 class _PendingMessage(msgspec.Struct, frozen=True):
-    """A message on its way. `told` is what is left for words when pictures and paired calls go as what they are."""
+    """A message on its way. `told` is the rest for its text when pictures and paired calls keep their own form."""
 
     told: rendering.Seen
     message: Message
@@ -127,7 +127,7 @@ def _said(
 
 
 def _images(message: Message) -> tuple[ImageBlock, ...]:
-    """Return a message's pictures if all of them are of a kind that servers take, else none."""
+    """Return a message's pictures if servers take all their types, else none."""
     if isinstance(message.content, str):
         return ()
     images = tuple(block for block in message.content if isinstance(block, ImageBlock))

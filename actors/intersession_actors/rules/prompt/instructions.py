@@ -46,7 +46,7 @@ def told_by(given: Instructions | None, run_id: str, turn: int | None, read: Cal
 
 
 def _message(given: Instructions, _run_id: str, _turn: int | None) -> str:
-    """Say what the run is told that answers a message from another session (PROV-1)."""
+    """Return the instructions for a run on a message from another session (PROV-1)."""
     return _lines(
         "This message was sent to you from another session, by an agent or by the operator.",
         *_ends(given),
@@ -56,7 +56,7 @@ def _message(given: Instructions, _run_id: str, _turn: int | None) -> str:
 
 
 def _turn(given: Instructions, _run_id: str, turn: int | None) -> str:
-    """Say what is told in a turn of the reply-back loop (LOOP-3)."""
+    """Return the instructions for a turn of the reply-back loop (LOOP-3)."""
     role = "target" if given.is_target else "requester"
     return _lines(
         "You are talking with another session's agent; the message is its latest reply.",
@@ -68,7 +68,7 @@ def _turn(given: Instructions, _run_id: str, turn: int | None) -> str:
 
 
 def _announce(given: Instructions, run_id: str, _turn: int | None) -> str:
-    """Say what is told in an announce turn (ANN-1): what was asked, first and last answered, how to be silent."""
+    """Return the instructions for an announce turn (ANN-1): the request, the first and last answer, how to be silent."""
     return _lines(
         "The exchange with the other session is over. Decide what your channel should hear of it.",
         *_ends(given),
@@ -100,7 +100,7 @@ def _task(given: Instructions, _run_id: str, _turn: int | None) -> str:
 
 
 def _task_announce(given: Instructions, run_id: str, _turn: int | None) -> str:
-    """Say what is told in a sub-agent's announce turn (SPAWN-9): its task, its result, how to be silent."""
+    """Return the instructions for a sub-agent's announce turn (SPAWN-9): its task, its result, how to be silent."""
     return _lines(
         "Your task as a sub-agent is over. Decide what your requester should hear of it.",
         f"Your session: {given.session}",
@@ -150,7 +150,7 @@ def _requester(requester: str | None, channel: str | None) -> tuple[str, str]:
 
 
 def _quoted(run_id: str, what: str, text: str | Quote | None) -> str:
-    """Return a text of an agent or a person in a fence of this run's own; what is quoted by its place was read before."""
+    """Return a text of an agent or a person in a fence of this run's own; quotes by place were read before."""
     if not isinstance(text, str):
         return f"The {what}: none."
     return f"The {what}:\n{fence('quote', fence_id(run_id, 'quote', what, text), {'what': what}, text)}"

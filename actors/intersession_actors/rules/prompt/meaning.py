@@ -254,7 +254,7 @@ def brief(text: str | None) -> str | None:
 
 
 def _part(name: str, then: str, now: str) -> Part:
-    """Return a part with what is around the first difference. Secrets are hidden first: half of one would not be recognised."""
+    """Return a part around the first difference. Secrets are hidden first: half of one would not be recognised."""
     a, b = redact_text(then)[0], redact_text(now)[0]
     same = next((at for at, (one, other) in enumerate(zip(a, b, strict=False)) if one != other), None)
     start = max(0, (min(len(a), len(b)) if same is None else same) - _BEFORE)
@@ -269,7 +269,7 @@ def _from(text: str, start: int) -> str:
 
 
 def _said(message: Message) -> str:
-    """Return who speaks and what a message says, in words."""
+    """Return the speaker and the text of a message, in words."""
     content = (TextBlock(text=message.content),) if isinstance(message.content, str) else message.content
     said: list[str] = []
     for block in content:

@@ -277,7 +277,7 @@ class TranscriptFold:
             )
 
     def _start(self, run_id: str) -> None:
-        """Put the message in its place; a run that is tried again keeps what it did before."""
+        """Put the message in its place; a retried run keeps its earlier messages."""
         self._settle()
         if self._started is not None and self._started[0].run_id == run_id:
             return
@@ -304,13 +304,13 @@ class TranscriptFold:
             self._settle()
 
     def _end(self, run_id: str) -> None:
-        """Let the transcript have a run that is over: what is said next would stand behind it in any case."""
+        """Move an ended run into the transcript: later messages would follow it in any case."""
         if self._started is not None and self._started[0].run_id == run_id:
             self._settle()
             self._close()
 
     def _close(self) -> None:
-        """Move the run that was started last, and what it said, into the transcript."""
+        """Move the run that was started last, with its messages, into the transcript."""
         if self._started is not None:
             asked, done = self._started
             self._started = None

@@ -217,7 +217,7 @@ class Transcript(Sequence[Message]):
         return f"<Transcript of {self._end} messages>"
 
     def _read(self, number: int) -> Message:
-        """Return a message that is not at hand; its neighbours are kept, for who goes on to them in either direction."""
+        """Return an earlier message; its neighbours are kept, for reading on in either direction."""
         first, page = self._page
         if not first <= number < first + len(page):
             first = number // PAGE * PAGE

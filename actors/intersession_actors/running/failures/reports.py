@@ -241,7 +241,7 @@ class Reports:
 
 
 def _too_late(_outcome: Outcome) -> None:
-    """Nobody asks any more."""
+    """Do nothing: no caller waits any more."""
 
 
 def _log(failure: Failure) -> None:

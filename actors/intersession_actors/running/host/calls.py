@@ -336,7 +336,7 @@ class Outside:
 
 
 def _is_cut_off(error: BaseException) -> bool:
-    """Whether somebody cancelled the task that runs here, as a loop does with all that it has when it ends; or dropped it."""
+    """Whether the present task was cancelled, as by a loop that ends, or dropped."""
     if not isinstance(error, asyncio.CancelledError):
         return isinstance(error, GeneratorExit)
     task = asyncio.current_task()
@@ -375,7 +375,7 @@ def _result_of(future: concurrent.futures.Future[object]) -> Outcome:
 
 
 def _nobody(_: Outcome) -> None:
-    """Hear of nothing more."""
+    """Do nothing."""
 
 
 def _cannot() -> bool:

@@ -79,7 +79,7 @@ async def to_its_end(function: Callable[_Taken, T], /, *args: _Taken.args, **kwa
 
 
 class _Process:
-    """What the process has for all its loops. A fork has none of its parent's threads, and begins with none."""
+    """The threads of the process for all its loops. A fork has none of its parent's, and begins with none."""
 
     def __init__(self) -> None:
         self.begin()

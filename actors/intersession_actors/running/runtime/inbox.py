@@ -188,4 +188,4 @@ def refuse(envelope: Mail, error: Exception) -> None:
 
 
 def _nobody() -> None:
-    """Nobody is there to be woken yet."""
+    """Do nothing: there is no actor to wake yet."""

@@ -119,6 +119,6 @@ class TimerWheel:
         return min(max(self._alarms[0].due - self._clock.monotonic(), 0.0), LONGEST_SLEEP)
 
     def _sweep(self) -> None:
-        """Drop alarms nobody waits for any more, now that they are the majority."""
+        """Drop cancelled alarms, once they are the majority."""
         self._alarms = [a for a in self._alarms if self._set.get(a.key, (-1, None))[0] == a.number]
         heapify(self._alarms)

@@ -55,7 +55,7 @@ class Sleeper:
 
 
 class _Task(greenlet):
-    """A greenlet of a simulation, which whoever drives it is not."""
+    """A greenlet of a simulation; not the driver of the simulation."""
 
 
 class Greenlets:

@@ -164,7 +164,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             self.close()
 
     def _wind_down(self) -> list[object]:
-        """Cancel what is on it, and what that begins; then it stops by itself. Its runner would go on after an exception."""
+        """Cancel its tasks, and those that they begin; then it stops by itself. Its runner would go on after an exception."""
         for task in asyncio.all_tasks(self):
             task.cancel()
             task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001 - nobody is to blame

@@ -32,7 +32,7 @@ class _Part(NamedTuple):
 
 
 def _is_of(part: _Part, one: RunOutcome | Summary) -> bool:
-    """Whether something that was not over is of the part that is asked for: of its runs, else of its sessions."""
+    """Whether open work belongs to the selected part: by its runs, else by its sessions."""
     if part.run_ids is not None:
         # What was imported has no runs.
         stream = one.owner if isinstance(one, DeliverySummary) else flow_stream(one)

@@ -105,7 +105,7 @@ class Values:
         )
 
     def _archiver(self, row: SessionRow, last: Sequence[Recorded]) -> str | None:
-        """Return who deleted a session, by its last event or those before; None where the log does not say who."""
+        """Return who deleted a session, by its last event or those before; None if the log does not tell."""
         for recorded in last:
             if isinstance(recorded.event, SessionArchived):
                 return recorded.event.by
@@ -183,7 +183,7 @@ class Values:
         )
 
     def _decided_exchange(self, flow: ExchangeSummary, decided: Exchange, texts: Texts) -> JsonObject:
-        """Return what the coordinator knew of an exchange: what it waited for, the words it would hand on, and its settings."""
+        """Return the coordinator's knowledge of an exchange: what it waited for, the text it would pass on, and its settings."""
         settings = decided.accepted.settings
         latest = None if decided.latest is None else decided.latest.read(texts)
         return {
@@ -252,7 +252,7 @@ class Values:
         )
 
     def _decided_spawn(self, flow: SpawnSummary, decided: Spawn, texts: Texts) -> JsonObject:
-        """Return what the spawner knew of a spawn: what it waited for, and what the child had come to."""
+        """Return the spawner's knowledge of a spawn: what it waited for, and the child's state."""
         result = spawn_rules.replied(decided, texts)
         return {"phase": decided.phase, "result": self._view.shown(result, flow.child)}
 

@@ -212,7 +212,7 @@ def _redecided(
 
 
 def _begun(sources: Sources, append: tuple[Recorded, ...], read: RecordRead) -> _Decided:
-    """Decide the beginning of an exchange or a spawn: the event is what the door handed on, with its chain's budget."""
+    """Decide the beginning of an exchange or a spawn: the event is the door's, with its chain's budget."""
     first, record = append[0], read.record
     match first.event:
         case facts.ExchangeAccepted(budget=facts.Budget() as budget) as accepted:
@@ -302,7 +302,7 @@ def _decided(
 
 
 def _cause(command: object, events: Sequence[facts.Event], last: Recorded) -> str | None:
-    """Return what leads to the events of a flow: what it was told of, its own last event, or somebody outside."""
+    """Return the cause of a flow's events: a message, its own last event, or a request from outside."""
     match command:
         case RunEnded() | DeliveryEnded():
             return command.cause
@@ -361,7 +361,7 @@ def _compared(sources: Sources, append: tuple[Recorded, ...], decided: _Decided)
 def _without_erased(
     sources: Sources, appends: tuple[StreamAppend, ...], there: Sequence[Recorded]
 ) -> tuple[StreamAppend, ...]:
-    """Return appends without the words that were erased of what was recorded in their places: all else is compared."""
+    """Return appends without the texts that were erased from their records: everything else is compared."""
     erased = {(one.stream, one.version): one.id for one in there if sources.is_erased(one)}
     if not erased:
         return appends

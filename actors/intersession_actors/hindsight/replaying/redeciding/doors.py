@@ -58,7 +58,7 @@ def spawned_today(
 
 
 def _let_in(sources: Sources, first: Recorded, accepted: A, record: Record, target: str) -> A | Refused:
-    """Return a call with the budget that its causal chain goes on with (LOOP-5), where it is known with what the caller went on."""
+    """Return a call with the budget of its causal chain (LOOP-5), if the caller's is known."""
     refused = refused_at_door(record, accepted, sources.listed)
     if refused is not None:
         return refused

@@ -85,7 +85,7 @@ def refused_at_door(record: Record, accepted: facts.FlowAccepted, listed: Listed
 
 @facts.ready
 class _Answer(msgspec.Struct):
-    """What is looked at of a tool's answer."""
+    """The relevant part of a tool's answer."""
 
     code: str | None = None
 
