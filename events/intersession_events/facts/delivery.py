@@ -30,6 +30,18 @@ Purpose = Literal["auto_reply", "announce", "spawn_announce", "command_reply", "
 
 DeliveryState = Literal["decided", "started", "retrying", "done", "failed", "unknown", "denied", "withheld"]
 
+STATES: Final[Mapping[DeliveryState, str]] = {
+    "decided": "waiting",
+    "started": "on its way",
+    "retrying": "tried again soon",
+    "done": "delivered",
+    "failed": "not delivered",
+    "unknown": "perhaps delivered",
+    "denied": "forbidden by the send policy",
+    "withheld": "withheld: would deliver",
+}
+"""What became of a text, in a few words, for lists and tables."""
+
 _SENDS: Final[Mapping[Purpose, str]] = {
     "announce": "announces",
     "spawn_announce": "announces",

@@ -3,7 +3,8 @@
 Streams `log`, `clock`, `import:<id>`, `inbound:<id>`, `notes:<run>` and `erased:<stream>`.
 """
 
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import ClassVar, Final, Literal
 
 from intersession_events.basics.times import length
 from intersession_events.facts.base import Fact, Remark, Root, Whole, ready
@@ -35,6 +36,14 @@ __all__ = [
 PublishedTo = Literal["file", "webhook", "command"]
 EditKind = Literal["reply", "message", "skip", "drop", "agent", "set", "inject"]
 DivergenceKind = Literal["context", "tool", "missing", "open"]
+
+EDITS: Final[Mapping[EditKind, str]] = {
+    "reply": "another answer",
+    "message": "another message",
+    "skip": "nothing to say",
+    "drop": "left out",
+}
+"""The edits of an answer or a message, each in a few words."""
 
 
 class LogOpened(Fact, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ import pytest
 
 from intersession import SessionSystem, Turn
 from intersession.web.rate import Rates
-from intersession_events.facts import AccessRecorded
+from intersession_events.facts import AccessRecorded, ArchiveReason, DeliveryState, EditKind, HoldBefore
 from intersession_events.stores.opened import has_writer, open_log
 from intersession_projections.questions.work_list import WorkEnd
 from support.doors.gateway_live import GATEWAY, READER, TOKEN, LiveGateway
@@ -97,6 +97,10 @@ def test_the_server_says_what_failed_how_it_ended_and_what_its_smells_and_ends_a
     assert [smell["name"] for smell in exchange["smells"]] == ["cut by a limit"]
     assert about["ends"]["turn_limit"] == "limit of turns"
     assert set(about["ends"]) <= set(get_args(WorkEnd))
+    assert set(about["archivals"]) == set(get_args(ArchiveReason))
+    assert set(about["deliveryStates"]) == set(get_args(DeliveryState))
+    assert set(about["edits"]) <= set(get_args(EditKind))
+    assert set(about["heldBefore"]) == set(get_args(HoldBefore))
 
 
 def test_an_event_that_stands_for_an_answer_is_listed_and_shown_with_it(served: Served) -> None:

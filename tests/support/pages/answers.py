@@ -43,6 +43,10 @@ class AboutAnswer(Shape, frozen=True, kw_only=True):
     head: int | None
     speakers: list[str]
     ends: dict[str, str]
+    archivals: dict[str, str]
+    delivery_states: dict[str, str]
+    edits: dict[str, str]
+    held_before: dict[str, str]
     who: str
     is_operator: bool
     read_only: bool

@@ -13,7 +13,9 @@ from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import KeyText, PlaceText
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import ConfigLoaded, SessionOpened, ready
-from intersession_events.facts.reasons import SHORT_ENDS
+from intersession_events.facts.delivery import STATES
+from intersession_events.facts.log import EDITS
+from intersession_events.facts.reasons import ARCHIVALS, HELD_BEFORE, SHORT_ENDS
 from intersession_events.log.log import Log
 from intersession_events.log.other_words import as_it_is
 from intersession_events.log.verifying.report import VerifyReport
@@ -38,12 +40,24 @@ class Nothing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def speakers(view: View) -> JsonObject:
-    """Return the log's identity, the possible ends of runs, and the sessions by first appearance: that order fixes their colours on every page."""
+    """Return the log's identity, the words for what its events name by codes, and the sessions by first appearance.
+
+    That order fixes their colours on every page.
+    """
     log = view.log
     # Its beginning stays as it is, so it is read once it is all there.
     opened = _opened.of((log.log_id, "", min(log.head(), _LOOKED_AT)), lambda: _opened_in(log))
     seen = islice(filter(view.is_seen, opened), _SPEAKERS)
-    return {"logId": log.log_id, "head": head_of(view), "speakers": list(seen), "ends": dict(SHORT_ENDS)}
+    return {
+        "logId": log.log_id,
+        "head": head_of(view),
+        "speakers": list(seen),
+        "ends": dict(SHORT_ENDS),
+        "archivals": dict(ARCHIVALS),
+        "deliveryStates": dict(STATES),
+        "edits": dict(EDITS),
+        "heldBefore": dict(HELD_BEFORE),
+    }
 
 
 _opened: Final = LruCache[tuple[str, ...]](32)

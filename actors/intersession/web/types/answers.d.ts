@@ -5,6 +5,10 @@ declare namespace Answers {
     head: number | null;
     speakers: string[];
     ends: Record<string, string>;
+    archivals: Record<string, string>;
+    deliveryStates: Record<string, string>;
+    edits: Record<string, string>;
+    heldBefore: Record<string, string>;
     who: string;
     isOperator: boolean;
     readOnly: boolean;

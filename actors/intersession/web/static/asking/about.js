@@ -1,6 +1,6 @@
 // What is known of the log as a whole: who looks, what they may do, and whether it is as it was written.
 import { batch, computed, signal } from '../base/drawing.js';
-import { ofKind } from '../base/words.js';
+import { ofKind, short } from '../base/words.js';
 import { route } from './address.js';
 import { ask, follow, inside, known, whenIdle } from './api.js';
 
@@ -43,4 +43,17 @@ export async function prove(now = false, fork = inside.fork) {
 export const proof = computed(() => proofs.value[route.value.query.get('fork') ?? ''] ?? null);
 /** @param {string} code */
 export const endName = code => about.peek()?.ends[code] ?? ofKind(code);
+/** @param {string} reason */
+export const archivalName = reason => about.peek()?.archivals[reason] ?? ofKind(reason);
+/** @param {string} state */
+export const deliveryName = state => about.peek()?.deliveryStates[state] ?? ofKind(state);
+// What is otherwise in a fork, in words.
+/** @param {Answers.ForkEdit} edit */
+export const editName = ({ kind, key = '', value = '' }) => {
+  const as = value === 'recorded' ? 'as recorded' : `by ${value}`;
+  if (kind === 'agent') return `${key === '*' ? 'everybody' : key} answers ${as}`;
+  if (kind === 'set') return `${key} = ${value}`;
+  if (kind === 'inject') return `said to ${short(key)}: “${value}”`;
+  return `${about.peek()?.edits[kind] ?? kind}${value ? `: “${value}”` : ''}`;
+};
 export const speakers = computed(() => about.value?.speakers ?? []);

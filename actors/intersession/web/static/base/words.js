@@ -121,15 +121,3 @@ export const parsed = args => {
     return { text: args };
   }
 };
-
-// What is otherwise in a fork, in words.
-/** @type {Record<string, string>} */
-const EDITS = { reply: 'another answer', message: 'another message', skip: 'nothing to say', drop: 'left out' };
-/** @param {Answers.ForkEdit} edit */
-export const editName = ({ kind, key = '', value = '' }) => {
-  const as = value === 'recorded' ? 'as recorded' : `by ${value}`;
-  if (kind === 'agent') return `${key === '*' ? 'everybody' : key} answers ${as}`;
-  if (kind === 'set') return `${key} = ${value}`;
-  if (kind === 'inject') return `said to ${short(key)}: “${value}”`;
-  return `${EDITS[kind] ?? kind}${value ? `: “${value}”` : ''}`;
-};

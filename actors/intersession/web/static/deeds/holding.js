@@ -1,17 +1,12 @@
 // An exchange is held, and what is held is released, by whoever has the right. Each window says first what it will do.
 import { html, signal, view } from '../base/drawing.js';
 import { short, took } from '../base/words.js';
+import { about } from '../asking/about.js';
 import { ask } from '../asking/api.js';
 import { Icon } from '../parts/icons.js';
 import { open, say } from '../parts/window.js';
 import { can, done } from './rights.js';
 
-const BEFORE = [
-  ['next', 'whatever goes on next'],
-  ['reply', 'the next reply'],
-  ['announce', 'the announce'],
-  ['every-turn', 'every turn'],
-];
 // Why an exchange can't be held now; '' where it can. What is no exchange, and what nobody may hold, has no such deed.
 /** @param {Run} run */
 const offersHold = run => run.kind === 'exchange' && can('exchanges.hold') && !run.held;
@@ -32,7 +27,9 @@ export function hold(place) {
       <label>
         Before<br/>
         <select class="field" name="before">
-          ${BEFORE.map(([key, said]) => html`<option value=${key}>${said}</option>`)}
+          ${Object.entries(about.peek()?.heldBefore ?? {}).map(
+            ([key, said]) => html`<option value=${key}>${said}</option>`,
+          )}
         </select>
       </label>
       <p class="muted">

@@ -4,9 +4,11 @@ import { counted } from '../base/words.js';
 import { open } from '../parts/window.js';
 import { can, done } from './rights.js';
 
+/** @param {Record<string, any>} row */
+export const isLost = row => ['failed', 'unknown', 'denied'].includes(row.state);
 /** @param {{ row: Record<string, any>, after?: (() => void) }} given */
 export const RetryButton = ({ row, after }) =>
-  can('deliveries.retry') && ['failed', 'unknown', 'denied'].includes(row.state)
+  can('deliveries.retry') && isLost(row)
     ? html`
         <button
           class="btn"

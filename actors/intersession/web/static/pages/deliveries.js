@@ -1,26 +1,15 @@
 // Texts that went outside, or should have: what became of each, and another try.
 import { html, view } from '../base/drawing.js';
 import { capital, short } from '../base/words.js';
+import { deliveryName } from '../asking/about.js';
 import { href, link } from '../asking/address.js';
 import { Moment, Position } from '../parts/moments.js';
 import { Filters, Only, Text, given } from '../lists/filters.js';
 import { paged } from '../lists/paging.js';
 import { Body, Listed, Title } from '../lists/table.js';
-import { RetryButton } from '../deeds/retrying.js';
+import { RetryButton, isLost } from '../deeds/retrying.js';
 
 const NAMES = ['words', 'to', 'person', 'failed', 'pending', 'session', 'channel', 'since'];
-/** @type {Record<string, string>} */
-const STATES = {
-  done: 'delivered',
-  failed: 'not delivered',
-  denied: 'forbidden by the send policy',
-  unknown: 'perhaps delivered',
-  retrying: 'tried again soon',
-  started: 'on its way',
-  decided: 'waits',
-  withheld: 'withheld: would deliver',
-};
-const BAD = ['failed', 'denied', 'unknown'];
 const COLUMNS = [
   ['w-pos', '#'],
   ['w-stream', 'From, to'],
@@ -61,8 +50,8 @@ const Row = ({ row, state }) => html`
       ${short(row.sessionKey)}
       <span class="why">${row.channel}${row.to ? `:${row.to}` : ''}</span>
     </td>
-    <td class=${BAD.includes(row.state) ? 'bad' : ''}>
-      ${capital(STATES[row.state] ?? row.state)}
+    <td class=${isLost(row) ? 'bad' : ''}>
+      ${capital(deliveryName(row.state))}
       ${row.error ? html`<span class="why" title=${row.error}>${row.error}</span>` : null}
       <${RetryButton} row=${row} after=${() => state.renew()} />
     </td>

@@ -1,7 +1,7 @@
 // Two runs, a run and its fork, or two places of one: what came of both, one diagram, and part by part what differs.
 import { effect, html, seen, signal, view } from '../base/drawing.js';
-import { capital, counted, editName, short, took } from '../base/words.js';
-import { endName } from '../asking/about.js';
+import { capital, counted, short, took } from '../base/words.js';
+import { deliveryName, editName, endName } from '../asking/about.js';
 import { href, link, queried, route, setQuery } from '../asking/address.js';
 import { ask, forked } from '../asking/api.js';
 import { Failed, Loading } from '../parts/answers.js';
@@ -31,8 +31,6 @@ const TOTALS = [
   ['durationMs', 'Took'],
   ['deliveries', 'Texts outside'],
 ];
-/** @type {Record<string, string>} */
-const OUTSIDE = { done: 'delivered', denied: 'forbidden', unknown: 'perhaps delivered', decided: 'waiting' };
 /** @param {string} name @param {any} value */
 function told(name, value) {
   if (value === null || value === undefined || value === '') return '–';
@@ -40,7 +38,7 @@ function told(name, value) {
   if (name === 'loopEnd' || name === 'end') return endName(value);
   if (typeof value !== 'object') return String(value).replaceAll('_', ' ');
   const parts = Object.entries(value).map(([key, item]) =>
-    name === 'deliveries' ? `${item} ${OUTSIDE[key] ?? key}` : `${key}: ${item}`,
+    name === 'deliveries' ? `${item} ${deliveryName(key)}` : `${key}: ${item}`,
   );
   return parts.join(', ') || '–';
 }

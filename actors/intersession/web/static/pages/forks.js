@@ -1,8 +1,8 @@
 // The forks of a log as a tree: where each was cut, what is otherwise in it, how it came out;
 // each can be opened, compared, deleted.
 import { effect, html, signal, view } from '../base/drawing.js';
-import { capital, counted, editName } from '../base/words.js';
-import { about, endName } from '../asking/about.js';
+import { capital, counted } from '../base/words.js';
+import { about, editName, endName } from '../asking/about.js';
 import { href, link, queried, route, setQuery } from '../asking/address.js';
 import { ask, forked, tell } from '../asking/api.js';
 import { Failed, Loading } from '../parts/answers.js';

@@ -1,6 +1,7 @@
 // One session: its transcript, as it stood at a place, and the runs that it took part in.
 import { batch, effect, html, signal, view } from '../base/drawing.js';
 import { counted, ended, short } from '../base/words.js';
+import { archivalName } from '../asking/about.js';
 import { href, link, queried, route } from '../asking/address.js';
 import { ask, moved } from '../asking/api.js';
 import { Failed, Loading } from '../parts/answers.js';
@@ -11,16 +12,9 @@ import { Text } from '../lists/filters.js';
 import { More, paged } from '../lists/paging.js';
 
 // Why a session is on no list any more; what was said in it stays.
-/** @type {Record<string, string>} */
-const LEFT = {
-  deleted: 'off the list: it was deleted',
-  cleanup: 'off the list: its work was done',
-  expired: 'off the list: it was idle long enough',
-  reset: 'off the list: it was reset',
-};
 /** @param {Record<string, any>} session */
 const whyLeft = ({ archived, archivedBy }) =>
-  `${LEFT[archived] ?? archived}${archivedBy ? ` by ${archivedBy}` : ''}`;
+  `off the list: ${archivalName(archived)}${archivedBy ? ` by ${archivedBy}` : ''}`;
 const AtFilter = () => html`
   <div class="filters" role="group" aria-label="Place">
     <${Text} name="at" label="As it stood at, a time or #" wide />
