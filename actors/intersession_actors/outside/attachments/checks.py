@@ -29,7 +29,7 @@ _MOUNT: Final = re.compile(rf"[A-Za-z0-9._/:-]{{1,{MOUNT.most}}}", re.ASCII)
 class AttachmentArgument(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"
 ):
-    """A file in a caller's arguments."""
+    """A file as a caller gives it."""
 
     name: str
     content: str
