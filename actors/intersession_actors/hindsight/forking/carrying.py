@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Generator, Iterable
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -21,6 +21,7 @@ from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 
 STREAM = "log"
 _LOOK_AGAIN_S = 0.05
+_UNDER_WAY: Final = Standing(goes_on=True)
 
 HowItStands = Literal["ended", "held", "waits", "imported", "diverged", "timeout"]
 
@@ -198,14 +199,14 @@ def _carried(
     run: str,
     state: HowItStands,
     stopping: Stopping | None,
-    stands: Standing | None = None,
+    stands: Standing = _UNDER_WAY,
 ) -> Carried:
     return Carried(
         state=state,
         outcome=outcome_of(service.reader, run),
-        missing=() if stands is None else stands.missing,
-        held=() if stands is None else stands.held,
-        set_aside=() if stands is None else stands.set_aside,
-        imported=() if stands is None else stands.imported,
+        missing=stands.missing,
+        held=stands.held,
+        set_aside=stands.set_aside,
+        imported=stands.imported,
         divergence=None if stopping is None else stopping.found,
     )

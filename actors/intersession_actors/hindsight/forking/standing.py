@@ -24,12 +24,12 @@ class Standing(NamedTuple):
     """The state of a fork. While something `goes_on`, the other fields are empty."""
 
     goes_on: bool
-    missing: tuple[str, ...]
+    missing: tuple[str, ...] = ()
     """The agents that it waits for, by their ids."""
-    held: tuple[HeldAt, ...]
-    set_aside: tuple[str, ...]
+    held: tuple[HeldAt, ...] = ()
+    set_aside: tuple[str, ...] = ()
     """Sessions and flows that went wrong and are not served any more, by key or stream."""
-    imported: tuple[str, ...]
+    imported: tuple[str, ...] = ()
     """Streams of exchanges and spawns that were open when they were cut and that an import has inferred: the log does not have the
     runs that they waited for, and nobody goes on with them (IMP-4)."""
 
