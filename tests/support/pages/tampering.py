@@ -16,7 +16,7 @@ PAGE = DOCS / "explanation" / "tampering.md"
 
 HEAD = """# What tampering is found by what
 
-Somebody who can write to the file can change it with `sqlite3`. Each way below is tried by a test on the log of a
+Write access to the file is enough to change it with `sqlite3`. Each way below is tried by a test on the log of a
 system that stopped, with a checkpoint at its end (`tests/system/test_tampering.py`, from which this page is made:
 `python tests/support/pages/tampering.py --write`). What is behind the last checkpoint is proven by the chains of its
 streams alone: order between streams, whole streams and their ends are named as not proven there.
