@@ -1,6 +1,6 @@
 """Compares today's decision with the recorded one, field by field, and says in words what differs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, TypedDict
 
 import msgspec
@@ -75,39 +75,13 @@ def changed(recorded: Recorded, draft: Draft, fields: list[Field], command: str 
         )
         text = f"{_name(recorded)} at position {recorded.position} ({was}): {parts}"
     else:
-        text = (
-            f"at position {recorded.position} {_name(recorded)} was recorded ({was}); "
-            f"today's rules decide {type(draft.event).__name__} ({now})"
-        )
-    return Difference(
-        kind="changed",
-        position=recorded.position,
-        stream=recorded.stream,
-        version=recorded.version,
-        recorded=recorded.topic,
-        now=type(draft.event).__name__,
-        fields=fields,
-        command=command,
-        text=_led(text, command),
-    )
+        text = f"{_was(recorded)}; today's rules decide {type(draft.event).__name__} ({now})"
+    return _of(recorded, "changed", text, now=type(draft.event).__name__, fields=fields, command=command)
 
 
 def missing(recorded: Recorded) -> Difference:
     """Return the difference that a recorded event was not decided."""
-    return Difference(
-        kind="missing",
-        position=recorded.position,
-        stream=recorded.stream,
-        version=recorded.version,
-        recorded=recorded.topic,
-        now=None,
-        fields=[],
-        command=None,
-        text=(
-            f"at position {recorded.position} {_name(recorded)} was recorded ({recorded.in_words().brief}); "
-            "today's rules decide nothing there"
-        ),
-    )
+    return _of(recorded, "missing", f"{_was(recorded)}; today's rules decide nothing there")
 
 
 def erased(differs: Difference) -> Difference:
@@ -116,50 +90,25 @@ def erased(differs: Difference) -> Difference:
         "can't be compared: erased. The text of some events that led to this was erased, so nobody can say whether it is "
         f"a difference that {differs['text']}"
     )
-    return Difference(
-        kind="erased",
-        position=differs["position"],
-        stream=differs["stream"],
-        version=differs["version"],
-        recorded=differs["recorded"],
-        now=differs["now"],
-        fields=differs["fields"],
-        command=differs["command"],
-        text=text,
-    )
+    return {**differs, "kind": "erased", "text": text}
 
 
 def refused(recorded: Recorded, code: str, error: str) -> Difference:
     """Return the difference that a door would now refuse a call that it let in."""
-    return Difference(
-        kind="refused",
-        position=recorded.position,
-        stream=recorded.stream,
-        version=recorded.version,
-        recorded=recorded.topic,
-        now=code,
-        fields=[Field(path="code", recorded=None, now=code), Field(path="error", recorded=None, now=error)],
-        command=None,
-        text=(
-            f"at position {recorded.position} {_name(recorded)} was recorded ({recorded.in_words().brief}); "
-            f"today's rules refuse it ({code}): {error}"
-        ),
-    )
+    fields = [Field(path="code", recorded=None, now=code), Field(path="error", recorded=None, now=error)]
+    text = f"{_was(recorded)}; today's rules refuse it ({code}): {error}"
+    return _of(recorded, "refused", text, now=code, fields=fields)
 
 
 def judged_otherwise(recorded: Recorded, was: str | None, now: str | None, problem: str) -> Difference:
     """Return the difference that a door would now answer otherwise; a code None means that it lets the call in."""
-    return Difference(
-        kind="judged",
-        position=recorded.position,
-        stream=recorded.stream,
-        version=recorded.version,
-        recorded=recorded.topic,
-        now=now,
-        fields=[Field(path="code", recorded=was, now=now)],
-        command=None,
-        text=f"at position {recorded.position} {_name(recorded)} was recorded ({recorded.in_words().brief}): {problem}",
-    )
+    fields = [Field(path="code", recorded=was, now=now)]
+    return _of(recorded, "judged", f"{_was(recorded)}: {problem}", now=now, fields=fields)
+
+
+def undecided(recorded: Recorded, kind: str, problem: str, command: str | None) -> Difference:
+    """Return that an event could not be decided again, and why."""
+    return _of(recorded, kind, f"{_was(recorded)}: {problem}", command=command)
 
 
 def extra(stream: str, version: int, draft: Draft, command: str | None) -> Difference:
@@ -178,20 +127,30 @@ def extra(stream: str, version: int, draft: Draft, command: str | None) -> Diffe
     )
 
 
-def undecided(recorded: Recorded, kind: str, problem: str, command: str | None) -> Difference:
-    """Return that an event could not be decided again, and why."""
-    text = f"at position {recorded.position} {_name(recorded)} was recorded ({recorded.in_words().brief}): {problem}"
+def _of(
+    recorded: Recorded,
+    kind: str,
+    text: str,
+    *,
+    now: str | None = None,
+    fields: Sequence[Field] = (),
+    command: str | None = None,
+) -> Difference:
     return Difference(
         kind=kind,
         position=recorded.position,
         stream=recorded.stream,
         version=recorded.version,
         recorded=recorded.topic,
-        now=None,
-        fields=[],
+        now=now,
+        fields=[*fields],
         command=command,
         text=_led(text, command),
     )
+
+
+def _was(recorded: Recorded) -> str:
+    return f"at position {recorded.position} {_name(recorded)} was recorded ({recorded.in_words().brief})"
 
 
 def _led(text: str, command: str | None) -> str:
