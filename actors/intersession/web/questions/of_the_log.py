@@ -24,8 +24,6 @@ from intersession_events.stores.database import MEMORY
 from intersession_events.stores.portable.log import PortableLog
 from intersession_projections.basics.spans import Span, backwards
 
-USUAL: Final = 50
-MOST: Final = 500
 _SPEAKERS: Final = 16
 _LOOKED_AT: Final = 4_000
 _BY_ITSELF: Final = 20_000
