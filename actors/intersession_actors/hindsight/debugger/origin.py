@@ -5,9 +5,9 @@ from typing import Annotated, NotRequired, TypedDict
 import msgspec
 
 from intersession_actors.calls.tools.searching import before_of
-from intersession_actors.hindsight.debugger.lists.paging import LimitArgument, most_of, paged
+from intersession_actors.hindsight.debugger.lists.paging import AtArgument, LimitArgument, most_of, paged
 from intersession_actors.hindsight.debugger.view import View
-from intersession_actors.rules.gate.limits import CursorText, KeyText, PlaceText, SearchText
+from intersession_actors.rules.gate.limits import CursorText, KeyText, SearchText
 from intersession_actors.rules.gate.values import invalid
 from intersession_events.facts import ready
 from intersession_projections.basics.spans import Span
@@ -26,10 +26,7 @@ class Origin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         KeyText | None,
         msgspec.Meta(description="Only where those words came from that are in this exchange, spawn or run."),
     ] = None
-    at: Annotated[
-        int | float | PlaceText | None,
-        msgspec.Meta(description="As the log stood at this place. Default: head."),
-    ] = None
+    at: AtArgument = None
     seen: Annotated[
         bool, msgspec.Meta(description="Also each run whose agent was given the words, newest first.")
     ] = False

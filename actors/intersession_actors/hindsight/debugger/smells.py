@@ -7,10 +7,10 @@ from typing import Annotated, Final, TypedDict
 import msgspec
 
 from intersession_actors.hindsight.debugger.answers import PlaceAnswer
-from intersession_actors.hindsight.debugger.lists.paging import most_of
+from intersession_actors.hindsight.debugger.lists.paging import AtArgument, most_of
 from intersession_actors.hindsight.debugger.search import InSpan, span_of
 from intersession_actors.hindsight.debugger.view import View
-from intersession_actors.rules.gate.limits import CHOICES, KeyText, Name, PlaceText
+from intersession_actors.rules.gate.limits import CHOICES, KeyText, Name
 from intersession_actors.rules.gate.values import invalid
 from intersession_events.facts import ready
 from intersession_projections.questions.places.located import ReadFlow, read_flow, read_flows
@@ -44,10 +44,7 @@ class SmellsOf(InSpan, frozen=True, forbid_unknown_fields=True):
         Annotated[Sequence[Name], msgspec.Meta(max_length=CHOICES.most)] | None,
         msgspec.Meta(description="Only smells of these codes (polite_loop, loop_cut, …)."),
     ] = None
-    at: Annotated[
-        int | float | PlaceText | None,
-        msgspec.Meta(description="As the log stood at this place. Default: head."),
-    ] = None
+    at: AtArgument = None
     limit: Annotated[
         float | None,
         msgspec.Meta(description="At most this many runs that smell, 1 to 1000; 50 if not given."),

@@ -102,10 +102,10 @@ class RecordedReleases:
     def _read(self, log: Log) -> Iterator[_Then]:
         for (stream,) in log.query(_RELEASES, (self._after,)):
             held: dict[str, facts.ExchangeHeld] = {}
-            accepted: facts.ExchangeAccepted | None = None
+            accepted: facts.FlowAccepted | None = None
             for recorded in parts_in(told_in(log, log.stream(stream))):
                 match recorded.event:
-                    case facts.ExchangeAccepted() as event:
+                    case facts.FlowAccepted() as event:
                         accepted = event
                     case facts.ExchangeHeld() as event:
                         held[event.hold_id] = event
@@ -118,7 +118,7 @@ class RecordedReleases:
                         pass
 
 
-def _had_answer(log: Log, accepted: facts.ExchangeAccepted, position: int) -> bool:
+def _had_answer(log: Log, accepted: facts.FlowAccepted, position: int) -> bool:
     """Whether the call that began an exchange had its answer before a position."""
     if accepted.requester is None or accepted.requester_run_id is None:
         return False
@@ -145,7 +145,7 @@ def _run_told(result: str) -> JsonValue:
 
 def _caller_waits(service: Service, exchange: ExchangeSummary) -> bool:
     begun = next(iter(service.log.stream(exchange.stream, limit=1)), None)
-    if begun is None or not isinstance(begun.event, facts.ExchangeAccepted):
+    if begun is None or not isinstance(begun.event, facts.FlowAccepted):
         return False
     return begun.event.requester_run_id in service.wait_graph.waiting_runs()
 

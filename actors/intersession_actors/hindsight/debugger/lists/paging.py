@@ -7,12 +7,18 @@ from typing import Annotated, Final, Generic, NamedTuple, NotRequired, TypedDict
 import msgspec
 
 from intersession_actors.calls.service.arguments import bounded
+from intersession_actors.rules.gate.limits import PlaceText
 from intersession_events.basics.plain_json import JsonObject
 
 T = TypeVar("T")
 
 USUAL: Final = 50
 MOST: Final = 1000
+
+AtArgument = Annotated[
+    int | float | PlaceText | None,
+    msgspec.Meta(description="As the log stood at this place. Default: head."),
+]
 
 LimitArgument = Annotated[
     float | None, msgspec.Meta(description="At most this many, the newest, 1 to 1000; 50 if not given.")
