@@ -141,7 +141,7 @@ def test_on_a_narrow_screen_one_of_two_runs_is_drawn_whole_and_the_event_that_is
     page.get_by_role("button", name="#20", exact=True).click()
     expect(page.get_by_role("complementary", name="Event")).to_be_in_viewport()
     page.wait_for_url("**event=20*")
-    served.open("log?until=60", 1280, 500)
+    served.open("log?until=45", 1280, 500)
     page.get_by_role("button", name="#3", exact=True).click()
     expect(page.get_by_role("heading", name="#3 session_opened.1")).to_be_in_viewport()
     page.get_by_role("button", name="Close").click()

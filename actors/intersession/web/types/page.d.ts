@@ -130,6 +130,13 @@ interface Shape {
 }
 /** All that the parts of a diagram need to know. */
 type Drawing = ReturnType<typeof import('../static/run/diagram.js').plan>;
+/** The lanes that rows are drawn on: those of a run, or of one of two that are compared. */
+interface LanesDrawn extends Shape {
+  run: Run;
+  lanes: Lane[];
+  hidden: Signal<Set<string>>;
+  onTwo: boolean;
+}
 /** A mark beside the rows of a diagram: a smell or a note. */
 interface Marked {
   at: number;

@@ -1,21 +1,18 @@
 // Two runs in one diagram, row by row: what is the same, what was said otherwise, what only one of them has,
 // and where a fork was cut.
 import { createRef, html, signal, view } from '../base/drawing.js';
-import { gapped } from '../base/words.js';
 import { Failed, Loading } from '../parts/answers.js';
-import { hueOf } from '../parts/hues.js';
 import { Badge } from '../parts/speakers.js';
 import { Seg } from '../parts/tabs.js';
-import { LINE, cut, lines, needsTwo, widthOf } from '../parts/text-width.js';
-import { calledBy, ofBoth, waiting, working } from '../run/layout.js';
-import { Hatch, Words, endOf, signOf } from '../run/rows.js';
+import { calledBy, waiting, working } from '../run/layout.js';
+import { Bar, Hatch, RowLine, Silence, hueOfRow, moreFor } from '../run/rows.js';
 import { provenIn } from './proven-beginning.js';
 
 /** @type {SideName[]} */
 const SIDES = ['a', 'b'];
 const LEAST = 760;
 const ROW = 52;
-const GAP = 26;
+const GAP = 30;
 const HEAD = 8;
 /** @type {Record<Pair['kind'], string>} */
 const SIGNS = { same: '=', changed: '≠', a: 'A', b: 'B' };
@@ -23,6 +20,8 @@ const SIGNS = { same: '=', changed: '≠', a: 'A', b: 'B' };
 const SAID = { same: 'the same', changed: 'other words', a: 'only in A', b: 'only in B' };
 /** @type {(side: SideName) => Signal<SideName>} */
 const side = name => signal(name);
+/** @type {Signal<Set<string>>} */
+const NONE_HIDDEN = signal(new Set());
 // `both` is what `bothOf` gave, `failed` why it gave nothing.
 /**
  * @type {View<{
@@ -47,25 +46,30 @@ export const Beside = view(({ found, both, failed, other, pick }, self) => {
   queueMicrotask(state.measure);
   if (failed) return html`<${Failed} error=${failed} />`;
   if (!both) return html`<${Loading}/>`;
-  const { a, b, pairs } = both;
+  const { pairs } = both;
   // Where there is no room for two, one of both is drawn, and which one can be chosen.
   const one = state.wide.value && state.wide.value < LEAST ? state.side.value : null;
   /** @type {SideName[]} */
   const sides = one ? [one] : ['a', 'b'];
   const wide = state.wide.value || LEAST;
   const middle = one ? wide - 24 : wide / 2;
-  /** @param {Side} side @param {number} from */
-  const shape = (side, from) => {
-    const first = one ? 24 : from + (side === a ? 62 : 40);
-    const last = one ? middle - 40 : from + middle - (side === a ? 40 : 62);
-    const share = side.run.lanes
+  // The lanes of a side, counted from where it begins; the numbers of its rows stand at the outer edge.
+  /** @param {SideName} name */
+  const lanesOf = name => {
+    const { run } = both[name];
+    const first = one ? 24 : name === 'a' ? 62 : 40;
+    const last = middle - (one || name === 'a' ? 40 : 62);
+    const share = run.lanes
       .slice(1)
-      .map((lane, number) => (lane.kind === 'channel' || side.run.lanes[number].kind === 'person' ? 0.55 : 1));
+      .map((lane, number) => (lane.kind === 'channel' || run.lanes[number].kind === 'person' ? 0.55 : 1));
     const all = share.reduce((sum, one) => sum + one, 0) || 1;
     let x = first;
-    return [x, ...share.map(one => (x += ((last - first) * one) / all))].slice(0, side.run.lanes.length);
+    const xs = [x, ...share.map(one => (x += ((last - first) * one) / all))].slice(0, run.lanes.length);
+    const room = { narrow: Boolean(one), gutter: one ? 0 : first - 4, wide: one ? middle - 8 : last + 16 };
+    return { ...room, xs, run, lanes: run.lanes, hidden: NONE_HIDDEN, onTwo: true };
   };
-  const xs = { a: shape(a, 0), b: shape(b, one ? 0 : middle) };
+  const drawn = { a: lanesOf('a'), b: lanesOf('b') };
+  const from = { a: 0, b: one ? 0 : middle };
   // Up to the first cut both have the same positions; behind it each has its own.
   /** @param {Pair} pair @param {Answers.CutAnswer} made @param {boolean} first */
   const isBehind = (pair, made, first) =>
@@ -80,15 +84,7 @@ export const Beside = view(({ found, both, failed, other, pick }, self) => {
     .filter(made => made.at >= 0);
   const cutAt = cuts[0]?.at ?? -1;
   // Both rows of a pair are so much higher, where the words of either need two lines.
-  /** @param {SideName} side @param {{ source: number, target: number }} row */
-  const roomIn = (side, row) => {
-    const [from, to] = [xs[side][row.source], xs[side][row.target]];
-    return one ? wide - Math.min(from, to) - 34 : Math.abs(to - from) - 24;
-  };
-  /** @param {SideName} side @param {Row} [row] */
-  const isLong = (side, row) =>
-    row?.row === 'arrow' && row.source !== row.target && sides.includes(side) && needsTwo(row.text, roomIn(side, row));
-  const mores = pairs.map(pair => (isLong('a', pair.a) || isLong('b', pair.b) ? LINE : 0));
+  const mores = pairs.map(pair => Math.max(...sides.map(side => moreFor(drawn[side])(pair[side]))));
   let y = HEAD;
   const tops = pairs.map((pair, number) => {
     for (const one of cuts)
@@ -101,8 +97,9 @@ export const Beside = view(({ found, both, failed, other, pick }, self) => {
     return top;
   });
   const tall = y + 16;
-  const lanes = { a: a.run.lanes, b: b.run.lanes };
-  const bars = sides.flatMap(side => barsOf(side, both[side], pairs, tops, mores, tall));
+  /** @param {SideName} side */
+  const lives = side =>
+    drawn[side].xs.map(x => html`<line class="life" x1=${x} x2=${x} y1="0" y2=${tall} />`);
   const proven = provenIn(found, both, other);
   return html`
     ${one
@@ -132,21 +129,7 @@ export const Beside = view(({ found, both, failed, other, pick }, self) => {
                     ${side.toUpperCase()}
                   </span>
                 `}
-            ${lanes[side].map(
-              (lane, number) => html`
-                <span
-                  class=${`lane ${number === lanes[side].length - 1 && number ? 'r' : ''}`}
-                  title=${lane.id}
-                  style=${number === lanes[side].length - 1 && number
-                    ? { right: `${wide - xs[side][number] - 14}px` }
-                    : { left: `${xs[side][number] - 14}px` }}>
-                  <${Badge} lane=${lane} />
-                  ${isOutside(lane) && lanes[side].length > 2
-                    ? html`<span class="vh">${lane.name}</span>`
-                    : html`<b style=${{ maxWidth: `${roomFor(xs[side], number, wide)}px` }}>${lane.name}</b>`}
-                </span>
-              `,
-            )}
+            <${Heads} lanes=${drawn[side].lanes} xs=${drawn[side].xs.map(x => from[side] + x)} wide=${wide} />
           `,
         )}
       </div>
@@ -154,49 +137,43 @@ export const Beside = view(({ found, both, failed, other, pick }, self) => {
         <title id="bs-title">A and B side by side</title>
         <desc id="bs-desc">The table below has the same, part by part.</desc>
         <${Hatch}/>
-        ${sides.map(side => xs[side].map(x => html`<line class="life" x1=${x} x2=${x} y1="0" y2=${tall} />`))}
         ${cutAt > 0 ? html`<rect class="shared" x="0" y="0" width=${wide} height=${cuts[0].y} />` : null}
-        ${sides.map(side => xs[side].map(x => html`<line class="life" x1=${x} x2=${x} y1="0" y2=${tall} />`))}
-        ${bars.map(({ side, lane, above, under, to, waits }) => {
-          const isShared = side === 'b' && cutAt > 0 && to <= cuts[0].position;
-          return html`
-            <rect
-              class=${`${waits ? 'wait-bar' : 'work-bar'} ${hueOf(lanes[side][lane])} ${isShared ? 'future' : ''}`}
-              fill=${waits ? 'url(#hatch)' : null}
-              x=${xs[side][lane] - 4}
-              y=${above}
-              width="8"
-              height=${Math.max(8, under - above)}
-              rx="2" />
-          `;
-        })}
+        ${sides.map(
+          side => html`
+            <g transform=${`translate(${from[side]} 0)`}>
+              ${lives(side)}
+              ${barsOf(side, both[side], pairs, tops, mores, tall).map(({ lane, above, under, to, waits }) => {
+                const { lanes, xs } = drawn[side];
+                const isShared = side === 'b' && cutAt > 0 && to <= cuts[0].position;
+                const look = { lane: lanes[lane], x: xs[lane], above, under, waits, grey: isShared };
+                return html`<${Bar} ...${look} />`;
+              })}
+            </g>
+          `,
+        )}
         ${pairs.map(
           (pair, number) => html`
             <g key=${number} class=${`pair ${pair.kind}`}>
-              ${sides.map(side =>
-                pair[side]
-                  ? html`
-                      <${Half}
-                        row=${pair[side]}
-                        y=${tops[number]}
-                        more=${mores[number]}
-                        xs=${xs[side]}
-                        run=${both[side].run}
-                        grey=${side === 'b' && cutAt > 0 && number < cutAt}
-                        alone=${Boolean(one)}
-                        right=${side === 'b'}
-                        from=${one || side === 'a' ? 0 : middle}
-                        wide=${middle} />
-                    `
-                  : html`
-                      <text
-                        class="meta"
-                        x=${(one || side === 'a' ? 0 : middle) + middle / 2}
-                        y=${tops[number] + 30}
-                        text-anchor="middle">
-                        not in ${side.toUpperCase()}
-                      </text>
-                    `,
+              ${sides.map(
+                side => html`
+                  <g transform=${`translate(${from[side]} 0)`}>
+                    ${pair[side]
+                      ? html`
+                          <${Half}
+                            row=${pair[side]}
+                            y=${tops[number]}
+                            more=${mores[number]}
+                            draw=${drawn[side]}
+                            grey=${side === 'b' && cutAt > 0 && number < cutAt}
+                            at=${one ? null : side === 'b' ? middle - 10 : 10} />
+                        `
+                      : html`
+                          <text class="meta" x=${middle / 2} y=${tops[number] + 30} text-anchor="middle">
+                            not in ${side.toUpperCase()}
+                          </text>
+                        `}
+                  </g>
+                `,
               )}
               ${(pair.a ?? pair.b)?.row === 'gap'
                 ? null
@@ -241,6 +218,22 @@ export const Beside = view(({ found, both, failed, other, pick }, self) => {
 /** @param {Lane} lane */
 const isOutside = lane => ['channel', 'person', 'operator'].includes(lane.kind);
 
+/** @param {{ lanes: Lane[], xs: number[], wide: number }} given */
+const Heads = ({ lanes, xs, wide }) =>
+  lanes.map((lane, number) => {
+    const isLast = number === lanes.length - 1 && number > 0;
+    return html`
+      <span
+        class=${`lane ${isLast ? 'r' : ''}`}
+        title=${lane.id}
+        style=${isLast ? { right: `${wide - xs[number] - 14}px` } : { left: `${xs[number] - 14}px` }}>
+        <${Badge} lane=${lane} />
+        ${isOutside(lane) && lanes.length > 2
+          ? html`<span class="vh">${lane.name}</span>`
+          : html`<b style=${{ maxWidth: `${roomFor(xs, number, wide)}px` }}>${lane.name}</b>`}
+      </span>
+    `;
+  });
 const BADGES = 44; // half of two badges, and the space between them and a name
 /** @param {number[]} xs @param {number} number @param {number} wide */
 const roomFor = (xs, number, wide) => Math.max(24, (xs[number + 1] ?? wide) - xs[number] - BADGES);
@@ -273,7 +266,7 @@ function barsOf(side, { run, steps }, pairs, tops, mores, tall) {
     const behind = rows.find(({ at }) => at && at >= to);
     const above = before ? lineIn(before.number, tops, mores) : HEAD;
     const under = behind ? lineIn(behind.number, tops, mores) : tall - 16;
-    return { side, lane, to, waits, above: above + 2, under: under + 2 };
+    return { lane, to, waits, above: above + 2, under: under + 2 };
   };
   return [
     ...[...calling.works, ...working(steps, run.lanes)].map(made(false)),
@@ -281,141 +274,22 @@ function barsOf(side, { run, steps }, pairs, tops, mores, tall) {
   ];
 }
 
-/**
- * @param {{
- *   row: Row,
- *   y: number,
- *   more: number,
- *   xs: number[],
- *   run: Run,
- *   grey: boolean,
- *   right: boolean,
- *   from: number,
- *   wide: number,
- *   alone: boolean,
- * }} given
- */
-const Half = ({ row, y, more, xs, run, grey, right, from, wide, alone }) => {
-  const { lanes } = run;
-  const line = y + 30 + more;
+// A row of one side; `at` is where its number stands, at the edge that it is nearer to.
+/** @param {{ row: Row, y: number, more: number, draw: LanesDrawn, grey: boolean, at: number | null }} given */
+const Half = ({ row, y, more, draw, grey, at }) => {
+  if (row.row === 'gap') return html`<${Silence} row=${row} y=${y} tall=${GAP} future=${grey} draw=${draw} />`;
+  const lineY = y + 30 + more;
   const dim = grey ? 'future' : '';
-  if (row.row === 'gap')
-    return html`
-      <text class=${`meta ${dim}`} x=${from + wide / 2} y=${y + 16} text-anchor="middle">
-        ${gapped(row)}
-      </text>
-    `;
-  const at = alone
-    ? null
-    : html`
-    <text
-      class=${`pos ${dim}`}
-      x=${right ? from + wide - 10 : from + 10}
-      y=${line + 4}
-      text-anchor=${right ? 'end' : 'start'}>
-      #${row.position}
-    </text>
-  `;
-  if (row.row === 'arrow' && row.source !== row.target) {
-    const a = xs[row.source];
-    const b = xs[row.target];
-    const way = b > a ? 1 : -1;
-    const space = alone ? wide - Math.min(a, b) - 34 : Math.abs(b - a) - 24;
-    const withheld = row.how === 'would deliver' || /withheld/.test(row.how);
-    return html`
-      <g class=${`${hueOf(lanes[row.source])} ${dim}`}>
-        ${at}
-        <line
-          class=${`arr ${dim} ${withheld ? 'dash' : ''}`}
-          x1=${a + 6 * way}
-          x2=${b - 8 * way}
-          y1=${line}
-          y2=${line} />
-        <path class="hd" d=${`M${b - 2 * way} ${line}l${-9 * way}-4.5v9Z`} />
-        <${Words} said=${lines(row.text || '(no text)', space)} x=${Math.min(a, b) + 12} y=${line - 7} grey=${dim} />
-        <text class=${`meta ${dim}`} x=${Math.min(a, b) + 12} y=${line + 15}>
-          <tspan class="st">${cut(row.how, space, 'term')}</tspan>
-        </text>
-        <title>${row.how}: ${row.text}</title>
-      </g>
-    `;
-  }
-  const lane = row.row === 'arrow' ? row.source : row.lane;
-  if (lane === null || lane === undefined)
-    return html`
-      <${OverAll}
-        row=${row}
-        run=${run}
-        xs=${xs}
-        line=${line}
-        dim=${dim}
-        room=${wide - (alone ? 40 : 110)}
-        at=${at} />
-    `;
-  const last = lane === lanes.length - 1 && lanes.length > 1;
   return html`
-    <g class=${`${hueOf(lanes[lane])} ${dim}`}>
-      ${at}
-      ${signOf(/** @type {Answers.Mark} */ (row), lanes[lane], xs[lane], line, dim)}
-      <text
-        class=${`meta ${dim}`}
-        x=${xs[lane] + (last ? -14 : 14)}
-        y=${line + 4}
-        text-anchor=${last ? 'end' : 'start'}>
-        ${cut(
-          row.text,
-          last ? xs[lane] - (xs[lane - 1] ?? from) - 24 : (xs[lane + 1] ?? from + wide) - xs[lane] - 24,
-          'small',
-        )}
-      </text>
-      <title>${row.text}</title>
-    </g>
-  `;
-};
-// An end, as in the diagram of a run: a line over all lanes, a double one where the run is over.
-/**
- * @param {{
- *   row: Timed,
- *   run: Run,
- *   xs: number[],
- *   line: number,
- *   dim: string,
- *   room: number,
- *   at: Part,
- * }} given
- */
-const OverAll = ({ row, run, xs, line, dim, room, at }) => {
-  const isEnd = row.kind === 'end';
-  const isOver = isEnd && /is over/.test(row.text);
-  const said = cut(endOf(row.text, room), room, 'strong');
-  const [first, last] = [xs[0], xs[xs.length - 1]];
-  const middle = (first + last) / 2;
-  const half = widthOf(said, 'strong') / 2 + 10;
-  const ends = [
-    [first - 8, middle - half],
-    [middle + half, last + 8],
-  ].filter(([from, to]) => isEnd && to - from > 12);
-  return html`
-    <g class=${dim}>
-      ${at}
-      ${ends.map(([from, to]) =>
-        (isOver ? [line - 2, line + 2] : [line]).map(
-          y => html`<line class=${`endl ${dim}`} x1=${from} x2=${to} y1=${y} y2=${y} />`,
-        ),
-      )}
-      ${isEnd && !isOver
-        ? ofBoth(run, xs)
-            .filter(x => Math.abs(x - middle) > half)
-            .map(x => html`<rect class=${`end ${dim}`} x=${x - 4.5} y=${line - 4.5} width="9" height="9" />`)
-        : null}
-      <text
-        class=${`lab strong ${row.kind === 'failed' ? 'badt' : ''} ${dim}`}
-        x=${middle}
-        y=${line + 4}
-        text-anchor="middle">
-        ${said}
-      </text>
-      <title>${row.text}</title>
+    <g class=${`${hueOfRow(row, draw.lanes)} ${dim}`}>
+      ${at === null
+        ? null
+        : html`
+            <text class=${`pos ${dim}`} x=${at} y=${lineY + 4} text-anchor=${at > 10 ? 'end' : 'start'}>
+              #${row.position}
+            </text>
+          `}
+      <${RowLine} row=${row} grey=${dim} lineY=${lineY} draw=${draw} />
     </g>
   `;
 };

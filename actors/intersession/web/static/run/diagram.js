@@ -1,11 +1,10 @@
 // The sequence diagram of a run: lanes, and the rows that can be seen. What is behind the place is grey, thin, dotted.
 import { createRef, html, kept, signal, view } from '../base/drawing.js';
-import { hueOf } from '../parts/hues.js';
 import { Badge, KINDS } from '../parts/speakers.js';
-import { LINE, cut, needsTwo, widthOf } from '../parts/text-width.js';
-import { BAND, across, calledBy, laid, roomOf, rowAt, rowBehind, waiting, working } from './layout.js';
+import { cut, widthOf } from '../parts/text-width.js';
+import { BAND, across, calledBy, laid, rowAt, rowBehind, waiting, working } from './layout.js';
 import { showGiven } from './prompts.js';
-import { Hatch, Row } from './rows.js';
+import { Bar, Hatch, Row, moreFor } from './rows.js';
 
 const BEYOND = 400; // drawn above and below what can be seen
 const TALL_BY_TIME = 1200;
@@ -102,11 +101,6 @@ const countOf = (kinds, number, isFolded) => {
   while (next < kinds.length && isFolded(next)) next++;
   return next - number;
 };
-
-// A message whose words need two lines is so much higher.
-/** @param {Shape} shape */
-const moreFor = shape => (/** @type {Row | undefined} */ row) =>
-  row?.row === 'arrow' && row.source !== row.target && needsTwo(row.text, roomOf(row, shape).space) ? LINE : 0;
 
 // All that the parts of the drawing need to know, for the place and the window that there is now.
 /**
@@ -269,25 +263,25 @@ const Bars = ({ draw }) => {
   const [bars, waits] = stretchesOf(draw);
   return html`
     <${Hatch}/>
-    ${bars.map(bar => html`<${Bar} bar=${bar} draw=${draw} above=${26} below=${26} />`)}
-    ${waits.map(bar => html`<${Bar} bar=${bar} draw=${draw} above=${17} below=${-17} fill="url(#hatch)" />`)}
+    ${bars.map(bar => html`<${BarSeen} bar=${bar} draw=${draw} above=${26} below=${26} waits=${false} />`)}
+    ${waits.map(bar => html`<${BarSeen} bar=${bar} draw=${draw} above=${17} below=${-17} waits />`)}
   `;
 };
-/** @param {Stretch} given @param {{ above: number, below: number, fill?: string, draw: Drawing }} how */
-function spanOf([, from, to], { above: before, below: behind, fill, draw }) {
+/** @param {Stretch} given @param {{ above: number, below: number, waits?: boolean, draw: Drawing }} how */
+function spanOf([, from, to], { above: before, below: behind, waits, draw }) {
   const above = draw.yOf(from) - before;
-  const under = to === Infinity ? draw.tall - 24 : draw.yOf(to) + behind + (fill ? 0 : draw.moreAt(to));
-  return draw.isSeen(above, under) ? { y: above, height: Math.max(8, under - above) } : null;
+  const under = to === Infinity ? draw.tall - 24 : draw.yOf(to) + behind + (waits ? 0 : draw.moreAt(to));
+  return draw.isSeen(above, under) ? { above, under } : null;
 }
-/** @param {{ bar: Stretch, draw: Drawing, above: number, below: number, fill?: string }} given */
-const Bar = given => {
-  const { bar, draw, fill } = given;
+/** @param {{ bar: Stretch, draw: Drawing, above: number, below: number, waits: boolean }} given */
+const BarSeen = given => {
+  const { bar, draw, waits } = given;
   const [number, from] = bar;
   const span = spanOf(bar, given);
-  if (!span) return null;
-  const lane = draw.lanes[number];
-  const look = `${fill ? 'wait-bar' : 'work-bar'} ${hueOf(lane)} ${from > draw.position ? 'future' : ''}`;
-  return html`<rect class=${look} fill=${fill} x=${draw.xs[number] - 4} width="8" rx="2" ...${span} />`;
+  const grey = from > draw.position;
+  return span
+    ? html`<${Bar} lane=${draw.lanes[number]} x=${draw.xs[number]} ...${span} waits=${waits} grey=${grey} />`
+    : null;
 };
 // A click on a bar shows what was given to whoever was at work: it lies over the rows, whose clicks go to their place.
 /** @param {{ draw: Drawing }} given */
@@ -298,7 +292,12 @@ const BarClicks = ({ draw }) =>
     return span
       ? html`
           <g class="given" onClick=${() => showGiven(draw.place, runId ?? '', to === Infinity ? from : to)}>
-            <rect class="hit" x=${draw.xs[number] - 8} width="16" ...${span} />
+            <rect
+              class="hit"
+              x=${draw.xs[number] - 8}
+              width="16"
+              y=${span.above}
+              height=${Math.max(8, span.under - span.above)} />
             <title>What ${draw.lanes[number].name} was given</title>
           </g>
         `

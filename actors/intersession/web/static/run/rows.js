@@ -1,8 +1,9 @@
-// The rows of a diagram, each drawn by what it is: a message, a mark on a lane, an end, or a stretch of silence.
+// The rows of a diagram, of one run or of two, each drawn by what it is: a message, a mark on a lane, an end, or a
+// stretch of silence; and the bars of the lanes that they stand on.
 import { html } from '../base/drawing.js';
 import { clock, counted, gapped, gave, given, parsed, ran, since, took, utc } from '../base/words.js';
 import { hueOf } from '../parts/hues.js';
-import { LINE, cut, lines, widthOf } from '../parts/text-width.js';
+import { LINE, cut, lines, needsTwo, widthOf } from '../parts/text-width.js';
 import { ofBoth, roomOf } from './layout.js';
 
 const NOTABLE_MS = 100;
@@ -14,16 +15,21 @@ export const Row = ({ draw, ...given }) => {
   const { row } = given;
   if (row.row === 'gap') return html`<${Silence} ...${given} draw=${draw} />`;
   const lineY = row.row === 'arrow' ? given.y + given.tall - 26 : given.y + given.tall / 2;
-  const { lanes, hidden } = draw;
-  const Kind = kindOf(row, lanes, hidden.value);
-  const hue = hueOfRow(row, lanes);
   return html`
-    <g class=${`row ${hue} ${given.future ? 'future' : ''}`} onClick=${() => draw.place.toPosition(row.position)}>
+    <g
+      class=${`row ${hueOfRow(row, draw.lanes)} ${given.future ? 'future' : ''}`}
+      onClick=${() => draw.place.toPosition(row.position)}>
       <rect class="hit" x="0" y=${given.y} width=${draw.wide} height=${given.tall} />
       <${Gutter} ...${given} lineY=${lineY} draw=${draw} />
-      <${Kind} ...${given} grey=${given.future ? 'future' : ''} lineY=${lineY} draw=${draw} />
+      <${RowLine} ...${given} grey=${given.future ? 'future' : ''} lineY=${lineY} draw=${draw} />
     </g>
   `;
+};
+// What is said of a row at its line, on the lanes of a run.
+/** @param {{ row: Timed, grey: string, lineY: number, draw: LanesDrawn, count?: number, before?: Row }} given */
+export const RowLine = given => {
+  const { lanes, hidden } = given.draw;
+  return html`<${kindOf(given.row, lanes, hidden.value)} ...${given} />`;
 };
 /** @param {Timed} row @param {Lane[]} lanes @param {Set<string>} hidden */
 function kindOf(row, lanes, hidden) {
@@ -32,9 +38,9 @@ function kindOf(row, lanes, hidden) {
   return hidden.has(lanes[row.lane].id) ? Folded : OnLane;
 }
 /** @param {Timed} row @param {Lane[]} lanes */
-function hueOfRow(row, lanes) {
+export function hueOfRow(row, lanes) {
   const number = row.row === 'arrow' ? row.source : row.lane;
-  return number === null ? '' : hueOf(lanes[number]);
+  return number === null || number === undefined ? '' : hueOf(lanes[number]);
 }
 
 /** @param {{ row: Timed, future: boolean, isHere: boolean, lineY: number, draw: Drawing }} given */
@@ -50,14 +56,14 @@ const Gutter = ({ row, future, isHere, lineY, draw }) => {
   `;
 };
 
-/** @param {{ row: Answers.Gap, y: number, tall: number, future: boolean, draw: Drawing }} given */
-const Silence = ({ row, y, tall, future, draw }) => {
+/** @param {{ row: Answers.Gap, y: number, tall: number, future: boolean, draw: LanesDrawn }} given */
+export const Silence = ({ row, y, tall, future, draw }) => {
   const { xs, wide, gutter } = draw;
   const x = left(gutter);
   const middle = (xs[0] + xs[xs.length - 1]) / 2;
   return html`
     <g>
-      <rect class="gap" x=${x} y=${y + 3} width=${wide} height=${tall - 8} />
+      <rect class="gap" x=${x} y=${y + 3} width=${wide - x} height=${tall - 8} />
       ${[y + 3, y + tall - 5].map(at => html`<line class="gapl" x1=${x} x2=${wide} y1=${at} y2=${at} />`)}
       ${xs.map(
         at => html`
@@ -74,7 +80,7 @@ const Silence = ({ row, y, tall, future, draw }) => {
   `;
 };
 
-/** @param {{ row: Answers.Arrow, grey: string, lineY: number, draw: Drawing }} given */
+/** @param {{ row: Answers.Arrow, grey: string, lineY: number, draw: LanesDrawn }} given */
 const ToItself = ({ row, grey, lineY, draw }) => {
   const x = draw.xs[row.source];
   return html`
@@ -88,7 +94,7 @@ const ToItself = ({ row, grey, lineY, draw }) => {
 
 // What stands below the arrow: which turn it is, how long it took, and what it cost, as far as there is room.
 /** @param {{ how: string, tokens?: number | null }} row @param {number} gap @param {number} space */
-export function below(row, gap, space) {
+function below(row, gap, space) {
   const more = [gap >= NOTABLE_MS ? took(gap) : '', row.tokens ? counted(row.tokens, 'token') : ''];
   let said = '';
   for (const one of more)
@@ -97,7 +103,7 @@ export function below(row, gap, space) {
 }
 // Words above a line, on one line or on two.
 /** @param {{ said: string[], x: number, y: number, grey: string }} given */
-export const Words = ({ said, x, y, grey }) => html`
+const Words = ({ said, x, y, grey }) => html`
   <text class=${`lab ${grey}`} x=${x} y=${y - (said.length - 1) * LINE}>
     ${said.length === 1
       ? said[0]
@@ -106,7 +112,11 @@ export const Words = ({ said, x, y, grey }) => html`
         )}
   </text>
 `;
-/** @param {{ row: Answers.Arrow, grey: string, lineY: number, draw: Drawing, before?: Row }} given */
+// A message whose words need two lines is so much higher.
+/** @param {Shape} shape */
+export const moreFor = shape => (/** @type {Row | undefined} */ row) =>
+  row?.row === 'arrow' && row.source !== row.target && needsTwo(row.text, roomOf(row, shape).space) ? LINE : 0;
+/** @param {{ row: Answers.Arrow, grey: string, lineY: number, draw: LanesDrawn, before?: Row }} given */
 const Message = ({ row, grey, lineY, draw, before }) => {
   const { xs, lanes, hidden } = draw;
   const a = xs[row.source];
@@ -133,14 +143,15 @@ const Message = ({ row, grey, lineY, draw, before }) => {
 
 // What stands in brackets at the end is left out, where there is no room for it.
 /** @param {string} text @param {number} room */
-export const endOf = (text, room) => (widthOf(text, 'strong') > room ? text.replace(/ \([^()]*\)([.]?)$/, '$1') : text);
+const endOf = (text, room) => (widthOf(text, 'strong') > room ? text.replace(/ \([^()]*\)([.]?)$/, '$1') : text);
 // An end, or what nobody's lane has: a line over all of them, a double one where the run is over.
-/** @param {{ row: Answers.Mark, grey: string, lineY: number, draw: Drawing }} given */
+/** @param {{ row: Answers.Mark, grey: string, lineY: number, draw: LanesDrawn }} given */
 const ToAll = ({ row, grey, lineY, draw }) => {
   const { xs, wide, gutter } = draw;
   const isEnd = row.kind === 'end';
   const isOver = isEnd && /is over/.test(row.text);
-  const text = cut(endOf(row.text, wide - gutter - 72), wide - gutter - 72, 'strong');
+  const room = wide - gutter - 44;
+  const text = cut(endOf(row.text, room), room, 'strong');
   const middle = (gutter + wide) / 2;
   const half = widthOf(text, 'strong') / 2 + 10;
   const from = gutter ? gutter - 4 : 4;
@@ -167,7 +178,7 @@ const ToAll = ({ row, grey, lineY, draw }) => {
   `;
 };
 
-/** @param {{ row: Answers.Mark & { lane: number }, lineY: number, count: number, draw: Drawing }} given */
+/** @param {{ row: Answers.Mark & { lane: number }, lineY: number, count: number, draw: LanesDrawn }} given */
 const Folded = ({ row, lineY, count, draw }) => {
   const x = draw.xs[row.lane];
   return html`
@@ -182,7 +193,7 @@ const ring = (x, y, sign) => html`
   <g><circle class="okc" cx=${x} cy=${y} r="8" /><path class="okc" d=${sign} /></g>
 `;
 /** @param {Answers.Mark} row @param {Lane} lane @param {number} x @param {number} y @param {string} grey */
-export function signOf(row, lane, x, y, grey) {
+function signOf(row, lane, x, y, grey) {
   if (row.kind === 'tool') return html`<path class="tool" d=${`M${x} ${y - 7}l7 7-7 7-7-7Z`} />`;
   if (row.kind === 'failed')
     return html`<path class=${`badx ${grey}`} d=${`M${x - 5} ${y - 5}l10 10m0-10-10 10`} />`;
@@ -199,7 +210,7 @@ function wordsOf(row) {
   const [, how, name, text] = found;
   return how === 'calls' ? `calls ${name} ${given(parsed(text))}` : `${name} gave ${gave(text)}`;
 }
-/** @param {{ row: Answers.Mark & { lane: number }, grey: string, lineY: number, draw: Drawing }} given */
+/** @param {{ row: Answers.Mark & { lane: number }, grey: string, lineY: number, draw: LanesDrawn }} given */
 const OnLane = ({ row, grey, lineY, draw }) => {
   const { xs, lanes, wide, gutter, narrow } = draw;
   const x = xs[row.lane];
@@ -220,6 +231,18 @@ const OnLane = ({ row, grey, lineY, draw }) => {
   `;
 };
 
+// When a session was at work, or waited for a tool (`waits`, hatched).
+/** @param {{ lane: Lane, x: number, above: number, under: number, waits: boolean, grey: boolean }} given */
+export const Bar = ({ lane, x, above, under, waits, grey }) => html`
+  <rect
+    class=${`${waits ? 'wait-bar' : 'work-bar'} ${hueOf(lane)} ${grey ? 'future' : ''}`}
+    fill=${waits ? 'url(#hatch)' : null}
+    x=${x - 4}
+    y=${above}
+    width="8"
+    height=${Math.max(8, under - above)}
+    rx="2" />
+`;
 // What a session does while it waits for a tool.
 export const Hatch = () => html`
   <defs>
