@@ -5,10 +5,13 @@ python tests/support/pages/screenshots.py --write    makes docs/pictures/web-*.p
 
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # as a script, it is not found otherwise
+
+from playwright.sync_api import Error
 
 from support.doors.chromium import chromium, come_in
 from support.doors.web_log import played
@@ -87,7 +90,9 @@ def taken() -> dict[str, bytes]:
             page.goto(f"{gateway.address}/debug/{view.address.replace('RUN', run).replace('FORK', fork)}")
             page.locator(view.drawn).first.wait_for()
             page.locator(".proof.ok").wait_for()
-            page.wait_for_load_state("networkidle")  # what was asked for behind what is there already
+            # What was asked for behind what is there already. The live stream can stay open for longer than any wait.
+            with suppress(Error):
+                page.wait_for_load_state("networkidle", timeout=1_500)
             page.evaluate("() => document.fonts.ready")
             page.wait_for_function(
                 "() => document.querySelector('.now b')?.textContent.includes('#') ?? true"

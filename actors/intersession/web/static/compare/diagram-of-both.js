@@ -65,7 +65,7 @@ export const Beside = view(({ found, both, failed, other, pick }, self) => {
     const all = share.reduce((sum, one) => sum + one, 0) || 1;
     let x = first;
     const xs = [x, ...share.map(one => (x += ((last - first) * one) / all))].slice(0, run.lanes.length);
-    const room = { narrow: Boolean(one), gutter: one ? 0 : first - 4, wide: one ? middle - 8 : last + 16 };
+    const room = { narrow: Boolean(one), gutter: one ? 0 : first - 4, wide: one ? middle : last + 16 };
     return { ...room, xs, run, lanes: run.lanes, hidden: NONE_HIDDEN, onTwo: true };
   };
   const drawn = { a: lanesOf('a'), b: lanesOf('b') };
