@@ -9,6 +9,7 @@ nobody gave a value for is red.
 import asyncio
 import json
 import re
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -31,8 +32,8 @@ from intersession_actors.hindsight.debugger.debugger import Debugger
 from intersession_actors.hindsight.debugger.verbs.verbs import VERBS
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.policy.questions import OPERATORS, check_asked
-from intersession_events.facts import Event, NotePinned, RunStarted
-from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
+from intersession_events.facts import Event, MessageRecorded, NotePinned, RunStarted, unsaid
+from intersession_events.log.recorded import ANY_VERSION, Draft, Recorded, StreamAppend
 from intersession_events.stores.opened import open_log
 from intersession_projections.questions.places.located import sessions_of, steps_of_flow
 from intersession_projections.questions.places.runs_named import flow_sessions
@@ -234,6 +235,8 @@ WALKS: Final = {
 def _at_work(turn: Turn) -> str:
     if turn.message.startswith("Ask main"):
         return str(turn.tools.call("sessions_send", {"sessionKey": MAIN, "message": "Is the boat there?"}))
+    if turn.message.startswith("Weigh"):
+        return str(turn.tools.call("sessions_list", {"search": "zanzibar"})["count"])
     if turn.message.startswith("Fail"):
         raise RuntimeError("the boat sank")
     return str(AGENTS["research"](turn)) if turn.step != "message" else "The boat is of seven metres."
@@ -248,7 +251,10 @@ def play(store: Path) -> None:
         play_round(system)
     agents = {"main": lambda _: "It is.", "research": _at_work}
     with SessionSystem(
-        store, agents=agents, channels={"telegram": channel, "signal": channel}, config=SETTINGS
+        store,
+        agents=agents,
+        channels=dict.fromkeys(("telegram", "signal", "discord"), channel),
+        config=SETTINGS,
     ) as system:
         for text in (
             "How long is the boat?",
@@ -265,11 +271,20 @@ def play(store: Path) -> None:
                     "agent_id": "research",
                 }
                 system.inbound(text=text, wait=20, **told)
+        # What research looks for meanwhile, main never hears.
+        system.tools(MAIN).call(
+            "sessions_send", {"sessionKey": RESEARCH, "message": "Weigh the van.", "timeoutSeconds": 20}
+        )
+        while any(system.debug.state()["open"].values()):
+            time.sleep(0.01)
         system.gateway.call("sessions.patch", {"key": HIDDEN, "label": "boat"})
 
 
-def copied(source: Path, target: Path, known: set[int] | None) -> None:
-    """Copy a log event by event; what is not known becomes a note of nobody's at the same place."""
+def copied(source: Path, target: Path, known: set[int] | None, caller: Limited | None = None) -> None:
+    """Copy a log event by event; what is not known becomes a note of nobody's at the same place.
+
+    A step of a session that the caller does not see says something else there, unless it is heard on the other side.
+    """
     with open_log(str(source), read_only=True) as log, open_log(str(target), inline=inline_views()) as copy:
         for one in log.all():
             if one.position <= copy.head():
@@ -278,6 +293,8 @@ def copied(source: Path, target: Path, known: set[int] | None) -> None:
             event: Event = (
                 one.event if is_known else NotePinned(flow="none", position=1, text="", by="nobody")
             )
+            if isinstance(event, MessageRecorded) and caller is not None and not caller.sees(_session(one)):
+                event = unsaid(event)
             if isinstance(event, RunStarted) and one.stream != f"session:{MAIN}":
                 # What such a run was given is not all there any more: for the hash to fit, it is one that is made up.
                 event = msgspec.structs.replace(event, context_hash="0" * 64)
@@ -293,6 +310,10 @@ def copied(source: Path, target: Path, known: set[int] | None) -> None:
             stream = one.stream if is_known else "notes:none"
             copy.append_now((StreamAppend(stream=stream, expected=ANY_VERSION, drafts=(draft,)),))
             assert copy.head() == one.position
+
+
+def _session(one: Recorded) -> str:
+    return one.stream.partition(":")[2]
 
 
 @contextmanager
@@ -329,7 +350,8 @@ class Worlds:
     def known_to(self, name: str) -> World:
         if name not in self._known:
             store = self._folder / f"{len(self._known)}.db"
-            copied(self._source, store, known_positions(self.all.system.debug.view, CALLERS[name]))
+            caller = CALLERS[name]
+            copied(self._source, store, known_positions(self.all.system.debug.view, caller), caller)
             self._known[name] = self._stack.enter_context(asked_of(store))
             assert self._known[name].system.log.head() == self.all.system.log.head()
         return self._known[name]
@@ -366,7 +388,7 @@ def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worlds]:
 
 def _values(debug: Debugger) -> Mapping[str, list[Any]]:
     """Return what each field is given that is a text: of the caller's own, of others, and of nobody."""
-    (own,) = debug.runs(kind=["exchange"], session=MAIN, words="lake crossing")["runs"]
+    *_, own = debug.runs(kind=["exchange"], session=MAIN, words="lake crossing")["runs"]
     (spawn,) = debug.runs(kind=["spawn"])["runs"]
     hidden, *_ = debug.runs(session=HIDDEN)["runs"]
     mixed = debug.runs(kind=["run"], session=RESEARCH, limit=1)["runs"][0]["id"]
@@ -383,7 +405,7 @@ def _values(debug: Debugger) -> Mapping[str, list[Any]]:
         f"{own['id']}@turn:2",
         "2026-11-29",
     ]
-    words = ["lake crossing", "boat", "seven metres", "Ask main", "nobody said this"]
+    words = ["lake crossing", "boat", "seven metres", "Ask main", "zanzibar", "nobody said this"]
     return {
         **dict.fromkeys(("a", "b", "run", "than"), runs),
         **dict.fromkeys(("session", "with", "in", "as", "sessionKey"), sessions),

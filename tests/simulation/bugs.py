@@ -15,7 +15,7 @@ import msgspec
 from intersession_actors.assembly.methods import runs
 from intersession_actors.calls.service import asking, receipts
 from intersession_actors.calls.service.asking import ask_session, gone_on
-from intersession_actors.calls.tools import sessions_send, sessions_spawn
+from intersession_actors.calls.tools import sessions_send
 from intersession_actors.outside.channels.channels import Outbound
 from intersession_actors.outside.channels.turns import Attempts
 from intersession_actors.outside.channels.turns import CallState as InProcess
@@ -60,13 +60,15 @@ def a1_spawns_are_outside_the_guard() -> AbstractContextManager[object]:
     """A spawn goes on with no budget of its chain: it may hop for ever."""
 
     def unguarded(service: Any, origin: Any, target: str, field: str) -> Any:
+        if field != "task":
+            return gone_on(service, origin, target, field)
         gone_on(
             service, origin._replace(budget=msgspec.structs.replace(origin.budget, hops=0)), target, field
         )
         limits = service.config.session.limits
         return msgspec.structs.replace(one_hop_on(origin.budget, target, limits), hops=0)
 
-    return patch.object(sessions_spawn, "gone_on", unguarded)
+    return patch.object(asking, "gone_on", unguarded)
 
 
 def a3_an_answer_is_given_up_at_once() -> AbstractContextManager[object]:
