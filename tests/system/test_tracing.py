@@ -9,9 +9,9 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from intersession import MemoryChannel, Reply, SessionSystem, Turn, Usage
-from intersession_events.facts import DeliveryDone, ExchangeClosed, SpawnClosed
-from support.running import QUIET, SEES_ALL, WAIT, merged, wait_for
+from intersession import DeliveryRefused, MemoryChannel, Outbound, Reply, SessionSystem, Turn, Usage
+from intersession_events.facts import DeliveryDone, DeliveryFailed, ExchangeClosed, SpawnClosed
+from support.running import QUIET, SEES_ALL, WAIT, merged, wait_for, wait_for_number
 
 MAIN = "agent:main:main"
 
@@ -19,14 +19,14 @@ MAIN = "agent:main:main"
 class Traced:
     """A system whose spans are kept here."""
 
-    def __init__(self, log_url: str, agents: dict[str, Any], **config: Any) -> None:
+    def __init__(self, log_url: str, agents: dict[str, Any], channel: Any = None, **config: Any) -> None:
         self.exporter = InMemorySpanExporter()
         provider = TracerProvider()
         provider.add_span_processor(SimpleSpanProcessor(self.exporter))
         self.system = SessionSystem(
             log_url,
             agents=agents,
-            channels={"telegram": MemoryChannel()},
+            channels={"telegram": channel or MemoryChannel()},
             config=merged(SEES_ALL, QUIET, config),
             tracer_provider=provider,
         )
@@ -135,6 +135,19 @@ def test_a_failed_run_is_a_span_in_error(log_url: str) -> None:
     (span,) = traced.spans("invoke_agent main")
     assert span.status.status_code is trace.StatusCode.ERROR
     assert dict(span.attributes or {})["error.type"] == "backend"
+
+
+def test_a_text_that_is_tried_once_more_names_its_channel(log_url: str) -> None:
+    def refuses(_: Outbound) -> str:
+        raise DeliveryRefused("the chat is closed")
+
+    traced = Traced(log_url, {"main": lambda _: "yes"}, refuses)
+    traced.system.inbound(channel="telegram", chat_id="ada", sender="ada", text="hi", wait=WAIT)
+    wait_for_number(traced.system, DeliveryFailed, 1)
+    assert traced.system.gateway.call("deliveries.retry", {"failed": True})["ok"]
+    wait_for_number(traced.system, DeliveryFailed, 2)
+
+    assert len(traced.spans("deliver telegram")) == 2
 
 
 def test_a_sub_agent_is_part_of_the_spawn_that_its_requester_made(log_url: str) -> None:

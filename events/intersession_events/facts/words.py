@@ -21,11 +21,11 @@ class Words(NamedTuple):
 
     `who` acts and `to` is acted on, as far as the event itself names them: session keys, routes, `operator`. `brief` is
     for a list of steps. `how` is for a story: a sentence, or a verb after `who`; it is empty where stories leave the
-    event out. `text` is what somebody wrote, raw: whoever prints it makes it harmless first.
+    event out. `text` is a raw text of an agent, a person or a channel: the printer makes it harmless.
 
-    `step` and `after` are for places of an exchange, a spawn, a run or a delivery: what the event is, and how all stands
-    once it has happened. No word of what anybody said is in them, so that they can be shown to whoever may know of the event. They
-    are empty for events that are no step. `reason` is why all of it ended, where this is its end.
+    `step` and `after` are for places of an exchange, a spawn, a run or a delivery: the event, and the state behind it.
+    They quote no text, so that every caller who may know of the event may read them; they are empty for events that are
+    no step. `reason` is the reason of an end.
     """
 
     who: str | None
@@ -46,11 +46,10 @@ Naming = Callable[[str], str]
 class Frame(NamedTuple):
     """What is known around an event where it is put into words: it names others by ids, or not at all.
 
-    `key` is the session whose stream it is in, None for other streams. `asker` and `asked` are the short names of both sides
-    of its exchange or spawn, of whoever's text a delivery is and of its channel; `place` is where that goes.
-    `max_turns` says how many turns its exchange may have, `task` what its run was asked for, where an event before told that.
-    `named` says how sessions are called. `sides` are who asked and who was asked as they are recorded: with them it is known who acts
-    where an event does not say it.
+    `key` is the session of its stream; None for other streams. `asker` and `asked` are the short names of both sides of its
+    exchange or spawn, or of a delivery's session and channel; `place` is the delivery's destination. `max_turns` is the
+    limit of its exchange, `task` the task of its run, if an event before told it. `named` returns the name of a session.
+    `sides` are the recorded names of requester and target: events that do not name their actor take it from there.
     """
 
     key: str | None = None

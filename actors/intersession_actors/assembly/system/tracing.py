@@ -69,7 +69,8 @@ class Tracing:
         self._open: dict[str, Span] = {}
         self._queued: OrderedDict[str, tuple[facts.RunQueued, str, str | None]] = OrderedDict()
         self._contexts: OrderedDict[str, SpanContext] = OrderedDict()
-        self._routes: dict[str, facts.DeliveryDecided] = {}
+        self._channels: OrderedDict[str, str] = OrderedDict()
+        """The channels of deliveries, by their ids: one that has ended may be tried once more."""
         self.stop: Callable[[], None] = log.on_committed(self.take)
 
     @property
@@ -192,12 +193,12 @@ class Tracing:
                 span.set_attributes({"intersession.child": event.child, "gen_ai.agent.id": event.agent_id})
                 return self._begin(recorded.stream, span)
             case facts.DeliveryDecided():
-                if len(self._routes) < MOST_OPEN:
-                    self._routes[event.delivery_id] = event
+                self._channels[event.delivery_id] = event.route.channel
+                if len(self._channels) > MOST_REMEMBERED:
+                    self._channels.popitem(last=False)
                 return None
             case facts.DeliveryStarted():
-                decided = self._routes.get(event.delivery_id)
-                channel = "" if decided is None else decided.route.channel
+                channel = self._channels.get(event.delivery_id, "")
                 span = self._span(
                     tracer, f"deliver {channel}".strip(), recorded, parent=self._cause(recorded)
                 )
@@ -279,8 +280,6 @@ class Tracing:
             case facts.FlowClosed():
                 self._end(recorded.stream, recorded, {"intersession.reason": event.reason})
             case facts.DeliveryFact(state=state) if event.ends is not None:
-                if event.is_final:
-                    self._routes.pop(event.delivery_id, None)
                 outcome = "retry" if state == "retrying" else state
                 error = None if state in _ARRIVED else event.trouble if state in _FAILED else outcome
                 self._end(recorded.stream, recorded, {"intersession.outcome": outcome}, error)
