@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from intersession_actors.hindsight.replaying.difference import Difference
     from intersession_actors.hindsight.replaying.replayed import Replayed, replay_file
     from intersession_actors.outside.agents.agents import echo, openai_agent, pydantic_ai_agent, scripted
-    from intersession_actors.outside.agents.turn import Reply, Turn
+    from intersession_actors.outside.agents.turn import BadPiece, Reply, ReplyTooLarge, Turn
     from intersession_actors.outside.channels.channels import (
         Channel,
         DeliveryInDoubt,
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         SendAnswer,
         SessionAnswer,
         SpawnAnswer,
+        StreamAnswer,
     )
     from intersession_actors.rules.config.config import Config, load_config
     from intersession_actors.rules.errors import CalledOnLoop, ConfigError, ToolRefused, UnknownAgent
@@ -121,6 +122,7 @@ __all__ = [
     "BackupFailed",
     "BadCheckpoint",
     "BadKey",
+    "BadPiece",
     "CalledOnLoop",
     "Carried",
     "Change",
@@ -178,6 +180,7 @@ __all__ = [
     "ReleaseFields",
     "Replayed",
     "Reply",
+    "ReplyTooLarge",
     "RunAnswer",
     "RunsAnswer",
     "RuntimeStopped",
@@ -206,6 +209,7 @@ __all__ = [
     "StoreFull",
     "StoreLocked",
     "StoreUnavailable",
+    "StreamAnswer",
     "Stuck",
     "ToolRefused",
     "Turn",

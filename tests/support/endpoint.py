@@ -1,10 +1,11 @@
 """An OpenAI-compatible endpoint on a real socket, whose model takes so many tokens and refuses more, as real ones do."""
 
 import json
-from collections.abc import Callable, Generator
+import re
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 Said = dict[str, Any]
@@ -24,6 +25,14 @@ class Endpoint(ThreadingHTTPServer):
         self.refusal = refusal
         self.say: Callable[[Said], Said] = lambda _: {"content": "Yes."}
         self.finish = "stop"
+        self.streams = True
+        """Whether it gives its answer in chunks where it is asked to."""
+        self.between: Callable[[], object] = lambda: None
+        """Is called between two chunks."""
+        self.breaks_off = False
+        """Whether it ends without the last chunks."""
+        self.hung_up = Event()
+        """Is set once a client has closed the connection in the middle of an answer."""
         self.taken: list[Said] = []
         self.refused: list[Said] = []
 
@@ -57,7 +66,11 @@ class _Answering(BaseHTTPRequestHandler):
     server: Endpoint  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def do_POST(self) -> None:
-        status, answer = self.server.answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        status, answer = self.server.answer(request)
+        if status == 200 and request.get("stream") and self.server.streams:
+            self._stream(answer)
+            return
         encoded = json.dumps(answer).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
@@ -66,8 +79,46 @@ class _Answering(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(encoded)
 
+    def _stream(self, answer: Said) -> None:
+        """Give the answer in chunks, as real ones do: its text by words, a call's name first, the usage behind all."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        choice = answer["choices"][0]
+        try:
+            for delta in deltas_of(choice["message"]):
+                self._chunk(answer, [{"index": 0, "delta": delta, "finish_reason": None}])
+                self.server.between()
+            if self.server.breaks_off:
+                return
+            self._chunk(answer, [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}])
+            self._chunk(answer, [], usage=answer["usage"])
+            self.wfile.write(b"data: [DONE]\n\n")
+        except OSError:
+            self.server.hung_up.set()
+
+    def _chunk(self, answer: Said, choices: list[Said], **more: Any) -> None:
+        head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": answer["model"]}
+        self.wfile.write(b"data: " + json.dumps({**head, "choices": choices, **more}).encode() + b"\n\n")
+        self.wfile.flush()
+
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the library's
         """Say nothing."""
+
+
+def deltas_of(message: Said) -> Iterator[Said]:
+    """Yield a message in the pieces in which it is streamed."""
+    yield {"role": "assistant", "content": ""}
+    for field in ("content", "refusal"):
+        for word in re.findall(r"\S+\s*|\s+", message.get(field) or ""):
+            yield {field: word}
+    for index, call in enumerate(message.get("tool_calls") or []):
+        function = call["function"]
+        head = {"name": function["name"], "arguments": ""}
+        yield {"tool_calls": [{"index": index, "id": call["id"], "type": "function", "function": head}]}
+        for letter in function["arguments"]:
+            yield {"tool_calls": [{"index": index, "function": {"arguments": letter}}]}
 
 
 def as_openai(window: int, tokens: int) -> tuple[int, Said]:

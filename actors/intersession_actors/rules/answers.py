@@ -32,6 +32,26 @@ class RunAnswer(Refused):
     held: NotRequired[str]
 
 
+class StreamAnswer(Refused):
+    """A part of a run's answer while it is said (STREAM-2).
+
+    `delta`: `text` is all that the attempt has said, `delta` what came to it. `restarted`: the attempt was cut off, and what it had
+    said counts no more. `final`, `aborted` and `error` are the last part, which is as `RunAnswer` has it.
+    """
+
+    state: Literal["delta", "restarted", "final", "aborted", "error"]
+    runId: str
+    attempt: NotRequired[int]
+    text: NotRequired[str]
+    delta: NotRequired[str]
+    status: NotRequired[Literal["ok", "error", "timeout", "aborted"]]
+    reply: NotRequired[str]
+    startedAt: NotRequired[int]
+    endedAt: NotRequired[int]
+    runState: NotRequired[str]
+    held: NotRequired[str]
+
+
 class InboundAnswer(Refused):
     """The outcome of a person's message (INB-1): `accepted`, or with `wait` a `RunAnswer`, or a refusal.
 

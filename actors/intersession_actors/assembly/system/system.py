@@ -33,6 +33,7 @@ from intersession_actors.assembly.system.tracing import tracer_provider_of
 from intersession_actors.calls.service.callers import EVERY, Caller
 from intersession_actors.calls.service.imports import Imports
 from intersession_actors.calls.service.inbound import ChatDoor, InboundFields
+from intersession_actors.calls.service.run_stream import RunStream
 from intersession_actors.calls.service.run_waits import RunDoor
 from intersession_actors.calls.tools.toolbox import Tools
 from intersession_actors.hindsight.forking import on_call
@@ -388,6 +389,17 @@ class SessionSystem(Operated):
         """
         with self._parts.hosts_loop.visited():
             return await self._chat.ainbound(unnamed, given)
+
+    def stream(self, run_id: str) -> RunStream:
+        """Return the answer of a run while its agent says it, for `for` and `async for` (STREAM-2).
+
+        Each part is a dict with a `state`: `delta` (`text` so far, and what is new of it), `restarted`, and at the end `final`,
+        `aborted` or `error`, with what `agent.wait` answers. Runs of agents that say nothing in pieces have the end alone.
+
+        Raises:
+            ToolRefused: there is no such run (`unknown_run`).
+        """
+        return RunStream(self.service, self._runs, text_of("run_id", run_id))
 
     def fork(
         self,

@@ -35,7 +35,7 @@ class RunDoor:
             ToolRefused: there is no such run (`unknown_run`).
         """
         waits = self._service.waits
-        known = self._known(run_id)
+        known = self.known(run_id)
         future = waits.expect(known)
         pending = Pending(
             future=future,
@@ -61,7 +61,7 @@ class RunDoor:
             ToolRefused: there is no such run (`unknown_run`), or `by` is no name.
         """
         checked("by", by)
-        outcome = self._outcome(self._known(checked("runId", run_id, most=IDENTITY.most)))
+        outcome = self._outcome(self.known(checked("runId", run_id, most=IDENTITY.most)))
         if outcome.ended:
             return self._end_held(outcome, by)
         accepted = ask_session(self._service, outcome.session_key, Abort(run_id=outcome.run_id, by=by))
@@ -108,8 +108,12 @@ class RunDoor:
             answer["held"] = exchange.held
         return answer
 
-    def _known(self, run_id: str) -> str:
-        """Return the run that an id means; a caller's own idempotency key is one too (GATE-1)."""
+    def known(self, run_id: str) -> str:
+        """Return the run that an id means; a caller's own idempotency key is one too (GATE-1).
+
+        Raises:
+            ToolRefused: there is no such run (`unknown_run`).
+        """
         if self._service.runs.get(run_id) is not None:
             return run_id
         by_key = self._service.runs.by_any_key(run_id)

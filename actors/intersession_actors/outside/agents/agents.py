@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias, cast
 
 from intersession_actors.outside.agents.endpoint_options import check_options
+from intersession_actors.outside.agents.pieces import of_generator
 from intersession_actors.outside.agents.turn import AgentFunction, Reply, Turn
 from intersession_actors.rules.gate.shapes import flaw_of_call
 from intersession_actors.rules.gate.values import invalid
@@ -27,7 +28,7 @@ class PydanticAiAgent(Protocol):
 
 
 Agent: TypeAlias = AgentFunction | HostActor | PydanticAiAgent
-"""`def` or `async def agent(turn) -> str | None | Reply`; a Pykka actor that gets the `Turn` as its message and
+"""`def` or `async def agent(turn) -> str | None | Reply`, or one that yields pieces of its text (STREAM-1); a Pykka actor that gets the `Turn` as its message and
 answers with the same; or a pydantic-ai `Agent`."""
 
 Line: TypeAlias = "str | Reply | BaseException | type[BaseException] | AgentFunction | None"
@@ -49,7 +50,7 @@ def as_function(agent: Agent) -> AgentFunction:
         flaw = flaw_of_call(agent, "turn")
         if flaw is not None:
             raise TypeError(flaw)
-        return agent
+        return of_generator(agent)
     raise TypeError(
         f"{agent!r} is no agent, give a function `agent(turn)`, sync or async, a Pykka actor's ref, "
         "or a pydantic-ai Agent"
@@ -75,12 +76,13 @@ def pydantic_ai_agent(
     deps: Callable[[Turn], object] | None = None,
     text: Callable[..., str | None] | None = None,
     context_tokens: int | None = None,
+    stream: bool = False,
 ) -> AgentFunction:
     """Make an agent from a pydantic-ai `Agent`; `deps` makes its dependencies for a turn.
 
     `text` says an output in words that is no text itself, such as a model of pydantic's; without it such an output fails the run
-    with `bad_reply`. `context_tokens` is the window of the agent's model, where the table of windows does not know it (CTX-1). An
-    agent that needs none of these can be registered as it is.
+    with `bad_reply`. `context_tokens` is the window of the agent's model, where the table of windows does not know it (CTX-1). With
+    `stream` the answer is shown while the model gives it (STREAM-1); the model must be able to. An agent that needs none of these can be registered as it is.
 
     Raises:
         MissingExtra: the extra `models` is not installed.
@@ -93,7 +95,7 @@ def pydantic_ai_agent(
         extra="models",
     )
     function: AgentFunction = adapter.pydantic_ai_agent(
-        agent, deps=deps, text=text, context_tokens=context_tokens
+        agent, deps=deps, text=text, context_tokens=context_tokens, stream=stream
     )
     return function
 
@@ -109,7 +111,7 @@ def openai_agent(
     """Make an agent from a model behind an OpenAI-compatible endpoint (`agents.openai.OpenAiAgent`).
 
     `context_tokens` is the window of the model, where the table of windows does not know it (CTX-1). `options` are `system`,
-    `most_rounds`, `client_options`, and those of a chat completion; what an endpoint takes beside these goes into `extra_body`.
+    `most_rounds`, `stream` (True shows the answer while the endpoint gives it, STREAM-1), `client_options`, and those of a chat completion; what an endpoint takes beside these goes into `extra_body`.
 
     Raises:
         MissingExtra: the extra `models` is not installed.

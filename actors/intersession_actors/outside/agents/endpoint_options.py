@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Final, cast
 
 OF_THE_AGENT: Final = frozenset(
-    {"model", "base_url", "api_key", "system", "most_rounds", "context_tokens", "client_options"}
+    {"model", "base_url", "api_key", "system", "most_rounds", "stream", "context_tokens", "client_options"}
 )
 
 OF_A_REQUEST: Final = frozenset(
@@ -59,8 +59,8 @@ DO_NOT_WORK: Final[Mapping[str, str]] = {
     "messages": "what the model is shown is the session, give instructions as `system`",
     "modalities": "an answer is text, leave it out",
     "n": "there is one answer to a message, leave it out",
-    "stream": "a stream is not supported, leave it out",
-    "stream_options": "a stream is not supported, leave it out",
+    "stream": "give stream=True beside it",
+    "stream_options": "give stream=True, which asks for the usage as well",
     "tools": _TOOLS,
 }
 """Options that a request of this agent can't have, at its top or in `extra_body`, and what to do."""
@@ -99,7 +99,7 @@ def check_options(options: Mapping[str, object]) -> None:
         ValueError: an option has a value that it can't have, or there is no key for the endpoint.
     """
     for name, value in options.items():
-        if name in DO_NOT_WORK and value not in (None, False):
+        if name in DO_NOT_WORK.keys() - OF_THE_AGENT and value not in (None, False):
             raise TypeError(f"{name}: {DO_NOT_WORK[name]}")
         if name not in OF_THE_AGENT | OF_A_REQUEST | DO_NOT_WORK.keys():
             raise TypeError(
@@ -130,6 +130,8 @@ def _check_values(options: Mapping[str, object]) -> None:
     model = options.get("model")
     if not isinstance(model, str) or not model.strip():
         raise ValueError(f"model: is {model!r}, give the name of a model at the endpoint")
+    if not isinstance(options.get("stream", False), bool):
+        raise ValueError(f"stream: is {options['stream']!r}, give True or False")  # noqa: TRY004 - as of any other option
     for name in ("most_rounds", "context_tokens", "max_tokens", "max_completion_tokens"):
         value = options.get(name)
         if isinstance(value, int | str) and (isinstance(value, bool | str) or value < 1):

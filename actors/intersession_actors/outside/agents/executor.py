@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final, Literal, NamedTuple
 
 from intersession_actors.outside.agents.agents import Agent, function_of
+from intersession_actors.outside.agents.pieces import Pieces
 from intersession_actors.outside.agents.recorded import RecordedAgent
 from intersession_actors.outside.agents.result import (
     DEFAULT_REPLY_BYTES,
@@ -55,7 +56,8 @@ class Results:
 
     HANDLES = facts.RunEnd | facts.RunInterrupted | facts.LateReplyDropped
 
-    def __init__(self) -> None:
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
         self._lock = threading.Lock()
         self._kept: dict[tuple[str, int], _KnownResult] = {}
         self._due: set[tuple[str, int]] = set()
@@ -108,7 +110,9 @@ class Results:
             match event:
                 case facts.RunCompleted() | facts.LateReplyDropped():
                     self.forget(event.run_id, event.attempt)
+                    self._pieces.over(event.run_id, event.attempt)
                 case facts.RunFailed() | facts.RunInterrupted() | facts.RunAborted():
+                    self._pieces.over(event.run_id, event.attempt)
                     self.called(event.run_id, event.attempt)
                     # One that answered meanwhile comes too late, and that is to be recorded yet.
                     if isinstance(self.of(event.run_id, event.attempt), Broke):
@@ -167,7 +171,9 @@ class AgentExecutor:
         )
         self._reply_max_bytes = reply_max_bytes
         self._around = around
-        self.results = Results()
+        self.pieces = Pieces(self.is_running, reply_max_bytes)
+        """What agents have said so far, until the end of their attempts is recorded."""
+        self.results = Results(self.pieces)
         """What came back, until it is recorded."""
         self._changed = threads.changed()
         self._agents: dict[str, _Registered] = {}
@@ -270,6 +276,7 @@ class AgentExecutor:
             running = self._running.pop(run_id, None)
         if running is not None:
             self._cancel([running])
+            self.pieces.over(run_id, running.attempt)
 
     def is_running(self, run_id: str, attempt: int) -> bool:
         """Whether this process is calling the agent for this attempt."""

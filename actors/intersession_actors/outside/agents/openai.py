@@ -13,6 +13,7 @@ from openai import AsyncOpenAI, DefaultAsyncHttpxClient, NotGiven, Omit
 from openai.types.chat import ChatCompletion
 from openai.types.chat.chat_completion import Choice
 
+from intersession_actors.outside.agents.openai_stream import streamed
 from intersession_actors.outside.agents.turn import Reply, Turn, is_blank, json_text
 from intersession_actors.rules.disclosure.redaction import redact_text
 from intersession_actors.rules.gate.texts import arguments_in
@@ -50,7 +51,7 @@ _SAID_ALL: Final = frozenset({"stop", "eos", "end_turn", "", None})
 class OpenAiAgent:
     """Answers with a model: asks it, makes its tool calls, until it returns a text.
 
-    `system` stands before the turn's context. `most_rounds` bounds how often it may ask for tools in one turn.
+    `system` stands before the turn's context. With `stream` each answer is shown while the endpoint gives it (STREAM-1). `most_rounds` bounds how often it may ask for tools in one turn.
     `client_options` go to `AsyncOpenAI` (`timeout` in seconds, `max_retries`, …), `options` to each request
     (`temperature`, …; `agents/endpoint_options.py` has them). Without `api_key` the client looks into `OPENAI_API_KEY`.
     """
@@ -63,6 +64,7 @@ class OpenAiAgent:
         api_key: str | None = None,
         system: str | None = None,
         most_rounds: int = 16,
+        stream: bool = False,
         client_options: JsonObject | None = None,
         **options: object,
     ) -> None:
@@ -71,6 +73,7 @@ class OpenAiAgent:
         self._clients = _Clients({"base_url": base_url, "api_key": api_key, **(client_options or {})})
         self._system = system
         self._most_rounds = most_rounds
+        self._stream = stream
         self._body = {name: value for name, value in given.items() if name not in _OF_THE_REQUEST}
         beside = {_OF_THE_REQUEST[name]: given[name] for name in given.keys() & _OF_THE_REQUEST.keys()}
         # None is the library's word for "no such thing", but as a timeout it means "wait for ever".
@@ -141,6 +144,8 @@ class OpenAiAgent:
         # "Connection error." is all that the library says, and a run that ran out of time says not even that.
         where = f"model {self._model!r} at {str(client.base_url).rstrip('/')}"
         try:
+            if self._stream:
+                return _completion(await streamed(post, body, options, turn))
             return _completion(
                 await post("/chat/completions", cast_to=ChatCompletion, body=body, options=options)
             )
@@ -160,7 +165,9 @@ def _completion(answer: object) -> ChatCompletion:
     said: object = getattr(answer, "error", answer)
     if isinstance(said, dict):
         said = cast("JsonObject", said).get("message", said)
-    raise TypeError(f"the endpoint gave no completion, but {repr(said)[:_SHOWN]}; a stream is not supported")
+    raise TypeError(
+        f"the endpoint gave no completion, but {repr(said)[:_SHOWN]}; an endpoint that always streams is asked with stream=True"
+    )
 
 
 class _Clients:

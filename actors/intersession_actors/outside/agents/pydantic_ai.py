@@ -4,10 +4,11 @@ It gets the session's transcript, fenced (PROV-3), as its history, and the syste
 with its own tools is recorded while it does it; the system's tools record themselves.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any, cast
 
 import msgspec
@@ -15,13 +16,18 @@ import pydantic_core
 from pydantic_ai import Agent, RunContext, Tool
 from pydantic_ai.capabilities import AbstractCapability, ReinjectSystemPrompt
 from pydantic_ai.messages import (
+    AgentStreamEvent,
     BinaryContent,
     ModelMessage,
     ModelRequest,
     ModelRequestPart,
     ModelResponse,
     ModelResponsePart,
+    PartDeltaEvent,
+    PartEndEvent,
+    PartStartEvent,
     TextPart,
+    TextPartDelta,
     ThinkingPart,
     ToolCallPart,
     ToolReturn,
@@ -51,8 +57,11 @@ def pydantic_ai_agent(
     deps: Callable[[Turn], object] | None = None,
     text: Callable[..., str | None] | None = None,
     context_tokens: int | None = None,
+    stream: bool = False,
 ) -> "PydanticAiAnswers":
     """Make an agent of ours from a pydantic-ai agent; `deps` makes its dependencies for a turn, `text` renders an output.
+
+    With `stream` the model is asked for its answer in chunks, which are shown as they come (STREAM-1).
 
     Raises:
         TypeError: the agent has no model, or one that can't be made, such as for want of a key.
@@ -67,7 +76,8 @@ def pydantic_ai_agent(
             raise TypeError(
                 f"this pydantic-ai Agent's model {model!r} can't be used: {described(error)}"
             ) from error
-    return PydanticAiAnswers(agent, deps, text, ModelWindow(model=model.model_name, tokens=context_tokens))
+    window = ModelWindow(model=model.model_name, tokens=context_tokens)
+    return PydanticAiAnswers(agent, deps, text, window, stream=stream)
 
 
 class PydanticAiAnswers:
@@ -79,11 +89,14 @@ class PydanticAiAnswers:
         deps: Callable[[Turn], object] | None,
         text: Callable[..., str | None] | None,
         model_window: ModelWindow,
+        *,
+        stream: bool = False,
     ) -> None:
         self._agent = agent
         self._deps = deps
         self._text = text
         self.model_window = model_window
+        self._stream = stream
 
     async def __call__(self, turn: Turn) -> Reply | Broke:
         """Answer one turn."""
@@ -97,6 +110,7 @@ class PydanticAiAnswers:
             # With a history, pydantic-ai takes the system prompt for said; ours never has it.
             capabilities=[ReinjectSystemPrompt(), _Recording(turn, frozenset(tools.tools))],
             infer_name=False,
+            event_stream_handler=partial(_shown, turn) if self._stream else None,
         )
         output = result.output
         if output is not None and not isinstance(output, str) and self._text is not None:
@@ -104,6 +118,22 @@ class PydanticAiAnswers:
         if output is not None and not isinstance(output, str):
             return Broke(code="bad_reply", error=_no_text(turn, output))
         return _reply(output, result.response, result.usage)
+
+
+async def _shown(turn: Turn, ctx: RunContext[object], events: AsyncIterable[AgentStreamEvent]) -> None:
+    """Show the model's text as it comes; what it says after a tool call is on a line of its own."""
+    del ctx
+    async for event in events:
+        match event:
+            case (
+                PartStartEvent(part=TextPart(content=text))
+                | PartDeltaEvent(delta=TextPartDelta(content_delta=text))
+            ) if text:
+                turn.stream(text)
+            case PartEndEvent(part=TextPart(content=text), next_part_kind=str()) if text:
+                turn.stream("\n")
+            case _:
+                pass
 
 
 def _no_text(turn: Turn, output: object) -> str:

@@ -9,7 +9,7 @@ from typing import Final, cast
 import msgspec
 
 from intersession_actors.outside.agents.too_long import is_too_long
-from intersession_actors.outside.agents.turn import Reply, Turn
+from intersession_actors.outside.agents.turn import BadPiece, Reply, ReplyTooLarge, Turn
 from intersession_actors.rules.gate import answers, limits, texts, values
 from intersession_actors.running.failures.failure import described, traced
 from intersession_actors.running.host.calls import Came, Outcome, Raised
@@ -52,12 +52,8 @@ AgentResult = Answered | Broke
 def result_of(outcome: Outcome, turn: Turn, *, most_bytes: int = DEFAULT_REPLY_BYTES) -> AgentResult:
     """Turn an outcome into a result. Total: it returns for every input."""
     match outcome:
-        case Raised(LoopEnded() as error):
-            return Broke(code="interrupted", error=f"interrupted: {described(error)}")
         case Raised(error):
-            return Broke(
-                code="backend", error=described(error), traceback=traced(error), too_long=is_too_long(error)
-            )
+            return _raised(error, turn)
         case Came(Broke() as broke):
             return broke  # an agent that does again what another did
         case Came() if turn.tools.forgotten:
@@ -70,7 +66,27 @@ def result_of(outcome: Outcome, turn: Turn, *, most_bytes: int = DEFAULT_REPLY_B
         case Came(Reply() as reply):
             return _checked(reply, turn, most_bytes)
         case Came(value):
-            return _bad(turn, f"returned {type(value).__name__}; an agent returns str, None or Reply")
+            is_unrun = inspect.isgenerator(value) or inspect.isasyncgen(value)
+            hint = (
+                "register the function that yields itself"
+                if is_unrun
+                else "an agent returns str, None or Reply"
+            )
+            return _bad(turn, f"returned {type(value).__name__}; {hint}")
+
+
+def _raised(error: BaseException, turn: Turn) -> Broke:
+    match error:
+        case LoopEnded():
+            return Broke(code="interrupted", error=f"interrupted: {described(error)}")
+        case ReplyTooLarge():
+            return Broke(code="reply_too_large", error=f"agent {turn.agent_id!r} {error}")
+        case BadPiece():
+            return _bad(turn, str(error))
+        case _:
+            return Broke(
+                code="backend", error=described(error), traceback=traced(error), too_long=is_too_long(error)
+            )
 
 
 def _checked(reply: Reply, turn: Turn, most_bytes: int) -> AgentResult:
@@ -91,7 +107,7 @@ def _checked(reply: Reply, turn: Turn, most_bytes: int) -> AgentResult:
             notes.append("halves of surrogate pairs were spelled out")
         for message in reply.messages or ():
             check_unknown(message)
-    except _TooLarge as error:
+    except ReplyTooLarge as error:
         return Broke(code="reply_too_large", error=f"agent {turn.agent_id!r} {error}")
     except Exception as error:  # noqa: BLE001 - it holds what the host put into it
         return _bad(turn, f"returned something that is no valid Reply: {described(error)}")
@@ -190,10 +206,6 @@ def _bad(turn: Turn, what: str) -> Broke:
     return Broke(code="bad_reply", error=f"agent {turn.agent_id!r} {what}")
 
 
-class _TooLarge(Exception):
-    """Longer than a reply may be."""
-
-
 def _sized(reply: Reply, most_bytes: int) -> Reply:
     """Check the text and each message against the bound, without copying one that is far too long."""
     if reply.text is not None:
@@ -205,7 +217,7 @@ def _sized(reply: Reply, most_bytes: int) -> Reply:
         if isinstance(message.content, str):
             _text_sized(message.content, most_bytes)
         if _size_of(message) > most_bytes:
-            raise _TooLarge(f"returned a message of more than {most_bytes} bytes")
+            raise ReplyTooLarge(f"returned a message of more than {most_bytes} bytes")
     return reply
 
 
@@ -241,4 +253,4 @@ def _text_sized(text: object, most_bytes: int) -> None:
         raise TypeError(f"its text is {type(text).__name__}{hint}")
     text = values.plain_text(text)
     if len(text) > most_bytes or len(text.encode("utf-8", "surrogatepass")) > most_bytes:
-        raise _TooLarge(f"returned a text of more than {most_bytes} bytes")
+        raise ReplyTooLarge(f"returned a text of more than {most_bytes} bytes")

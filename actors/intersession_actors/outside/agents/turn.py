@@ -151,6 +151,10 @@ class Recorder:
         """Record a tool's result."""
 
 
+def _unheard(_: str) -> None:
+    """Show a piece to nobody."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     """One message for an agent to answer.
@@ -190,6 +194,7 @@ class Turn:
     recorder: Recorder = field(default_factory=Recorder, repr=False)
     _own_calls: OwnCalls = field(default_factory=OwnCalls, repr=False, compare=False)
     _own_files: Callable[[], OwnFiles] = field(default=OwnFiles, repr=False, compare=False)
+    _pieces: Callable[[str], None] = field(default=_unheard, repr=False, compare=False)
 
     @property
     def message(self) -> str:
@@ -322,6 +327,18 @@ class Turn:
                 rendered: JsonList = adapter.model_messages(self.messages("openai"), self.asked.timestamp)
                 return rendered
 
+    def stream(self, piece: str) -> None:
+        """Show the next piece of the answer to listeners, at once (STREAM-1). It is not recorded: what the agent returns is.
+
+        May be called from any thread, and never blocks. An agent that is a generator need not call it.
+
+        Raises:
+            BadPiece: it is no text.
+            ReplyTooLarge: the pieces have more than `runs.replyMaxBytes`.
+            ToolRefused: the attempt is over.
+        """
+        self._pieces(piece)
+
     def record_call(self, name: str, arguments: JsonMapping, *, call_id: str | None = None) -> str:
         """Record that the agent is about to call one of its own tools; returns the call's id. Blocks until durable.
 
@@ -372,8 +389,16 @@ class Reply(msgspec.Struct, frozen=True):
         return cls(skipped=True)
 
 
+class BadPiece(TypeError):
+    """What an agent yields, or streams, is no text, or comes behind its `Reply`: the run fails with `bad_reply`."""
+
+
+class ReplyTooLarge(ValueError):
+    """Longer than an agent's answer may be (`runs.replyMaxBytes`): the run fails with `reply_too_large`."""
+
+
 AgentFunction = Callable[[Turn], object]
-"""A plain agent: `def` or `async def`, gets a `Turn`, returns `str | None | Reply`."""
+"""A plain agent: `def` or `async def`, gets a `Turn`, returns `str | None | Reply`, or yields pieces of its text (STREAM-1)."""
 
 
 def is_blank(text: object) -> bool:

@@ -139,6 +139,8 @@ class Decider:
         plan = rules.decide(state, command, now)
         if isinstance(plan, Refused):
             return plan
+        if now.shown is not None and not any(_has_partial(event, now.shown) for event in plan.events):
+            now = msgspec.structs.replace(now, shown=None)  # no event tells it
         at_once = beside(command, state, leads_to_events=bool(plan.events))
         if not plan.events:
             return Plan(effects=at_once)
@@ -188,7 +190,7 @@ class Decider:
         `fresh` are events that are recorded together with those, behind which the session is in that state.
         """
         world = self.world
-        known = Circumstances(log_id=world.log.log_id, key=self.key)
+        known = Circumstances(log_id=world.log.log_id, key=self.key, shown=self._shown(state, command))
         match command:
             case commands.Enqueue():
                 return self._of_message(known, state, command)
@@ -213,6 +215,26 @@ class Decider:
                 return msgspec.structs.replace(known, thread_left=self.thread_left(state))
             case _:
                 return known
+
+    def _shown(self, state: Session, command: commands.Decidable) -> str | None:
+        """Return what the attempt under way has shown in pieces, if the command may end it without an answer (STREAM-3)."""
+        running = state.running
+        match command:
+            case commands.Enqueue(interrupts=None) | commands.RunReturned(result=Answered()):
+                return None
+            case (
+                commands.Enqueue()
+                | commands.RunReturned()
+                | commands.Abort()
+                | commands.DeadlinePassed()
+                | commands.Reset()
+                | commands.Archive()
+            ) if running is not None:
+                shown = self.world.agents.pieces.of(running.waiting.queued.run_id)
+                is_now = shown is not None and shown.attempt == running.attempt
+                return shown.text or None if shown is not None and is_now else None
+            case _:
+                return None
 
     def _of_message(self, known: Circumstances, state: Session, command: commands.Enqueue) -> Circumstances:
         if rules.is_known(state, command):
@@ -277,3 +299,7 @@ class Decider:
             age_ms=elapsed("bound", self.key, since_ms=state.bound_ms),
             quiet_ms=elapsed("said", self.key, since_ms=state.last_message_ms),
         )
+
+
+def _has_partial(event: facts.Event, text: str) -> bool:
+    return isinstance(event, facts.RunFailed | facts.RunAborted) and event.partial == text

@@ -80,6 +80,8 @@ def knew_of(now: Circumstances) -> JsonObject:
         knew["retries"] = now.retries
     if now.failure_text:
         knew["failureText"] = digest_of(now.failure_text)
+    if now.shown is not None:
+        knew["shown"] = digest_of(now.shown)
     return knew
 
 
@@ -172,6 +174,7 @@ def circumstances_in(
         was_called=not knew.get("notCalled", False),
         retries=knew.get("retries", 0),
         failure_text=words(knew["failureText"]) if "failureText" in knew else "",
+        shown=words(knew["shown"]) if "shown" in knew else None,
     )
 
 

@@ -78,7 +78,8 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     `key` is the session's, `now_ms` the clock's time, `verdict` the send policy's. `start` is there where a run can be
     started: its agent is here and its transcript is at hand. `spent` is what its chain has used. `age_ms` is for how long
     the attempt under way has lasted, `was_called` whether its agent was called, `retries` how often an attempt that was cut
-    off may be made again. `failure_text` is what a person is told whose message finds no answer.
+    off may be made again. `failure_text` is what a person is told whose message finds no answer. `shown` is what the attempt under
+    way has shown in pieces, which the log does not have (STREAM-3).
     """
 
     log_id: str
@@ -92,12 +93,15 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     was_called: bool = True
     retries: int = 0
     failure_text: str = ""
+    shown: str | None = None
 
 
 def decide(  # noqa: C901, PLR0912 - one case a command
     state: Session, command: commands.Decidable, now: Circumstances
 ) -> Plan | Refused:
     """Return the events of a command: the session's own, and the appends of other streams with them."""
+    if now.shown is not None and state.running is not None:
+        state = msgspec.structs.replace(state, running=msgspec.structs.replace(state.running, said=now.shown))
     match command:
         case commands.Enqueue():
             return _enqueued(state, command, now)

@@ -38,6 +38,13 @@ def visible_text(text: str | None) -> str | None:
     return text
 
 
+def shown_text(text: str) -> str:
+    """Return what may be shown of an answer that goes on: nothing while it may yet become a word for silence (STREAM-2)."""
+    said = text.strip(_WHITE_SPACE)
+    may_be_silent = any(word.startswith(said) for word in (NO_REPLY, REPLY_SKIP, ANNOUNCE_SKIP))
+    return "" if may_be_silent else text
+
+
 def spoken(text: str | None) -> str | None:
     """Return a primary reply, or None if it counts as no text: empty, NO_REPLY or REPLY_SKIP (SEND-5)."""
     said = visible_text(text)

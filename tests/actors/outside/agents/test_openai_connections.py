@@ -250,7 +250,6 @@ async def test_a_model_that_has_not_answered_when_its_run_is_over_is_named(
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"stream": True}, r"stream: a stream is not supported"),
         ({"tools": [{"type": "function"}]}, r"tools: tools of your own are not called here"),
         ({"functions": []}, r"functions: tools of your own"),
         ({"n": 2}, r"n: there is one answer"),
