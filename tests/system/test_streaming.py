@@ -3,7 +3,6 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Generator, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,7 +52,7 @@ def test_a_listener_hears_what_was_said_before_then_the_rest_and_the_end(booth: 
 
 
 @pytest.mark.clause("STREAM-2")
-def test_a_listener_on_an_event_loop_hears_the_same(gate: Gate) -> None:
+def test_a_listener_on_an_event_loop_hears_the_same(passing_url: str, gate: Gate) -> None:
     async def agent(turn: Turn) -> AsyncIterator[str]:
         yield "a"
         await asyncio.to_thread(gate.stop, turn)
@@ -61,7 +60,7 @@ def test_a_listener_on_an_event_loop_hears_the_same(gate: Gate) -> None:
 
     async def listened() -> list[StreamAnswer]:
         parts: list[StreamAnswer] = []
-        async with SessionSystem(":memory:", agents={"main": agent}) as system:
+        async with SessionSystem(passing_url, agents={"main": agent}) as system:
             told = await system.ainbound(channel="chat", chat_id="42", sender="ann", text="Hello")
             await asyncio.to_thread(gate.reached)
             async for part in system.stream(str(told.get("runId"))):
@@ -89,11 +88,16 @@ def test_a_listener_on_an_event_loop_hears_the_same(gate: Gate) -> None:
     ],
 )
 def test_the_pieces_are_the_answer_unless_it_ends_with_another(
-    gate: Gate, pieces: tuple[object, ...], returned: object, reply: str | None, usage: Usage | None
+    passing_url: str,
+    pieces: tuple[object, ...],
+    returned: object,
+    reply: str | None,
+    usage: Usage | None,
 ) -> None:
+    gate = Gate()
     gate.open()
     with SessionSystem(
-        ":memory:", agents={"main": talking(gate, *pieces, returned=returned)}, config=QUIET
+        passing_url, agents={"main": talking(gate, *pieces, returned=returned)}, config=QUIET
     ) as system:
         end = list(system.stream(said_to(system)))[-1]
         (completed,) = recorded(system, facts.RunCompleted)
@@ -112,30 +116,30 @@ def test_the_pieces_are_the_answer_unless_it_ends_with_another(
     ],
 )
 def test_what_is_no_piece_fails_the_run_in_words(
-    gate: Gate, pieces: tuple[object, ...], returned: object, error: str
+    passing_url: str, gate: Gate, pieces: tuple[object, ...], returned: object, error: str
 ) -> None:
     gate.open()
     agents, config = {"main": talking(gate, *pieces, returned=returned)}, {"runs": {"replyMaxBytes": 100}}
-    with SessionSystem(":memory:", agents=agents, config=config) as system:
+    with SessionSystem(passing_url, agents=agents, config=config) as system:
         end = list(system.stream(said_to(system)))[-1]
 
     assert end["state"] == "error"
     assert end["error"].startswith(error)
 
 
-def test_a_generator_that_nobody_runs_is_no_answer() -> None:
+def test_a_generator_that_nobody_runs_is_no_answer(passing_url: str) -> None:
     def pieces() -> Iterator[str]:
         yield "a"
 
-    with SessionSystem(":memory:", agents={"main": lambda _: pieces()}) as system:
+    with SessionSystem(passing_url, agents={"main": lambda _: pieces()}) as system:
         end = list(system.stream(said_to(system)))[-1]
 
     assert "register the function that yields itself" in end["error"]
 
 
 @pytest.mark.clause("STREAM-2")
-def test_nothing_is_shown_of_a_text_that_may_become_a_word_for_silence(gate: Gate) -> None:
-    with SessionSystem(":memory:", agents={"main": talking(gate, "NO_", "REPLY")}) as system:
+def test_nothing_is_shown_of_a_text_that_may_become_a_word_for_silence(passing_url: str, gate: Gate) -> None:
+    with SessionSystem(passing_url, agents={"main": talking(gate, "NO_", "REPLY")}) as system:
         run_id = said_to(system)
         gate.reached()
         heard: list[StreamAnswer] = []
@@ -178,7 +182,7 @@ def test_an_abort_closes_the_generator_and_keeps_what_it_had_shown(booth: Booth)
 
 
 @pytest.mark.clause("STREAM-3")
-def test_a_generator_on_a_thread_is_closed_at_its_next_piece(gate: Gate) -> None:
+def test_a_generator_on_a_thread_is_closed_at_its_next_piece(passing_url: str, gate: Gate) -> None:
     closed = threading.Event()
 
     def agent(turn: Turn) -> Iterator[str]:
@@ -189,7 +193,7 @@ def test_a_generator_on_a_thread_is_closed_at_its_next_piece(gate: Gate) -> None
         finally:
             closed.set()
 
-    with SessionSystem(":memory:", agents={"main": agent}) as system:
+    with SessionSystem(passing_url, agents={"main": agent}) as system:
         run_id = said_to(system)
         gate.reached()
         system.abort(run_id)
@@ -201,14 +205,14 @@ def test_a_generator_on_a_thread_is_closed_at_its_next_piece(gate: Gate) -> None
 
 
 @pytest.mark.clause("STREAM-3")
-def test_a_run_that_fails_or_is_out_of_time_keeps_what_it_had_shown(gate: Gate) -> None:
+def test_a_run_that_fails_or_is_out_of_time_keeps_what_it_had_shown(passing_url: str, gate: Gate) -> None:
     def failing(turn: Turn) -> Iterator[str]:
         del turn
         yield "Half of "
         raise OSError("gone")
 
     agents = {"main": failing, "slow": talking(gate, "Wait")}
-    with SessionSystem(":memory:", agents=agents, config=SEES_ALL) as system:
+    with SessionSystem(passing_url, agents=agents, config=SEES_ALL) as system:
         list(system.stream(said_to(system)))
         asked = {"sessionKey": "agent:slow:main", "message": "Go", "idempotencyKey": "k", "timeoutMs": 50}
         list(system.stream(system.gateway.call("chat.send", asked)["runId"]))
@@ -218,7 +222,7 @@ def test_a_run_that_fails_or_is_out_of_time_keeps_what_it_had_shown(gate: Gate) 
 
 
 @pytest.mark.clause("STREAM-3")
-def test_what_an_attempt_had_said_that_was_cut_off_counts_no_more() -> None:
+def test_what_an_attempt_had_said_that_was_cut_off_counts_no_more(passing_url: str) -> None:
     """The store says that the first attempt was too long for its model, behind its first words."""
 
     def agent(turn: Turn) -> Iterator[str]:
@@ -230,7 +234,7 @@ def test_what_an_attempt_had_said_that_was_cut_off_counts_no_more() -> None:
 
     heard = threading.Event()
     parts: list[StreamAnswer] = []
-    with SessionSystem(":memory:", agents={"main": agent}) as system:
+    with SessionSystem(passing_url, agents={"main": agent}) as system:
         for part in system.stream(said_to(system)):
             parts.append(part)
             heard.set()
@@ -240,7 +244,7 @@ def test_what_an_attempt_had_said_that_was_cut_off_counts_no_more() -> None:
 
 
 @pytest.mark.clause("STREAM-3")
-def test_pieces_of_an_attempt_that_is_over_are_refused() -> None:
+def test_pieces_of_an_attempt_that_is_over_are_refused(passing_url: str) -> None:
     turns: list[Turn] = []
 
     def agent(turn: Turn) -> str:
@@ -248,23 +252,23 @@ def test_pieces_of_an_attempt_that_is_over_are_refused() -> None:
         turn.stream("a")
         return "a"
 
-    with SessionSystem(":memory:", agents={"main": agent}) as system:
+    with SessionSystem(passing_url, agents={"main": agent}) as system:
         list(system.stream(said_to(system)))
         with pytest.raises(ToolRefused, match="this attempt is over"):
             turns[0].stream("b")
 
 
-def test_a_stream_of_an_unknown_run_is_refused() -> None:
-    with SessionSystem(":memory:", agents={}) as system, pytest.raises(ToolRefused, match="there is no run"):
+def test_a_stream_of_an_unknown_run_is_refused(passing_url: str) -> None:
+    with SessionSystem(passing_url, agents={}) as system, pytest.raises(ToolRefused, match="there is no run"):
         system.stream("nothing")
 
 
 @pytest.mark.clause("STREAM-2")
-def test_the_log_is_the_same_with_and_without_pieces(gate: Gate) -> None:
+def test_the_log_is_the_same_with_and_without_pieces(passing_url: str, gate: Gate) -> None:
     gate.open()
 
     def events(agent: Any) -> list[str]:
-        with SessionSystem(":memory:", agents={"main": agent}) as system:
+        with SessionSystem(passing_url, agents={"main": agent}) as system:
             list(system.stream(said_to(system)))
             return [
                 type(item.event).__name__ for item in system.log.all() if item.stream.startswith("session:")
@@ -274,9 +278,8 @@ def test_the_log_is_the_same_with_and_without_pieces(gate: Gate) -> None:
 
 
 @pytest.mark.clause("STREAM-2", "STREAM-3", "SEAL-1")
-def test_a_sealed_replay_decides_the_same_without_pieces(tmp_path: Path, gate: Gate) -> None:
-    store = tmp_path / "intersession.db"
-    with SessionSystem(store, agents={"main": talking(gate, "Once ", "more")}) as system:
+def test_a_sealed_replay_decides_the_same_without_pieces(log_url: str, gate: Gate) -> None:
+    with SessionSystem(log_url, agents={"main": talking(gate, "Once ", "more")}) as system:
         stopped = said_to(system)
         gate.reached()
         system.abort(stopped)

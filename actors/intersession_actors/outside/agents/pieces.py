@@ -17,7 +17,7 @@ from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.values import plain_text, storable
 
 
-class Shown(NamedTuple):
+class Utterance(NamedTuple):
     """The text that an attempt has shown so far."""
 
     attempt: int
@@ -28,7 +28,7 @@ Watcher = Callable[[str], None]
 """Is told of a run that has said more, or whose attempt is over. It must not block."""
 
 
-class _Said:
+class _Attempt:
     """The pieces of one attempt. Joined only when somebody reads them: there may be many."""
 
     def __init__(self, attempt: int) -> None:
@@ -53,7 +53,7 @@ class Pieces:
         self._is_running = is_running
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
-        self._said: dict[str, _Said] = {}
+        self._said: dict[str, _Attempt] = {}
         self._watchers: dict[int, tuple[str | None, Watcher]] = {}
         self._numbers = 0
 
@@ -71,20 +71,20 @@ class Pieces:
                 raise ToolRefused("invalid_request", "run: this attempt is over, stop working on it")
             said = self._said.get(run_id)
             if said is None or said.attempt != attempt:
-                said = self._said[run_id] = _Said(attempt)
+                said = self._said[run_id] = _Attempt(attempt)
             said.size += len(piece.encode(errors="surrogatepass"))
             if said.size > self._most_bytes:
                 raise ReplyTooLarge(f"said a text of more than {self._most_bytes} bytes")
             said.pieces.append(piece)
         self._tell(run_id)
 
-    def of(self, run_id: str) -> Shown | None:
+    def of(self, run_id: str) -> Utterance | None:
         """Return what the attempt under way has said in pieces; None if that is nothing."""
         if run_id not in self._said:
             return None
         with self._lock:
             said = self._said.get(run_id)
-            return None if said is None else Shown(said.attempt, storable(said.text))
+            return None if said is None else Utterance(said.attempt, storable(said.text))
 
     def over(self, run_id: str, attempt: int) -> None:
         """Forget an attempt that is over: its end is on record, or it was cut off."""
