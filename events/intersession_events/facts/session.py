@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
+from intersession_events.basics.times import moment
 from intersession_events.facts.base import EMPTY, ERASED, Fact, Mark, Root, Source, Whole
 from intersession_events.facts.message import Message
 from intersession_events.facts.message_words import brief_of_message, step_of_message, writer_of
@@ -129,7 +130,8 @@ class RouteChanged(Fact, frozen=True, kw_only=True):
 class SessionReset(Fact, frozen=True, kw_only=True):
     """A new generation began under the same key; the old transcript can still be read by its id.
 
-    `by` is the caller; None in imports.
+    `reason` is `daily`, `idle`, an owner's command such as `/new`, or what the caller of `sessions.reset` said. `by` is the
+    caller or the owner; None where its time had come, and in imports. `due_ms` is then since when it was over (RESET-2).
     """
 
     topic: ClassVar[str] = "session_reset.1"
@@ -140,10 +142,16 @@ class SessionReset(Fact, frozen=True, kw_only=True):
     previous_session_id: str
     reason: str = "reset"
     by: str | None = None
+    due_ms: Whole | None = None
+
+    @property
+    def begun_by(self) -> Root:
+        return self.origin if self.due_ms is None else "timer"
 
     def in_words(self, at: Frame) -> Words:
         brief = f"{self.reason}: {self.previous_session_id} is now {self.session_id}"
-        how = f"The session is reset{by(self.by)}; what was said before is {self.previous_session_id}."
+        due = "" if self.due_ms is None else f", {self.reason}, due since {moment(self.due_ms)}"
+        how = f"The session is reset{by(self.by)}{due}; what was said before is {self.previous_session_id}."
         return Words(self.by, at.key, brief, how)
 
 

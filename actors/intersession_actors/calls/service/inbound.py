@@ -20,6 +20,7 @@ from intersession_actors.rules.errors import ToolRefused, not_on_a_loop
 from intersession_actors.rules.gate.limits import AgentId, Identity, MessageText
 from intersession_actors.rules.gate.texts import shown_name
 from intersession_actors.rules.gate.values import invalid, seconds_of
+from intersession_actors.rules.policy.resetting import Renewal, parse_reset, renewal_of
 from intersession_actors.rules.policy.sending import parse_send_command
 from intersession_actors.running.host.door_threads import DoorThreads
 from intersession_events import facts
@@ -31,6 +32,9 @@ from intersession_events.basics.plain_json import JsonMapping, JsonObject
 from intersession_events.log.recorded import StreamAppend
 
 Command = Literal["allow", "deny", "inherit"]
+
+BEGUN: Final = "A new conversation has begun."
+"""The answer to an owner's bare `/new` (RESET-3)."""
 
 _CALLER: Final = "inbound"
 """Under whose name the ids of channels' messages are kept as keys."""
@@ -223,6 +227,8 @@ def _recorded(
     log_id, now, run_id = service.log.log_id, service.clock.now_ms(), named.run_id
     route, by_person = _route(message), origin.begins
     command = parse_send_command(message.text) if message.owner and by_person else None
+    # A bound thread ends in its own time (SPAWN-12).
+    renewal, text = _renewal(service, message, now) if by_person and thread is None else (None, message.text)
     queued = facts.RunQueued(
         run_id=run_id,
         session_id="",
@@ -237,11 +243,13 @@ def _recorded(
     said_by = origin.provenance(message.channel)
     if by_person:
         said_by = replace(said_by, sender=message.sender, sender_name=shown_name(message.sender_name))
-    runs = message.deliver and command is None
+    runs = message.deliver and command is None and bool(text)
     change = facts.RouteChanged(
         route=route, display_name=shown_name(message.chat_name), chat_type=message.chat_type
     )
-    carried = () if command is None else (_answer(service, key, command, route, origin.budget),)
+    carried = () if command is None else (_answer(service, key, _word(command), route, origin.budget),)
+    if not text:
+        carried = (_answer(service, key, BEGUN, route, origin.budget),)
     if not runs and named.for_ever:
         carried = (*carried, _taken(log_id, key, queued, origin.budget.root, now))
     accepted = asking.ask_session(
@@ -249,7 +257,7 @@ def _recorded(
         str(key),
         Enqueue(
             budget=origin.budget,
-            message=message_for(queued, message.text, said_by, now),
+            message=message_for(queued, text if runs else message.text, said_by, now),
             queue=queued if runs else None,
             opening=asking.opening(
                 service,
@@ -264,6 +272,7 @@ def _recorded(
             only_bound=thread,
             patch=None if command is None else _patch(command, by=f"{message.channel}:{message.sender}"),
             carried=carried,
+            renewal=renewal,
             at_most=service.config.runs.inbox_max,
             causation=origin.causation,
         ),
@@ -292,12 +301,31 @@ def _patch(command: Command, *, by: str) -> facts.SessionPatched:
     return facts.SessionPatched(values={"sendPolicy": command}, by=by)
 
 
+def _word(command: Command) -> str:
+    word = {"allow": "on", "deny": "off", "inherit": "as configured"}[command]
+    return f"Sending from this session is {word}."
+
+
+def _renewal(service: Service, message: InboundMessage, now_ms: int) -> tuple[Renewal | None, str]:
+    """Return what can begin a chat's session anew, and the message's text behind an owner's command (RESET)."""
+    settings = service.config.session
+    asked = parse_reset(message.text, settings.reset_triggers) if message.owner else None
+    if asked is not None:
+        return Renewal(command=asked.command, by=f"{message.channel}:{message.sender}"), asked.rest
+    renewal = renewal_of(
+        settings,
+        chat_type=message.chat_type,
+        in_thread=message.thread is not None,
+        channel=message.channel,
+        now_ms=now_ms,
+    )
+    return renewal, message.text
+
+
 def _answer(
-    service: Service, key: SessionKey, command: Command, route: facts.Route, budget: facts.Budget
+    service: Service, key: SessionKey, text: str, route: facts.Route, budget: facts.Budget
 ) -> StreamAppend:
     """Return the answer to the person, as a delivery that is decided together with the change (INB-3)."""
-    word = {"allow": "on", "deny": "off", "inherit": "as configured"}[command]
-    text = f"Sending from this session is {word}."
     return delivery_of(
         service, key=key, route=route, text=text, run_id=budget.root, budget=budget, purpose="command_reply"
     )

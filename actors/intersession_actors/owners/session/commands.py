@@ -6,6 +6,7 @@ from intersession_actors.outside.agents.result import AgentResult
 from intersession_actors.owners.session.folding import Awake
 from intersession_actors.owners.streams.commands import Command, OfOneLife, Request, Step
 from intersession_actors.rules.errors import Judgement
+from intersession_actors.rules.policy.resetting import Renewal
 from intersession_actors.rules.prompt.transcript import RunContext
 from intersession_events import facts
 from intersession_events.log.recorded import StreamAppend
@@ -23,7 +24,8 @@ class Enqueue(Step, frozen=True, kw_only=True):
     only (INB-2). `budget` is of the causal chain that both are of (LOOP-5). `bound` is a thread that the
     session is bound to as it opens; `only_bound` refuses the message unless the session is bound to this
     thread (SPAWN-12). `interrupts` is who stops the run under way for the sake of this one: in the same
-    append, so that a message that is refused or known already stops nothing (GATE-4).
+    append, so that a message that is refused or known already stops nothing (GATE-4). `renewal` is what can begin the session
+    anew, before the message or, at an owner's bare command, behind it (RESET-1).
     """
 
     budget: facts.Budget
@@ -39,6 +41,7 @@ class Enqueue(Step, frozen=True, kw_only=True):
     check_policy: bool = False
     at_most: int | None = None
     interrupts: str | None = None
+    renewal: Renewal | None = None
     causation: str | None = None
 
     @property

@@ -6,6 +6,8 @@ What was said and done stands in the events of the append, so that a record seld
 from collections.abc import Callable, Sequence
 from typing import Final
 
+import msgspec
+
 from intersession_actors.outside.agents.result import Answered, Broke
 from intersession_actors.owners.session import commands
 from intersession_actors.owners.session.answers import reply_id
@@ -15,6 +17,7 @@ from intersession_actors.owners.streams.judgements import judgement_value
 from intersession_actors.owners.streams.records import Record, Words, digest_of, present, spent_in, spent_of
 from intersession_actors.rules.errors import Judgement
 from intersession_actors.rules.policy.chain import Spent, budget_of
+from intersession_actors.rules.policy.resetting import Renewal
 from intersession_actors.rules.policy.windows import Reckoned
 from intersession_actors.rules.prompt.transcript import TranscriptFold
 from intersession_events import facts
@@ -35,9 +38,10 @@ def inputs_of(command: commands.SessionCommand) -> JsonObject:
             return {"judged": judgement_value(judged, {"tool": messages[0].tool_name})}
         case commands.Enqueue():
             at_most, bound, of = command.at_most, command.only_bound is not None, _of(command)
+            renewal = None if command.renewal is None else msgspec.to_builtins(command.renewal)
             return (
-                present({"atMost": at_most, "onlyBound": bound, "sessionId": of})
-                if at_most or of or bound
+                present({"atMost": at_most, "onlyBound": bound, "sessionId": of, "renewal": renewal})
+                if at_most or of or bound or renewal
                 else _BARE
             )
         case commands.AddMessage():
@@ -222,7 +226,7 @@ def _enqueued(  # noqa: C901 - one case an event
                 pass
             case facts.RouteChanged() as route:
                 pass
-            case facts.RunAborted(by=interrupts):
+            case facts.RunAborted(by=interrupts, gone=False):
                 pass
             case facts.MessageRecorded(message=message):
                 pass
@@ -253,6 +257,7 @@ def _enqueued(  # noqa: C901 - one case an event
         carried=() if carried is None else (carried,),
         at_most=inputs.get("atMost"),
         interrupts=interrupts,
+        renewal=msgspec.convert(inputs["renewal"], Renewal) if "renewal" in inputs else None,
         causation=first.causation,
     )
 

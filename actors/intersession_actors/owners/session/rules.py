@@ -14,10 +14,12 @@ from intersession_actors.owners.session.state import Session, causes, is_current
 from intersession_actors.owners.streams.commands import Refused
 from intersession_actors.owners.streams.effects import Plan
 from intersession_actors.rules.policy.chain import Spent, check_start
+from intersession_actors.rules.policy.resetting import due
 from intersession_actors.rules.policy.sending import Verdict
 from intersession_actors.rules.policy.windows import Reckoned, has_room_for_tools, room_for_words
 from intersession_actors.rules.prompt.transcript import RunContext
 from intersession_events import facts
+from intersession_events.basics import ids
 from intersession_events.log.recorded import StreamAppend
 
 SETTINGS_FOR_AGENTS: Final = frozenset(
@@ -172,7 +174,7 @@ def _enqueued(state: Session, command: commands.Enqueue, now: Circumstances) -> 
         return Plan()  # told twice, after a restart of whoever tells it: the log has it
     if (denied := _denied(now)) is not None:
         return denied
-    decided = decide_enqueue(state, command, thread_left=now.thread_left)
+    decided = decide_enqueue(state, command, log_id=now.log_id, thread_left=now.thread_left)
     if isinstance(decided, Refused):
         return decided
     return Plan(
@@ -218,8 +220,8 @@ def _timed_out(state: Session, command: commands.DeadlinePassed, now: Circumstan
     return _ended(state, events, now)
 
 
-def decide_enqueue(
-    state: Session, command: commands.Enqueue, *, thread_left: ThreadLeft = None
+def decide_enqueue(  # noqa: C901 - one step a part of the command
+    state: Session, command: commands.Enqueue, *, log_id: str = "", thread_left: ThreadLeft = None
 ) -> list[facts.Event] | Refused:
     """Return the events of an accepted message: perhaps an opening, then the message, with its run if one will answer it."""
     events: list[facts.Event] = []
@@ -235,8 +237,11 @@ def decide_enqueue(
         session_id = command.opening.session_id
     if command.session_id not in {None, session_id}:
         return _replaced("sessionKey")
-    stopped = _stop_running(state, command.interrupts) if command.interrupts is not None else []
-    waiting = len(state.queue) + (state.running is not None) - len(stopped)
+    to, renewed = session_id, list[facts.Event]()
+    if command.renewal is not None and (renewed := _renewed(state, command, log_id)):
+        to = _generation(command, log_id)
+    stopped = _stop_running(state, command.interrupts) if command.interrupts and not renewed else []
+    waiting = 0 if renewed else len(state.queue) + (state.running is not None) - len(stopped)
     if command.at_most is not None and command.queue is not None and waiting >= command.at_most:
         return Refused(code="busy", error=f"sessionKey: {waiting} runs are waiting already, try again later")
     if command.route is not None and _route_differs(state, command.route):
@@ -245,18 +250,47 @@ def decide_enqueue(
     if command.patch is not None:
         events.append(command.patch)
     if command.queue is None:
-        events.append(facts.MessageRecorded(session_id=session_id, message=command.message))
-        return events
+        if command.renewal is not None and command.renewal.command is not None:
+            # A bare command is said in the conversation that it ends.
+            return [*events, facts.MessageRecorded(session_id=session_id, message=command.message), *renewed]
+        said = facts.MessageRecorded(session_id=to, message=command.message)
+        return [*events, *renewed, said]
+    events += renewed
     events.append(
         msgspec.structs.replace(
             command.queue,
-            session_id=session_id,
+            session_id=to,
             message=command.message,
             answers="",
             budget=command.budget,
         )
     )
     return events
+
+
+def _generation(command: commands.Enqueue, log_id: str) -> str:
+    """Return the id of the conversation that a message begins."""
+    return ids.derive(log_id, "generation", command.message.id)
+
+
+def _renewed(state: Session, command: commands.Enqueue, log_id: str) -> list[facts.Event]:
+    """Return the reset that a person's message asks for, or finds due (RESET-2, RESET-3); none if the conversation goes on.
+
+    Work under way belongs to the conversation: while there is some, time alone ends nothing.
+    """
+    renewal = command.renewal
+    if renewal is None or not state.exists:
+        return []
+    if renewal.command is not None:
+        reason, due_ms = renewal.command, None
+    else:
+        now_ms = command.message.timestamp
+        over = due(renewal, began_ms=state.began_ms, said_ms=state.said_ms, now_ms=now_ms)
+        if over is None or not state.idle:
+            return []
+        reason, due_ms = over
+    reset = commands.Reset(session_id=_generation(command, log_id), reason=reason, by=renewal.by)
+    return _reset(state, reset, due_ms=due_ms)
 
 
 def _replaced(field: str) -> Refused:
@@ -329,6 +363,10 @@ def decide_reset(state: Session, command: commands.Reset) -> list[facts.Event] |
         return Refused(code="not_visible", error="key: the session is gone")
     if command.previous not in {None, state.session_id}:
         return _replaced("key")
+    return _reset(state, command)
+
+
+def _reset(state: Session, command: commands.Reset, *, due_ms: int | None = None) -> list[facts.Event]:
     return [
         *_all_ended(state, command.by or command.reason, "the session was reset", reset=True),
         facts.SessionReset(
@@ -336,6 +374,7 @@ def decide_reset(state: Session, command: commands.Reset) -> list[facts.Event] |
             previous_session_id=state.session_id,
             reason=command.reason,
             by=command.by,
+            due_ms=due_ms,
         ),
     ]
 

@@ -86,6 +86,10 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """The thread that belongs to this session (SPAWN-12)."""
     bound_ms: int = 0
     last_message_ms: int = 0
+    began_ms: int = 0
+    """When the present generation began (RESET-2)."""
+    said_ms: int = 0
+    """When a person spoke last; 0 where none has."""
     window: tuple[int, int] | None = None
     """The window of the model that ran last, and what of it is left for tools and for what is said."""
     most: int | None = None
@@ -166,6 +170,8 @@ def evolve(state: Session | None, recorded: Recorded) -> Session:  # noqa: C901,
     state = EMPTY if state is None else state
     if (message := facts.message_in(event)) is not None:
         state = _noted(replace(state, last_message_ms=recorded.time), message)
+        if message.provenance is not None and message.provenance.kind == "external_user":
+            state = replace(state, said_ms=recorded.time)
     match event:  # those first that are most
         case facts.MessageRecorded():
             return state
@@ -219,6 +225,8 @@ def evolve(state: Session | None, recorded: Recorded) -> Session:  # noqa: C901,
                 state,
                 opened=event,
                 session_id=event.session_id,
+                began_ms=recorded.time,
+                said_ms=0,
                 archived=False,
                 settings=settings,
                 route=None,
@@ -238,7 +246,7 @@ def evolve(state: Session | None, recorded: Recorded) -> Session:  # noqa: C901,
                 channel=event.route.channel,
             )
         case facts.SessionReset():
-            return replace(state, session_id=event.session_id)
+            return replace(state, session_id=event.session_id, began_ms=recorded.time)
         case facts.SessionArchived():
             return replace(state, archived=True)
         case facts.ThreadBound():

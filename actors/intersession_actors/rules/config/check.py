@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from types import NoneType, UnionType
 from typing import Final, Literal, TypeAlias, Union, get_args, get_origin
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 from msgspec.structs import FieldInfo
@@ -210,6 +211,52 @@ def check_session(session: SessionSettings, findings: Findings) -> None:
         findings.refuse("session.mainKey", what)
         return
     _check_prefixes(session.send_policy, session.main_key, findings)
+    _check_resets(session, findings)
+
+
+def _check_resets(session: SessionSettings, findings: Findings) -> None:
+    """Refuse resets in an unknown zone, idle ones without a time, and commands of several words (RESET-1)."""
+    kinds = session.reset_by_type
+    resets = {
+        "session.reset": session.reset,
+        "session.resetByType.direct": kinds.direct,
+        "session.resetByType.group": kinds.group,
+        "session.resetByType.thread": kinds.thread,
+        **{f"session.resetByChannel.{name}": own for name, own in session.reset_by_channel.items()},
+    }
+    for path, reset in resets.items():
+        if reset is None:
+            continue
+        if reset.tz is not None and not is_zone(reset.tz):
+            findings.refuse(
+                f"{path}.tz", f"{reset.tz!r} is no time zone of this machine, use one such as Europe/Berlin"
+            )
+        general = (
+            None
+            if reset is not session.reset and path.startswith("session.resetByChannel")
+            else session.reset
+        )
+        minutes = (
+            reset.idle_minutes,
+            None if general is None else general.idle_minutes,
+            session.idle_minutes,
+        )
+        if reset.mode == "idle" and all(given is None for given in minutes):
+            findings.refuse(f"{path}.idleMinutes", "is missing, and mode is idle; give it")
+    for index, trigger in enumerate(session.reset_triggers):
+        if len(trigger.split()) != 1 or trigger != trigger.strip():
+            findings.refuse(
+                f"session.resetTriggers[{index}]", f"{trigger!r} is not one word, use one such as /new"
+            )
+
+
+def is_zone(name: str) -> bool:
+    """Whether this machine knows a time zone."""
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return name == "UTC"
+    return True
 
 
 def _check_prefixes(policy: SendPolicy, main_key: str, findings: Findings) -> None:

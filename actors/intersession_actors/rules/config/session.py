@@ -7,6 +7,7 @@ import msgspec
 
 from intersession_actors.rules.config.settings import (
     Count,
+    Minutes,
     Seconds,
     Settings,
     Text,
@@ -73,6 +74,26 @@ class SendPolicy(Settings, frozen=True, kw_only=True):
     rules: tuple[SendRule, ...] = ()
 
 
+class Reset(Settings, frozen=True, kw_only=True):
+    """When conversations begin anew by the clock (RESET-1): at an hour of the day in a zone, after idling, or either.
+
+    `idle_minutes` of 0 is never, as is a `mode` that was not given.
+    """
+
+    mode: Literal["daily", "idle"] | None = None
+    at_hour: Annotated[int, msgspec.Meta(ge=0, le=23)] | None = None
+    idle_minutes: Minutes | None = None
+    tz: Text | None = None
+
+
+class ResetByType(Settings, frozen=True, kw_only=True):
+    """The same for direct chats, for groups and channels, and for threads."""
+
+    direct: Reset | None = None
+    group: Reset | None = None
+    thread: Reset | None = None
+
+
 class SessionSettings(Settings, frozen=True, kw_only=True):
     """The names of sessions, and how they talk to each other and outside."""
 
@@ -84,6 +105,11 @@ class SessionSettings(Settings, frozen=True, kw_only=True):
     agent_to_agent: Exchanges = Exchanges()
     send_policy: SendPolicy = SendPolicy()
     thread_bindings: ThreadBindings = ThreadBindings()
+    reset: Reset = Reset()
+    reset_by_type: ResetByType = ResetByType()
+    reset_by_channel: dict[str, Reset] = msgspec.field(default_factory=dict[str, Reset])
+    reset_triggers: tuple[Text, ...] = ("/new", "/reset")
+    idle_minutes: Minutes | None = None
 
     @property
     def limits(self) -> facts.Limits:

@@ -116,8 +116,7 @@ IGNORED: Final[Mapping[str, frozenset[str]]] = {
             update web wizard worktrees
         """,
         "session": """
-            idleMinutes maxRecentTurns parentForkMaxTokens reset resetByChannel resetByType resetTriggers store
-            typingIntervalSeconds typingMode heartbeatIdleMinutes
+            maxRecentTurns parentForkMaxTokens store typingIntervalSeconds typingMode heartbeatIdleMinutes
         """,
         "tools": _TOOLS,
         "agents.defaults": _PER_AGENT
