@@ -7,7 +7,7 @@ import pytest
 from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_actors.hindsight.replaying.redeciding.deciding_again import redecided_all
 from intersession_actors.hindsight.replaying.redeciding.sources import Sources
-from intersession_events.facts import RunAborted, SessionReset, text_of
+from intersession_events.facts import Frame, RunAborted, SessionReset, text_of
 from support.fakes import ManualClock
 from support.running import WAIT, Booth, Gate, all_said, closed_exchange, recorded
 
@@ -24,15 +24,11 @@ def heard(turn: Turn) -> str:
 
 def speak(system: SessionSystem, text: str, **given: Any) -> dict[str, Any]:
     message = {"channel": "telegram", "chat_id": "42", "sender": "ann", "wait": WAIT, **given}
-    answer: dict[str, Any] = dict(system.inbound(text=text, **message))
-    return answer
+    return {**system.inbound(text=text, **message)}
 
 
-def ended(system: SessionSystem, answer: dict[str, Any]) -> dict[str, Any]:
-    waited: dict[str, Any] = system.gateway.call(
-        "agent.wait", {"runId": answer["runId"], "timeoutMs": 20_000}
-    )
-    return waited
+def ended(system: SessionSystem, answer: dict[str, Any]) -> Any:
+    return system.gateway.call("agent.wait", {"runId": answer["runId"], "timeoutMs": 20_000})
 
 
 def decided_alike(system: SessionSystem) -> bool:
@@ -63,7 +59,7 @@ def test_a_silence_ends_a_conversation_over_a_restart_too(booth: Booth) -> None:
 @pytest.mark.clause("RESET-2")
 def test_the_hour_ends_a_conversation_of_the_day_before_but_none_of_agents(booth: Booth) -> None:
     clock = ManualClock(NINE)
-    system = booth.start({"main": heard}, None, DAILY, clock=clock)
+    system = booth.start({"main": heard}, {"telegram": MemoryChannel()}, DAILY, clock=clock)
     speak(system, "one")
     clock.advance(20 * HOUR)
     sent = system.tools().call("sessions_send", {"sessionKey": "agent:main:main", "message": "note"})
@@ -74,7 +70,7 @@ def test_the_hour_ends_a_conversation_of_the_day_before_but_none_of_agents(booth
 
     (reset,) = recorded(system, SessionReset)
     assert (reset.reason, reset.due_ms) == ("daily", NINE + 19 * HOUR)
-    assert "daily, due since 2023-11-16 04:00:00" in str(system.debug.timeline("agent:main:main"))
+    assert "daily, due since 2023-11-16 04:00:00" in (reset.in_words(Frame()).how or "")
     assert decided_alike(system)
 
 

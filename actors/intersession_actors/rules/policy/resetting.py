@@ -8,11 +8,12 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from intersession_actors.rules.config.session import Reset, SessionSettings
-from intersession_events.facts import ChatType
+from intersession_events.facts import ChatType, ready
 
 _MINUTE_MS: Final = 60_000
 
 
+@ready
 class Renewal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """How a person's message can begin its session anew: settings in force, or an owner's command.
 
