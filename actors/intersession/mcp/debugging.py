@@ -22,11 +22,11 @@ from intersession.mcp.server import ACTS, READS, Context, in_terms, refusal, ser
 from intersession.mcp.stdio import Wire, claimed_wire, serve
 from intersession_actors.assembly.methods.params import ForkParams, ForksParams, HoldParams, ReleaseParams
 from intersession_actors.assembly.methods.terms import FIRST, with_advice
-from intersession_actors.calls.tools.registry import schema_of
 from intersession_actors.hindsight.debugger.debugger import Debugger
 from intersession_actors.hindsight.debugger.verbs.verbs import VERBS
 from intersession_actors.rules.disclosure.advice import Called, Terms
 from intersession_actors.rules.errors import ToolRefused
+from intersession_actors.rules.gate.schemas import schema_of
 from intersession_actors.running.host.own_threads import off_loop
 from intersession_events.basics.errors import IntersessionError
 from intersession_events.basics.plain_json import JsonMapping, JsonObject

@@ -53,8 +53,11 @@ class RunRecorder(Recorder):
 
     def tool_call(self, call_id: str, name: str, arguments_json: str) -> None:
         """Record that a tool is about to be called."""
-        block = ToolCallBlock(id=call_id, name=name, arguments=arguments_json)
-        self._record(self._message_id(f"call:{call_id}"), "assistant", (block,))
+        self.tool_calls((ToolCallBlock(id=call_id, name=name, arguments=arguments_json),))
+
+    def tool_calls(self, calls: Sequence[ToolCallBlock]) -> None:
+        """Record that several tools are about to be called side by side: one message, by the id of the first call."""
+        self._record(self._message_id(f"call:{calls[0].id}"), "assistant", tuple(calls))
 
     def tool_result(
         self,

@@ -16,11 +16,11 @@ from intersession_actors.calls.tools.sessions_search import SessionsSearch, sear
 from intersession_actors.calls.tools.sessions_send import SessionsSend, send_message
 from intersession_actors.calls.tools.sessions_spawn import SessionsSpawn, start_subagent
 from intersession_actors.rules.config.config import Config
+from intersession_actors.rules.gate.schemas import schema_of, tool_in
 from intersession_actors.rules.gate.shapes import text_of
-from intersession_actors.rules.gate.values import invalid
 from intersession_actors.rules.policy.access import Requester
 from intersession_actors.rules.policy.tools import UseTool, Workshop, judge_tool, workshop_of
-from intersession_events.basics.plain_json import JsonList, JsonMapping, JsonObject, JsonValue
+from intersession_events.basics.plain_json import JsonObject
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
@@ -162,53 +162,9 @@ def described() -> str:
 @lru_cache(maxsize=64)
 def _described(names: tuple[str, ...], dialect: str) -> bytes:
     """Return the JSON of their descriptions. An agent asks for them on each turn, and they never change."""
-    described: list[JsonObject] = []
-    for tool in (TOOLS[name] for name in names):
-        schema = schema_of(tool.arguments)
-        match dialect:
-            case "openai":
-                function = {"name": tool.name, "description": tool.description, "parameters": schema}
-                described.append({"type": "function", "function": function})
-            case "responses":
-                described.append(
-                    {
-                        "type": "function",
-                        "name": tool.name,
-                        "description": tool.description,
-                        "parameters": schema,
-                        "strict": False,
-                    }
-                )
-            case "anthropic":
-                described.append({"name": tool.name, "description": tool.description, "input_schema": schema})
-            case "mcp":
-                described.append({"name": tool.name, "description": tool.description, "inputSchema": schema})
-            case "json-schema":
-                described.append({"title": tool.name, "description": tool.description, **schema})
-            case _:
-                raise invalid(
-                    "dialect", f"no {dialect!r}, use openai, responses, anthropic, mcp or json-schema"
-                )
-    return msgspec.json.encode(described)
-
-
-def schema_of(arguments: type[msgspec.Struct]) -> JsonObject:
-    """Return the self-contained JSON schema of an arguments struct: models' APIs take no references."""
-    (schema,), parts = msgspec.json.schema_components([arguments], ref_template="{name}")
-    resolved = _resolved(schema, parts)
-    # Its name and docstring are for readers of the code; the tool has a name and a description of its own.
-    return {name: value for name, value in resolved.items() if name not in {"title", "description"}}
-
-
-def _resolved(value: object, parts: JsonMapping) -> JsonValue:
-    match value:
-        case {"$ref": str() as name}:
-            return _resolved(parts[name], parts)
-        case dict():
-            known: JsonObject = value  # pyright: ignore[reportUnknownVariableType] - a schema is JSON
-            return {name: _resolved(item, parts) for name, item in known.items()}
-        case list():
-            items: JsonList = value  # pyright: ignore[reportUnknownVariableType]
-            return [_resolved(item, parts) for item in items]
-        case _:
-            return value
+    return msgspec.json.encode(
+        [
+            tool_in(dialect, tool.name, tool.description, schema_of(tool.arguments))
+            for tool in (TOOLS[name] for name in names)
+        ]
+    )

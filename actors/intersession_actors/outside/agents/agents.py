@@ -3,10 +3,11 @@
 import inspect
 import threading
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeAlias, cast
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 
 from intersession_actors.outside.agents.endpoint_options import check_options
+from intersession_actors.outside.agents.own_tools.own_tools import OwnTools
 from intersession_actors.outside.agents.pieces import of_generator
 from intersession_actors.outside.agents.turn import AgentFunction, Reply, Turn
 from intersession_actors.rules.gate.shapes import flaw_of_call
@@ -105,23 +106,26 @@ def openai_agent(
     model: str,
     base_url: str | None = None,
     api_key: str | None = None,
+    api: Literal["chat", "responses", "anthropic"] = "chat",
+    tools: Iterable[object] = (),
     context_tokens: int | None = None,
     **options: object,
 ) -> AgentFunction:
-    """Make an agent from a model behind an OpenAI-compatible endpoint (`agents.openai.OpenAiAgent`).
+    """Make an agent from a model behind an endpoint (`agents.openai.OpenAiAgent`).
 
-    `context_tokens` is the window of the model, where the table of windows does not know it (CTX-1). `options` are `system`,
-    `most_rounds`, `stream` (True shows the answer while the endpoint gives it, STREAM-1), `client_options`, and those of a chat completion; what an endpoint takes beside these goes into `extra_body`.
+    `api` is the API that the endpoint speaks: chat completions, OpenAI's Responses, or Anthropic's Messages. `tools` are the agent's
+    own, functions and `mcp_tools(…)`, beside those of the system (TOOL-1). `context_tokens` is the window of the model, where the table of windows does not know it (CTX-1). `options` are `system`,
+    `most_rounds`, `stream` (True shows the answer while the endpoint gives it, STREAM-1), `client_options`, and those of a request; what an endpoint takes beside these goes into `extra_body`.
 
     Raises:
         MissingExtra: the extra `models` is not installed.
-        TypeError: an option is not known, or does not work here.
+        TypeError: an option is not known, or does not work here; something among the tools is no tool, or can't be described to a model.
         ValueError: an option has a value that it can't have, or there is no key for the endpoint.
     """
     needed("openai", what=_ON_AN_ENDPOINT, library="openai", extra="models")
-    given = {"model": model, "base_url": base_url, "api_key": api_key, **options}
+    given = {"model": model, "base_url": base_url, "api_key": api_key, "api": api, **options}
     check_options({**given, "context_tokens": context_tokens})
-    return _OnAnEndpoint(given, context_tokens)
+    return _OnAnEndpoint(given, OwnTools(tools), context_tokens)
 
 
 _ON_AN_ENDPOINT: Final = "an agent on an OpenAI-compatible endpoint"
@@ -130,18 +134,20 @@ _ON_AN_ENDPOINT: Final = "an agent on an OpenAI-compatible endpoint"
 class _OnAnEndpoint:
     """Imports OpenAI's library on its first turn, on a thread: most of a second and some 50 MB."""
 
-    def __init__(self, options: Mapping[str, object], context_tokens: int | None) -> None:
+    def __init__(self, options: Mapping[str, object], tools: OwnTools, context_tokens: int | None) -> None:
         system, answer = (
             options.get("system"),
-            options.get("max_completion_tokens") or options.get("max_tokens"),
+            options.get("max_completion_tokens")
+            or options.get("max_output_tokens")
+            or options.get("max_tokens"),
         )
         self.model_window = ModelWindow(
             model=str(options["model"]),
             tokens=context_tokens,
-            instructions=tokens_in(system) if isinstance(system, str) else 0,
+            instructions=tokens_in(f"{system or ''}{tools.described}"),
             answer=answer if isinstance(answer, int) else None,
         )
-        self._options = options
+        self._options = {**options, "tools": tools}
         self._agent: Callable[[Turn], Awaitable[Reply]] | None = None
 
     async def __call__(self, turn: Turn) -> Reply:

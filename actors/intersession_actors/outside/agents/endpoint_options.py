@@ -9,7 +9,17 @@ from difflib import get_close_matches
 from typing import Final, cast
 
 OF_THE_AGENT: Final = frozenset(
-    {"model", "base_url", "api_key", "system", "most_rounds", "stream", "context_tokens", "client_options"}
+    {
+        "model",
+        "base_url",
+        "api_key",
+        "api",
+        "system",
+        "most_rounds",
+        "stream",
+        "context_tokens",
+        "client_options",
+    }
 )
 
 OF_A_REQUEST: Final = frozenset(
@@ -49,16 +59,87 @@ OF_A_REQUEST: Final = frozenset(
 )
 """The options of a chat completion that work here."""
 
-_TOOLS: Final = (
-    "tools of your own are not called here, so give the model none; a pydantic-ai agent has tools of its own"
+OF_A_RESPONSE: Final = frozenset(
+    [
+        "access_programs",
+        "context_management",
+        "extra_body",
+        "extra_headers",
+        "extra_query",
+        "include",
+        "max_output_tokens",
+        "max_tool_calls",
+        "metadata",
+        "moderation",
+        "parallel_tool_calls",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "prompt_cache_retention",
+        "reasoning",
+        "safety_identifier",
+        "service_tier",
+        "store",
+        "temperature",
+        "text",
+        "timeout",
+        "tool_choice",
+        "top_logprobs",
+        "top_p",
+        "truncation",
+        "user",
+    ]
 )
+"""The options of OpenAI's Responses that work here."""
+
+OF_A_MESSAGE: Final = frozenset(
+    [
+        "cache_control",
+        "container",
+        "context_management",
+        "extra_body",
+        "extra_headers",
+        "extra_query",
+        "inference_geo",
+        "max_tokens",
+        "metadata",
+        "output_config",
+        "service_tier",
+        "speed",
+        "stop_sequences",
+        "temperature",
+        "thinking",
+        "timeout",
+        "tool_choice",
+        "top_k",
+        "top_p",
+    ]
+)
+"""The options of Anthropic's Messages that work here."""
+
+OF_API: Final[Mapping[str, frozenset[str]]] = {
+    "chat": OF_A_REQUEST,
+    "responses": OF_A_RESPONSE,
+    "anthropic": OF_A_MESSAGE,
+}
+
+_TOOLS: Final = "give the functions themselves, as tools=[…] of openai_agent"
+_HERE: Final = "what the model is shown is the session, as this log has it, leave it out"
 DO_NOT_WORK: Final[Mapping[str, str]] = {
     "audio": "an answer is text, leave it out",
+    "background": "an answer is waited for, leave it out",
+    "background_options": "an answer is waited for, leave it out",
+    "conversation": _HERE,
     "function_call": _TOOLS,
     "functions": _TOOLS,
+    "image": "an answer is text, leave it out",
+    "input": _HERE,
+    "instructions": "give instructions as `system`",
     "messages": "what the model is shown is the session, give instructions as `system`",
     "modalities": "an answer is text, leave it out",
+    "mcp_servers": "give mcp_tools(…) among tools=[…] of openai_agent",
     "n": "there is one answer to a message, leave it out",
+    "previous_response_id": _HERE,
+    "prompt": "give instructions as `system`",
     "stream": "give stream=True beside it",
     "stream_options": "give stream=True, which asks for the usage as well",
     "tools": _TOOLS,
@@ -98,12 +179,13 @@ def check_options(options: Mapping[str, object]) -> None:
         TypeError: an option is not known, or does not work here.
         ValueError: an option has a value that it can't have, or there is no key for the endpoint.
     """
+    of_request = _options_of(options.get("api", "chat"))
     for name, value in options.items():
         if name in DO_NOT_WORK.keys() - OF_THE_AGENT and value not in (None, False):
             raise TypeError(f"{name}: {DO_NOT_WORK[name]}")
-        if name not in OF_THE_AGENT | OF_A_REQUEST | DO_NOT_WORK.keys():
+        if name not in OF_THE_AGENT | of_request | DO_NOT_WORK.keys():
             raise TypeError(
-                f"{name}: is no option of this agent or of a chat completion{_near(name, OF_THE_AGENT | OF_A_REQUEST)}; what your"
+                f"{name}: is no option of this agent or of its requests{_near(name, OF_THE_AGENT | of_request)}; what your"
                 f" endpoint takes beside these goes into extra_body={{{name!r}: …}}"
             )
     body = options.get("extra_body")
@@ -126,13 +208,20 @@ def check_options(options: Mapping[str, object]) -> None:
         _check_key()
 
 
+def _options_of(api: object) -> frozenset[str]:
+    for name, of_request in OF_API.items():
+        if name == api:
+            return of_request
+    raise ValueError(f"api: is {api!r}, give one of {', '.join(OF_API)}")
+
+
 def _check_values(options: Mapping[str, object]) -> None:
     model = options.get("model")
     if not isinstance(model, str) or not model.strip():
         raise ValueError(f"model: is {model!r}, give the name of a model at the endpoint")
     if not isinstance(options.get("stream", False), bool):
         raise ValueError(f"stream: is {options['stream']!r}, give True or False")  # noqa: TRY004 - as of any other option
-    for name in ("most_rounds", "context_tokens", "max_tokens", "max_completion_tokens"):
+    for name in ("most_rounds", "context_tokens", "max_tokens", "max_completion_tokens", "max_output_tokens"):
         value = options.get(name)
         if isinstance(value, int | str) and (isinstance(value, bool | str) or value < 1):
             raise ValueError(f"{name}: is {value!r}, give a whole number of at least 1")

@@ -1,23 +1,34 @@
-"""An agent on any endpoint that speaks OpenAI's chat completions. Needs the extra `models`."""
+"""An agent on any endpoint of models, by OpenAI's library: chat completions, Responses, and Anthropic's Messages. Needs the extra `models`."""
 
 import asyncio
 import logging
 import ssl
-from collections.abc import AsyncGenerator, Mapping
-from functools import cache
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import suppress
+from functools import cache, partial
 from importlib import import_module
 from typing import Any, Final, cast
 
 import msgspec
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient, NotGiven, Omit
-from openai.types.chat import ChatCompletion
-from openai.types.chat.chat_completion import Choice
 
-from intersession_actors.outside.agents.openai_stream import streamed
-from intersession_actors.outside.agents.turn import Reply, Turn, is_blank, json_text
+from intersession_actors.outside.agents.dialects.anthropic import VERSION, AnthropicMessages
+from intersession_actors.outside.agents.dialects.chat import ChatCompletions
+from intersession_actors.outside.agents.dialects.dialect import (
+    Dialect,
+    ModelAnswer,
+    NoAnswer,
+    NotUnderstood,
+    is_json_object,
+    word_in,
+)
+from intersession_actors.outside.agents.dialects.responses import Responses
+from intersession_actors.outside.agents.dialects.streaming import streamed
+from intersession_actors.outside.agents.own_tools.calling import answers_to
+from intersession_actors.outside.agents.own_tools.own_tools import OwnTools
+from intersession_actors.outside.agents.turn import Reply, Turn, is_blank
+from intersession_actors.rules.config.tools import TOOL_NAMES
 from intersession_actors.rules.disclosure.redaction import redact_text
-from intersession_actors.rules.gate.texts import arguments_in
-from intersession_actors.rules.gate.values import storable, storable_value
 from intersession_actors.running.failures.failure import one_line
 from intersession_actors.running.host.own_threads import off_loop
 from intersession_events.basics.plain_json import JsonObject
@@ -34,24 +45,23 @@ _OF_THE_REQUEST: Final[Mapping[str, str]] = {
 """What `create` of the library takes beside the body, and what `post` calls it."""
 _SHOWN: Final = 300
 """Characters of what an endpoint said instead of an answer."""
+_DIALECTS: Final[Mapping[str, Dialect]] = {
+    "chat": ChatCompletions(),
+    "responses": Responses(),
+    "anthropic": AnthropicMessages(),
+}
 
 
 class TooManyToolCalls(RuntimeError):
     """The model kept asking for tools and never answered."""
 
 
-class NoAnswer(RuntimeError):
-    """The model's answer has no text, and its finish reason does not explain that."""
-
-
-_SAID_ALL: Final = frozenset({"stop", "eos", "end_turn", "", None})
-"""How an answer ends in which the model has said all that it wanted to."""
-
-
 class OpenAiAgent:
     """Answers with a model: asks it, makes its tool calls, until it returns a text.
 
-    `system` stands before the turn's context. With `stream` each answer is shown while the endpoint gives it (STREAM-1). `most_rounds` bounds how often it may ask for tools in one turn.
+    `api` is the API that the endpoint speaks: `chat`, `responses` or `anthropic`. `system` stands before the turn's context. `tools`
+    are the agent's own. With `stream` each answer is shown while the endpoint gives it (STREAM-1). `most_rounds` bounds how often the
+    model may ask for tools in one turn.
     `client_options` go to `AsyncOpenAI` (`timeout` in seconds, `max_retries`, …), `options` to each request
     (`temperature`, …; `agents/endpoint_options.py` has them). Without `api_key` the client looks into `OPENAI_API_KEY`.
     """
@@ -62,7 +72,9 @@ class OpenAiAgent:
         model: str,
         base_url: str | None = None,
         api_key: str | None = None,
+        api: str = "chat",
         system: str | None = None,
+        tools: OwnTools | None = None,
         most_rounds: int = 16,
         stream: bool = False,
         client_options: JsonObject | None = None,
@@ -70,14 +82,16 @@ class OpenAiAgent:
     ) -> None:
         given = {name: value for name, value in options.items() if not isinstance(value, NotGiven | Omit)}
         self._model = model
+        self._dialect = _DIALECTS[api]
         self._clients = _Clients({"base_url": base_url, "api_key": api_key, **(client_options or {})})
         self._system = system
+        self._tools = tools or OwnTools(())
         self._most_rounds = most_rounds
         self._stream = stream
         self._body = {name: value for name, value in given.items() if name not in _OF_THE_REQUEST}
         beside = {_OF_THE_REQUEST[name]: given[name] for name in given.keys() & _OF_THE_REQUEST.keys()}
         # None is the library's word for "no such thing", but as a timeout it means "wait for ever".
-        self._beside = {
+        self._beside: JsonObject = {
             name: value for name, value in beside.items() if value is not None or name == "timeout"
         }
 
@@ -89,66 +103,56 @@ class OpenAiAgent:
             NoAnswer: its answer was filtered, or cut off before it had a text.
             openai.OpenAIError: the endpoint did not answer, or refused.
         """
-        system = "\n\n".join(part for part in (self._system, turn.context) if part)
-        messages: list[JsonObject] = [{"role": "system", "content": system}] if system else []
-        messages += turn.messages("openai")
-        body: JsonObject = {"messages": messages, "model": self._model, **self._body}
-        tools = turn.tools.schemas("openai")
-        if tools:
-            body["tools"] = tools
+        dialect, renders = self._dialect, self._dialect.renders
+        own = await self._tools.of(turn)
+        system = "\n\n".join(part for part in (self._system, turn.context, *own.missing) if part)
+        of_the_system = turn.tools.schemas(renders)
+        names = frozenset({*TOOL_NAMES, *map(_name, of_the_system)})
+        said: list[JsonObject] = list(turn.messages(renders))
+        tools = [*of_the_system, *own.schemas(renders)]
         usage = Usage()
         client = await self._clients.of_this_loop()
         for _ in range(self._most_rounds + 1):
-            completion = await self._asked(client, body, turn)
-            usage = _added(usage, completion.usage)
-            choice = completion.choices[0]
-            calls = choice.message.tool_calls or []
-            if not calls:
+            body = {**dialect.request(self._model, system, said, tools), **self._body}
+            answer = await self._asked(client, body, turn)
+            usage = _added(usage, answer.usage)
+            if not answer.calls:
                 return Reply(
-                    self._words(choice),
-                    usage=usage,
-                    model=completion.model,
-                    stop_reason=choice.finish_reason,
+                    self._words(answer), usage=usage, model=answer.model, stop_reason=answer.stop_reason
                 )
-            # The endpoint gets back what it said; half of a surrogate pair it could say and can't be told.
-            messages.append(storable_value(choice.message.model_dump(exclude_none=True)))
-            if choice.message.content:
-                await off_loop(turn.recorder.said, [TextBlock(text=choice.message.content)])
-            for call in calls:
-                if call.type != "function":
-                    raise TypeError(f"the model wants a {call.type!r} tool; none was offered")
-                content = await _called(turn, call.id, call.function.name, call.function.arguments)
-                messages.append({"role": "tool", "tool_call_id": storable(call.id), "content": content})
+            said += answer.said
+            if answer.text:
+                await off_loop(turn.recorder.said, [TextBlock(text=answer.text)])
+            said += dialect.results(answer.calls, await answers_to(turn, own.tools, names, answer.calls))
         raise TooManyToolCalls(
             f"{self._model} asked for tools {self._most_rounds + 1} times in one turn and did not answer"
         )
 
-    def _words(self, choice: Choice) -> str | None:
-        """Return the model's text; a refusal counts as one.
+    def _words(self, answer: ModelAnswer) -> str | None:
+        """Return the model's text.
 
         Raises:
-            NoAnswer: it says why there are none, such as a filter, or a length that thinking has used up.
+            NoAnswer: it says why there is none, such as a filter, or a length that thinking has used up.
         """
-        message = choice.message
-        said = message.refusal if is_blank(message.content) else message.content
-        if is_blank(said) and choice.finish_reason not in _SAID_ALL:
-            raise NoAnswer(f"{self._model} gave no text: it ended with {choice.finish_reason!r}")
-        return said
+        if is_blank(answer.text) and not answer.is_whole:
+            raise NoAnswer(f"{self._model} gave no text: it ended with {answer.stop_reason!r}")
+        return answer.text
 
-    async def _asked(self, client: AsyncOpenAI, body: JsonObject, turn: Turn) -> ChatCompletion:
-        # `chat.completions.create` would hold each message and schema against its types, which takes longer than all
-        # else that we do in a turn. What stands here is ready to be sent; retries, errors and answers are the same.
-        options = cast("Any", {"security": {"bearer_auth": True}, **self._beside})  # its type is not exported
-        # Any: what an endpoint says that sends no JSON is a text, whatever is asked for.
+    async def _asked(self, client: AsyncOpenAI, body: JsonObject, turn: Turn) -> ModelAnswer:
+        # The library's own methods would hold each message and schema against its types, which takes longer than all
+        # else that we do in a turn. What stands here is ready to be sent; retries and errors are the same.
+        options: JsonObject = {"security": {"bearer_auth": True}, **self._beside}
+        if self._dialect.renders == "anthropic":
+            key = {"x-api-key": client.api_key, "anthropic-version": VERSION}
+            options |= {"security": {}, "headers": key | (options.get("headers") or {})}
+        # Any: what an endpoint says that sends no JSON is a text, whatever is asked for; the type of options is not exported.
         post = cast("Any", client.post)
         # "Connection error." is all that the library says, and a run that ran out of time says not even that.
-        where = f"model {self._model!r} at {str(client.base_url).rstrip('/')}"
+        base_url = str(client.base_url).rstrip("/")
+        where = f"model {self._model!r} at {base_url}"
+        ask = partial(post, self._dialect.path(base_url), cast_to=object, options=options)
         try:
-            if self._stream:
-                return _completion(await streamed(post, body, options, turn))
-            return _completion(
-                await post("/chat/completions", cast_to=ChatCompletion, body=body, options=options)
-            )
+            return await self._got(ask, body, turn)
         except asyncio.CancelledError:
             told, _ = redact_text(where)
             _logger.warning("%s had not answered when its run was over: run=%s", one_line(told), turn.run_id)
@@ -157,16 +161,52 @@ class OpenAiAgent:
             error.add_note(where)  # shown with the traceback, to the operator alone
             raise
 
-
-def _completion(answer: object) -> ChatCompletion:
-    # What is missing is None in spite of its type.
-    if isinstance(answer, ChatCompletion) and answer.choices and getattr(answer.choices[0], "message", None):
+    async def _got(
+        self,
+        ask: Callable[..., Awaitable[Any]],  # the client's `post`
+        body: JsonObject,
+        turn: Turn,
+    ) -> ModelAnswer:
+        if not self._stream:
+            return self._answer(await ask(body=body))
+        ask = partial(ask, body=self._dialect.streaming(body))
+        said, is_shown = await streamed(ask, turn, self._dialect.chunks())
+        answer = self._answer(said)
+        if answer.text and not is_shown:
+            turn.stream(answer.text)
+        if answer.text and answer.calls:
+            turn.stream("\n")  # what the model says after its calls is shown on a line of its own
         return answer
-    said: object = getattr(answer, "error", answer)
-    if isinstance(said, dict):
-        said = cast("JsonObject", said).get("message", said)
-    raise TypeError(
-        f"the endpoint gave no completion, but {repr(said)[:_SHOWN]}; an endpoint that always streams is asked with stream=True"
+
+    def _answer(self, said: object) -> ModelAnswer:
+        if isinstance(said, str) and said.lstrip().startswith("{"):
+            with suppress(ValueError):
+                said = msgspec.json.decode(said)  # an endpoint that says of its JSON that it is a text
+        try:
+            if is_json_object(said):
+                return self._dialect.answer({**said})
+            flaw = "it is no JSON object"
+        except NotUnderstood as error:
+            flaw = str(error)
+        told: object = said.get("error") or said if is_json_object(said) else said
+        told = word_in(told, "message") or told
+        raise TypeError(
+            f"the endpoint gave no answer ({flaw}), but {repr(told)[:_SHOWN]}; one that always streams is asked with stream=True"
+        )
+
+
+def _name(schema: JsonObject) -> str:
+    name: str = schema["name"] if "name" in schema else schema["function"]["name"]
+    return name
+
+
+def _added(usage: Usage, more: Usage) -> Usage:
+    return Usage(
+        input=usage.input + more.input,
+        output=usage.output + more.output,
+        cache_read=usage.cache_read + more.cache_read,
+        cache_write=usage.cache_write + more.cache_write,
+        total_tokens=usage.total_tokens + more.total_tokens,
     )
 
 
@@ -220,31 +260,3 @@ def _certificates() -> ssl.SSLContext:
     below = import_module(DefaultAsyncHttpxClient.__mro__[1].__module__)
     context: ssl.SSLContext = below.create_ssl_context()
     return context
-
-
-async def _called(turn: Turn, call_id: str, name: str, source: str) -> str:
-    try:
-        arguments = msgspec.convert(arguments_in(source or "{}"), JsonObject)
-    except ValueError as error:
-        # The tools record their own calls; this one never reaches them.
-        result = json_text({"status": "error", "error": f"the arguments are no JSON object: {error}"})
-        await off_loop(turn.recorder.tool_call, call_id, name, source)
-        await off_loop(turn.recorder.tool_result, call_id, name, result, is_error=True)
-        return result
-    return json_text(await turn.tools.acall(name, arguments))
-
-
-def _added(usage: Usage, more: object) -> Usage:
-    # What an endpoint says is not held against its type, and its answer is not lost for an invalid number.
-    details = getattr(more, "prompt_tokens_details", None)
-    return Usage(
-        input=usage.input + _count(more, "prompt_tokens"),
-        output=usage.output + _count(more, "completion_tokens"),
-        cache_read=usage.cache_read + _count(details, "cached_tokens"),
-        total_tokens=usage.total_tokens + _count(more, "total_tokens"),
-    )
-
-
-def _count(given: object, name: str) -> int:
-    number = getattr(given, name, 0)
-    return number if isinstance(number, int) and number > 0 else 0

@@ -315,9 +315,9 @@ def _put_on_record(turn: Turn, message: Message, as_it_was: Container[str]) -> N
         if message.content:
             recorder.said((TextBlock(text=message.content),))
         return
-    for block in _calls_in(message):
-        if block.id in as_it_was:
-            recorder.tool_call(block.id, block.name, block.arguments)
+    copied = [block for block in _calls_in(message) if block.id in as_it_was]
+    if copied:
+        recorder.tool_calls(copied)
     blocks = tuple(block for block in message.content if not isinstance(block, ToolCallBlock))
     if blocks:
         recorder.said(blocks)

@@ -110,6 +110,11 @@ class ToolBox:
         del dialect
         return []
 
+    def allows(self, name: str) -> bool:
+        """Whether the settings let the session have a tool of the agent's own (TOOL-5)."""
+        del name
+        return True
+
     def pass_over(self, name: str, arguments: ToolArguments = None) -> None:
         """Count a skipped call, so that the next one with the same content counts as the one after it."""
 
@@ -147,6 +152,11 @@ class Recorder:
     def tool_call(self, call_id: str, name: str, arguments_json: str) -> None:
         """Record that a tool is about to be called; the arguments are the source text of a JSON object."""
 
+    def tool_calls(self, calls: Sequence[facts.ToolCallBlock]) -> None:
+        """Record that several tools are about to be called side by side, as one message."""
+        for call in calls:
+            self.tool_call(call.id, call.name, call.arguments)
+
     def tool_result(self, call_id: str, name: str, content: str, is_error: bool) -> None:
         """Record a tool's result."""
 
@@ -168,6 +178,7 @@ class Turn:
     `sessions.patch` sets: verboseLevel, reasoningLevel, elevatedLevel, responseUsage, groupActivation, where set.
     `context_tokens` is the window of its model, as far as anybody said. `fit` is what of all this `prompt` and `messages` leave out,
     where it is more than the model takes; `transcript` and `asked` are whole (CTX-2).
+    `call_id`, inside a tool of the agent's own, is the id of its call: the same in each attempt, for another system to know the call by.
     `forked`: the log is a fork of another one (FORK-5). Its channels are sealed; tools of the host's own are not, so that an
     agent with such tools looks here before it does something that can't be taken back.
     """
@@ -187,6 +198,7 @@ class Turn:
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
     partial: Sequence[facts.Message] = ()
     forked: bool = False
+    call_id: str | None = None
     refused: int = 0
     context_tokens: int | None = None
     fit: facts.Fit | None = None
@@ -345,15 +357,26 @@ class Turn:
         The n-th call with the same content in an attempt is that of the attempts before: it has the same id, is not recorded
         twice, and is in `made_before`. So its id tells another system whether it has seen the call (SEND-13).
         """
-        source = json_text(arguments)
-        again = self._own_calls.again(
-            self.partial, facts.ToolCallBlock(id=call_id or "", name=name, arguments=source)
-        )
-        if again is not None:
-            return again
-        identity = call_id or f"call_{self.run_id}_{self.attempt}_{next(self._own_calls.numbers)}"
-        self.recorder.tool_call(identity, name, source)
-        return identity
+        return self.record_calls(
+            [facts.ToolCallBlock(id=call_id or "", name=name, arguments=json_text(arguments))]
+        )[0]
+
+    def record_calls(self, calls: Sequence[facts.ToolCallBlock]) -> list[str]:
+        """Record that the agent is about to make several calls side by side; returns their ids, in order. Blocks until durable.
+
+        Each is recognised as in `record_call`; one without an id is given one.
+        """
+        known: list[str] = []
+        new: list[facts.ToolCallBlock] = []
+        for call in calls:
+            again = self._own_calls.again(self.partial, call)
+            if again is None:
+                again = call.id or f"call_{self.run_id}_{self.attempt}_{next(self._own_calls.numbers)}"
+                new.append(facts.ToolCallBlock(id=again, name=call.name, arguments=call.arguments))
+            known.append(again)
+        if new:
+            self.recorder.tool_calls(new)
+        return known
 
     def record_result(self, call_id: str, name: str, content: object, *, is_error: bool = False) -> None:
         """Record the result of one of the agent's own tools; other values than strings are recorded as JSON. Blocks until durable.

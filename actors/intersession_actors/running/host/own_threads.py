@@ -72,9 +72,18 @@ async def off_loop(function: Callable[_Taken, T], /, *args: _Taken.args, **kwarg
 
 async def to_its_end(function: Callable[_Taken, T], /, *args: _Taken.args, **kwargs: _Taken.kwargs) -> T:
     """Like `off_loop`, on a thread that the process waits for when it ends."""
+    return await _alone(partial(function, *args, **kwargs), "closing", daemon=False)
+
+
+async def on_own_thread(function: Callable[[], T], name: str) -> T:
+    """Like `off_loop`, for a function of the host's that may hang: on a thread that nothing else waits for."""
+    return await _alone(function, name, daemon=True)
+
+
+async def _alone(function: Callable[[], T], name: str, *, daemon: bool) -> T:
     future: Future[T] = Future()
-    work = partial(copy_context().run, function, *args, **kwargs)
-    threading.Thread(target=filling(future, work), name="closing").start()
+    work = partial(copy_context().run, function)
+    threading.Thread(target=filling(future, work), name=name, daemon=daemon).start()
     return await asyncio.wrap_future(future)
 
 

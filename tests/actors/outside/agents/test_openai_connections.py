@@ -16,10 +16,16 @@ from typing import Any
 import pytest
 from openai import NOT_GIVEN, AsyncOpenAI, DefaultAsyncHttpxClient
 from openai.resources.chat.completions import AsyncCompletions
+from openai.resources.responses import AsyncResponses
 
 from intersession_actors.calls.tools.registry import schemas
 from intersession_actors.outside.agents.agents import openai_agent
-from intersession_actors.outside.agents.endpoint_options import DO_NOT_WORK, OF_A_CLIENT, OF_A_REQUEST
+from intersession_actors.outside.agents.endpoint_options import (
+    DO_NOT_WORK,
+    OF_A_CLIENT,
+    OF_A_REQUEST,
+    OF_A_RESPONSE,
+)
 from intersession_actors.outside.agents.executor import AgentExecutor
 from intersession_actors.outside.agents.result import Answered, Broke
 from intersession_actors.outside.agents.turn import Reply, Turn
@@ -250,13 +256,13 @@ async def test_a_model_that_has_not_answered_when_its_run_is_over_is_named(
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"tools": [{"type": "function"}]}, r"tools: tools of your own are not called here"),
-        ({"functions": []}, r"functions: tools of your own"),
+        ({"tools": [{"type": "function"}]}, r"tools\[0\]: is a description of a tool, give the function"),
+        ({"functions": []}, r"functions: give the functions themselves, as tools="),
         ({"n": 2}, r"n: there is one answer"),
         ({"messages": []}, r"messages: what the model is shown is the session"),
         ({"temprature": 0}, r"temprature: is no option .*is temperature meant.*extra_body=\{'temprature'"),
         ({"sytem": "Be good."}, r"sytem: is no option .*is system meant"),
-        ({"extra_body": {"tools": [1]}}, r"extra_body.tools: tools of your own"),
+        ({"extra_body": {"tools": [1]}}, r"extra_body.tools: give the functions themselves"),
         ({"client_options": {"max_retrys": 2}}, r"client_options.max_retrys: is no option .*max_retries"),
     ],
     ids=str,
@@ -300,9 +306,16 @@ def test_a_key_that_is_missing_is_told_when_the_agent_is_made() -> None:
 
 def test_the_options_that_work_are_those_of_the_library() -> None:
     of_a_request = {*inspect.signature(AsyncCompletions.create).parameters} - {"self", "model"}
+    of_a_response = {*inspect.signature(AsyncResponses.create).parameters} - {"self", "model"}
     of_a_client = {*inspect.signature(AsyncOpenAI.__init__).parameters} - {"self"}
 
-    assert of_a_request == OF_A_REQUEST | DO_NOT_WORK.keys(), "say of an option that is new whether it works"
+    assert of_a_request <= OF_A_REQUEST | DO_NOT_WORK.keys(), "say of an option that is new whether it works"
+    assert of_a_response <= OF_A_RESPONSE | DO_NOT_WORK.keys(), (
+        "say of an option that is new whether it works"
+    )
+    assert of_a_request | of_a_response | {"mcp_servers"} == (
+        OF_A_REQUEST | OF_A_RESPONSE | DO_NOT_WORK.keys()
+    )
     assert of_a_client == OF_A_CLIENT
 
 
