@@ -8,7 +8,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from intersession_events.facts import TOPICS, Fact, access, delivery, exchange, log, run, session, spawn
+from intersession_events.facts import (
+    TOPICS,
+    Fact,
+    access,
+    delivery,
+    exchange,
+    log,
+    run,
+    schedule,
+    session,
+    spawn,
+)
 from support.paths import ROOT
 
 MODULES = {
@@ -201,6 +212,7 @@ UNIONS = [
     exchange.ExchangeEvent,
     spawn.SpawnEvent,
     delivery.DeliveryEvent,
+    schedule.ScheduleEvent,
     access.AccessEvent,
     log.SystemEvent,
 ]

@@ -44,6 +44,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "fork": ("time_travel.fork:fork", "Fork a run at a place, with something otherwise."),
     "forks": ("time_travel.fork:forks", "List forks, or those of a run; `forks rm ID` deletes one."),
     "send": ("commands.send:send", "Send a message to a session, and follow what comes of it."),
+    "schedules": ("changes.schedules:schedules", "List scheduled jobs: when each runs, and how it came out."),
     "abort": ("changes.sessions:abort", "Stop what a session does, or one run."),
     "retry": ("changes.sessions:retry", "Have the message of a run that failed answered after all."),
     "hold": ("changes.sessions:hold", "Have an exchange stop before a text goes on."),
@@ -87,7 +88,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "Ask what if": ("fork", "forks", "export-test"),
     "Change what sessions do": (
-        "hold", "release", "abort", "retry", "reset", "label", "delete", "erase",
+        "schedules", "hold", "release", "abort", "retry", "reset", "label", "delete", "erase",
     ),
     "Prove and check": ("doctor", "verify", "checkpoint", "keys", "audit", "config", "policy"),
     "Keep and move a log": ("import", "imports", "export", "backup", "migrate", "rebuild"),

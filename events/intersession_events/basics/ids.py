@@ -57,6 +57,11 @@ def inbound_stream(run_id: str) -> str:
     return f"inbound:{run_id}"
 
 
+def schedule_stream(job_id: str) -> str:
+    """Name the stream of a scheduled job."""
+    return f"schedule:{job_id}"
+
+
 def notes_stream(run_id: str) -> str:
     """Name the stream of the notes beside an exchange, a spawn or a run."""
     return f"notes:{run_id}"

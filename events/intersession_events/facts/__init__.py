@@ -2,7 +2,6 @@
 
 from intersession_events.facts.access import *
 from intersession_events.facts.base import *
-from intersession_events.facts.chain import *
 from intersession_events.facts.delivery import *
 from intersession_events.facts.exchange import *
 from intersession_events.facts.log import *
@@ -12,6 +11,7 @@ from intersession_events.facts.parts import *
 from intersession_events.facts.reasons import *
 from intersession_events.facts.registry import *
 from intersession_events.facts.run import *
+from intersession_events.facts.schedule import *
 from intersession_events.facts.session import *
 from intersession_events.facts.spawn import *
 from intersession_events.facts.without_words import *

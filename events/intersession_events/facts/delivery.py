@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar, Final, Literal
 
-from intersession_events.facts.base import ERASED_JSON, Fact, Mark, Remark, Said, Source, Whole, Work
-from intersession_events.facts.chain import Budget
+from intersession_events.facts.base import ERASED_JSON, Budget, Fact, Mark, Remark, Said, Source, Whole, Work
 from intersession_events.facts.session import Route
 from intersession_events.facts.words import Frame, Words
 

@@ -8,8 +8,7 @@ from typing import ClassVar, Final, Literal
 import msgspec
 
 from intersession_events.basics.ids import exchange_stream
-from intersession_events.facts.base import Fact, Mark, Said, Whole, Work
-from intersession_events.facts.chain import NO_OTHER_LIMITS, Limits
+from intersession_events.facts.base import NO_OTHER_LIMITS, Fact, Limits, Mark, Said, Whole, Work
 from intersession_events.facts.parts import (
     AnnounceDecided,
     AnnounceRequested,

@@ -10,8 +10,7 @@ from typing import ClassVar, Final, Literal, TypeVar, get_args
 
 import msgspec
 
-from intersession_events.facts.base import Fact, Mark, Remark, Root, Said, Whole, Work
-from intersession_events.facts.chain import Budget
+from intersession_events.facts.base import Budget, Fact, Mark, Remark, Root, Said, Whole, Work
 from intersession_events.facts.message import Usage
 from intersession_events.facts.reasons import (
     HELD_TEXTS,

@@ -9,7 +9,7 @@ from typing import Final, get_args
 import msgspec
 
 from intersession_events.basics.errors import CorruptEvent, UnknownTopic, UnknownWord
-from intersession_events.facts import access, delivery, exchange, log, run, session, spawn
+from intersession_events.facts import access, delivery, exchange, log, run, schedule, session, spawn
 
 __all__ = ["EVENT_KINDS", "SAYING", "TOPICS", "Event", "decode", "encode", "topic_of", "topics_of"]
 
@@ -20,6 +20,7 @@ Event = (
     | spawn.SpawnEvent
     | delivery.DeliveryEvent
     | access.AccessEvent
+    | schedule.ScheduleEvent
     | log.SystemEvent
 )
 

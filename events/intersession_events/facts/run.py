@@ -5,8 +5,7 @@ from typing import ClassVar, Final, Literal, cast, get_args
 import msgspec
 
 from intersession_events.basics.ids import exchange_stream, spawn_stream
-from intersession_events.facts.base import EMPTY, Fact, Mark, Remark, Said, Whole, Work
-from intersession_events.facts.chain import Budget
+from intersession_events.facts.base import EMPTY, Budget, Fact, Mark, Remark, Said, Whole, Work
 from intersession_events.facts.message import Message, Usage, text_of
 from intersession_events.facts.message_words import brief_of_message, is_by_method
 from intersession_events.facts.reasons import FAILURES, FailureCode, RunStatus

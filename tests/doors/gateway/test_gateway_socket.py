@@ -510,14 +510,14 @@ def test_a_bad_frame_is_refused_and_the_connection_goes_on(shared: LiveGateway) 
         surprised = client.answer("9")
         client.opened.send("nonsense")
         nonsense = client.answer("invalid")
-        unknown = client.request("cron.list")
+        unknown = client.request("node.list")
         twice = client.request("connect", CONNECT)
         field = client.request("agents.list", {"surprise": 1})
         fine = client.request("health")
 
     assert surprised["error"]["code"] == nonsense["error"]["code"] == "INVALID_REQUEST"
     said = unknown["error"]["message"]
-    assert said.startswith("unknown method: 'cron.list'")
+    assert said.startswith("unknown method: 'node.list'")
     # Before: all that the gateway said it has, in one list.
     assert set(said.partition("use one of ")[2].split(", ")) == set(client.hello["features"]["methods"])
     assert "first request" in twice["error"]["message"]

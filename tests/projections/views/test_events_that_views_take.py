@@ -23,6 +23,9 @@ NONE_TAKES = {
     "LogOpened",
     "NotePinned",
     "RecordingLeft",
+    "ScheduleFired",
+    "ScheduleMissed",
+    "ScheduleSet",
     "ThreadOpened",
 }
 """They are found by the streams that they stand in, or by the run that they name."""

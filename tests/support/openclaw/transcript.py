@@ -32,7 +32,7 @@ CALLS: Final = (
     """gateway call sessions.patch --params '{"key": "agent:main:main", "sendPolicy": "deny", "label": "desk"}'""",
     """gateway call sessions.patch --params '{"key": "agent:main:main", "spawnedBy": "agent:ops:main"}'""",
     """gateway call chat.history --params '{"sessionKey": "agent:main:main", "limit": 2}'""",
-    "gateway call cron.list",
+    "gateway call node.list",
     "gateway call health --token wrong --url $URL",
     "health",
     'agent --agent ops --message "what is new?"',

@@ -34,6 +34,7 @@ from intersession_events.facts import (
     message,
     parts,
     run,
+    schedule,
     session,
     spawn,
 )
@@ -56,6 +57,7 @@ STREAMS: tuple[tuple[types.ModuleType, object, str, str], ...] = (
         "Access",
         "`access:<requester key>`, `access:operator`, `access:credential:<name>`",
     ),
+    (schedule, schedule.ScheduleEvent, "Schedules", "`schedule:<job id>`"),
     (log, log.SystemEvent, "The log", "`log`, `clock`, `import:<id>`, `inbound:<id>`"),
 )
 STREAM_OF: Mapping[type, str] = {

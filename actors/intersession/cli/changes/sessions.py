@@ -44,7 +44,7 @@ def abort(
     def told(answer: JsonMapping) -> str:
         return f"stopped {', '.join(answer['runIds'])}" if answer["aborted"] else "nothing was to be stopped"
 
-    return _changed(reading, "chat.abort", params, told)
+    return changed(reading, "chat.abort", params, told)
 
 
 def reset(session: Session, /, *, reading: Reading = READING) -> Answer:
@@ -52,7 +52,7 @@ def reset(session: Session, /, *, reading: Reading = READING) -> Answer:
 
     Its earlier transcript can still be read, by its session id.
     """
-    return _changed(
+    return changed(
         reading,
         "sessions.reset",
         lambda reader: {"key": session_named(reader, session, field="session")},
@@ -73,7 +73,7 @@ def label(
     """Give a session a label to find it by, and to send to."""
     if clear == (text is not None):
         raise UsageError("give a label, or --clear to take it away")
-    return _changed(
+    return changed(
         reading,
         "sessions.patch",
         lambda reader: {"key": session_named(reader, session, field="session"), "label": text},
@@ -96,7 +96,7 @@ def delete(session: Session, /, *, reading: Reading = READING) -> Answer:
             raise ToolRefused("not_visible", f"session: {key} is archived already")
         return {"key": key}
 
-    return _changed(reading, "sessions.delete", params, lambda answer: f"{answer['key']} is archived")
+    return changed(reading, "sessions.delete", params, lambda answer: f"{answer['key']} is archived")
 
 
 def erase(
@@ -136,10 +136,10 @@ def erase(
         streams = len(answer["streams"])
         return f"{answer['erased']} events in {streams} streams of {answer['key']} are erased. Not reached: {left}"
 
-    return _changed(reading, "sessions.erase", params, told)
+    return changed(reading, "sessions.erase", params, told)
 
 
-def _changed(
+def changed(
     reading: Reading, method: str, params: Callable[[Reader], JsonObject], told: Callable[[JsonMapping], str]
 ) -> Answer:
     """Call a method of the system, through the log's host or as the log's writer."""

@@ -15,9 +15,11 @@ from intersession_actors.assembly.methods.forking import GatewayForks
 from intersession_actors.assembly.methods.holding import GatewayHolds
 from intersession_actors.assembly.methods.retrying import GatewayRetries
 from intersession_actors.assembly.methods.runs import GatewayRuns
+from intersession_actors.assembly.methods.schedules import GatewaySchedules
 from intersession_actors.assembly.methods.sessions import GatewaySessions
 from intersession_actors.assembly.methods.targets import Targets
 from intersession_actors.assembly.methods.terms import in_terms_of_methods
+from intersession_actors.assembly.schedules.scheduler import Scheduler
 from intersession_actors.calls.service.callers import OPERATOR, AccessSummary, Call, Caller
 from intersession_actors.calls.service.imports import Imports
 from intersession_actors.calls.service.pending import Pending, Result, afinished, finished
@@ -48,6 +50,7 @@ class Parts(NamedTuple):
     retries: GatewayRetries
     holds: GatewayHolds
     sessions: GatewaySessions
+    schedules: GatewaySchedules
     about: GatewayAbout
     erasing: GatewayErase
     forks: GatewayForks
@@ -82,6 +85,11 @@ METHODS: Final[Mapping[str, Registered]] = {
     "chat.inject": Registered("operator.admin", lambda parts: parts.sessions.chat_inject),
     "chat.send": Registered("operator.write", lambda parts: parts.runs.chat_send),
     "checkpoints.take": Registered("operator.admin", lambda parts: parts.about.checkpoint),
+    "cron.list": Registered("operator.read", lambda parts: parts.schedules.list, shows=True),
+    "cron.run": Registered("operator.admin", lambda parts: parts.schedules.run),
+    "cron.runs": Registered("operator.read", lambda parts: parts.schedules.runs, shows=True),
+    "cron.status": Registered("operator.read", lambda parts: parts.schedules.status),
+    "cron.update": Registered("operator.admin", lambda parts: parts.schedules.update),
     "deliveries.retry": Registered("operator.admin", lambda parts: parts.about.retry_delivery),
     "exchanges.held": Registered("operator.approvals", lambda parts: parts.holds.held, shows=True),
     "exchanges.hold": Registered("operator.approvals", lambda parts: parts.holds.hold),
@@ -118,7 +126,8 @@ class GatewayMethods:
     """The value of `system.gateway`: `gateway.call("agent.wait", {"runId": …})`. `perform` is for callers with fewer rights than the operator.
 
     `threads` block for coroutines; `describe` gives what only the system knows of itself, `standing` what of that needs no
-    log, `checkpoint` takes one, `forget` drops a transcript from memory, `cover` takes a checkpoint over a position.
+    log, `checkpoint` takes one, `forget` drops a transcript from memory, `cover` takes a checkpoint over a position,
+    `scheduler` runs scheduled jobs.
     """
 
     def __init__(
@@ -134,6 +143,7 @@ class GatewayMethods:
         forks: ForkDoor,
         forget: Callable[[str], None],
         cover: Callable[[int], int | None],
+        scheduler: Scheduler,
     ) -> None:
         targets = Targets(service)
         self._service = service
@@ -144,6 +154,7 @@ class GatewayMethods:
             GatewayRetries(service, targets),
             GatewayHolds(service, targets),
             GatewaySessions(service, targets),
+            GatewaySchedules(service, scheduler),
             GatewayAbout(
                 service,
                 targets,

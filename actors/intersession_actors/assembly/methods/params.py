@@ -329,6 +329,47 @@ class DeliveryRetryParams(Params, frozen=True, kw_only=True):
 
 
 @ready
+class CronListParams(Params, frozen=True, kw_only=True):
+    """`cron.list`. Without `includeDisabled` jobs that are paused, or disabled in the configuration, are left out."""
+
+    include_disabled: bool = True
+
+
+@ready
+class CronRunParams(Params, frozen=True, kw_only=True):
+    """`cron.run`: now (`force`), or only if it is `due`. `id` is an older name of `jobId`."""
+
+    job_id: Annotated[limits.Identity, Some] | None = None
+    id: Annotated[limits.Identity, Some] | None = None
+    mode: Literal["due", "force"] = "force"
+
+
+@ready
+class CronPatchParams(Params, frozen=True, kw_only=True):
+    """The change of a job: whether it runs. The rest is the configuration's."""
+
+    enabled: bool
+
+
+@ready
+class CronUpdateParams(Params, frozen=True, kw_only=True):
+    """`cron.update`: pause a job, or let it go on. `id` as in `cron.run`."""
+
+    patch: CronPatchParams
+    job_id: Annotated[limits.Identity, Some] | None = None
+    id: Annotated[limits.Identity, Some] | None = None
+
+
+@ready
+class CronRunsParams(Params, frozen=True, kw_only=True):
+    """`cron.runs`: what came of a job's times, the newest first. `id` as in `cron.run`."""
+
+    job_id: Annotated[limits.Identity, Some] | None = None
+    id: Annotated[limits.Identity, Some] | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 50
+
+
+@ready
 class IdentityParams(Params, frozen=True, kw_only=True):
     """`agent.identity.get`: of an agent, or of the agent of a session; else of the default one."""
 

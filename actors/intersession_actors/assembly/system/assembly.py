@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from intersession_actors.assembly.checkpoints.checkpointer import Checkpointer
 from intersession_actors.assembly.checkpoints.publishing import Publisher
 from intersession_actors.assembly.checkpoints.targets import Target
+from intersession_actors.assembly.schedules.scheduler import Scheduler
 from intersession_actors.assembly.system.opened import record_opening, refuse_orphans
 from intersession_actors.assembly.system.recovery import recover, recover_flow, recover_flows, sweep_staged
 from intersession_actors.assembly.system.tracing import Tracing
@@ -214,6 +215,7 @@ class Assembly:
             receipts=receipts,
             blocking=threads,
         )
+        self.scheduler = Scheduler(self.service, timers=self.timers)
 
     def start(self) -> None:
         """Start the process managers, and continue open work from the log.
@@ -237,6 +239,7 @@ class Assembly:
         sweep_staged(self.service)
         recover(self.service)
         self.checkpointer.start()
+        self.scheduler.start()
         if not self._blocking.by_hand:  # else they take in what is new when they are asked
             views = self._config().views
             if views.keep and self._log.place != MEMORY:
@@ -247,6 +250,7 @@ class Assembly:
     def stop(self, seconds: float) -> None:
         """Stop in order: running agents and deliveries get a grace period, then timers, actors, waits, views beside the log."""
         until = self._clock.monotonic() + seconds
+        self.scheduler.stop()
         self.executor.stop(seconds)
         drain(self.service, until - self._clock.monotonic())
         self.caller.stop(max(until - self._clock.monotonic(), 0.0))

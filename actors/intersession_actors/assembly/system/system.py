@@ -194,6 +194,7 @@ class SessionSystem(Operated):
                 forks=self._forks.door,
                 forget=parts.contexts.forget,
                 cover=parts.checkpointer.cover,
+                scheduler=parts.scheduler,
             )
             parts.start()
             self._control = listening(
@@ -544,6 +545,7 @@ class SessionSystem(Operated):
             self._parts.reports.tell("config_refused", error=str(error))
             raise
         record_reload(self.service, self.config)
+        self._parts.scheduler.look()
 
     def status(self, at: on_call.At | None = None) -> JsonObject:
         """Return the system's status: the log's head, awake and degraded actors, events set aside.

@@ -138,6 +138,8 @@ def _fields_of(shape: type[Settings]) -> Mapping[str, FieldInfo]:
 def _place(path: str) -> str:
     if path.startswith("channels."):
         return f"channels.*.{path.rpartition('.')[2]}"
+    if path.startswith("cron.jobs.") and path.count(".") == 2:  # noqa: PLR2004 - the job itself
+        return "cron.jobs.*"
     return re.sub(r"\[\d+\]", "[]", path)
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from intersession_actors.rules.config import check, host
 from intersession_actors.rules.config.check import Findings
+from intersession_actors.rules.config.cron import Cron, check_cron
 from intersession_actors.rules.config.read import check_plain, read_config_file
 from intersession_actors.rules.config.redacted import config_digest, plain_config, redacted_text
 from intersession_actors.rules.config.session import SessionSettings
@@ -43,6 +44,7 @@ class Config(Settings, frozen=True, kw_only=True):
     models: host.Models = host.Models()
     runs: host.Runs = host.Runs()
     deliveries: host.Deliveries = host.Deliveries()
+    cron: Cron = Cron()
     transcripts: host.Transcripts = host.Transcripts()
     views: host.Views = host.Views()
     audit: host.Audit = host.Audit()
@@ -196,6 +198,7 @@ def load_config(
     check.check_tools(config.tools, findings)
     check.check_agents(config.agents, findings)
     check.check_gateway(config.gateway, findings)
+    check_cron(config.cron, findings)
     if not literal:  # what is recorded was in force, and is read as it was
         check.check_denied(config.tools, config.agents, config.gateway, findings)
     if findings.problems:

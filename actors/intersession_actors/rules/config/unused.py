@@ -111,10 +111,14 @@ IGNORED: Final[Mapping[str, frozenset[str]]] = {
     place: frozenset(keys.split())
     for place, keys in {
         "": """
-            $schema approvals audio auth broadcast browser canvasHost cli commands crestodian cron diagnostics discovery
+            $schema approvals audio auth broadcast browser canvasHost cli commands crestodian diagnostics discovery
             env heartbeat hooks identity mcp media memory messages meta nodeHost plugins secrets skills talk tts ui
             update web wizard worktrees
         """,
+        "cron": """
+            failureAlert failureDestination maxConcurrentRuns retry runLog sessionRetention store webhook webhookToken
+        """,
+        "cron.jobs.*": "createdAtMs deleteAfterRun description id state updatedAtMs wakeMode",
         "session": """
             maxRecentTurns parentForkMaxTokens store typingIntervalSeconds typingMode heartbeatIdleMinutes
         """,

@@ -38,6 +38,7 @@ FailureKind = Literal[
     "config_refused",
     "checkpoint_failed",
     "checkpoint_unpublished",
+    "schedule_missed",
 ]
 """Which kind of failure it is. More kinds may come: treat one that you do not know by its `level`."""
 
@@ -155,6 +156,7 @@ KINDS: Final[Mapping[FailureKind, Kind]] = {
     "config_refused": Kind("config", "error", "configuration refused, the old one stays"),
     "checkpoint_failed": Kind("checkpoints", "error", "no checkpoint could be taken"),
     "checkpoint_unpublished": Kind("checkpoints", "warning", "checkpoint not published, it is tried again"),
+    "schedule_missed": Kind("schedules", "warning", "scheduled job did not run when it was due"),
 }
 
 LEVELS: Final[Mapping[FailureLevel, int]] = {

@@ -15,7 +15,7 @@ from intersession_events.facts import (
 from intersession_events.log.row_state import Envelope
 from intersession_events.log.sql import Row
 
-_DECIDED: Final = ("session:", "exchange:", "spawn:", "delivery:", "inbound:", CLOCK)
+_DECIDED: Final = ("session:", "exchange:", "spawn:", "delivery:", "inbound:", "schedule:", CLOCK)
 """Streams whose events have the ids of their places and their contents, but for what was imported."""
 _DERIVED: Final = "5"
 """Which version of UUID an id is that follows from something."""

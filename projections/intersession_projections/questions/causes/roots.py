@@ -39,6 +39,8 @@ def _kind_of_message(recorded: Recorded) -> facts.Root | None:
     if message is None or message.role != "user":
         return "import" if is_imported else None
     provenance = message.provenance
+    if provenance is not None and provenance.source_channel == "cron":
+        return "timer"
     if provenance is not None and provenance.kind == "external_user":
         return "timer" if _is_of_a_timer(recorded.stream) else "person"
     if provenance is None and is_imported:

@@ -35,6 +35,8 @@ def rows(heading: str) -> Iterator[tuple[str, str]]:
 def placed(place: str, key: str, value: Any) -> dict[str, Any]:
     """Return a configuration with a key at a place of the table."""
     here: Any = {key: value}
+    if place == "cron.jobs.*":
+        here |= {"schedule": {"kind": "every", "everyMs": 60_000}, "payload": {"message": "hello"}}
     for part in reversed([part for part in place.replace("*", "telegram").split(".") if part]):
         here = {"list": [{"id": "a", **here}]} if part == "list[]" else {part: here}
     return here  # type: ignore[no-any-return]

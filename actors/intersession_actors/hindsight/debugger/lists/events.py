@@ -33,6 +33,7 @@ STREAMS: Final = (
     "delivery:",
     "clock",
     "inbound:",
+    "schedule:",
     "notes:",
     "access:",
     "import:",

@@ -1,0 +1,1 @@
+"""Scheduled jobs: watched by the clock, run when they are due, told of."""

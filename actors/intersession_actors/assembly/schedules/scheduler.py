@@ -1,0 +1,240 @@
+"""Watches the clock for scheduled jobs, on a thread of its own, and has each run when it is due (CRON).
+
+What a job did and what it waits for is in its stream; the timer here is only the alarm. So nothing is lost by a stop, and a time that
+was dealt with never comes again.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Final, TypeVar
+
+from intersession_actors.assembly.schedules.firing import fire
+from intersession_actors.assembly.schedules.reading import known_jobs, read_job, schedule_text
+from intersession_actors.calls.service.service import Service
+from intersession_actors.owners.streams.drafting import append_of
+from intersession_actors.rules.config.cron import CronJob
+from intersession_actors.rules.errors import ToolRefused
+from intersession_actors.rules.gate.values import invalid
+from intersession_actors.rules.schedules.deciding import Due, Job, decide_due, decide_pause, decide_set
+from intersession_actors.running.host.own_threads import filling
+from intersession_actors.running.host.threads import Job as Work
+from intersession_actors.running.host.threads import Workers
+from intersession_actors.running.runtime.timers import Timers
+from intersession_events.basics import ids
+from intersession_events.basics.errors import LogError
+from intersession_events.facts import ScheduleEvent, ScheduleFired, ScheduleMissed
+
+T = TypeVar("T")
+logger = logging.getLogger("intersession.schedules")
+
+LOOK_AGAIN_MS: Final = 30_000
+"""The wall clock can be set while a timer runs, so it is looked at this often."""
+TRY_AGAIN_MS: Final = 5_000
+ASKED_SECONDS: Final = 60.0
+"""How long a caller waits for a job that is to run now."""
+_TIMER: Final = ("schedules",)
+
+
+class Scheduler:
+    """Decides when jobs are due, and queues their runs. Its methods may be called from any thread."""
+
+    def __init__(self, service: Service, *, timers: Timers) -> None:
+        self._service = service
+        self._timers = timers
+        self._workers = Workers(1, keep=0, name="schedules", threads=service.blocking)
+        self._known: set[str] | None = None
+        """Jobs that the log has had, once it was asked."""
+        self._stopped = False
+        self.next_ms: int | None = None
+        """When the next job is due, as far as it has been looked at."""
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether no job runs here: the log is a fork (FORK-5)."""
+        return self._service.log.forked is not None
+
+    def start(self) -> None:
+        """Begin to watch the clock, if there is any job.
+
+        A command of the operator that has no configuration takes none out.
+        """
+        if self._service.config.cron.jobs:
+            self.look()
+
+    def look(self) -> None:
+        """Look what is due, as the settings are now."""
+        if not self.is_sealed and (self._known or self._service.config.cron.jobs):
+            self._submit(self._look)
+
+    def stop(self) -> None:
+        """Run nothing more: what is due meanwhile is found by the next start."""
+        self._stopped = True
+        self._timers.cancel(_TIMER)
+        self._workers.stop()
+
+    def run(self, job_id: str, *, by: str, only_due: bool = False) -> str | None:
+        """Run a job now, and return its run; None if it is `only_due`, and is not.
+
+        Raises:
+            ToolRefused: there is no such job, its last run is not over, or its run was refused.
+        """
+        return self._asked(lambda: self._run_now(job_id, by=by, only_due=only_due))
+
+    def pause(self, job_id: str, *, paused: bool, by: str) -> bool:
+        """Pause a job, or let it go on; return whether it was otherwise before.
+
+        Raises:
+            ToolRefused: there is no such job.
+        """
+        return self._asked(lambda: self._pause(job_id, paused=paused, by=by))
+
+    def _asked(self, work: Callable[[], T]) -> T:
+        if self.is_sealed:
+            raise ToolRefused(
+                "invalid_request", "jobId: no job runs in a fork, ask in the log it was made of"
+            )
+        future: Future[T] = Future()
+        self._submit(filling(future, work))
+        if self._stopped or not self._service.blocking.wait(future, ASKED_SECONDS):
+            raise ToolRefused("unavailable", "the job was not looked at in time, try again")
+        return future.result()
+
+    def _submit(self, work: Callable[[], None]) -> None:
+        try:
+            self._workers.submit(Work(work))
+        except RuntimeError:
+            self._stopped = True
+
+    # --- on the thread of its own
+
+    def _look(self) -> None:
+        pause_ms = LOOK_AGAIN_MS
+        try:
+            self._take_settings()
+            comes = [self._take_turn(job_id, job) for job_id, job in self._service.config.cron.jobs.items()]
+            self.next_ms = min((ms for ms in comes if ms is not None), default=None)
+            if self.next_ms is not None:
+                pause_ms = min(max(self.next_ms - self._service.clock.now_ms(), 1), LOOK_AGAIN_MS)
+        except (ToolRefused, LogError) as error:
+            pause_ms = TRY_AGAIN_MS
+            logger.warning("scheduled jobs wait: %s", error)
+        except Exception:
+            pause_ms = TRY_AGAIN_MS
+            logger.exception("scheduled jobs could not be looked at")
+        if not self._stopped and self._known:
+            self._timers.after(pause_ms, _TIMER, self.look)
+
+    def _take_settings(self) -> None:
+        """Record which jobs there are now, where that is new."""
+        cron, now_ms = self._service.config.cron, self._service.clock.now_ms()
+        if self._known is None:
+            self._known = known_jobs(self._service.log)
+        for job_id in sorted(self._known - {*cron.jobs}):
+            self._append(job := self._job(job_id), decide_set(job, schedule=None))
+            self._known.discard(job_id)
+        for job_id, settings in cron.jobs.items():
+            at_ms = settings.schedule.times(0).at_ms or None
+            job = self._job(job_id)
+            self._append(
+                job,
+                decide_set(
+                    job,
+                    schedule=schedule_text(settings),
+                    enabled=settings.enabled and cron.enabled,
+                    at_ms=at_ms,
+                    now_ms=now_ms,
+                ),
+            )
+            self._known.add(job_id)
+
+    def _take_turn(self, job_id: str, settings: CronJob) -> int | None:
+        """Do what is due of a job; return when it is due next."""
+        job = self._job(job_id)
+        times, now_ms = settings.schedule.times(job.set_ms), self._service.clock.now_ms()
+        decided = decide_due(job, times, catch_up=settings.catch_up, busy=self._is_busy(job), now_ms=now_ms)
+        if isinstance(decided, Due):
+            self._fire(job, settings, decided)
+        elif decided is not None:
+            self._missed(job, decided)
+        job = self._job(job_id) if decided is not None else job
+        return times.after(max(job.since_ms, now_ms)) if job.runs else None
+
+    def _run_now(self, job_id: str, *, by: str, only_due: bool) -> str | None:
+        settings = self._settings(job_id)
+        self._take_settings()
+        job, now_ms = self._job(job_id), self._service.clock.now_ms()
+        if self._is_busy(job):
+            raise ToolRefused("busy", f"jobId: the last run of {job_id} is not over, wait for it")
+        if only_due:
+            times = settings.schedule.times(job.set_ms)
+            due = decide_due(job, times, catch_up="once", busy=False, now_ms=now_ms)
+            if not isinstance(due, Due):
+                return None
+            return fire(self._service, job, settings, due).run_id
+        last_ms = 0 if job.last is None else job.last.due_ms
+        return fire(self._service, job, settings, Due(due_ms=max(now_ms, last_ms + 1)), by=by).run_id
+
+    def _pause(self, job_id: str, *, paused: bool, by: str) -> bool:
+        self._settings(job_id)
+        self._take_settings()
+        job = self._job(job_id)
+        decided = decide_pause(job, paused=paused, by=by)
+        self._append(job, decided)
+        self._look()
+        return bool(decided)
+
+    def _settings(self, job_id: str) -> CronJob:
+        jobs = self._service.config.cron.jobs
+        if job_id not in jobs:
+            known = ", ".join(jobs) or "none: cron.jobs of the configuration has them"
+            raise invalid("jobId", f"there is no job {job_id!r}, the jobs are {known}")
+        return jobs[job_id]
+
+    def _fire(self, job: Job, settings: CronJob, due: Due) -> None:
+        try:
+            fired = fire(self._service, job, settings, due)
+        except ToolRefused as refused:
+            if refused.code in {"unavailable", "busy"}:
+                raise  # nothing is decided by that
+            missed = ScheduleMissed(
+                job_id=job.job_id,
+                due_ms=due.due_ms,
+                set_at=job.set_at,
+                reason="refused",
+                times=due.missed + 1,
+                error=refused.error,
+            )
+            self._missed(job, missed)
+        else:
+            if fired.missed:
+                what = f"{fired.missed} earlier times of {job.job_id} passed while nobody was there"
+                self._service.world.reports.tell("schedule_missed", stream=_stream(job), error=what)
+
+    def _missed(self, job: Job, missed: ScheduleMissed) -> None:
+        self._append(job, (missed,))
+        self._service.world.reports.tell(
+            "schedule_missed", stream=_stream(job), error=missed.error or missed.reason
+        )
+
+    def _append(self, job: Job, events: Sequence[ScheduleEvent]) -> None:
+        if events:
+            log, now_ms = self._service.log, self._service.clock.now_ms()
+            append = append_of(
+                log.log_id, _stream(job), job.version, events, time=now_ms, causation=None, correlation=None
+            )
+            log.append_now((append,))
+
+    def _job(self, job_id: str) -> Job:
+        return read_job(self._service.log, job_id)
+
+    def _is_busy(self, job: Job) -> bool:
+        """Whether the last run of a job is not over."""
+        if not isinstance(job.last, ScheduleFired):
+            return False
+        run = self._service.runs.get(job.last.run_id)
+        return run is not None and not run.ended
+
+
+def _stream(job: Job) -> str:
+    return ids.schedule_stream(job.job_id)

@@ -1,0 +1,1 @@
+"""Scheduled jobs: when they are due, and what becomes of times that passed."""
