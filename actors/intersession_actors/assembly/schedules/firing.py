@@ -9,21 +9,18 @@ from intersession_actors.assembly.schedules.reading import route_for, session_of
 from intersession_actors.calls.service import asking
 from intersession_actors.calls.service.callers import Caller
 from intersession_actors.calls.service.service import Service
-from intersession_actors.owners.session.commands import Enqueue, Reset, message_for
+from intersession_actors.owners.session.commands import Enqueue, message_for
 from intersession_actors.owners.streams.drafting import append_of
 from intersession_actors.rules.config.cron import CronJob
 from intersession_actors.rules.config.settings import milliseconds
+from intersession_actors.rules.policy.resetting import Renewal
 from intersession_actors.rules.schedules.deciding import Due, Job
 from intersession_actors.rules.schedules.times import zone_of
 from intersession_events.basics import ids
-from intersession_events.basics.keys.key import SessionKey
 from intersession_events.facts import (
     Provenance,
     RunQueued,
     ScheduleFired,
-    SessionArchived,
-    SessionOpened,
-    SessionReset,
 )
 
 CRON: Final = "cron"
@@ -39,8 +36,6 @@ def fire(service: Service, job: Job, settings: CronJob, due: Due, *, by: str | N
     log_id, now_ms = service.log.log_id, service.clock.now_ms()
     key = session_of(service.reader, job.job_id, settings)
     run_id = ids.derive(log_id, "run", CRON, job.job_id, due.due_ms)
-    if settings.session_target == "isolated":
-        _begin_anew(service, key)
     fired = ScheduleFired(
         job_id=job.job_id,
         due_ms=due.due_ms,
@@ -88,18 +83,11 @@ def fire(service: Service, job: Job, settings: CronJob, due: Due, *, by: str | N
                         correlation=run_id,
                     ),
                 ),
+                renewal=Renewal(command="run", by=CRON) if settings.session_target == "isolated" else None,
                 at_most=service.config.runs.inbox_max,
             ),
         )
     return fired
-
-
-def _begin_anew(service: Service, key: SessionKey) -> None:
-    """Begin a conversation of its own for an isolated run, unless nothing was said in the present one."""
-    last = service.log.stream(ids.session_stream(str(key)), backwards=True, limit=1)
-    if last and not isinstance(last[0].event, SessionOpened | SessionReset | SessionArchived):
-        reset = Reset(session_id=service.new_id(), reason="run", by=CRON)
-        asking.ask_session(service, str(key), reset)
 
 
 def _told(job_id: str, settings: CronJob, due: Due) -> str:

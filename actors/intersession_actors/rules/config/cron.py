@@ -4,7 +4,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from intersession_actors.rules.config.check import Findings
+from intersession_actors.rules.config.check import Findings, is_zone
 from intersession_actors.rules.config.settings import (
     MAX_SECONDS,
     NameText,
@@ -131,10 +131,9 @@ def _check_schedule(schedule: JobSchedule, path: str, findings: Findings) -> Non
     for name, value in given.items():
         if value is not None and name not in own:
             findings.refuse(f"{path}.{name}", f"means nothing for kind {schedule.kind!r}; take it out")
-    try:
-        zone = zone_of(schedule.tz)
-    except ValueError as error:
-        findings.refuse(f"{path}.tz", f"{schedule.tz!r}: {error}; give an IANA name such as Europe/Berlin")
+    if schedule.tz is not None and not is_zone(schedule.tz):
+        what = f"{schedule.tz!r} is no time zone that this machine knows, use one such as Europe/Berlin"
+        findings.refuse(f"{path}.tz", what)
         return
     try:
         if schedule.expr is not None:
@@ -143,6 +142,6 @@ def _check_schedule(schedule: JobSchedule, path: str, findings: Findings) -> Non
         findings.refuse(f"{path}.expr", f"{schedule.expr!r} is no time of cron: {error}")
     try:
         if schedule.at is not None:
-            moment_of(schedule.at, zone)
+            moment_of(schedule.at, zone_of(schedule.tz))
     except (ValueError, OverflowError):
         findings.refuse(f"{path}.at", f"{schedule.at!r} is no moment; give one such as 2026-12-01T08:00")
