@@ -116,7 +116,9 @@ class Door:
         """What all live pages of the web debugger are told of forks by."""
         self.unread = False
         """Whether the last question of the web debugger found the store away: those that wait for it ask again."""
-        self.hub = Hub(system.log, self.logger)
+        self.hub = Hub(
+            system.log, system.service.world.agents.pieces, system.service.clock.now_ms, self.logger
+        )
         self.metrics = Metrics(system)
         self.draining = False
         self._started = time.monotonic()

@@ -4,7 +4,7 @@ Read from the log at the reader's own pace: a slow reader holds nothing but its 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import Final
@@ -14,11 +14,13 @@ import msgspec
 from intersession.gateway.admission.credentials import Credential
 from intersession.gateway.admission.shares import Hold
 from intersession.gateway.door import Door
+from intersession.gateway.protocol.run_events import RunEvent
 from intersession.web.stopping import server_stops
 from intersession_actors.running.host.own_threads import off_loop
 from intersession_events.basics.errors import LogError
 from intersession_events.basics.ids import session_stream
 from intersession_events.basics.plain_json import JsonObject
+from intersession_events.facts import RunEnd
 from intersession_events.log.recorded import Recorded
 
 PAGE: Final = 200
@@ -43,6 +45,8 @@ async def event_stream(
 ) -> AsyncIterator[bytes]:
     """Yield the committed events behind a position, then new ones, as `shown` renders them for this credential.
 
+    Between them, `delta` has what agents say in pieces, as far as this credential may read it (STREAM-4).
+
     `beside` is asked from time to time, in a thread, whether there is news of what lies beside the log.
 
     It ends when the gateway, its system or the server stops, the credential is revoked, or the hold has to give way to others;
@@ -50,6 +54,7 @@ async def event_stream(
     here, however much comes that is not for them: else that silence would tell them that others are at work.
     """
     wake, ending = asyncio.Event(), asyncio.Event()
+    deltas = _Deltas(lambda stream: _is_for(door, credential, stream), wake.set)
     now = asyncio.get_running_loop().time
 
     def give_way() -> None:
@@ -70,10 +75,11 @@ async def event_stream(
                 wake.set()  # there may be more
         news = None if beside is None else await off_loop(beside)
         seen = shown(page, credential, lambda stream: _is_for(door, credential, stream))
-        return chain(seen, () if news is None else (news,))
+        return chain(seen, deltas.behind(page), () if news is None else (news,))
 
     hold.give_way = give_way
-    stop = door.hub.listen(lambda _events: wake.set())
+    stop = door.hub.listen(deltas.hear)
+    door.hub.catch_up(deltas.hear)
     try:
         yield b"retry: 1000\n\n"
         silent_until = now() + door.limits.keep_alive_s
@@ -93,6 +99,33 @@ async def event_stream(
                 silent_until = now() + door.limits.keep_alive_s
     finally:
         stop()
+
+
+class _Deltas:
+    """What agents have said in pieces, for one reader: the latest of each run, which has the whole text."""
+
+    def __init__(self, reaches: Reaches, wake: Callable[[], None]) -> None:
+        self._reaches = reaches
+        self._wake = wake
+        self._latest: dict[str, RunEvent] = {}
+
+    def hear(self, events: Sequence[RunEvent]) -> None:
+        for one in events:
+            if one.name == "chat" and one.position is None and self._reaches(session_stream(one.session_key)):
+                self._latest[one.payload["runId"]] = one
+        self._wake()
+
+    def behind(self, page: Iterable[Recorded]) -> list[bytes]:
+        """Return what goes out behind a page: nothing of a run that ends in it. It has no id, since nothing goes on behind it."""
+        ended = {one.event.run_id for one in page if isinstance(one.event, RunEnd)}
+        latest, self._latest = self._latest, {}
+        return [_delta(run_id, told) for run_id, told in latest.items() if run_id not in ended]
+
+
+def _delta(run_id: str, told: RunEvent) -> bytes:
+    text: str = told.payload["message"]["content"][0]["text"]
+    data = {"runId": run_id, "sessionKey": told.session_key, "text": text}
+    return b"event: delta\ndata: %s\n\n" % msgspec.json.encode(data)
 
 
 def _next_page(door: Door, after: int) -> tuple[list[Recorded], int]:

@@ -32,6 +32,9 @@ logger = logging.getLogger("intersession.gateway")
 EXTENSION: Final = "intersession.connection"
 """Where our own server's protocol offers what ASGI has no words for: `allow(size)` and `close_at_once(code, reason)`."""
 
+LAGGING_BYTES: Final = 65_536
+"""What may wait for a client before it is told nothing more of texts that grow."""
+
 Scope: TypeAlias = Any  # litestar's own types want what its router adds later
 """What ASGI says of a request or a connection."""
 
@@ -131,6 +134,7 @@ class WebSocketShell:
         if self._protocol is not None:
             self._protocol.allow(self._door.limits.body_bytes)
         self._apply(self._connection.welcomed(effect.request_id, hello))
+        self._door.hub.catch_up(self._hear)
 
     async def _perform(self, asked: Perform) -> None:
         connection, credential = self._connection, self._connection.credential
@@ -171,7 +175,9 @@ class WebSocketShell:
 
     def _hear(self, events: Sequence[RunEvent]) -> None:
         for told in events:
-            if self._connection.hears(told):
+            # A reader that lags behind needs no text that has grown since: the next one, or the end, has all of it.
+            is_passed_over = told.position is None and self._buffered > LAGGING_BYTES
+            if not is_passed_over and self._connection.hears(told):
                 self._apply(self._connection.tell_of(told))
         if self._door.draining and not self._told_of_end:
             self._told_of_end = True

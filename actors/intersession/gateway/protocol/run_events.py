@@ -1,6 +1,6 @@
 """Makes the events `agent` and `chat`, which tell connections of runs, from committed events. Pure.
 
-Each run counts its own events from 1. Whatever is told here was durable before.
+Each run counts its own events from 1. Whatever is told here was durable before, but for what agents say in pieces (STREAM-4).
 """
 
 from collections import OrderedDict
@@ -9,7 +9,8 @@ from typing import Final
 
 import msgspec
 
-from intersession_actors.rules.prompt.silence import visible_text
+from intersession_actors.outside.agents.pieces import Utterance
+from intersession_actors.rules.prompt.silence import shown_text, visible_text
 from intersession_events import facts
 from intersession_events.basics.ids import session_stream
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
@@ -21,11 +22,14 @@ _SESSION: Final = session_stream("")
 
 
 class RunEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """An event of a session. `tools`: only for clients that asked to see tool calls. `asked`: the caller that asked for the run."""
+    """An event of a session. `tools`: only for clients that asked to see tool calls. `asked`: the caller that asked for the run.
+
+    `position` None: it is of an agent that says its answer in pieces, and of no event of the log.
+    """
 
     name: str
     session_key: str
-    position: int
+    position: int | None
     payload: JsonObject
     tools: bool = False
     asked: RunRequest | None = None
@@ -37,6 +41,8 @@ class _Progress(msgspec.Struct):
     seq: int = 0
     started_ms: int | None = None
     text: str = ""
+    in_pieces: bool = False
+    """Whether the attempt says its answer in pieces: the texts that it records are among them."""
     asked: RunRequest | None = None
 
 
@@ -81,7 +87,7 @@ class RunEvents:
                 self._keep(event.run_id, _Progress(asked=asked_in(event)))
             case facts.RunStarted() as event:
                 progress = self._progress(event.run_id)
-                progress.started_ms, progress.text = recorded.time, ""
+                progress.started_ms, progress.text, progress.in_pieces = recorded.time, "", False
                 data: JsonObject = {"phase": "start", "startedAt": recorded.time, "attempt": event.attempt}
                 yield self._agent(recorded, event.run_id, "lifecycle", data)
             case facts.RunCompleted() as event:
@@ -104,6 +110,21 @@ class RunEvents:
             case _:
                 pass
 
+    def pieces(self, run_id: str, shown: Utterance, now_ms: int) -> list[RunEvent]:
+        """Return the events of what an agent has said in pieces so far; none while nothing of it may be shown."""
+        text, progress = shown_text(shown.text), self._progress(run_id)
+        progress.in_pieces = True
+        if text in {"", progress.text}:
+            return []
+        delta = text.removeprefix(progress.text)
+        progress.text, progress.seq = text, progress.seq + 1
+        return _of_pieces(run_id, shown, progress, (text, delta), now_ms)
+
+    def so_far(self, run_id: str, shown: Utterance, now_ms: int) -> list[RunEvent]:
+        """Return the same for a listener that has heard nothing of the run; it counts as what was told last."""
+        text = shown_text(shown.text)
+        return _of_pieces(run_id, shown, self._progress(run_id), (text, text), now_ms) if text else []
+
     def _message(self, recorded: Recorded, run_id: str, message: facts.Message) -> Iterator[RunEvent]:
         if message.role == "toolResult":
             data = {
@@ -119,7 +140,8 @@ class RunEvents:
             return
         blocks = () if isinstance(message.content, str) else message.content
         text = facts.text_of(message)
-        if visible_text(text) is not None:
+        known = self._runs.get(run_id)
+        if visible_text(text) is not None and not (known is not None and known.in_pieces):
             progress = self._progress(run_id)
             progress.text = f"{progress.text}\n{text}" if progress.text else text
             yield self._agent(recorded, run_id, "assistant", {"text": progress.text, "delta": text})
@@ -182,6 +204,25 @@ def _event(
         tools=tools,
         asked=progress.asked,
     )
+
+
+def _of_pieces(
+    run_id: str, shown: Utterance, progress: _Progress, said: tuple[str, str], now_ms: int
+) -> list[RunEvent]:
+    text, delta = said
+    agent: JsonObject = {"stream": "assistant", "ts": now_ms, "data": {"text": text, "delta": delta}}
+    chat: JsonObject = {"state": "delta", "message": _said(text, now_ms)}
+    head: JsonObject = {"runId": run_id, "sessionKey": shown.session_key, "seq": progress.seq}
+    return [
+        RunEvent(
+            name=name,
+            session_key=shown.session_key,
+            position=None,
+            payload=head | fields,
+            asked=progress.asked,
+        )
+        for name, fields in (("agent", agent), ("chat", chat))
+    ]
 
 
 def _injected(recorded: Recorded, message: facts.Message) -> RunEvent:

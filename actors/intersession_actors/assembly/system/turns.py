@@ -67,7 +67,7 @@ class Turns:
             partial=context.partial,
             forked=service.log.forked is not None,
             recorder=RunRecorder(service, key, calling, context.partial),
-            _pieces=partial(service.world.agents.pieces.add, run.run_id, running.attempt),
+            _pieces=partial(service.world.agents.pieces.add, key, run.run_id, running.attempt),
             _own_files=partial(self._files, agent_id, None if opened is None else opened.spawn_id),
         )
 

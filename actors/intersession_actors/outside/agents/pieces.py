@@ -20,6 +20,7 @@ from intersession_actors.rules.gate.values import plain_text, storable
 class Utterance(NamedTuple):
     """The text that an attempt has shown so far."""
 
+    session_key: str
     attempt: int
     text: str
 
@@ -31,7 +32,8 @@ Watcher = Callable[[str], None]
 class _Attempt:
     """The pieces of one attempt. Joined only when somebody reads them: there may be many."""
 
-    def __init__(self, attempt: int) -> None:
+    def __init__(self, session_key: str, attempt: int) -> None:
+        self.session_key = session_key
         self.attempt = attempt
         self.size = 0
         self.pieces: list[str] = []
@@ -57,8 +59,8 @@ class Pieces:
         self._watchers: dict[int, tuple[str | None, Watcher]] = {}
         self._numbers = 0
 
-    def add(self, run_id: str, attempt: int, piece: str) -> None:
-        """Take the next piece of an attempt.
+    def add(self, session_key: str, run_id: str, attempt: int, piece: str) -> None:
+        """Take the next piece of an attempt of a session's run.
 
         Raises:
             BadPiece: it is no text.
@@ -71,7 +73,7 @@ class Pieces:
                 raise ToolRefused("invalid_request", "run: this attempt is over, stop working on it")
             said = self._said.get(run_id)
             if said is None or said.attempt != attempt:
-                said = self._said[run_id] = _Attempt(attempt)
+                said = self._said[run_id] = _Attempt(session_key, attempt)
             said.size += len(piece.encode(errors="surrogatepass"))
             if said.size > self._most_bytes:
                 raise ReplyTooLarge(f"said a text of more than {self._most_bytes} bytes")
@@ -84,7 +86,13 @@ class Pieces:
             return None
         with self._lock:
             said = self._said.get(run_id)
-            return None if said is None else Utterance(said.attempt, storable(said.text))
+            return None if said is None else Utterance(said.session_key, said.attempt, storable(said.text))
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The runs whose attempts have said something in pieces."""
+        with self._lock:
+            return tuple(self._said)
 
     def over(self, run_id: str, attempt: int) -> None:
         """Forget an attempt that is over: its end is on record, or it was cut off."""
