@@ -74,7 +74,7 @@ class _Reader:
 
     def __init__(self, service: Service, run_id: str, begun: Result | Pending) -> None:
         self._pieces = service.world.agents.pieces
-        self._has_ended = service.runs.has_ended
+        self._runs = service.runs
         self._run_id = run_id
         self._begun = begun
         self._lock = threading.Lock()
@@ -126,7 +126,10 @@ class _Reader:
     def ask(self) -> StreamAnswer | None:
         """Return the end of the run, or that what was shown counts no more; None if its end is about to be told."""
         if isinstance(self._begun, Pending) and not self._begun.future.done():
-            return None if self._has_ended(self._run_id) else self._restarted()
+            return None if self._runs.has_ended(self._run_id) else self._restarted()
+        outcome = self._runs.get(self._run_id)
+        if self._text and outcome is not None and outcome.attempt != self._attempt:
+            return self._restarted()  # and it has ended meanwhile
         answer = self._begun.finish() if isinstance(self._begun, Pending) else self._begun
         self.is_over = True
         return cast("StreamAnswer", {"state": _STATES.get(answer["status"], "error"), **answer})
