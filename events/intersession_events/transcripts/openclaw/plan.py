@@ -196,7 +196,9 @@ class _Planner:
             line for session in sessions for generation in session.generations for line in generation.lines
         ]
         turns = sum(len(exchange.turns) for exchange in found.exchanges)
-        announces = sum(exchange.announce is not None for exchange in found.exchanges)
+        announced = [exchange.announce.at for exchange in found.exchanges if exchange.announce is not None]
+        announces = len(announced)
+        prompted = sum(at.source is not None for at in announced)
         left = [
             Unattributed(
                 what="note of a delivery",
@@ -212,7 +214,7 @@ class _Planner:
             generations=sum(len(session.generations) for session in sessions),
             messages=sum(line.message is not None for line in lines),
             inter_session=inter_session(steps),
-            attributed=len(found.exchanges) + turns + announces,
+            attributed=len(found.exchanges) + turns + prompted,
             exchanges=len(found.exchanges),
             exchanges_without_call=sum(exchange.send is None for exchange in found.exchanges),
             turns=turns,

@@ -7,12 +7,13 @@ is no plain file.
 import re
 import stat
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
 from intersession_events.basics.errors import ImportFailed
-from intersession_events.basics.plain_json import JsonObject
-from intersession_events.transcripts.openclaw.reading import state
+from intersession_events.basics.plain_json import JsonObject, is_object
+from intersession_events.transcripts.openclaw.reading import databases, state
 from intersession_events.transcripts.openclaw.reading.foreign_json import (
     Unreadable,
     a_count,
@@ -29,10 +30,13 @@ from intersession_events.transcripts.openclaw.report import Note, Skipped
 MAX_LINE_BYTES: Final = 16 * 1024 * 1024
 _MAX_FILE_BYTES: Final = 256 * 1024 * 1024
 _MAX_TURNS: Final = 5
-_TRANSCRIPT: Final = re.compile(r"(?P<stem>.+)\.jsonl(?:\.(?P<how>reset|deleted|bak)(?:[.-](?P<when>.+))?)?")
+_TRANSCRIPT: Final = re.compile(
+    r"(?P<stem>.+)\.jsonl(?:\.(?P<how>reset|deleted|bak)(?:[.-](?P<when>.+?)(?P<packed>\.[0-9a-f]{32}\.zst)?)?)?"
+)
 _AGENT: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _EXPECTED: Final = (
-    "expected an OpenClaw state directory: agents/<agentId>/sessions with sessions.json and *.jsonl in it"
+    "expected an OpenClaw state directory: agents/<agentId>/sessions with sessions.json and *.jsonl in it, or "
+    "agents/<agentId>/agent/openclaw-agent.sqlite"
 )
 
 
@@ -71,6 +75,15 @@ class _Reader:
         settings = self._settings() if self._root / "openclaw.json" in found else state.Settings()
         entries: list[tuple[str, state.Entry]] = []
         files: list[state.SourceFile] = []
+        records = list(self._records())
+        keys = list(self._cron_runs())
+        for agent, database in self._databases():
+            entries += [(agent, entry) for entry in database.entries]
+            files += database.files
+            records += database.records
+            keys += database.keys
+            self._skipped += database.skipped
+            self._notes += database.notes
         for agent, folder in self._folders(settings):
             for path in self._plain_files(folder):
                 if path.name == "sessions.json":
@@ -84,9 +97,9 @@ class _Reader:
             settings=settings,
             entries=tuple(entries),
             files=tuple(files),
-            records=tuple(self._records()),
+            records=tuple(records),
             exported=tuple(self._exported()),
-            cron=tuple(self._cron_runs()),
+            keys=tuple(keys),
             skipped=tuple(self._skipped),
             notes=tuple(self._notes),
         )
@@ -103,6 +116,20 @@ class _Reader:
                 yield agent, home / "sessions"
         if (self._root / "sessions").is_dir():
             yield settings.default_agent, self._root / "sessions"
+
+    def _databases(self) -> Iterator[tuple[str, databases.Read]]:
+        """Yield (agent, what its database has), and what the database has that all agents share."""
+        for home in self._listed(self._root / "agents"):
+            path, agent = home / "agent" / "openclaw-agent.sqlite", agent_id_of(home.name)
+            if path.exists() and self._inside(path):
+                archived = partial(self._beside, home / "sessions")
+                yield agent, databases.read_agent(path, self._name(path), agent, archived)
+        path = self._root / "state" / "openclaw.sqlite"
+        if path.exists() and self._inside(path):
+            yield "", databases.read_shared(path, self._name(path))
+
+    def _beside(self, folder: Path, name: str) -> bytes | None:
+        return self._whole(folder / name) if (folder / name).exists() else None
 
     def _listed(self, folder: Path) -> list[Path]:
         """Return what lies in a folder of the state, by name; nothing if it is not there or leads outside."""
@@ -155,11 +182,16 @@ class _Reader:
             )
         listed = [item for item in a_list(at(values, "agents", "list")) if a_text(at(item, "id"))]
         chosen = next((item for item in listed if at(item, "default") is True), listed[0] if listed else None)
+        entries = at(
+            values, "agents", "entries"
+        )  # of later releases, which have no default agent but this one
+        named = a_text(at(values, "agents", "defaults", "systemAgent", "agentId"))
+        named = named or (next(iter(entries), None) if is_object(entries) else None)
         turns = a_count(at(values, "session", "agentToAgent", "maxPingPongTurns"))
         return state.Settings(
             scope="global" if at(values, "session", "scope") == "global" else "per-sender",
             main_key=(a_text(at(values, "session", "mainKey")) or "main").strip().lower(),
-            default_agent=agent_id_of(at(chosen, "id")) if chosen is not None else "main",
+            default_agent=agent_id_of(a_text(at(chosen, "id")) or named or "main"),
             max_turns=min(turns, _MAX_TURNS) if turns is not None else _MAX_TURNS,
         )
 
@@ -218,7 +250,7 @@ class _Reader:
                 continue
             yield name, values, text_of(raw)
 
-    def _cron_runs(self) -> Iterator[tuple[str, str]]:
+    def _cron_runs(self) -> Iterator[tuple[str, str, str]]:
         for path in self._plain_files(self._root / "cron" / "runs"):
             for _, line in self._lines(path):
                 try:
@@ -227,7 +259,7 @@ class _Reader:
                     continue  # a run log holds no conversation, and nothing is lost where it tells no key
                 session_id, key = a_text(values.get("sessionId")), a_text(values.get("sessionKey"))
                 if session_id and key:
-                    yield session_id, key
+                    yield session_id, key, "cron's run log"
 
     def _transcript(self, agent: str, path: Path) -> state.SourceFile | None:
         match = _TRANSCRIPT.fullmatch(path.name)
@@ -247,8 +279,15 @@ class _Reader:
             closing=cast("state.Closing | None", match["how"]),
             closed_ms=closed,
             modified_ms=int(path.stat().st_mtime * 1000),
-            lines=tuple(self._lines(path)),
+            lines=tuple(self._unpacked(path) if match["packed"] else self._lines(path)),
         )
+
+    def _unpacked(self, path: Path) -> list[tuple[int, bytes]]:
+        packed = self._whole(path)
+        text = databases.unpacked(packed, self._name(path)) if packed is not None else None
+        if packed is not None and text is None:
+            self._skip(self._name(path), 1, "its compressed text is damaged")
+        return databases.numbered(text or b"")
 
     def _lines(self, path: Path) -> Iterator[tuple[int, bytes]]:
         """Yield the numbered lines of a file. One that is too long is passed over without being held in memory."""

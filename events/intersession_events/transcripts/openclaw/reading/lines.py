@@ -1,4 +1,4 @@
-"""Reads the lines of a transcript, versions 1 to 3: messages, other entries, and reasons for what is neither."""
+"""Reads the lines of a transcript, versions 1 to 4: messages, other entries, and reasons for what is neither."""
 
 import msgspec
 
@@ -17,13 +17,14 @@ from intersession_events.transcripts.openclaw.report import Note, Skipped
 
 UNREADABLE = "unreadable"
 DUPLICATE = "duplicate"
-_VERSIONS = (1, 2, 3)
+_VERSIONS = (1, 2, 3, 4)
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
     """A line that will be in the log, verbatim in `source`.
 
-    `kind` is its type; `message:<role>` for a message outside of a conversation, `custom:<customType>` for
+    `kind` is its type; `message:<role>` for a message outside of a conversation, `abandoned:<role>` for one of a branch
+    that was given up, `custom:<customType>` for
     custom entries. `entry_id` is None in version 1. `time` in ms never falls within a file, so that the order of
     the file and the order of time are one; `identity` tells the line from all others of its transcript, for ever.
     """
@@ -62,18 +63,21 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[Note, ...] = ()
 
 
-def read_transcript(file: SourceFile) -> Transcript:
-    """Read all lines of a file; a bad line is a reason in `skipped`, never an exception."""
-    return _Reader(file).read()
+def read_transcript(file: SourceFile, not_before: int | None = None) -> Transcript:
+    """Read all lines of a file; a bad line is a reason in `skipped`, never an exception.
+
+    `not_before` is the time of the last line of the part before it, if it is a later part of one transcript.
+    """
+    return _Reader(file, not_before).read()
 
 
 class _Reader:
-    def __init__(self, file: SourceFile) -> None:
+    def __init__(self, file: SourceFile, not_before: int | None) -> None:
         self._file = file
         self._lines: list[Line] = []
         self._skipped: list[Skipped] = []
         self._seen: dict[str, bytes] = {}
-        self._clock: int | None = None
+        self._clock = not_before
         self._backwards = 0
         self._version: JsonValue = None
 
@@ -106,9 +110,10 @@ class _Reader:
                 entry_id = None  # a session's id, not an entry's
             message: Message | None = None
             if kind == "message" and "message" in raws:
-                message = self._message(bytes(raws["message"]), entry_id, number, time)
+                aside = number in self._file.aside
+                message = None if aside else self._message(bytes(raws["message"]), entry_id, number, time)
                 if message is None:
-                    kind = f"message:{a_text(at(values, 'message', 'role')) or 'unknown'}"
+                    kind = f"{'abandoned' if aside else 'message'}:{a_text(at(values, 'message', 'role')) or 'unknown'}"
             elif kind == "custom":
                 kind = f"custom:{a_text(values.get('customType')) or 'unknown'}"
         except (Unreadable, RecursionError) as reason:

@@ -20,7 +20,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry of a `sessions.json`: its key as written there, its values, its source text."""
+    """An entry of a `sessions.json` or of a database: its key as written there, its values, its source text."""
 
     file: str
     key: str
@@ -29,10 +29,12 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SourceFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A transcript file. `path` is relative to the state directory; `lines` are numbered from 1, blank ones left out.
+    """A transcript, of a file or of a database. `path` is relative to the state directory; `lines` are numbered from 1, blank ones left out.
 
     `stem` is the name without `.jsonl` and what follows it, so that an archived file has the identity it always had.
     `closing` and `closed_ms` say how and when it was archived; `modified_ms` is a last resort for lines without time.
+    `behind` is the stem of the part before a reset, where the two are one transcript of a database; `aside` has the numbers of lines
+    whose branch was given up: what they say was taken back.
     """
 
     path: str
@@ -41,11 +43,13 @@ class SourceFile(msgspec.Struct, frozen=True, kw_only=True):
     closing: Closing | None = None
     closed_ms: int | None = None
     modified_ms: int = 0
+    behind: str | None = None
+    aside: frozenset[int] = frozenset()
     lines: tuple[tuple[int, bytes], ...] = ()
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A record of `subagents/runs.json`."""
+    """A record of a sub-agent's run: of `subagents/runs.json`, or of the database that the agents share."""
 
     run_id: str
     values: JsonObject
@@ -62,7 +66,7 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OpenClawState(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of a state directory that concern sessions. `cron` maps session ids to the keys of their runs."""
+    """The parts of a state directory that concern sessions."""
 
     source: str
     settings: Settings = Settings()
@@ -72,6 +76,7 @@ class OpenClawState(msgspec.Struct, frozen=True, kw_only=True):
     records: tuple[RunRecord, ...] = ()
     exported: tuple[tuple[tuple[str, str], Exported], ...] = ()
     """((agent, stem of the file), what is said of it), of each key the oldest first"""
-    cron: tuple[tuple[str, str], ...] = ()
+    keys: tuple[tuple[str, str, str], ...] = ()
+    """(session id, the key that it had, how the state shows that)"""
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[Note, ...] = ()

@@ -22,7 +22,10 @@ from intersession_events.transcripts.openclaw.reconstruction.steps import (
 _SESSION_KEY: Final = re.compile(r"^session_key: (?P<key>\S+)$", re.MULTILINE)
 _SESSION_ID: Final = re.compile(r"^session_id: (?P<id>\S+)$", re.MULTILINE)
 _COMPLETION: Final = "[Internal task completion event]"
-_TASK: Final = "[Subagent Task]:"
+_TASK: Final = re.compile(
+    r"\[Subagent Task\](?::|\n)(?P<task>.*?)(?:\n\nBegin\. Execute the assigned task to completion\.)?\s*\Z",
+    re.DOTALL,
+)
 _CRON: Final = re.compile(r"\[cron:(?P<job>[^\s\]]+)")
 _SOON_MS: Final = 5_000
 _SOMETIME_MS: Final = 600_000
@@ -63,15 +66,15 @@ def completion_of(text: str) -> Completion | None:
 
 def task_of(text: str) -> str | None:
     """Return the task in a sub-agent's first message; None if it is not such a message."""
-    _, tag, task = text.partition(_TASK)
-    return task.strip(WHITE_SPACE) if tag and "[Subagent Context]" in text else None
+    found = _TASK.search(text) if "[Subagent Context]" in text else None
+    return found["task"].strip(WHITE_SPACE) if found is not None else None
 
 
 def keys_by_session_id(
-    transcripts: Sequence[Transcript], cron: Sequence[tuple[str, str]]
+    transcripts: Sequence[Transcript], told_keys: Sequence[tuple[str, str, str]]
 ) -> Mapping[str, Found]:
-    """Return the keys of session ids, from completions, session lists and cron's own log."""
-    found: dict[str, Found] = {session_id: Found(key, "cron's run log") for session_id, key in cron}
+    """Return the keys of session ids, from completions, session lists and what the state itself tells."""
+    found: dict[str, Found] = {session_id: Found(key, why) for session_id, key, why in told_keys}
     for transcript in transcripts:
         for line in transcript.lines:
             if line.message is None:

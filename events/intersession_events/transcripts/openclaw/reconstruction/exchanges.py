@@ -17,7 +17,13 @@ import msgspec
 
 from intersession_events.transcripts.openclaw.reading.foreign_json import a_text
 from intersession_events.transcripts.openclaw.reading.lines import Line
-from intersession_events.transcripts.openclaw.reconstruction.steps import WHITE_SPACE, Call, Step, plain
+from intersession_events.transcripts.openclaw.reconstruction.steps import (
+    HANDED,
+    WHITE_SPACE,
+    Call,
+    Step,
+    plain,
+)
 from intersession_events.transcripts.openclaw.report import Refused, Unattributed
 
 ANNOUNCE_PROMPT: Final = "Agent-to-agent announce step."
@@ -172,6 +178,8 @@ class _Finder:
         for at in self._steps:
             if at.source is not None:
                 self._place(at, at.source)
+            elif at.step.unprompted is not None and not at.step.unprompted.startswith(HANDED):
+                self._unprompted(at)
         self._leave_calls()
         return self._found
 
@@ -263,9 +271,26 @@ class _Finder:
                 "announce step", at.step.message, f"no exchange of {source} with {at.key} waits for one"
             )
             return
+        self._announced(at, expecting)
+
+    def _unprompted(self, at: Stepped) -> None:
+        """Take an answer to what no transcript has for the announce step of an exchange that has ended here."""
+        expecting = [
+            open_
+            for pair in self._open.values()
+            for open_ in pair
+            if open_.target == at.key and 0 <= at.step.time - open_.last.at.step.end <= _GIVEN_UP_MS
+        ]
+        if expecting:
+            self._announced(at, expecting)
+        else:
+            reason = f"run {at.step.unprompted} was asked something that the transcript does not have"
+            self._leave("answer", at.step.message, reason)
+
+    def _announced(self, at: Stepped, expecting: Sequence[Exchange]) -> None:
         first = _longest_waiting(expecting)
         first.announce = Turn(at=at, rivals=len(expecting) - 1)
-        pair.remove(first)
+        self._open[frozenset((first.requester, first.target))].remove(first)
 
     def _orphan(self, at: Stepped, source: str) -> None:
         if self._was_said(source, plain(at.step.text), at.step.time):

@@ -106,7 +106,13 @@ def survey(state: reading_state.OpenClawState) -> Survey:
 class _Surveyor:
     def __init__(self, state: reading_state.OpenClawState) -> None:
         self._state = state
-        self._transcripts = [reading_lines.read_transcript(file) for file in state.files]
+        self._transcripts: list[reading_lines.Transcript] = []
+        ends: dict[tuple[str, str | None], int] = {}
+        for file in state.files:
+            transcript = reading_lines.read_transcript(file, ends.get((file.agent, file.behind)))
+            self._transcripts.append(transcript)
+            if transcript.lines:
+                ends[file.agent, file.stem] = transcript.lines[-1].time
         self._by_place: dict[Place, list[reading_lines.Transcript]] = defaultdict(list)
         for transcript in self._transcripts:
             self._by_place[transcript.file.agent, transcript.file.stem].append(transcript)
@@ -116,6 +122,11 @@ class _Surveyor:
         self._ids: dict[str, Place] = {}
         self._exported = dict(state.exported)
         self._order = {place: number for number, (place, _) in enumerate(state.exported)}
+        self._behind = {
+            (file.agent, file.behind): (file.agent, file.stem)
+            for file in state.files
+            if file.behind is not None
+        }
         self._renamed: list[Renamed] = []
         self._notes: list[Note] = list(state.notes)
 
@@ -177,14 +188,17 @@ class _Surveyor:
         if key.thread is not None:
             candidates.append((agent, f"{session_id}-topic-{key.thread}"))
         candidates.append((agent, session_id))
-        return next((place for place in candidates if place in self._by_place), candidates[-1])
+        place = next((place for place in candidates if place in self._by_place), candidates[-1])
+        while place in self._behind:
+            place = self._behind[place]
+        return place
 
     def _adopt(self) -> None:
         """Find the key of every transcript that no entry has."""
         orphans = [place for place in self._by_place if place not in self._owner]
         if not orphans:
             return
-        by_id = keys_by_session_id(self._transcripts, self._state.cron)
+        by_id = keys_by_session_id(self._transcripts, self._state.keys)
         entries = {
             session_id: Found(entry.key, "an entry of its session id")
             for _, entry in self._state.entries
@@ -219,7 +233,8 @@ class _Surveyor:
             if key is not None:
                 return key, f"belongs to {key}: {found.why}"
         key = keys.kept_aside(agent, "archived", stem)
-        return key, f"kept as {key}: nothing in the state shows the key it had"
+        why = "nothing in the state shows the key it had"
+        return key, f"kept as {key}: {why if found is None else f'no rule fits the key {found.key}'}"
 
     def _session(self, key: SessionKey) -> Session:
         entries = self._entries[key]
@@ -279,7 +294,9 @@ class _Surveyor:
             None,
         )
         said = exported.session_id if exported is not None and exported.key == str(key) else None
-        for candidate in (said, told, topic["id"] if topic is not None else None, stem):
+        # What is behind a reset has an id of its own here, that of the transcript stays with its first part.
+        own = stem if place in self._behind.values() else None
+        for candidate in (own, said, told, topic["id"] if topic is not None else None, stem):
             if (
                 candidate is not None
                 and _ID.fullmatch(candidate)

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from intersession_events.transcripts.openclaw.reading.foreign_json import a_count, a_text
+from intersession_events.transcripts.openclaw.reading.foreign_json import at as at_path
 from intersession_events.transcripts.openclaw.reading.lines import Line
 from intersession_events.transcripts.openclaw.reading.state import RunRecord
 from intersession_events.transcripts.openclaw.reconstruction.evidence import (
@@ -18,7 +19,7 @@ from intersession_events.transcripts.openclaw.reconstruction.evidence import (
 )
 from intersession_events.transcripts.openclaw.reconstruction.exchanges import Stepped
 from intersession_events.transcripts.openclaw.reconstruction.sessions import Session
-from intersession_events.transcripts.openclaw.reconstruction.steps import Call, Step
+from intersession_events.transcripts.openclaw.reconstruction.steps import HANDED, Call, Step
 from intersession_events.transcripts.openclaw.report import Refused, Unattributed
 
 _MIRROR: Final = re.compile(
@@ -142,14 +143,18 @@ class _Finder:
         return None if session is None else self.spawns.setdefault(key, Spawn(child=session))
 
     def _worked(self, spawn: Spawn, steps: Sequence[Stepped]) -> None:
-        own = [at.step for at in steps if at.source is None and completion_of(at.step.text) is None]
+        own = [
+            at.step
+            for at in steps
+            if at.source is None and at.step.unprompted is None and completion_of(at.step.text) is None
+        ]
         spawn.task = next((step for step in own if task_of(step.text) is not None), own[0] if own else None)
         spawn.work = own[-1] if own else None
 
     def _told(self) -> None:
         for steps in self.steps.values():
             for at in steps:
-                told = completion_of(at.step.text)
+                told = completion_of(at.step.text) or self._told_unseen(at.step.unprompted or "")
                 if told is None:
                     continue
                 spawn = self.spawns.get(self.mentioned(told.session_key))
@@ -162,6 +167,16 @@ class _Finder:
                     spawn.requester = spawn.requester or at.key
         for spawn in self.spawns.values():
             spawn.handed.sort(key=lambda handed: (handed.at.step.time, handed.at.step.message.place))
+
+    def _told_unseen(self, run_id: str) -> Completion | None:
+        """Return what a run was told that a transcript has the answer of alone: which child is done, and its result."""
+        if not run_id.startswith(HANDED):
+            return None
+        child = run_id.removeprefix(HANDED).rpartition(":")[0]
+        spawn = self.spawns.get(self.mentioned(child))
+        record = spawn.record.values if spawn is not None and spawn.record is not None else {}
+        said = spawn.work.said if spawn is not None and spawn.work is not None else None
+        return Completion(child, None, a_text(at_path(record, "completion", "resultText")) or said)
 
     def _mirrored(self) -> None:
         waiting: dict[str, list[Spawn]] = defaultdict(list)

@@ -8,7 +8,7 @@ import msgspec
 
 from intersession_events.basics.plain_json import JsonObject, is_object
 from intersession_events.facts import Message, RunStatus, ToolCallBlock, Usage, text_of
-from intersession_events.transcripts.openclaw.reading.foreign_json import Unreadable, a_text, read_object
+from intersession_events.transcripts.openclaw.reading.foreign_json import Unreadable, a_text, at, read_object
 from intersession_events.transcripts.openclaw.reading.lines import Line
 from intersession_events.transcripts.openclaw.reading.stamp import strip_stamp
 from intersession_events.transcripts.openclaw.report import Refused
@@ -17,6 +17,8 @@ WHITE_SPACE: Final = " \t\r\n"
 _TAGS: Final = re.compile(r"\[\[[^\]]*\]\]|<think>.*?</think>", re.DOTALL)
 _SYNTHETIC: Final = {"delivery-mirror", "gateway-injected"}
 _SILENT: Final = "NO_REPLY"
+HANDED: Final = "announce:v1:"
+"""What the id of a run begins with that was told that a child is done; the child's key and run follow."""
 
 
 _MOST_OF_A_REASON: Final = 500
@@ -48,7 +50,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """A user message and all that the agent did on it, up to the next one.
 
-    `said` is the visible text of the last answer, None if there is none (nothing, white space, `NO_REPLY`); `source`
+    Later releases leave some of their own messages out of the transcript (a child is done, the announce step): then
+    `message` is the first answer, and `unprompted` the id of its run. `said` is the visible text of the last answer, None if there is none (nothing, white space, `NO_REPLY`); `source`
     the session that the message's provenance names, as written there. `end` is the time of the last answer.
     """
 
@@ -64,6 +67,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None
     last_tool_result: str | None
     calls: tuple[Call, ...]
+    unprompted: str | None = None
 
     @property
     def time(self) -> int:
@@ -80,15 +84,22 @@ def steps_of(lines: Iterable[Line]) -> Iterator[Step]:
     """Yield the steps of a transcript, in the order of the file."""
     pending: Line | None = None
     following: list[Line] = []
+    run: str | None = None
     for line in lines:
         if line.message is None:
             continue
-        if line.message.role == "user":
+        told = _run_of(line) if _is_answer(line) else None
+        another = told is not None and (
+            told.startswith(HANDED) or pending is None or (run is not None and run != told)
+        )
+        if line.message.role == "user" or (another and told != run):
             if pending is not None:
                 yield _step(pending, following)
-            pending, following = line, []
+            pending, following = line, [] if line.message.role == "user" else [line]
+            run = told
         elif pending is not None:
             following.append(line)
+            run = told or run
     if pending is not None:
         yield _step(pending, following)
 
@@ -134,10 +145,11 @@ def _step(line: Line, following: Sequence[Line]) -> Step:
     said, status, error = _outcome(reply)
     provenance = _message(line).provenance
     inter_session = provenance is not None and provenance.kind == "inter_session"
+    unprompted = None if _message(line).role == "user" else _run_of(line)
     tool_results = [item for item in following if _message(item).role == "toolResult"]
     return Step(
         message=line,
-        text=strip_stamp(text_of(_message(line))),
+        text=strip_stamp(text_of(_message(line))) if unprompted is None else "",
         source=provenance.source_session_key if provenance is not None and inter_session else None,
         reply=reply,
         said=said,
@@ -148,7 +160,14 @@ def _step(line: Line, following: Sequence[Line]) -> Step:
         model=next((model for item in reversed(answers) if (model := _message(item).model)), None),
         last_tool_result=text_of(_message(tool_results[-1])) if tool_results else None,
         calls=tuple(calls_of(following)),
+        unprompted=unprompted,
     )
+
+
+def _run_of(line: Line) -> str | None:
+    """Return the id of the run that gave an answer, where the release wrote it down."""
+    extra = _message(line).extra
+    return a_text(at(_object(extra), "__openclaw", "runId")) if extra is not None else None
 
 
 def _outcome(reply: Line | None) -> tuple[str | None, RunStatus, str | None]:
