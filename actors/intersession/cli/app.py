@@ -48,7 +48,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "abort": ("changes.sessions:abort", "Stop what a session does, or one run."),
     "retry": ("changes.sessions:retry", "Have the message of a run that failed answered after all."),
     "hold": ("changes.sessions:hold", "Have an exchange stop before a text goes on."),
-    "release": ("changes.sessions:release", "Let a held exchange go on: as it is, edited, or not."),
+    "release": (
+        "changes.sessions:release",
+        "Let a held exchange, or a held tool call, go on: as it is, edited, or not.",
+    ),
     "reset": ("changes.sessions:reset", "Begin a session anew: it remembers nothing."),
     "label": ("changes.sessions:label", "Give a session a label to find it by, and to send to."),
     "delete": ("changes.sessions:delete", "Archive a session; the log keeps all of it."),

@@ -51,6 +51,7 @@ GAUGES: Final = {
         ("state",),
     ),
     "intersession_held_exchanges": ("Exchanges that have stopped until somebody releases them.", ()),
+    "intersession_held_calls": ("Tool calls that wait until somebody releases them.", ()),
     "intersession_degraded": ("Sessions, managers and flows that were given up until the next start.", ()),
     "intersession_checkpoint_position": ("The position that the last checkpoint is of; 0 without one.", ()),
     "intersession_checkpoint_age_seconds": ("How old the last checkpoint is; 0 without one.", ()),
@@ -146,6 +147,7 @@ class Metrics(Collector):
                 "under_way": sum(deliveries["underWay"].values()),
             },
             "intersession_held_exchanges": {"": len(status["held"])},
+            "intersession_held_calls": {"": len(status["heldCalls"])},
         }
 
     def _time(self, recorded: Recorded) -> None:

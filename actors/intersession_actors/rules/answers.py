@@ -112,6 +112,18 @@ class HoldAnswer(Refused):
     exchanges: NotRequired[list[str]]
 
 
+class ReleasedCallAnswer(Refused):
+    """The effect of a release of a tool call (ASK-2). `again`: it was released so before."""
+
+    status: Literal["released", "error", "forbidden"]
+    holdId: NotRequired[str]
+    sessionKey: NotRequired[str]
+    runId: NotRequired[str]
+    tool: NotRequired[str]
+    action: NotRequired[str]
+    again: NotRequired[bool]
+
+
 class ReleaseAnswer(Refused):
     """The effect of a release (LIVE-1): `withdrawn` is the end of a hold that had not stopped anything yet."""
 

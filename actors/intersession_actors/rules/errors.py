@@ -38,6 +38,7 @@ RefusalCode = Literal[
     "spawn_limit",
     "sandbox_inherit",
     "sandbox_required",
+    "not_approved",
     "invalid_model",
     "invalid_thinking",
     "no_threads",
@@ -65,7 +66,15 @@ RefusalStatus = Literal["error", "forbidden"]
 REFUSAL_CODES: Final[tuple[RefusalCode, ...]] = get_args(RefusalCode)
 
 _FORBIDDEN: Final[frozenset[RefusalCode]] = frozenset(
-    {"forbidden", "agent_not_allowed", "subagent_spawn", "spawn_limit", "sandbox_inherit", "sandbox_required"}
+    {
+        "forbidden",
+        "agent_not_allowed",
+        "subagent_spawn",
+        "spawn_limit",
+        "sandbox_inherit",
+        "sandbox_required",
+        "not_approved",
+    }
 )
 
 

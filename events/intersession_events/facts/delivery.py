@@ -25,7 +25,9 @@ __all__ = [
     "delivery_named",
 ]
 
-Purpose = Literal["auto_reply", "announce", "spawn_announce", "command_reply", "send", "failure_notice"]
+Purpose = Literal[
+    "auto_reply", "announce", "spawn_announce", "command_reply", "send", "failure_notice", "approval"
+]
 
 DeliveryState = Literal["decided", "started", "retrying", "done", "failed", "unknown", "denied", "withheld"]
 
@@ -45,6 +47,7 @@ _SENDS: Final[Mapping[Purpose, str]] = {
     "announce": "announces",
     "spawn_announce": "announces",
     "failure_notice": "tells that there is no answer",
+    "approval": "asks for approval of a call",
 }
 
 

@@ -9,7 +9,13 @@ from intersession_events.facts.base import EMPTY, Budget, Fact, Mark, Remark, Sa
 from intersession_events.facts.message import Message, Usage, text_of
 from intersession_events.facts.message_words import brief_of_message, is_by_method
 from intersession_events.facts.reasons import FAILURES, FailureCode, RunStatus
-from intersession_events.facts.session import LineImported, MessageRecorded, Route
+from intersession_events.facts.session import (
+    LineImported,
+    MessageRecorded,
+    Route,
+    ToolCallHeld,
+    ToolCallReleased,
+)
 from intersession_events.facts.words import NO_TEXT, Frame, Words
 
 __all__ = [
@@ -428,7 +434,9 @@ RunEnd = RunCompleted | RunFailed | RunAborted
 """After one of these a run does nothing more; one that was interrupted may be tried again."""
 
 
-RunEvent = RunQueued | RunStarted | RunInterrupted | RunEnd | LateReplyDropped
+RunEvent = (
+    RunQueued | RunStarted | RunInterrupted | RunEnd | LateReplyDropped | ToolCallHeld | ToolCallReleased
+)
 
 
 def run_named(event: Fact) -> str | None:

@@ -1,18 +1,29 @@
 """What can have happened to a session: opened, patched, routed, reset, archived. Stream `session:<key>`."""
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 import msgspec
 
 from intersession_events.basics.times import moment
-from intersession_events.facts.base import EMPTY, ERASED, Fact, Mark, Root, Source, Whole
+from intersession_events.facts.base import (
+    EMPTY,
+    ERASED,
+    ERASED_OBJECT,
+    Fact,
+    Mark,
+    Remark,
+    Root,
+    Source,
+    Whole,
+)
 from intersession_events.facts.message import Message
 from intersession_events.facts.message_words import brief_of_message, step_of_message, writer_of
 from intersession_events.facts.reasons import ARCHIVALS, OPENINGS, ArchiveReason, OpenedBy, by
 from intersession_events.facts.words import Frame, Words
 
 __all__ = [
+    "CallRelease",
     "ChatType",
     "LineImported",
     "MessageRecorded",
@@ -26,6 +37,8 @@ __all__ = [
     "SessionReset",
     "ThreadBound",
     "ThreadUnbound",
+    "ToolCallHeld",
+    "ToolCallReleased",
     "UnbindReason",
 ]
 
@@ -310,6 +323,87 @@ class LineImported(Fact, frozen=True, kw_only=True):
 
     def in_words(self, at: Frame) -> Words:
         return Words(None, at.key, self.kind)
+
+
+CallRelease = Literal["go_on", "edit", "refuse", "expired", "ended"]
+"""How a held call went on. `expired`: nobody said anything in time; `ended`: its run was over before."""
+
+_SAYS: Final[Mapping[CallRelease, str]] = {
+    "go_on": "lets the call go on",
+    "edit": "lets the call go on with other arguments",
+    "refuse": "refuses the call",
+    "expired": "nobody released the call in time",
+    "ended": "the call's run is over, nobody waits for a release",
+}
+
+
+class ToolCallHeld(Fact, frozen=True, kw_only=True):
+    """A tool call waits for a release before it acts (ASK-1).
+
+    `hold_id` derives of the run, the call's content and its repetition, so that a later attempt waits for the same
+    hold. `call_id` names the call in the transcript. `rule` is the setting with the pattern that holds it. After
+    `timeout_ms` without a release it is refused; 0 is never.
+    """
+
+    topic: ClassVar[str] = "tool_call_held.1"
+    mark: ClassVar[Mark | None] = "note"
+
+    run_id: str
+    hold_id: str
+    call_id: str
+    tool: str
+    arguments: Source
+    rule: str
+    attempt: Whole = 1
+    timeout_ms: Whole = 0
+
+    def left_of_sources(self) -> Mapping[str, str | None]:
+        return {"arguments": ERASED_OBJECT}
+
+    def in_words(self, at: Frame) -> Words:
+        return Words(
+            at.key, None, f"{self.tool} {self.arguments} waits for a release ({self.rule})",
+            f"wants to call {self.tool}; the call waits for a release, as {self.rule} says", self.arguments, "tool",
+            step=f"{at.agent}'s call of {self.tool} is held",
+            after=f"held: {at.agent}'s call of {self.tool} waits for a release",
+        )  # fmt: skip
+
+
+class ToolCallReleased(Fact, frozen=True, kw_only=True):
+    """A held tool call goes on as it is, or with other `arguments`, or is refused with `text` for the model (ASK-2).
+
+    `by` is the caller who released it; None where its time, or its run, was over.
+    """
+
+    topic: ClassVar[str] = "tool_call_released.1"
+    from_outside: ClassVar[bool] = True
+    mark: ClassVar[Mark | None] = "note"
+
+    run_id: str
+    hold_id: str
+    tool: str
+    action: CallRelease
+    attempt: Whole = 1
+    by: str | None = None
+    arguments: Source | None = None
+    text: Remark | None = None
+
+    @property
+    def begun_by(self) -> Root:
+        return "timer" if self.action == "expired" else "operator"
+
+    def left_of_sources(self) -> Mapping[str, str | None]:
+        return {"arguments": None if self.arguments is None else ERASED_OBJECT}
+
+    def in_words(self, at: Frame) -> Words:
+        says, more = _SAYS[self.action], self.arguments or self.text
+        brief = f"{self.tool}: {self.action}" + ("" if more is None else f": {more}")
+        how = f"{says} of {self.tool}" if self.by is not None else f"{self.tool}: {says}."
+        return Words(
+            self.by, at.key, brief, how, more,
+            step=f"a release of {self.tool} ({self.action})",
+            after=f"after the release of {self.tool}: {self.by or 'time'} {says}",
+        )  # fmt: skip
 
 
 SessionEvent = (

@@ -30,6 +30,7 @@ B = TypeVar("B")
 C = TypeVar("C")
 D = TypeVar("D")
 E = TypeVar("E")
+F = TypeVar("F")
 
 OnLoaded = Callable[[Sequence[Recorded] | Exception], None]
 OnCommitted = Callable[[Sequence[Recorded]], None]
@@ -164,6 +165,10 @@ class Gathers(Protocol):
     def answers(
         self, ask: Ask[A], other: Ask[B], third: Ask[C], fourth: Ask[D], fifth: Ask[E], /
     ) -> tuple[A, B, C, D, E]: ...
+    @overload
+    def answers(
+        self, ask: Ask[A], other: Ask[B], third: Ask[C], fourth: Ask[D], fifth: Ask[E], sixth: Ask[F], /
+    ) -> tuple[A, B, C, D, E, F]: ...
     def answers(self, *asked: Ask[Any]) -> tuple[Any, ...]:  # of each its own
         """Return what several readers ask for, not as of one moment."""
         rows = iter(self.each(question for ask in asked for question in ask.questions))

@@ -2,6 +2,7 @@
 
 from intersession_events.log.views import InlineView
 from intersession_projections.views.flows.view import OpenFlowsView
+from intersession_projections.views.held_calls import HeldCallsView
 from intersession_projections.views.held_sessions import HeldSessionsView
 from intersession_projections.views.positions import PositionsView
 from intersession_projections.views.run_outcomes.view import RunOutcomesView
@@ -18,4 +19,5 @@ def inline_views() -> tuple[InlineView, ...]:
         PositionsView(),
         ThreadBindingsView(),
         HeldSessionsView(),
+        HeldCallsView(),
     )

@@ -9,15 +9,18 @@ from cyclopts.validators import Number
 from intersession.cli.host.hosting import Operating, operator_of
 from intersession.cli.shell.answer import OK, READING, REFUSED, Agents, Answer, Reading, UsageError
 from intersession.cli.shell.terminal import Screen, safe
+from intersession_actors.calls.service.approvals import SHORTEST
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.hindsight.debugger.named import run_meant, session_named
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.limits import WAIT
+from intersession_actors.rules.gate.values import json_or_text
 from intersession_events.basics.keys.key import SessionKey
-from intersession_events.basics.plain_json import JsonMapping, JsonObject
+from intersession_events.basics.plain_json import JsonMapping, JsonObject, is_object
 from intersession_events.facts import ExchangeClosed, ExchangeHeld, HoldBefore, Release
 from intersession_events.facts.reasons import HELD_BEFORE
 from intersession_events.log.recorded import parts_in
+from intersession_projections.views.held_calls import HeldCalls
 
 Session = Annotated[str, Parameter(help="The session: its key in any form, its short name, or a session id.")]
 
@@ -269,15 +272,17 @@ def release(
     edit: str | None = None,
     drop: bool = False,
     end: bool = False,
+    refuse: str | None = None,
     for_good: bool = False,
     hold_id: Annotated[str | None, Parameter(name="--hold")] = None,
     agents: Agents = None,
     timeout: Annotated[float, Parameter(validator=Number(gte=0, lte=WAIT.most))] = 30.0,
     reading: Reading = READING,
 ) -> Answer:
-    """Let a held exchange go on: as it is, edited, or not.
+    """Let a held exchange, or a held tool call, go on: as it is, edited, or not.
 
-    With --edit another text goes on, with --drop none, with --end the exchange is over.
+    With --edit another text goes on, with --drop none, with --end the exchange is over. Of a tool call, named by its
+    hold's id or how that begins, --edit takes other arguments (a JSON object), and --refuse what its agent is told.
 
     Of a session, all that is held of it, and what is to come is not held any more. Where the log has a host, it goes
     on at once; else the release is recorded, and the next start goes on with it, or this command with --agents.
@@ -286,22 +291,55 @@ def release(
         edit: Have this text go on in the place of the one that is held.
         drop: Leave the text out: as if the agent had said nothing.
         end: End the exchange: nothing of it goes on.
+        refuse: Refuse the tool call, and tell its agent this.
         for_good: Do not hold this exchange again.
         hold_id: The hold that is meant, so that saying it twice releases nothing else.
         timeout: With --agents, seconds without an event after which it is not waited for any longer. Default: 30.
     """
-    if (edit is not None) + drop + end > 1:
-        raise UsageError("give one of --edit, --drop and --end")
+    if (edit is not None) + drop + end + (refuse is not None) > 1:
+        raise UsageError("give one of --edit, --drop, --end and --refuse")
     action: Release = "edit" if edit is not None else "drop" if drop else "end" if end else "go_on"
     with operator_of(reading, agents=agents) as operator:
         asked: JsonObject = {"action": action, "forGood": for_good}
         asked |= {} if edit is None else {"text": edit}
         asked |= {} if hold_id is None else {"holdId": hold_id}
         after = operator.reader.log.head()
+        if _is_call(operator.reader, what):
+            if drop or end:
+                raise UsageError("--drop and --end are for exchanges, a tool call takes --refuse")
+            of_call = _call_release(what, edit, refuse)
+            answer = operator.call("calls.release", of_call)
+            return Answer(answer, lambda screen: _show_call(screen, answer))
+        if refuse is not None:
+            raise UsageError(f"--refuse is for tool calls, and none is held as {what[:64]!r}")
         answer = operator.call("exchanges.release", _named(operator.reader, what) | asked)
         if agents is not None:
             _wait(operator, answer, after, timeout)
     return Answer(answer, lambda screen: _show_released(screen, answer))
+
+
+def _is_call(reader: Reader, what: str) -> bool:
+    return len(what) >= SHORTEST and bool(HeldCalls(reader.log).named(what))
+
+
+def _call_release(what: str, edit: str | None, refuse: str | None) -> JsonObject:
+    """Return what the method is told of a held tool call."""
+    if refuse is not None:
+        return {"holdId": what, "action": "refuse"} | ({"text": refuse} if refuse else {})
+    if edit is None:
+        return {"holdId": what}
+    arguments = json_or_text(edit)
+    if not is_object(arguments):
+        raise UsageError('--edit: of a tool call it is a JSON object, for example {"limit": 1}')
+    return {"holdId": what, "action": "edit", "arguments": arguments}
+
+
+def _show_call(screen: Screen, answer: JsonMapping) -> None:
+    again = ", as it was before" if answer["again"] else ""
+    how = {"go_on": "goes on", "edit": "goes on with other arguments", "refuse": "is refused"}[
+        answer["action"]
+    ]
+    screen.line(f"the call of {answer['tool']} in {answer['sessionKey']} {how}{again}")
 
 
 def _wait(operator: Operating, answer: JsonMapping, after: int, seconds: float) -> None:

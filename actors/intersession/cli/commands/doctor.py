@@ -43,6 +43,7 @@ from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.sqlite.writer_lock import holder_of
 from intersession_projections.views.flows.rows import DeliverySummary
+from intersession_projections.views.held_calls import HeldCalls
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 MIB: Final = 1 << 20
@@ -227,6 +228,7 @@ def work_findings(reader: Reader, *, at_work: bool) -> Iterator[Finding]:
     if not at_work:
         yield from _nobody_works(reader)
     yield from _held(reader)
+    yield from _held_calls(reader)
     yield from _undelivered(reader)
     order = reader.sessions.order()
     yield from full_findings((row.key, row.filled) for row in order.rows(islice(order.places(), _LOOKED_AT)))
@@ -283,6 +285,18 @@ def _held(reader: Reader) -> Iterator[Finding]:
             "exchanges_held",
             f"{counted(len(held), 'exchange')} held, the longest since {moment(oldest.held_since_ms or 0)} UTC",
             f"`intersession runs --held` shows what waits, `intersession release {oldest.run_id}` lets it go on",
+        )
+
+
+def _held_calls(reader: Reader) -> Iterator[Finding]:
+    """Yield the tool calls that wait for a release."""
+    held = HeldCalls(reader.log).waiting()
+    if held:
+        oldest = held[0]
+        yield warning(
+            "calls_held",
+            f"{counted(len(held), 'tool call')} held, the longest since {moment(oldest.recorded.time)} UTC",
+            f"`intersession runs --held` shows what waits, `intersession release {oldest.held.hold_id[:8]}` lets it go on",
         )
 
 

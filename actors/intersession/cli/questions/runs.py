@@ -14,14 +14,16 @@ from intersession.cli.story.names import Names, names_of
 from intersession.cli.story.standing import can_be_retried, standing_in_words
 from intersession.cli.story.unknown import unknown_names
 from intersession_actors.calls.service.arguments import read_arguments
-from intersession_actors.hindsight.debugger.lists.runs import Runs, RunsAnswer, Stands, runs_found
+from intersession_actors.hindsight.debugger.lists.runs import Runs, RunsAnswer, Stands, calls_held, runs_found
 from intersession_actors.hindsight.debugger.verbs.verbs import RUNS
+from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts.reasons import CLOSES, FAILURES, LOOP_ENDS, STATUSES
 from intersession_events.stores.opened import has_writer
 from intersession_projections.questions.known_names import near
 from intersession_projections.questions.places.runs_named import Flow, flow_id, flow_sessions
 from intersession_projections.questions.work_list import WorkEnd
 from intersession_projections.views.flows.rows import ExchangeSummary, SpawnSummary
+from intersession_projections.views.held_calls import CallHold, held_call_value
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 CODES: Final[tuple[WorkEnd, ...]] = get_args(WorkEnd)
@@ -88,6 +90,7 @@ def runs(asked: VerbCall[RunsAnswer], *, page: Page = PAGE) -> Answer:
         at_work = not now or has_writer(view.log)
         found = runs_found(view, given, page.most)
         found = found._replace(rows=[row._replace(at_work=at_work) for row in found.rows])
+        calls = calls_held(view) if given.held and now else []
         names = names_of(view.log, [key for row in found.rows for key in flow_sessions(row.flow)])
         named = {"--agent": given.agent, "--channel": given.channel, "--person": given.person}
         unknown = [] if found.rows else unknown_names(view.reader, named)
@@ -105,15 +108,42 @@ def runs(asked: VerbCall[RunsAnswer], *, page: Page = PAGE) -> Answer:
         hint = f"{hint}, `intersession abort ID` stops what is not over"
     if now and any(row.held is not None for row in found.rows):
         hint = f"{hint}, `intersession release ID` lets what is held go on"
-    return page.answer(
+    if calls:
+        hint = "`intersession release ID` lets it go on, `--edit` with other arguments, `--refuse` not at all"
+    answer = page.answer(
         found,
         "runs",
         lambda row: row.value(view),
         lambda screen, rows: _show(screen, rows, names),
         what="row",
         hint=hint,
-        if_none=if_none,
+        if_none=hint if calls else if_none,
         unknown=unknown,
+    )
+    if not given.held or not now:
+        return answer
+    value = {**cast("JsonObject", answer.value), "calls": [held_call_value(one) for one in calls]}
+
+    def show(screen: Screen) -> None:
+        if calls and not page.jsonl:
+            _show_calls(screen, calls)
+        answer.show(screen)
+
+    return Answer(value, show)
+
+
+def _show_calls(screen: Screen, calls: Sequence[CallHold]) -> None:
+    screen.table(
+        ["id", "held since (UTC)", "session", "call"],
+        [
+            (
+                one.held.hold_id,
+                moment(one.recorded.time),
+                one.session_key,
+                f"{one.held.tool} {one.held.arguments}",
+            )
+            for one in calls
+        ],
     )
 
 

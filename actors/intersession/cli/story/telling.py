@@ -235,7 +235,7 @@ class SessionStory:
                 yield words._replace(how=f"The {kind} {name} is over: {words.reason}.")
             case facts.DeliveryDecided() as event:
                 self._frames[recorded.stream] = event.frame()
-                if event.purpose in {"failure_notice", "command_reply", "send"}:
+                if event.purpose in {"failure_notice", "command_reply", "send", "approval"}:
                     yield words
             case _ if kind == "delivery" and words.how:
                 yield words

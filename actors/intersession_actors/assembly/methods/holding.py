@@ -1,12 +1,18 @@
-"""The methods `exchanges.*`: list holds, add more, and release them (LIVE-1)."""
+"""The methods `exchanges.*` and `calls.*`: list holds, add more, and release them (LIVE-1, ASK-2)."""
 
 from collections.abc import Iterator
-from typing import Final, TypedDict
+from typing import Final, Literal, TypedDict
 
 import msgspec
 
-from intersession_actors.assembly.methods.params import HeldParams, HoldParams, ReleaseParams
+from intersession_actors.assembly.methods.params import (
+    HeldParams,
+    HoldParams,
+    ReleaseCallParams,
+    ReleaseParams,
+)
 from intersession_actors.assembly.methods.targets import Targets
+from intersession_actors.calls.service.approvals import held_calls, release_call, value_of
 from intersession_actors.calls.service.arguments import read_arguments
 from intersession_actors.calls.service.asking import ask_flow, ask_session
 from intersession_actors.calls.service.callers import AccessSummary, Call
@@ -18,7 +24,7 @@ from intersession_actors.owners.holding.standing import HELD
 from intersession_actors.owners.session.commands import Patch
 from intersession_actors.rules.gate.values import invalid
 from intersession_events.basics.plain_json import JsonMapping, JsonObject, present
-from intersession_events.facts import ExchangeReleased, HoldBefore, HoldWithdrawn, Release
+from intersession_events.facts import CallRelease, ExchangeReleased, HoldBefore, HoldWithdrawn, Release
 from intersession_projections.views.flows.held import held_value
 from intersession_projections.views.flows.rows import ExchangeSummary, Position
 from intersession_projections.views.run_outcomes.replies import held_in
@@ -39,6 +45,14 @@ class ReleaseFields(TypedDict, total=False):
     text: str | None
     hold_id: str | None
     for_good: bool
+
+
+class ReleaseCallFields(TypedDict, total=False):
+    """How a held tool call is released; `SessionSystem.release_call` explains each field."""
+
+    action: Literal["go_on", "edit", "refuse"]
+    arguments: JsonObject
+    text: str
 
 
 def release_params(run_id: str | None, given: ReleaseFields) -> JsonObject:
@@ -102,6 +116,24 @@ class GatewayHolds:
         if given.run_id is None:
             return self._release_session(call, given.session_key or "", command)
         return self._released(self._exchange(call, given.run_id), command)
+
+    def held_calls(self, call: Call, params: JsonMapping) -> Result:
+        """Return the tool calls that wait for a release, the longest-held first."""
+        given = read_arguments(HeldParams, params)
+        found = held_calls(self._service, call.caller)
+        shown = found[: given.limit]
+        call.summary = AccessSummary(keys=tuple(dict.fromkeys(one.session_key for one in shown)))
+        return {"count": len(found), "held": [value_of(one) for one in shown]}
+
+    def release_call(self, call: Call, params: JsonMapping) -> Result:
+        """Release a held tool call."""
+        given = read_arguments(ReleaseCallParams, params)
+        action: CallRelease = (
+            "edit" if given.arguments is not None and given.action == "go_on" else given.action
+        )
+        return release_call(
+            self._service, call.caller, given.hold_id, action, arguments=given.arguments, text=given.text
+        )
 
     # --- one exchange
 

@@ -80,6 +80,8 @@ METHODS: Final[Mapping[str, Registered]] = {
     "agent.identity.get": Registered("operator.read", lambda parts: parts.about.identity),
     "agent.wait": Registered("operator.read", lambda parts: parts.runs.begin_wait),
     "agents.list": Registered("operator.read", lambda parts: parts.about.agents_list),
+    "calls.held": Registered("operator.approvals", lambda parts: parts.holds.held_calls, shows=True),
+    "calls.release": Registered("operator.approvals", lambda parts: parts.holds.release_call),
     "chat.abort": Registered("operator.write", lambda parts: parts.runs.chat_abort),
     "chat.history": Registered("operator.read", lambda parts: parts.sessions.chat_history, shows=True),
     "chat.inject": Registered("operator.admin", lambda parts: parts.sessions.chat_inject),

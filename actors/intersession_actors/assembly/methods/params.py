@@ -149,6 +149,16 @@ class ReleaseParams(Params, frozen=True, kw_only=True):
 
 
 @ready
+class ReleaseCallParams(Params, frozen=True, kw_only=True):
+    """`calls.release`: a held call by its id, or the beginning of it. `arguments` go with `edit`, `text` with `refuse`."""
+
+    hold_id: limits.Identity
+    action: Literal["go_on", "edit", "refuse"] = "go_on"
+    arguments: dict[str, JsonValue] | None = None
+    text: limits.MessageText | None = None
+
+
+@ready
 class EditParams(Params, frozen=True, kw_only=True):
     """An edit of a fork: its `kind`, the `key` that it concerns and the new `value` (FORK-4)."""
 

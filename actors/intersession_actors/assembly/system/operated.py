@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Literal, Unpack, cast
 
 import msgspec
 
-from intersession_actors.assembly.methods.holding import ReleaseFields, hold_params, release_params
+from intersession_actors.assembly.methods.holding import (
+    ReleaseCallFields,
+    ReleaseFields,
+    hold_params,
+    release_params,
+)
 from intersession_actors.assembly.methods.methods import GatewayMethods
 from intersession_actors.assembly.system.assembly import Assembly
 from intersession_actors.calls.service.asking import ask_session
@@ -18,11 +23,11 @@ from intersession_actors.calls.service.pending import Result
 from intersession_actors.calls.service.run_waits import RunDoor
 from intersession_actors.calls.service.service import Service
 from intersession_actors.owners.session.commands import Unbind
-from intersession_actors.rules.answers import AcceptedAnswer, HoldAnswer, ReleaseAnswer
+from intersession_actors.rules.answers import AcceptedAnswer, HoldAnswer, ReleaseAnswer, ReleasedCallAnswer
 from intersession_actors.rules.errors import not_on_a_loop
 from intersession_actors.rules.gate.shapes import path_of, text_of, texts_of
 from intersession_events.basics.keys.key import SessionKey
-from intersession_events.basics.plain_json import JsonObject
+from intersession_events.basics.plain_json import JsonObject, present
 from intersession_events.facts import HoldBefore
 
 if TYPE_CHECKING:
@@ -161,6 +166,24 @@ class Operated:
         """Like `hold`, without blocking the event loop."""
         asked = hold_params(run_id, session_key, before)
         return cast("HoldAnswer", await self.gateway.aperform("exchanges.hold", asked))
+
+    def release_call(self, hold_id: str, **given: Unpack[ReleaseCallFields]) -> ReleasedCallAnswer:
+        """Let a held tool call go on as it is, with other `arguments`, or not at all (`action` "refuse", with a `text` for the agent) (ASK-2).
+
+        `hold_id` is the hold's id, or the beginning of it; the method `calls.held` lists what waits.
+
+        Raises:
+            ToolRefused: there is no such call, its run is over, or it was released in another way.
+            CalledOnLoop: this is a coroutine, where `arelease_call` is awaited.
+        """
+        not_on_a_loop("system.release_call(…)", "await system.arelease_call(…)")
+        asked = present({"holdId": hold_id, **given})
+        return cast("ReleasedCallAnswer", self.gateway.perform("calls.release", asked))
+
+    async def arelease_call(self, hold_id: str, **given: Unpack[ReleaseCallFields]) -> ReleasedCallAnswer:
+        """Like `release_call`, without blocking the event loop."""
+        asked = present({"holdId": hold_id, **given})
+        return cast("ReleasedCallAnswer", await self.gateway.aperform("calls.release", asked))
 
     def release(self, run_id: str | None = None, **given: Unpack[ReleaseFields]) -> ReleaseAnswer:
         """Release a held exchange (LIVE-1): with its text, with another `text`, or by `action` without it (`drop`), or end it (`end`).

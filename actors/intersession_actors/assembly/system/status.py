@@ -18,6 +18,7 @@ from intersession_events.log.log import Log
 from intersession_events.stores.portable.log import PortableLog
 from intersession_projections.copies.forks.frozen_work import frozen_in
 from intersession_projections.views.flows.held import held_value
+from intersession_projections.views.held_calls import HeldCalls, held_call_value
 from intersession_projections.views.held_sessions import HeldSessions
 
 _NEWEST: Final = 20
@@ -95,11 +96,13 @@ def _open_work(
     """
     frozen = frozen_in(reader.log).runs
     holding = HeldSessions(reader.log)
-    open_runs, open_deliveries, held, held_sessions, newest = reader.log.answers(
+    calls = HeldCalls(reader.log)
+    open_runs, open_deliveries, held, held_sessions, open_calls, newest = reader.log.answers(
         reader.runs.ask_open(),
         reader.flows.ask_open_deliveries_by_channel(),
         reader.flows.ask_stopped(),
         holding.ask_positions(),
+        calls.ask_open(),
         reader.runs.ask_newest(_NEWEST),
     )
     parked = Counter(
@@ -120,6 +123,7 @@ def _open_work(
         "parkedRuns": dict(parked),
         "deliveries": {name: dict(numbers) for name, numbers in deliveries.items()},
         "held": [held_value(exchange) for exchange in held],
+        "heldCalls": [held_call_value(one) for one in calls.at(open_calls)],
         "heldSessions": {
             recorded.stream.partition(":")[2]: recorded.event.values["hold"]
             for recorded in holding.at(held_sessions)

@@ -35,6 +35,7 @@ def delivery_of(
     budget: Budget,
     purpose: Purpose,
     by: str | None = None,
+    causation: str | None = None,
 ) -> StreamAppend:
     """Return the append that puts a session's text into the outbox; `by` is the sender of a text without a run."""
     log_id, now = service.log.log_id, service.clock.now_ms()
@@ -50,7 +51,7 @@ def delivery_of(
         run_id=run_id,
         by=by,
     )
-    return into_outbox(log_id, decided, budget=budget, time=now, causation=None)
+    return into_outbox(log_id, decided, budget=budget, time=now, causation=causation)
 
 
 def deliver(service: Service, append: StreamAppend) -> None:

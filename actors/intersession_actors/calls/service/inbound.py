@@ -7,6 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from intersession_actors.calls.service import asking
+from intersession_actors.calls.service.approvals import release_call
 from intersession_actors.calls.service.arguments import read_arguments
 from intersession_actors.calls.service.callers import OPERATOR
 from intersession_actors.calls.service.deliveries import delivery_of
@@ -21,7 +22,7 @@ from intersession_actors.rules.gate.limits import AgentId, Identity, MessageText
 from intersession_actors.rules.gate.texts import shown_name
 from intersession_actors.rules.gate.values import invalid, seconds_of
 from intersession_actors.rules.policy.resetting import Renewal, parse_reset, renewal_of
-from intersession_actors.rules.policy.sending import parse_send_command
+from intersession_actors.rules.policy.sending import ApprovalCommand, parse_approval, parse_send_command
 from intersession_actors.running.host.door_threads import DoorThreads
 from intersession_events import facts
 from intersession_events.basics import ids
@@ -226,9 +227,15 @@ def _recorded(
     """Record a message, and queue its run. One that a run or a delivery of ours led to is no person's (PROV-2)."""
     log_id, now, run_id = service.log.log_id, service.clock.now_ms(), named.run_id
     route, by_person = _route(message), origin.begins
-    command = parse_send_command(message.text) if message.owner and by_person else None
-    # A bound thread ends in its own time (SPAWN-12).
-    renewal, text = _renewal(service, message, now) if by_person and thread is None else (None, message.text)
+    is_owners = message.owner and by_person
+    command = parse_send_command(message.text) if is_owners else None
+    approval = parse_approval(message.text) if is_owners else None
+    told = None if command is None else _word(command)
+    if approval is not None:
+        told = _released(service, approval, by=f"{message.channel}:{message.sender}")
+    # A bound thread ends in its own time (SPAWN-12), and a release begins nothing anew.
+    renews = by_person and thread is None and approval is None
+    renewal, text = _renewal(service, message, now) if renews else (None, message.text)
     queued = facts.RunQueued(
         run_id=run_id,
         session_id="",
@@ -243,13 +250,13 @@ def _recorded(
     said_by = origin.provenance(message.channel)
     if by_person:
         said_by = replace(said_by, sender=message.sender, sender_name=shown_name(message.sender_name))
-    runs = message.deliver and command is None and bool(text)
+    runs = message.deliver and told is None and bool(text)
     change = facts.RouteChanged(
         route=route, display_name=shown_name(message.chat_name), chat_type=message.chat_type
     )
-    carried = () if command is None else (_answer(service, key, _word(command), route, origin.budget),)
     if not text:
-        carried = (_answer(service, key, BEGUN, route, origin.budget),)
+        told = BEGUN
+    carried = () if told is None else (_answer(service, key, told, route, origin.budget),)
     if not runs and named.for_ever:
         carried = (*carried, _taken(log_id, key, queued, origin.budget.root, now))
     accepted = asking.ask_session(
@@ -320,6 +327,18 @@ def _renewal(service: Service, message: InboundMessage, now_ms: int) -> tuple[Re
         now_ms=now_ms,
     )
     return renewal, message.text
+
+
+def _released(service: Service, approval: ApprovalCommand, *, by: str) -> str:
+    """Release a held call as an owner says, and return what the owner is told (ASK-3)."""
+    action: facts.CallRelease = "go_on" if approval.approves else "refuse"
+    try:
+        answer = release_call(service, OPERATOR, approval.hold_id, action, text=approval.text, by=by)
+    except ToolRefused as refused:
+        if refused.code != "invalid_request":
+            raise
+        return f"Nothing was released: {refused}"
+    return f"{answer['tool']} goes on." if approval.approves else f"{answer['tool']} is refused."
 
 
 def _answer(

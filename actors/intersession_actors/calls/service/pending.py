@@ -31,7 +31,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
 
     future: "Future[Any]"  # of whatever kind: only that it is done counts
     timeout: float
-    finish: Callable[[], Result]
+    finish: "Callable[[], Result | Pending]"
     over: Callable[[], object]
     in_vain: Callable[[], Result] | None = None
     """Makes the answer of a wait in which nothing came, whatever the log has by now; None where that is what `finish` does."""
@@ -44,30 +44,49 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
 
     def with_fields(self, **fields: object) -> "Pending":
         """Return the same wait, with more fields in its answer."""
-        return msgspec.structs.replace(self, finish=lambda: self.finish() | fields)
+        return msgspec.structs.replace(self, finish=lambda: with_fields(self.finish(), **fields))
+
+
+class Held(Pending, frozen=True, kw_only=True):
+    """A wait for a person, behind which the wait of the call itself may come (ASK-1)."""
+
+    def as_then(self, *, ran_out: bool) -> Pending:
+        """Return the same wait; a recording's outcome is that of the call behind it."""
+
+        def finish() -> Result | Pending:
+            made = self.finish()
+            return made.as_then(ran_out=ran_out) if isinstance(made, Pending) else made
+
+        return msgspec.structs.replace(self, finish=finish)
+
+
+def with_fields(answer: Result | Pending, **fields: object) -> Result | Pending:
+    """Return an answer with more fields, or the wait for one."""
+    return answer.with_fields(**fields) if isinstance(answer, Pending) else answer | fields
 
 
 def finished(begun: Result | Pending, blocking: Threads) -> Result:
     """Return the answer, waiting for it on the calling thread."""
-    if not isinstance(begun, Pending):
-        return begun
-    try:
-        blocking.wait(begun.future, begun.timeout)
-    finally:
-        begun.over()
-    return begun.finish()
+    while isinstance(begun, Pending):
+        try:
+            blocking.wait(begun.future, begun.timeout)
+        finally:
+            begun.over()
+        begun = begun.finish()
+    return begun
 
 
 async def afinished(begun: Result | Pending, threads: DoorThreads, lane: Hashable = None) -> Result:
     """Return the answer without blocking the event loop; the wait holds no thread."""
-    if not isinstance(begun, Pending):
-        return begun
-    try:
-        await asyncio.wait([asyncio.wrap_future(begun.future)], timeout=begun.timeout)
-    finally:
-        begun.over()
-    try:
-        finishing = threads.submit(begun.finish, lane)
-    except StoreUnavailable:
-        return begun.finish()  # closed meanwhile: what it has to say takes no time
-    return await asyncio.wrap_future(finishing)
+    while isinstance(begun, Pending):
+        try:
+            await asyncio.wait([asyncio.wrap_future(begun.future)], timeout=begun.timeout)
+        finally:
+            begun.over()
+        try:
+            finishing = threads.submit(begun.finish, lane)
+        except StoreUnavailable:
+            begun = begun.finish()  # closed meanwhile: what it has to say takes no time
+        else:
+            begun = await asyncio.wrap_future(finishing)
+    return begun

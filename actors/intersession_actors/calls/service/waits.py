@@ -19,6 +19,7 @@ from intersession_events.facts import (
     ExchangeHeld,
     ExchangeReleased,
     RunEnd,
+    ToolCallReleased,
     TurnEnded,
     parts_of,
 )
@@ -42,7 +43,9 @@ class RunWaits:
         self._ended: dict[str, RunEnd | None] = {}
         """How the first runs of exchanges ended that somebody waits for: what lets a reply go on may be told later than its run."""
         self._run_ended = run_ended
-        self._stop: Callable[[], None] = log.on_committed(self._committed, RunEnd | ExchangeHeld | _ANSWERS)
+        self._stop: Callable[[], None] = log.on_committed(
+            self._committed, RunEnd | ExchangeHeld | ToolCallReleased | _ANSWERS
+        )
 
     def expect(self, name: str, first: str | None = None) -> End:
         """Return a future of a run's end, or of an exchange's first reply. Check whether it is there only after this call.
@@ -91,6 +94,8 @@ class RunWaits:
                 self._come(event.run_id, event)
                 if self._run_ended is not None:
                     self._run_ended(recorded.stream.removeprefix("session:"), event.run_id)
+            elif isinstance(event, ToolCallReleased):
+                self._come(event.hold_id, None)
             elif isinstance(event, _ANSWERS) and recorded.stream not in held:
                 first_run = event.run_id if isinstance(event, TurnEnded) and event.turn == 0 else ""
                 self._come(recorded.stream, self._ended.get(first_run))

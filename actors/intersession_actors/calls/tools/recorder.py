@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from intersession_actors.calls.service.approvals import begin_approval
 from intersession_actors.calls.service.asking import ask_session, digest_of
 from intersession_actors.calls.service.callers import CallingRun
 from intersession_actors.calls.service.service import Service
-from intersession_actors.outside.agents.turn import Recorder
+from intersession_actors.outside.agents.turn import Approval, AwaitedApproval, Recorder, json_text
 from intersession_actors.outside.attachments.checks import blocks_without_contents
 from intersession_actors.owners.chains.cause import Times
 from intersession_actors.owners.session.commands import RecordMessages
@@ -15,6 +16,7 @@ from intersession_actors.rules.gate.answers import fit_block
 from intersession_actors.rules.gate.texts import id_of, word_of
 from intersession_actors.rules.gate.values import invalid, storable
 from intersession_events.basics import ids
+from intersession_events.basics.plain_json import JsonMapping
 from intersession_events.facts import Block, Message, TextBlock, ToolCallBlock, check_unknown, message_in
 
 
@@ -33,6 +35,7 @@ class RunRecorder(Recorder):
         self._run = run
         self._done = done
         self._times = Times()
+        self._asked = Times()
         self._looked = 0
         """How far in the session's stream this run's messages were looked for; 0 if nobody has looked yet."""
         self._given: set[str] = set()
@@ -77,6 +80,12 @@ class RunRecorder(Recorder):
             is_error=bool(is_error),
             judged=judged,
         )
+
+    def approval(self, call_id: str, name: str, arguments: JsonMapping) -> Approval | AwaitedApproval:
+        """Ask whether a recorded call of an own tool may act (ASK)."""
+        words = digest_of(["own", name, json_text(arguments)])
+        time = self._asked.next(words)
+        return begin_approval(self._service, self._key, self._run, call_id, name, arguments, words, time)
 
     def _message_id(self, what: str) -> str:
         """Return the id of a message that the same attempt gives to the same thing; another one where that was there before.

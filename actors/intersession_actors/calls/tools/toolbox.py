@@ -6,15 +6,16 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from intersession_actors.calls.service.approvals import begin_approval
 from intersession_actors.calls.service.asking import asked_within, was_asked_for
 from intersession_actors.calls.service.callers import AccessSummary, Call, Caller
-from intersession_actors.calls.service.pending import Pending, Result, afinished, finished
+from intersession_actors.calls.service.pending import Held, Pending, Result, afinished, finished, with_fields
 from intersession_actors.calls.service.resolve import TargetRefused
 from intersession_actors.calls.service.service import Service
 from intersession_actors.calls.tools.made_before import CallsBefore, MadeCall, ids_of, words_of
 from intersession_actors.calls.tools.recorder import RunRecorder
 from intersession_actors.calls.tools.registry import TOOLS, Tool, schemas, tools_offered, workshop
-from intersession_actors.outside.agents.turn import ToolArguments, ToolBox
+from intersession_actors.outside.agents.turn import Approval, ToolArguments, ToolBox
 from intersession_actors.owners.chains.cause import Times
 from intersession_actors.rules.errors import Judgement, ToolRefused, not_on_a_loop
 from intersession_actors.rules.gate.values import flaw_of, invalid, storable
@@ -24,6 +25,8 @@ from intersession_actors.running.host.door_threads import DoorThreads
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.basics.plain_json import JsonMapping, JsonObject, JsonValue
 from intersession_events.facts import Message, SessionOpened
+
+_AS_LONG_AS_IT_TAKES_S: Final = 1e9
 
 _NAME: Final = 128
 """The length of an unknown tool's name in an error."""
@@ -135,6 +138,7 @@ class Tools(ToolBox):
                 with self._service.refusing_without_store:
                     result = finished(answer, self._service.blocking)
             except ToolRefused as refused:
+                begun = begun._replace(judged=refused.judged)
                 result = dict(refused.as_result())
             _record_result(begun, name, result)
         return result
@@ -173,6 +177,7 @@ class Tools(ToolBox):
             with self._service.refusing_without_store:
                 result = await afinished(begun.answer, self._threads, self._caller.name)
         except ToolRefused as refused:
+            begun = begun._replace(judged=refused.judged)
             result = dict(refused.as_result())
         if begun.recording is not None:
             with suppress(StoreUnavailable):
@@ -195,10 +200,44 @@ class Tools(ToolBox):
                 before = None if recording is None else recording.before
                 if before is not None and before.answer is not None:
                     return _Begun(None, before.answer)
-                answer = self._made(said, before)
+                answer = self._approved(said, recording)
             return _Begun(None if before is not None and before.is_answered else recording, answer)
         except ToolRefused as refused:
             return _Begun(recording, dict(refused.as_result()), refused.judged)
+
+    def _approved(self, said: _CallIdentity, recording: _Recording | None) -> Result | Pending:
+        """Make a call, once people have approved it where they have to (ASK)."""
+        run, key = self._caller.run, self._caller.key
+        before = None if recording is None else recording.before
+        if run is None or key is None or recording is None:
+            return self._made(said, before)
+        acted = before is not None and was_asked_for(self._service, before.log_id, before.asks_for)
+        asked = begin_approval(
+            self._service,
+            key,
+            run,
+            recording.call_id,
+            said.name,
+            said.arguments,
+            said.words,
+            said.time,
+            may_have_acted=acted,
+        )
+        if isinstance(asked, Approval):
+            return self._made(said, before)
+
+        def finish() -> Result | Pending:
+            said_of_it = asked.finish()
+            if said_of_it.refused is not None:
+                raise ToolRefused("not_approved", said_of_it.refused)
+            made = self._made(said._replace(arguments={**said_of_it.arguments}), before)
+            if said_of_it.edited_by is None:
+                return made
+            return with_fields(
+                made, approval={"editedBy": said_of_it.edited_by, "arguments": {**said_of_it.arguments}}
+            )
+
+        return Held(future=asked.future, timeout=_AS_LONG_AS_IT_TAKES_S, finish=finish, over=_nothing)
 
     def _made(self, said: _CallIdentity, before: MadeCall | None) -> Result | Pending:
         name, arguments = said.name, said.arguments
@@ -260,6 +299,10 @@ class Tools(ToolBox):
         call_id = ids_of(self._service.log.log_id, run.run_id, said.words, said.time).call_id
         recorder.tool_call(call_id, said.name, _recorded(said.arguments))
         return _Recording(self._service, recorder, call_id)
+
+
+def _nothing() -> None:
+    """Do nothing when the wait for a person is over."""
 
 
 def _record_result(begun: _Begun, name: str, result: Result) -> None:

@@ -1,6 +1,7 @@
 """Says what an exchange, a spawn or a run that is not over waits for: for whom, since when, until when (WHY-2)."""
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import msgspec
@@ -13,6 +14,7 @@ from intersession_events.facts.reasons import HELD_TEXTS
 from intersession_projections.copies.forks.frozen_work import Frozen, frozen_in
 from intersession_projections.questions.places.runs_named import Flow
 from intersession_projections.views.flows.rows import DeliverySummary, ExchangeSummary, SpawnSummary
+from intersession_projections.views.held_calls import CallHold, HeldCalls
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 from intersession_projections.views.sessions.names import SessionNames
 
@@ -66,6 +68,7 @@ class _Looking:
 
     def __init__(self, reader: Reader, opened: Sequence[Flow], frozen: Frozen) -> None:
         self._frozen = frozen
+        self._log = reader.log
         own = [flow for flow in opened if isinstance(flow, RunOutcome)]
         flows = [flow for flow in opened if not isinstance(flow, RunOutcome)]
         awaits = [flow.awaits for flow in flows if flow.awaits is not None]
@@ -75,6 +78,10 @@ class _Looking:
         keys = {run.session_key for run in self._runs.values()}
         self._rows = {row.key: row for row in reader.sessions.many(keys)} if keys else {}
         self._called = SessionNames(reader.log).of(keys) if keys else {}
+
+    @cached_property
+    def _calls(self) -> dict[str, CallHold]:
+        return {call.held.run_id: call for call in HeldCalls(self._log).waiting()}
 
     def at(self, flow: Flow) -> NotOver:
         whole = f"The {flow.kind}"
@@ -106,6 +113,15 @@ class _Looking:
             text = f"{whole} is not over: {who} is done with {what}, and its next step is not recorded yet"
             done = Awaited(code="under_way", text=text, since_ms=run.ended_ms, who=key, run_id=run.run_id)
             return NotOver(done, f"{who} is done with {what}, the next step is not recorded yet")
+        if run.status == "running" and (call := self._calls.get(run.run_id)) is not None:
+            held = Awaited(
+                code="waits_for_approval",
+                text=f"{whole} waits for {what}: {who}'s call of {call.held.tool} waits for a release",
+                since_ms=call.recorded.time,
+                who=key,
+                run_id=run.run_id,
+            )
+            return NotOver(held, f"a call of {call.held.tool} HELD, as {call.held.rule} says")
         if run.status == "running":
             until = None if run.started_ms is None or limit is None else run.started_ms + limit
             begun = Awaited(
@@ -132,8 +148,10 @@ class _Looking:
 
 def _of_its_own(found: NotOver, status: str) -> NotOver:
     """Return the same of a run that belongs to nothing: whose it is stands beside it."""
-    if status == "running":
+    if status == "running" and found.awaited.code == "under_way":
         return found._replace(brief="at work")
+    if found.awaited.code == "waits_for_approval":
+        return found
     queue = found.awaited.code == "waits_in_queue"
     return found._replace(brief="waits for another run of its session" if queue else "waits for its agent")
 

@@ -11,8 +11,9 @@ from intersession_events import facts
 from intersession_events.facts.reasons import HELD_TEXTS
 from intersession_events.log.recorded import Recorded
 from intersession_projections.copies.forks.frozen_work import frozen_in
+from intersession_projections.views.held_calls import HeldCalls
 
-MayWait = facts.RunQueued | facts.DeliveryDecided | facts.ExchangeHeld
+MayWait = facts.RunQueued | facts.DeliveryDecided | facts.ExchangeHeld | facts.ToolCallHeld
 
 
 def explain_waiting(
@@ -29,6 +30,8 @@ def explain_waiting(
             return _of_delivery(reader, recorded, event)
         case facts.ExchangeHeld():
             return _of_hold(reader, recorded, event)
+        case facts.ToolCallHeld():
+            return _of_call(reader, recorded, event)
 
 
 def _of_run(
@@ -87,6 +90,18 @@ def _of_hold(reader: Reader, recorded: Recorded, event: facts.ExchangeHeld) -> t
     code: Waiting = "waits_for_release"
     return (WAITING[code].explains(recorded, "exchange", code, said, inputs, named=row.run_id),)
 
+
+def _of_call(reader: Reader, recorded: Recorded, event: facts.ToolCallHeld) -> tuple[Explanation, ...]:
+    found = HeldCalls(reader.log).named(event.hold_id)
+    if not found or found[0].released is not None:
+        return ()
+    setting, _, pattern = event.rule.partition(": ")
+    inputs = (Input(name=setting, value=pattern, set_by="configuration", position=recorded.position),)
+    said, code = f"The call of {event.tool} is held", _APPROVAL
+    return (WAITING[code].explains(recorded, "run", code, said, inputs, named=event.hold_id),)
+
+
+_APPROVAL: Final[Waiting] = "waits_for_approval"
 
 _SET_BY: Final[Mapping[facts.HoldSource, SetBy]] = {
     "setting": "exchange",

@@ -56,8 +56,12 @@ class Stopping:
         """Release what is held as in the recording; False if it has no such release."""
         if self._releases is None:
             return False
-        flows = service.reader.flows
-        exchanges = [flows.exchange(flows.exchange_of_run(one.run) or "") for one in held]
+        flows, held = service.reader.flows, tuple(held)
+        if any(self._releases.release_call(service, one.hold) for one in held if one.hold is not None):
+            return True
+        exchanges = [
+            flows.exchange(flows.exchange_of_run(one.run) or "") for one in held if one.step != "call"
+        ]
         return any(self._releases.release(service, one) for one in exchanges if one is not None and one.held)
 
     def opened_on(self, service: Service) -> None:

@@ -7,11 +7,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_actors.calls.service.asking import ask_flow
+from intersession_actors.calls.service.asking import ask_flow, ask_session
 from intersession_actors.calls.service.service import Service
 from intersession_actors.outside.agents.recorded import RecordedCall
 from intersession_actors.outside.agents.recording import RecordedAttempt
 from intersession_actors.owners.exchange.commands import ReleaseExchange
+from intersession_actors.owners.session.commands import ReleaseCall
 from intersession_actors.rules.prompt.meaning import text_meaning
 from intersession_events import facts
 from intersession_events.basics import ids
@@ -22,6 +23,7 @@ from intersession_events.log.recorded import parts_in
 from intersession_projections.copies.forks.course import Course, CourseTurn, Passed
 from intersession_projections.copies.forks.frozen_work import frozen_in
 from intersession_projections.views.flows.rows import ExchangeSummary
+from intersession_projections.views.held_calls import CallHold, HeldCalls
 from intersession_projections.views.run_outcomes.replies import held_in, told_in
 from intersession_projections.views.run_outcomes.runs import Runs
 
@@ -53,6 +55,7 @@ class RecordedReleases:
         self._after = after
         self._loose = loose
         self._left: list[_Then] | None = None
+        self._calls: list[CallHold] | None = None
 
     def release(self, service: Service, exchange: ExchangeSummary) -> bool:
         """Release a held exchange as in the recording; False if it has no such release.
@@ -82,6 +85,32 @@ class RecordedReleases:
             ),
         )
         return True
+
+    def release_call(self, service: Service, hold_id: str) -> bool:
+        """Release a held tool call as one in the same words was in the recording; False if there was none (ASK-5).
+
+        Raises:
+            ToolRefused: the log did not take it in time.
+        """
+        if self._calls is None:
+            with self._reading() as log:
+                self._calls = HeldCalls(log).released_behind(self._after)
+        (now,) = HeldCalls(service.log).named(hold_id)
+        then = next((one for one in self._calls if self._is_call(one, now)), None)
+        if then is None or then.released is None or now.released is not None:
+            return False
+        self._calls.remove(then)
+        was = then.released
+        command = ReleaseCall(
+            hold_id=hold_id, action=was.action, by=was.by, arguments=was.arguments, text=was.text
+        )
+        ask_session(service, now.session_key, command)
+        return True
+
+    def _is_call(self, then: CallHold, now: CallHold) -> bool:
+        if (then.session_key, then.held.tool) != (now.session_key, now.held.tool):
+            return False
+        return self._loose or text_meaning(then.held.arguments) == text_meaning(now.held.arguments)
 
     def _of(self, held: facts.ExchangeHeld) -> _Then | None:
         if self._left is None:

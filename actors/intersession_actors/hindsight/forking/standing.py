@@ -1,7 +1,7 @@
 """Which work of a fork goes on, and what the rest waits for: missing agents, a release, a mended flow."""
 
 from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -9,15 +9,20 @@ from intersession_actors.calls.service.service import Service
 from intersession_actors.outside.agents.runners import runner_of
 from intersession_events.facts import HeldText
 from intersession_projections.copies.forks.frozen_work import frozen_in
+from intersession_projections.views.held_calls import HeldCalls
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 
 class HeldAt(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A held exchange (LIVE-1): the id of its first run, the step before which it is held, and the number of turns so far."""
+    """A held exchange (LIVE-1): the id of its first run, the step before which it is held, and the number of turns so far.
+
+    Or a held tool call (ASK-1): its run, and its hold.
+    """
 
     run: str
-    step: HeldText
-    turn: int
+    step: HeldText | Literal["call"]
+    turn: int = 0
+    hold: str | None = None
 
 
 class Standing(NamedTuple):
@@ -41,8 +46,10 @@ def standing(service: Service) -> Standing:
     runs = [run for run in reader.runs.open_runs() if run.run_id not in frozen.runs]
     parked = [run for run in runs if run.status == "queued" and not _has_agent(service, run.session_key)]
     held = [exchange for exchange in reader.flows.held_exchanges() if exchange.stream not in frozen.flows]
+    calls = [one.held for one in HeldCalls(reader.log).waiting() if one.held.run_id not in frozen.runs]
     aside = tuple(name for name in degraded if name not in frozen.flows)
     still = {run.run_id for run in parked} | {run.run_id for run in runs if run.session_key in degraded}
+    still |= {call.run_id for call in calls}
     if still or held or aside:
         # A run that waits for one that stands still, stands still as well.
         waiting = service.wait_graph.waiting_runs()
@@ -54,7 +61,10 @@ def standing(service: Service) -> Standing:
         goes_on=any(run.run_id not in still for run in runs)
         or _flows_go_on(service, {*frozen.flows, *aside, *imported}, still),
         missing=tuple(sorted({_agent_id(run) for run in parked})),
-        held=tuple(HeldAt(run=one.run_id, step=one.held or "reply", turn=one.turns) for one in held),
+        held=(
+            *(HeldAt(run=one.run_id, step=one.held or "reply", turn=one.turns) for one in held),
+            *(HeldAt(run=call.run_id, step="call", hold=call.hold_id) for call in calls),
+        ),
         set_aside=aside,
         imported=imported,
     )

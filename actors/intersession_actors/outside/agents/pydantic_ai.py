@@ -198,8 +198,14 @@ class _Recording(AbstractCapability[object]):
             return await handler(args)
         recorder, identity, name = self.turn.recorder, call.tool_call_id, call.tool_name
         await off_loop(recorder.tool_call, identity, name, call.args_as_json_str())
+        approval = await self.turn.aapprove(identity, name, call.args_as_dict())
+        if approval.refused is not None:
+            await off_loop(recorder.tool_result, identity, name, approval.refused, is_error=True)
+            return approval.refused
+        edited = approval.edited_by is not None
         try:
-            result = _spelled_result(await handler(args))
+            result = _spelled_result(await handler({**approval.arguments} if edited else args))
+            result = approval.told(_text(result)) if edited else result
         except Exception as error:
             await off_loop(recorder.tool_result, identity, name, described(error), is_error=True)
             raise

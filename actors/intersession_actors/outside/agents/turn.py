@@ -1,11 +1,13 @@
 """The input of an agent's call: one message to answer, the messages before it, and its tools."""
 
+import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import Literal, ParamSpec, Self, TypeVar, overload
+from typing import Any, Literal, ParamSpec, Self, TypeVar, overload
 
 import msgspec
 
@@ -27,6 +29,7 @@ from intersession_actors.rules.prompt.rendering import render, senders_shown
 from intersession_actors.rules.prompt.silence import ANNOUNCE_SKIP, NO_REPLY, REPLY_SKIP
 from intersession_actors.running.host.awaited import ToolCoroutine
 from intersession_actors.running.host.extras import imported
+from intersession_actors.running.host.own_threads import off_loop
 from intersession_events import facts
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.plain_json import JsonList, JsonMapping, JsonObject, JsonValue
@@ -134,6 +137,32 @@ class ToolBox:
         return self._called(name, arguments)
 
 
+class Approval(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the question whether a tool may be called (ASK).
+
+    Call it with `arguments`, as the model gave them or as a person changed them (`edited_by`). With `refused` it is not
+    called: the model gets that text in place of a result.
+    """
+
+    arguments: JsonMapping
+    refused: str | None = None
+    edited_by: str | None = None
+
+    def told(self, result: str) -> str:
+        """Return a result as the model gets it: one of edited arguments says so."""
+        if self.edited_by is None:
+            return result
+        return f"({self.edited_by} changed the arguments to {json_text(self.arguments)}.)\n{result}"
+
+
+class AwaitedApproval(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that waits for a person: `wait` blocks until it is released; `finish` says how, once `future` is done."""
+
+    future: "Future[Any]"  # only that it is done counts
+    finish: Callable[[], Approval]
+    wait: Callable[[], Approval]
+
+
 class Recorder:
     """Records an agent's actions in its session's transcript as they happen, so that a crash does not lose them.
 
@@ -159,6 +188,11 @@ class Recorder:
 
     def tool_result(self, call_id: str, name: str, content: str, is_error: bool) -> None:
         """Record a tool's result."""
+
+    def approval(self, call_id: str, name: str, arguments: JsonMapping) -> Approval | AwaitedApproval:
+        """Ask whether a recorded call may act, and with which arguments (ASK)."""
+        del call_id, name
+        return Approval(arguments=arguments)
 
 
 def _unheard(_: str) -> None:
@@ -377,6 +411,26 @@ class Turn:
         if new:
             self.recorder.tool_calls(new)
         return known
+
+    def approve(self, call_id: str, name: str, arguments: JsonMapping) -> Approval:
+        """Ask whether a recorded call of the agent's own tool may act; the settings `tools.ask` say which ask a person (ASK).
+
+        Blocks until it is released, which can take days; `aapprove` does not. The n-th question in the same words is that
+        of the attempts before.
+
+        Raises:
+            ToolRefused: the attempt is over.
+        """
+        asked = self.recorder.approval(call_id, name, arguments)
+        return asked if isinstance(asked, Approval) else asked.wait()
+
+    async def aapprove(self, call_id: str, name: str, arguments: JsonMapping) -> Approval:
+        """Like `approve`, without blocking the event loop."""
+        asked = await off_loop(self.recorder.approval, call_id, name, arguments)
+        if isinstance(asked, Approval):
+            return asked
+        await asyncio.wait([asyncio.wrap_future(asked.future)])
+        return await off_loop(asked.finish)
 
     def record_result(self, call_id: str, name: str, content: object, *, is_error: bool = False) -> None:
         """Record the result of one of the agent's own tools; other values than strings are recorded as JSON. Blocks until durable.

@@ -20,6 +20,7 @@ from intersession_actors.owners.session.effects import (
     deadline,
 )
 from intersession_actors.owners.session.folding import Awake
+from intersession_actors.owners.session.held_calls import still_held
 from intersession_actors.owners.session.runs import RunStarter, TurnMaker
 from intersession_actors.owners.session.state import EMPTY, Running, Session, without
 from intersession_actors.owners.streams.commands import Accepted, Appended, Ask, Refused, StoreDue, WasRead
@@ -221,6 +222,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
     def loaded(self, owner: SessionOwner) -> None:
         """Look for a running attempt in the log: it will return, or an earlier process left it behind."""
         owner.effects.append(WatchThread(self.state))
+        owner.effects += still_held(self.key, self.state, self.world.fork)
         running = self.state.running
         if running is not None and not any(
             isinstance(told, commands.RunReturned) and told.run_id == running.waiting.queued.run_id

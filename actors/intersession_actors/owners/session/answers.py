@@ -29,7 +29,7 @@ def decide_returned(
     if isinstance(result, Broke):
         if (
             result.code == "interrupted"
-            and attempt - _refused(state) <= retry_interrupted
+            and (state.held_open or attempt - _refused(state) - _waited(state) <= retry_interrupted)
             and is_current(state, run_id, attempt)
         ):
             return [facts.RunInterrupted(run_id=run_id, attempt=attempt)], ()
@@ -120,6 +120,10 @@ def decide_failure(
 
 def _refused(state: Session) -> int:
     return 0 if state.running is None else state.running.waiting.refused
+
+
+def _waited(state: Session) -> int:
+    return 0 if state.running is None else state.running.waiting.waited
 
 
 def reply_messages(

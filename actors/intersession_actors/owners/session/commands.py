@@ -64,6 +64,28 @@ class RecordMessages(Request, frozen=True, kw_only=True):
     judged: Judgement | None = None
 
 
+class HoldCall(Request, frozen=True, kw_only=True):
+    """A tool call of a running attempt that waits for a release, unless an earlier attempt's did already (ASK-1)."""
+
+    held: facts.ToolCallHeld
+
+
+class ReleaseCall(Request, frozen=True, kw_only=True):
+    """Release a held call as it is, with other `arguments`, or refused with `text` (ASK-2). `by` is the caller."""
+
+    hold_id: str
+    action: facts.CallRelease
+    by: str | None
+    arguments: str | None = None
+    text: str | None = None
+
+
+class CallDue(Command, frozen=True, kw_only=True):
+    """The time for the release of a held call is over."""
+
+    hold_id: str
+
+
 class AddMessage(Request, frozen=True, kw_only=True):
     """Record a message without a run (chat.inject, a mirrored delivery)."""
 
@@ -167,6 +189,8 @@ class DeadlinePassed(Command, frozen=True, kw_only=True):
 
     run_id: str
     attempt: int
+    held_ms: int = 0
+    """For how long its calls had been held when the time was set."""
 
 
 class IdleFor(OfOneLife, frozen=True, kw_only=True):
@@ -189,6 +213,9 @@ Decidable = (
     Enqueue
     | RunReturned
     | RecordMessages
+    | HoldCall
+    | ReleaseCall
+    | CallDue
     | AddMessage
     | Patch
     | Reset

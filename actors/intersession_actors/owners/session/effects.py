@@ -12,6 +12,7 @@ from intersession_actors.owners.session.commands import (
     SessionCommand,
     Unbind,
 )
+from intersession_actors.owners.session.held_calls import call_held, call_released
 from intersession_actors.owners.session.state import Running, Session, Waiting
 from intersession_actors.owners.streams.commands import ChildGone
 from intersession_actors.owners.streams.effects import (
@@ -109,6 +110,12 @@ def _asked_by(
         # Where a fork was cut in the middle of it, nothing went wrong.
         told = () if event.run_id in fork.cut_runs else _told(key, before, recorded)
         return *told, *_over(event.run_id, before)
+    if isinstance(event, facts.ToolCallHeld):
+        return call_held(key, event, recorded.time, fork)
+    if isinstance(event, facts.ToolCallReleased):
+        running = state.running
+        goes_on = running is not None and not running.held_from
+        return *call_released(event), *(deadline(key, running, fork) if running and goes_on else ())
     if isinstance(event, facts.SessionArchived) and before.opened is not None and before.opened.spawn_id:
         return (TellFlow(ChildGone(stream=ids.spawn_stream(before.opened.spawn_id))),)
     return _told(key, before, recorded) if isinstance(event, facts.LateReplyDropped) else ()
@@ -136,9 +143,10 @@ def deadline(
     queued = running.waiting.queued
     if not queued.timeout_ms:
         return ()
-    passed = TellSession(key, DeadlinePassed(run_id=queued.run_id, attempt=running.attempt))
-    until = Until(watch or attempt_of(running), fork.begun(running.began_ms), queued.timeout_ms)
-    return (Sleep(deadline_of(queued.run_id), passed, until=(until,)),)
+    passed = DeadlinePassed(run_id=queued.run_id, attempt=running.attempt, held_ms=running.held_ms)
+    lasts_ms = queued.timeout_ms + running.held_ms
+    until = Until(watch or attempt_of(running), fork.begun(running.began_ms), lasts_ms)
+    return (Sleep(deadline_of(queued.run_id), TellSession(key, passed), until=(until,)),)
 
 
 def attempt_of(running: Running) -> tuple[str, ...]:

@@ -118,6 +118,18 @@ def command_in(  # noqa: C901, PLR0912 - one case a command
                 messages=_messages_in(append),
                 anew=last.attempt,
             )
+        case "HoldCall", facts.ToolCallHeld():
+            return commands.HoldCall(held=last)
+        case "ReleaseCall", facts.ToolCallReleased():
+            return commands.ReleaseCall(
+                hold_id=last.hold_id,
+                action=last.action,
+                by=last.by,
+                arguments=last.arguments,
+                text=last.text,
+            )
+        case "CallDue", facts.ToolCallReleased():
+            return commands.CallDue(hold_id=last.hold_id)
         case "AddMessage", facts.MessageRecorded():
             return commands.AddMessage(message=last.message, session_id=inputs.get("sessionId"))
         case "Patch", facts.SessionPatched() | facts.SessionOpened():
@@ -144,7 +156,8 @@ def command_in(  # noqa: C901, PLR0912 - one case a command
         case "Abort", facts.RunAborted():
             return commands.Abort(run_id=None if inputs.get("all", False) else last.run_id, by=last.by)
         case "DeadlinePassed", facts.RunFailed():
-            return commands.DeadlinePassed(run_id=last.run_id, attempt=last.attempt)
+            held_ms = 0 if state.running is None else state.running.held_ms
+            return commands.DeadlinePassed(run_id=last.run_id, attempt=last.attempt, held_ms=held_ms)
         case "Unbind", facts.ThreadUnbound():
             return commands.Unbind(only_due=inputs.get("onlyDue", False), by=last.by)
         case "Wake", _:

@@ -10,6 +10,12 @@ import msgspec
 
 from intersession_actors.owners.session import commands
 from intersession_actors.owners.session.answers import decide_failure, decide_returned, failure_notice
+from intersession_actors.owners.session.held_calls import (
+    calls_over,
+    decide_due,
+    decide_hold,
+    decide_release,
+)
 from intersession_actors.owners.session.state import Session, causes, is_current
 from intersession_actors.owners.streams.commands import Refused
 from intersession_actors.owners.streams.effects import Plan
@@ -98,10 +104,19 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     shown: str | None = None
 
 
-def decide(  # noqa: C901, PLR0912 - one case a command
+def decide(state: Session, command: commands.Decidable, now: Circumstances) -> Plan | Refused:
+    """Return the events of a command: the session's own, and the appends of other streams with them."""
+    plan = _decided(state, command, now)
+    if not state.held or isinstance(plan, Refused):
+        return plan
+    ended = {event.run_id for event in plan.events if isinstance(event, facts.RunEnd)}
+    over = calls_over(state, ended)
+    return msgspec.structs.replace(plan, events=(*over, *plan.events)) if over else plan
+
+
+def _decided(  # noqa: C901, PLR0912 - one case a command
     state: Session, command: commands.Decidable, now: Circumstances
 ) -> Plan | Refused:
-    """Return the events of a command: the session's own, and the appends of other streams with them."""
     if now.shown is not None and state.running is not None:
         state = msgspec.structs.replace(state, running=msgspec.structs.replace(state.running, said=now.shown))
     match command:
@@ -111,6 +126,12 @@ def decide(  # noqa: C901, PLR0912 - one case a command
             return _returned(state, command, now)
         case commands.RecordMessages():
             return _of_the_run(state, decide_messages(state, command))
+        case commands.HoldCall():
+            return _of_the_run(state, decide_hold(state, command))
+        case commands.ReleaseCall():
+            return _of_the_run(state, decide_release(state, command))
+        case commands.CallDue():
+            return _of_the_run(state, decide_due(state, command))
         case commands.AddMessage():
             return _denied(now) or _plan(decide_add(state, command))
         case commands.Patch():
@@ -210,6 +231,8 @@ def _archived(state: Session, command: commands.Archive) -> Plan | Refused:
 
 def _timed_out(state: Session, command: commands.DeadlinePassed, now: Circumstances) -> Plan | Refused:
     running = state.running
+    if running is not None and (running.held_from or running.held_ms != command.held_ms):
+        return Plan()  # its time stands still while a call is held
     events = decide_failure(
         state,
         run_id=command.run_id,
@@ -487,7 +510,8 @@ def decide_wake(state: Session, now: Circumstances) -> list[facts.Event]:
         return []
     queued = running.waiting.queued
     run_id = queued.run_id
-    if is_task(queued) and 0 < running.deadline_ms <= running.began_ms + now.age_ms:
+    time_left = running.deadline_ms + running.held_ms - running.began_ms - now.age_ms
+    if is_task(queued) and running.deadline_ms and not running.held_from and time_left <= 0:
         # A sub-agent's time is over when the log says so (SPAWN-8, P7); another run gets its time anew.
         return [
             facts.RunFailed(
@@ -498,8 +522,9 @@ def decide_wake(state: Session, now: Circumstances) -> list[facts.Event]:
                 partial=running.said,
             )
         ]
-    # An attempt whose agent was never called does not count as interrupted.
-    if not now.was_called or running.attempt - running.waiting.refused <= now.retries:
+    # An attempt whose agent was never called does not count as interrupted, nor one that waited for a person.
+    counted = running.attempt - running.waiting.refused - running.waiting.waited
+    if not now.was_called or state.held_open or counted <= now.retries:
         return [facts.RunInterrupted(run_id=run_id, attempt=running.attempt)]
     return [
         facts.RunFailed(

@@ -27,6 +27,8 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     time: int
     last_tool_result: str | None = None
     """What an attempt that was cut off had of its tools; the next one knows it and need not ask again."""
+    waited: int = 0
+    """How many of its attempts were cut off while a call waited for a release (ASK-1)."""
     refused: int = 0
     """How many of its attempts the model's server refused as too long (CTX-3)."""
 
@@ -57,11 +59,23 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     """How many tokens the agent was given, its tools included, and has recorded since, at most."""
     fit: facts.Fit | None = None
     has_tools: bool = True
+    held_from: int = 0
+    """Since when at least one call has been held (milliseconds, the log's time); 0 for none."""
+    held_ms: int = 0
+    """For how long calls of the attempt were held before; that time does not count for its limit (ASK-1)."""
 
     @property
     def began_ms(self) -> int:
         """When the attempt began by the wall clock; `started_ms` is the log's time, which stays ahead of a clock that was set back."""
         return self.deadline_ms - self.waiting.queued.timeout_ms if self.deadline_ms else self.started_ms
+
+
+class HeldCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A call of the present run that was held; `released` is the event that ended that, None if it still waits (ASK-1)."""
+
+    held: facts.ToolCallHeld
+    since_ms: int
+    released: facts.ToolCallReleased | None = None
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,6 +106,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """When a person spoke last; 0 where none has."""
     window: tuple[int, int] | None = None
     """The window of the model that ran last, and what of it is left for tools and for what is said."""
+    held: tuple[HeldCall, ...] = ()
+    """The held calls of the run at the head, in all its attempts."""
     most: int | None = None
     """The tokens of tools and messages that the model's server accepts, learnt from its refusals (CTX-3)."""
 
@@ -114,6 +130,11 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     def idle(self) -> bool:
         """Whether nothing runs and nothing waits."""
         return self.running is None and not self.queue
+
+    @property
+    def held_open(self) -> tuple[HeldCall, ...]:
+        """The calls that wait for a release."""
+        return tuple(one for one in self.held if one.released is None) if self.held else ()
 
     @property
     def exists(self) -> bool:
@@ -199,6 +220,7 @@ def evolve(state: Session | None, recorded: Recorded) -> Session:  # noqa: C901,
                 thinking=event.thinking,
                 settings=event.settings,
                 last_tool_result=head.last_tool_result,
+                held_from=recorded.time if state.held_open else 0,
             )
             return _reckoned(
                 replace(state, queue=(*queue[:at], *queue[at + 1 :]), running=running), event, running
@@ -209,6 +231,10 @@ def evolve(state: Session | None, recorded: Recorded) -> Session:  # noqa: C901,
             return _ended(state, event.run_id)
         case facts.RunInterrupted():
             return _put_back(state, event)
+        case facts.ToolCallHeld():
+            return _held(state, HeldCall(held=event, since_ms=recorded.time))
+        case facts.ToolCallReleased():
+            return _released(state, event, recorded.time)
         case facts.SessionOpened():
             settings = {
                 name: value
@@ -293,6 +319,7 @@ def _put_back(state: Session, event: facts.RunInterrupted) -> Session:
         running.waiting,
         last_tool_result=running.last_tool_result,
         refused=running.waiting.refused + refused,
+        waited=running.waiting.waited + bool(state.held_open),
     )
     most = state.most
     if refused and running.room is not None:
@@ -319,6 +346,27 @@ def _reckoned(state: Session, event: facts.RunStarted, running: Running) -> Sess
     return msgspec.structs.replace(state, running=running, window=(window, room), most=most)
 
 
+def _held(state: Session, held: HeldCall) -> Session:
+    running = state.running
+    if running is not None and not running.held_from:
+        running = msgspec.structs.replace(running, held_from=held.since_ms)
+    return msgspec.structs.replace(state, running=running, held=(*state.held, held))
+
+
+def _released(state: Session, event: facts.ToolCallReleased, at_ms: int) -> Session:
+    held = tuple(
+        msgspec.structs.replace(one, released=event) if one.held.hold_id == event.hold_id else one
+        for one in state.held
+    )
+    state = msgspec.structs.replace(state, held=held)
+    running = state.running
+    if running is None or not running.held_from or state.held_open:
+        return state
+    held_ms = running.held_ms + at_ms - running.held_from
+    running = msgspec.structs.replace(running, held_from=0, held_ms=held_ms)
+    return msgspec.structs.replace(state, running=running)
+
+
 def _tries_more(state: Session) -> Session:
     """Let the next run have a little more than the model's server accepted: another machine may accept more."""
     if state.most is None or state.window is None:
@@ -339,6 +387,7 @@ def _ended(state: Session, run_id: str) -> Session:
         running=None if was_first else running,
         queue=queue,
         interrupted=0 if was_first else state.interrupted,
+        held=tuple(one for one in state.held if one.held.run_id != run_id) if state.held else (),
         ended=(*state.ended, run_id)[-REMEMBERED_RUNS:],
     )
 

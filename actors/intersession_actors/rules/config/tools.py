@@ -84,8 +84,21 @@ class ToolsOf(Settings, frozen=True, kw_only=True):
     tools: ToolRules = ToolRules()
 
 
+class AskRoute(Settings, frozen=True, kw_only=True):
+    """The chat in which people are asked to approve tool calls (ASK-3)."""
+
+    channel: Text
+    to: Text
+    account: Text | None = None
+    thread: Text | None = None
+
+
 class ToolSettings(Settings, frozen=True, kw_only=True):
-    """The visibility and reach of tools, and which tools agents get."""
+    """The visibility and reach of tools, which tools agents get, and which calls wait for a person.
+
+    `ask` are globs over the names of tools; a call that nobody released within `ask_timeout_seconds` is refused, 0 is no
+    limit. `ask_route` is where people are asked, in place of the session's own route (ASK).
+    """
 
     sessions: SessionVisibility = SessionVisibility()
     agent_to_agent: AgentReach = AgentReach()
@@ -96,15 +109,19 @@ class ToolSettings(Settings, frozen=True, kw_only=True):
     allow: tuple[str, ...] | None = None
     also_allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    ask: tuple[Text, ...] = ()
+    ask_timeout_seconds: Seconds = 1800
+    ask_route: AskRoute | None = None
 
 
 class AgentTools(Settings, frozen=True, kw_only=True):
-    """Which tools one agent gets, within `tools`."""
+    """Which tools one agent gets, within `tools`; of `ask` it has those of `tools` as well."""
 
     profile: ToolProfile | None = None
     allow: tuple[str, ...] | None = None
     also_allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    ask: tuple[Text, ...] = ()
     sandbox: ToolsOf = ToolsOf()
 
 

@@ -1,7 +1,7 @@
 """Whether a session's texts may go outside, and whether a reply-back loop follows a send. Pure (POL-1, POL-2, LOOP-4)."""
 
 from collections.abc import Collection
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -93,6 +93,26 @@ def parse_send_command(text: str) -> Literal["allow", "deny", "inherit"] | None:
     anybody else, and from a session, the same words are text.
     """
     return _COMMANDS.get(text)
+
+
+class ApprovalCommand(NamedTuple):
+    """An owner's word on a held tool call (ASK-3)."""
+
+    hold_id: str
+    approves: bool
+    text: str | None = None
+
+
+def parse_approval(text: str) -> ApprovalCommand | None:
+    """Return the release in an owner's message, `/approve ID` or `/deny ID REASON`; None if it is text (ASK-3)."""
+    word, _, rest = text.strip().partition(" ")
+    hold_id, _, reason = rest.strip().partition(" ")
+    if word not in {"/approve", "/deny"} or not hold_id:
+        return None
+    reason = reason.strip()
+    if word == "/approve":
+        return None if reason else ApprovalCommand(hold_id, approves=True)
+    return ApprovalCommand(hold_id, approves=False, text=reason or None)
 
 
 def _matches(match: SendMatch, key: SessionKey, known: Speech) -> bool:

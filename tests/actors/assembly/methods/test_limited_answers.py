@@ -120,6 +120,8 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("agent.wait", {"runId": "k", "timeoutMs": 1}),
     ("agent.wait", {"runId": "before", "timeoutMs": 1}),
     ("agent.wait", {"runId": "late", "timeoutMs": 1}),
+    ("calls.held", {}),
+    ("calls.release", {"holdId": "00000000-0000-4000-8000-000000000001"}),
     ("chat.abort", {"sessionKey": NOTES, "runId": "late"}),
     ("chat.abort", {"sessionKey": SECRET}),
     ("chat.history", {"sessionKey": "agent:vault:main"}),

@@ -1,7 +1,7 @@
 """The verb `runs`: exchanges, spawns, and runs outside of both, newest first, with the state of each (FIND-2)."""
 
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, NamedTuple, NotRequired, Self
 
 import msgspec
 
@@ -36,6 +36,7 @@ from intersession_projections.questions.work_list import (
     ask_deliveries_of_each,
 )
 from intersession_projections.views.flows.rows import DeliveryNote, DeliverySummary, ExchangeSummary
+from intersession_projections.views.held_calls import CallHold, HeldCalls, held_call_value
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 from intersession_projections.views.run_outcomes.replies import held_in
 
@@ -54,7 +55,10 @@ class Runs(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = False
     held: Annotated[
-        bool, msgspec.Meta(description="Only exchanges that are held, with the text that waits.")
+        bool,
+        msgspec.Meta(
+            description="Only exchanges that are held, with the text that waits, and the tool calls that wait for a release."
+        ),
     ] = False
     kind: Annotated[
         Annotated[Sequence[WorkKind], msgspec.Meta(max_length=CHOICES.most)] | None,
@@ -105,10 +109,11 @@ class Runs(InSpan, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class RunsAnswer(PageAnswer):
     """Exchanges, spawns and runs, newest first: `{id, kind, runId, requester, target, state, …}`; `cursor` is for the next page.
 
-    What is not over has `waits`, as `why` has it; not at a place of the past.
+    What is not over has `waits`, as `why` has it; not at a place of the past. `calls` are held tool calls, with `held`, not at a place.
     """
 
     runs: list[JsonObject]
+    calls: NotRequired[list[JsonObject]]
 
 
 class Stands(NamedTuple):
@@ -197,7 +202,15 @@ def list_runs(view: View, given: Runs) -> RunsAnswer:
         ToolRefused: a name, a place or the cursor is invalid.
     """
     rows, cursor = runs_found(view, given, most_of(given.limit))
-    return {"count": len(rows), "runs": [row.value(view) for row in rows], "cursor": cursor}
+    answer: RunsAnswer = {"count": len(rows), "runs": [row.value(view) for row in rows], "cursor": cursor}
+    if given.held and given.at is None:
+        answer["calls"] = [held_call_value(one) for one in calls_held(view)]
+    return answer
+
+
+def calls_held(view: View) -> list[CallHold]:
+    """Return the tool calls that wait for a release, in sessions that the caller sees (ASK-2)."""
+    return [one for one in HeldCalls(view.log).waiting() if view.is_seen(one.session_key)]
 
 
 def runs_found(view: View, given: Runs, most: int, *, only_smelling: bool = False) -> Listed[Stands]:

@@ -87,7 +87,13 @@ UNDELIVERED: Final[Mapping[Undelivered, Rule]] = {
 }
 
 Waiting = Literal[
-    "waits_in_queue", "waits_for_agent", "waits_for_channel", "waits_for_release", "under_way", "frozen"
+    "waits_in_queue",
+    "waits_for_agent",
+    "waits_for_channel",
+    "waits_for_release",
+    "waits_for_approval",
+    "under_way",
+    "frozen",
 ]
 """Why something has not happened yet."""
 
@@ -106,6 +112,11 @@ WAITING: Final[Mapping[Waiting, Rule]] = {
         "ANN-3",
         "a text waits for a channel that nobody has registered, at most deliveries.maxAgeSeconds",
         "a host that runs, with its channel registered",
+    ),
+    "waits_for_approval": Rule(
+        "ASK-1",
+        "a call that tools.ask names waits until a person releases it",
+        "`intersession release ID`, with other arguments, or refused",
     ),
     "waits_for_release": Rule(
         "LIVE-1",

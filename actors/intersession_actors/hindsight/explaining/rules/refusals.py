@@ -69,6 +69,11 @@ REFUSALS: Final[Mapping[RefusalCode, Rule]] = {
     "sandbox_required": Rule(
         "SPAWN-5", 'sandbox "require" refuses an agent that is not sandboxed', "an agent that is sandboxed"
     ),
+    "not_approved": Rule(
+        "ASK-2",
+        "a call that tools.ask names waits until a person releases it",
+        "a release in time, or a tools.ask that does not name it",
+    ),
     "invalid_model": Rule("SPAWN-4", "a model is one that is configured", "one of those in the error"),
     "invalid_thinking": Rule(
         "SPAWN-4", "a level of thinking is one of those there are", "one of those in the error"

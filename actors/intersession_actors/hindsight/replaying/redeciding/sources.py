@@ -228,7 +228,7 @@ def _begun(stream: Sequence[Recorded], run_id: str) -> int | None:
     return None
 
 
-_AT_A_DOOR: Final = frozenset({"command_reply", "send"})
+_AT_A_DOOR: Final = frozenset({"command_reply", "send", "approval"})
 """What a text is for that comes with no append of another stream."""
 
 
