@@ -25,7 +25,7 @@ from intersession_actors.assembly.methods.methods import unknown_method
 from intersession_actors.assembly.methods.params import NoParams
 from intersession_actors.assembly.system.system import SessionSystem
 from intersession_actors.calls.service.arguments import read_arguments
-from intersession_actors.calls.service.claims import claimed_session
+from intersession_actors.calls.service.resolve import claimed_session
 from intersession_actors.calls.tools.registry import TOOLS
 from intersession_actors.calls.tools.toolbox import Tools
 from intersession_actors.rules.config.host import Gateway, GatewayAuth

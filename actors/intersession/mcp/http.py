@@ -24,7 +24,7 @@ from starlette.types import Receive, Scope, Send
 from intersession.mcp.server import MOST_BYTES, READING, Seat, mcp_server
 from intersession_actors.assembly.system.system import SessionSystem
 from intersession_actors.calls.service.callers import Caller
-from intersession_actors.calls.service.claims import claimed_session
+from intersession_actors.calls.service.resolve import claimed_session
 from intersession_actors.rules.config.host import OperatorScope
 from intersession_actors.rules.config.tools import names_tool
 from intersession_actors.rules.gate.values import invalid

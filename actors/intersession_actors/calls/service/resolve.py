@@ -1,10 +1,11 @@
 """Resolves a caller's name for a session, or refuses it: the one way, for every tool (KEY-5, HIST-6)."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
+from intersession_actors.calls.service.callers import AccessSummary, Caller
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.rules.errors import Judgement, RefusalCode, ToolRefused
 from intersession_actors.rules.policy.access import (
@@ -19,7 +20,11 @@ from intersession_actors.rules.policy.access import (
 from intersession_events.basics.errors import InvalidKey
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.keys.references import IdReference, KeyReference, LookupMiss, parse_agent_id
+from intersession_events.basics.plain_json import JsonMapping
 from intersession_projections.views.sessions.row import SessionRow
+
+if TYPE_CHECKING:
+    from intersession_actors.calls.service.service import Service  # which loads what writes
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):
@@ -253,3 +258,29 @@ def _agent(agent_id: str) -> str:
         return parse_agent_id(agent_id)
     except InvalidKey as error:
         raise TargetRefused("invalid_request", f"agentId: {error}", agent_id) from None
+
+
+def claimed_session(
+    service: "Service", caller: Caller, text: str, *, field: str, what: str, arguments: JsonMapping
+) -> SessionKey:
+    """Return a claimed session: it exists, or is a configured agent's main one, and is within reach.
+
+    `field` is what an error names, `what` the tool or method that is called, with its arguments: a claim that is
+    refused leaves a receipt (VIS-4).
+
+    Raises:
+        ToolRefused: this is no key (`invalid_key`); the session is not there or beyond reach (`not_visible`, the same).
+    """
+    refused_by = None
+    try:
+        key = resolve_target(service.reader, service.reader.requester(None), text, "send", field=field).key
+    except ToolRefused as refused:
+        if refused.code == "invalid_key":
+            raise
+        key, refused_by = None, refused.judged
+    if key is None or not caller.reaches(key):
+        judged = refused_by if key is None else caller.judged(key)
+        service.receipts.keep(caller, what, arguments, AccessSummary.of_refused(text, "not_visible", judged))
+        # Whatever else there is to say of it would say that it is there.
+        raise ToolRefused("not_visible", not_visible(text)) from None
+    return key

@@ -130,7 +130,7 @@ class _Reader:
         outcome = self._runs.get(self._run_id)
         if self._text and outcome is not None and outcome.attempt != self._attempt:
             return self._restarted()  # and it has ended meanwhile
-        answer = self._begun.finish() if isinstance(self._begun, Pending) else self._begun
+        answer = cast("Result", self._begun.finish() if isinstance(self._begun, Pending) else self._begun)
         self.is_over = True
         return cast("StreamAnswer", {"state": _STATES.get(answer["status"], "error"), **answer})
 

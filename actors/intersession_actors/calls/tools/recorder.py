@@ -7,14 +7,15 @@ from intersession_actors.calls.service.approvals import begin_approval
 from intersession_actors.calls.service.asking import ask_session, digest_of
 from intersession_actors.calls.service.callers import CallingRun
 from intersession_actors.calls.service.service import Service
-from intersession_actors.outside.agents.turn import Approval, AwaitedApproval, Recorder, json_text
+from intersession_actors.calls.tools.made_before import calls_in, words_of
+from intersession_actors.outside.agents.turn import Approval, AwaitedApproval, Recorder
 from intersession_actors.outside.attachments.checks import blocks_without_contents
 from intersession_actors.owners.chains.cause import Times
 from intersession_actors.owners.session.commands import RecordMessages
 from intersession_actors.rules.errors import Judgement
 from intersession_actors.rules.gate.answers import fit_block
 from intersession_actors.rules.gate.texts import id_of, word_of
-from intersession_actors.rules.gate.values import invalid, storable
+from intersession_actors.rules.gate.values import invalid, json_or_text, storable
 from intersession_events.basics import ids
 from intersession_events.basics.plain_json import JsonMapping
 from intersession_events.facts import Block, Message, TextBlock, ToolCallBlock, check_unknown, message_in
@@ -81,11 +82,21 @@ class RunRecorder(Recorder):
             judged=judged,
         )
 
-    def approval(self, call_id: str, name: str, arguments: JsonMapping) -> Approval | AwaitedApproval:
+    def approval(
+        self, call_id: str, name: str, arguments: JsonMapping, *, is_new: bool
+    ) -> Approval | AwaitedApproval:
         """Ask whether a recorded call of an own tool may act (ASK)."""
-        words = digest_of(["own", name, json_text(arguments)])
-        time = self._asked.next(words)
+        said = words_of(name, {**arguments})
+        words = digest_of(["own", "" if is_new else call_id, said])
+        # What earlier attempts have ended is not called again, so its releases are used up.
+        time = self._asked.next(words) + (self._ended(said) if is_new else 0)
         return begin_approval(self._service, self._key, self._run, call_id, name, arguments, words, time)
+
+    def _ended(self, words: str) -> int:
+        """Return how many calls in these words earlier attempts had ended."""
+        results = {message.tool_call_id for message in self._done}
+        made = (block for block in calls_in(self._done) if block.id in results)
+        return sum(words_of(block.name, json_or_text(block.arguments)) == words for block in made)
 
     def _message_id(self, what: str) -> str:
         """Return the id of a message that the same attempt gives to the same thing; another one where that was there before.

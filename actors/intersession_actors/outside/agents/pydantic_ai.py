@@ -198,7 +198,7 @@ class _Recording(AbstractCapability[object]):
             return await handler(args)
         recorder, identity, name = self.turn.recorder, call.tool_call_id, call.tool_name
         await off_loop(recorder.tool_call, identity, name, call.args_as_json_str())
-        approval = await self.turn.aapprove(identity, name, call.args_as_dict())
+        approval = await self.turn.aapprove(identity, name, call.args_as_dict(), is_new=True)
         if approval.refused is not None:
             await off_loop(recorder.tool_result, identity, name, approval.refused, is_error=True)
             return approval.refused

@@ -189,9 +189,11 @@ class Recorder:
     def tool_result(self, call_id: str, name: str, content: str, is_error: bool) -> None:
         """Record a tool's result."""
 
-    def approval(self, call_id: str, name: str, arguments: JsonMapping) -> Approval | AwaitedApproval:
-        """Ask whether a recorded call may act, and with which arguments (ASK)."""
-        del call_id, name
+    def approval(
+        self, call_id: str, name: str, arguments: JsonMapping, *, is_new: bool
+    ) -> Approval | AwaitedApproval:
+        """Ask whether a recorded call may act, and with which arguments; `is_new` as for `Turn.approve` (ASK)."""
+        del call_id, name, is_new
         return Approval(arguments=arguments)
 
 
@@ -412,21 +414,24 @@ class Turn:
             self.recorder.tool_calls(new)
         return known
 
-    def approve(self, call_id: str, name: str, arguments: JsonMapping) -> Approval:
+    def approve(self, call_id: str, name: str, arguments: JsonMapping, *, is_new: bool = False) -> Approval:
         """Ask whether a recorded call of the agent's own tool may act; the settings `tools.ask` say which ask a person (ASK).
 
-        Blocks until it is released, which can take days; `aapprove` does not. The n-th question in the same words is that
-        of the attempts before.
+        Blocks until it is released, which can take days; `aapprove` does not. `call_id` is what `record_call` gave: the
+        same call of a later attempt gets the same release. `is_new`: a model made the id up, and gives the call another one
+        in a later attempt, which sees what has ended; then the n-th call in the same words is the same.
 
         Raises:
             ToolRefused: the attempt is over.
         """
-        asked = self.recorder.approval(call_id, name, arguments)
+        asked = self.recorder.approval(call_id, name, arguments, is_new=is_new)
         return asked if isinstance(asked, Approval) else asked.wait()
 
-    async def aapprove(self, call_id: str, name: str, arguments: JsonMapping) -> Approval:
+    async def aapprove(
+        self, call_id: str, name: str, arguments: JsonMapping, *, is_new: bool = False
+    ) -> Approval:
         """Like `approve`, without blocking the event loop."""
-        asked = await off_loop(self.recorder.approval, call_id, name, arguments)
+        asked = await off_loop(self.recorder.approval, call_id, name, arguments, is_new=is_new)
         if isinstance(asked, Approval):
             return asked
         await asyncio.wait([asyncio.wrap_future(asked.future)])

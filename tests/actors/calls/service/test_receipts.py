@@ -10,8 +10,8 @@ import pytest
 
 from intersession import SessionSystem, echo
 from intersession_actors.calls.service.callers import Caller
-from intersession_actors.calls.service.claims import claimed_session
 from intersession_actors.calls.service.receipts import filters_of, keys_digest
+from intersession_actors.calls.service.resolve import claimed_session
 from intersession_actors.calls.tools.registry import TOOLS
 from intersession_actors.hindsight.debugger.verbs.verbs import VERBS
 from intersession_actors.rules.errors import ToolRefused

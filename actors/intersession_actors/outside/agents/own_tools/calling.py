@@ -78,7 +78,11 @@ async def _answers_of_own(
                 arguments = msgspec.convert(arguments_in(call.arguments or "{}"), JsonObject)
             except ValueError as error:
                 raise BadArguments(f"the arguments are no JSON object: {error}") from None
-            return await tool.call(inside, arguments)
+            approval = await turn.aapprove(identity, call.name, arguments)
+            if approval.refused is not None:
+                raise ToolFailed(approval.refused)
+            result = await tool.call(inside, {**approval.arguments})
+            return result if approval.edited_by is None else approval.told(_text(result))
 
         return (await outcome_of(turn, identity, call.name, work)).text
 
