@@ -4,6 +4,9 @@ import asyncio
 from typing import Any
 
 import pytest
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from intersession import MemoryChannel, SessionSystem, ToolRefused, Turn
 from intersession_events.facts import (
@@ -308,3 +311,46 @@ def test_fork_releases_as_it_was_recorded_and_holds_what_is_new(log_url: str) ->
     assert [(one.action, one.text, one.by) for one in released] == [("refuse", "no", "operator")]
     assert (waits.state, [one.step for one in waits.held]) == ("held", ["call"])
     assert [one["holdId"] for one in open_calls] == [call.hold_id]
+
+
+@pytest.mark.clause("ASK-4")
+def test_model_that_calls_again_after_a_restart_waits_for_its_own_release(log_url: str) -> None:
+    bought: list[int] = []
+    model = FunctionModel(_buys_twice)
+
+    def agent() -> Agent[None, str]:
+        made: Agent[None, str] = Agent(model)
+
+        @made.tool_plain
+        def buy(euros: int) -> str:
+            bought.append(euros)
+            return "bought"
+
+        return made
+
+    config = {"tools": {"ask": ["buy"]}}
+    with Booth(log_url) as booth:
+        system = booth.start({"main": agent()}, {"chat": MemoryChannel()}, config)
+        ask(system)
+        system.release_call(held(system).hold_id)
+        second = held(system, 2)
+        system.close(grace=0)
+        system = booth.start({"main": agent()}, {"chat": MemoryChannel()}, config)
+        wait_for_number(system, RunStarted, 2)
+        open_calls = system.gateway.call("calls.held")["held"]
+        assert [one["holdId"] for one in open_calls] == [second.hold_id]
+        assert bought == [5]
+        system.release_call(second.hold_id, arguments={"euros": 4})
+        done = wait_for(system, RunCompleted)
+
+    assert bought == [5, 4]
+    assert "changed the arguments" in str(done.reply)
+
+
+def _buys_twice(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    """Buy the same thing twice, under a new id each time, and say what came of the second."""
+    del info
+    results = [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
+    if len(results) == 2:
+        return ModelResponse(parts=[TextPart(str(results[-1].content))])
+    return ModelResponse(parts=[ToolCallPart("buy", {"euros": 5})])
