@@ -20,6 +20,7 @@ class RunAnswer(Refused):
     """How a run ended, or that it has not yet (`agent.wait`, GATE-3). Times are in ms since 1970.
 
     `ok`, `error` and `aborted` are ends; `timeout` with a `runState` means that the wait was over before the run.
+    `collectedInto` is the run that answers its message, and whose end this is (QUEUE-2).
     """
 
     status: Literal["ok", "error", "timeout", "aborted", "forbidden"]
@@ -30,6 +31,7 @@ class RunAnswer(Refused):
     endedAt: NotRequired[int]
     runState: NotRequired[str]
     held: NotRequired[str]
+    collectedInto: NotRequired[str]
 
 
 class StreamAnswer(Refused):
@@ -66,6 +68,7 @@ class InboundAnswer(Refused):
     startedAt: NotRequired[int]
     endedAt: NotRequired[int]
     runState: NotRequired[str]
+    collectedInto: NotRequired[str]
 
 
 class AcceptedAnswer(Refused):

@@ -102,7 +102,8 @@ class RunQueued(Fact, frozen=True, kw_only=True):
     `instructions` go to the agent beside it (PROV-1, LOOP-3, ANN-1); `system_context` is a text of the caller's own in
     their place. `route` is the destination of the answer (INB-2); with None it goes nowhere. `timeout_ms` counts from
     the start of each attempt; 0 is no limit. `budget` is the state and the limits of its causal chain. `retry_of` is the
-    failed run whose message this run answers again (GATE-6).
+    failed run whose message this run answers again (GATE-6). `collects` is the most messages that one run answers where
+    this one waits with others (QUEUE-2); `ahead` has it answered before all that wait (QUEUE-3).
     """
 
     topic: ClassVar[str] = "run_queued.1"
@@ -127,6 +128,8 @@ class RunQueued(Fact, frozen=True, kw_only=True):
     model: str | None = None
     thinking: str | None = None
     retry_of: str | None = None
+    collects: Whole | None = None
+    ahead: bool = False
 
     @property
     def chain(self) -> tuple[str, ...]:
@@ -376,7 +379,8 @@ class RunFailed(RunAttempt, frozen=True, kw_only=True):
 class RunAborted(RunAttempt, frozen=True, kw_only=True):
     """Somebody stopped the run (GATE-5).
 
-    `gone`: by archiving its session, or with `reset` by resetting it.
+    `gone`: by archiving its session, or with `reset` by resetting it. `into` is the run behind it that answers its
+    message together with its own (QUEUE-2): then nobody stopped it.
     """
 
     topic: ClassVar[str] = "run_aborted.1"
@@ -389,6 +393,7 @@ class RunAborted(RunAttempt, frozen=True, kw_only=True):
     partial: Said | None = None
     gone: bool = False
     reset: bool = False
+    into: str | None = None
 
     @property
     def spoken(self) -> str | None:
@@ -396,9 +401,15 @@ class RunAborted(RunAttempt, frozen=True, kw_only=True):
 
     @property
     def trouble(self) -> str | None:
-        return f"aborted by {self.by}"
+        return f"aborted by {self.by}" if self.into is None else f"answered together with run {self.into}"
 
     def in_words(self, at: Frame) -> Words:
+        if self.into is not None:
+            return Words(
+                None, at.key, f"collected into {self.into}", f"is answered together with run {self.into}",
+                step=f"{at.of_run} is collected into {self.into}",
+                after=f"after the end: its message waits for {at.agent} with run {self.into}",
+            )  # fmt: skip
         how = f"was stopped, as {self._archived()}" if self.gone else f"was aborted by {self.by}"
         return Words(
             self.by, at.key, self.partial or NO_TEXT, how, self.partial,

@@ -102,6 +102,9 @@ class RunEvents:
                 )
             case facts.RunAborted() as event:
                 fields = {"state": "aborted", "stopReason": "aborted"}
+                fields |= (
+                    {} if event.into is None else {"stopReason": "collected", "collectedInto": event.into}
+                )
                 fields |= _message_of(event.partial, recorded.time)
                 yield from self._ended(recorded, event.run_id, {"phase": "end", "aborted": True}, fields)
             case facts.RunInterrupted() as event:

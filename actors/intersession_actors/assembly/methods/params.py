@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from intersession_actors.outside.agents.script import ScriptLine
+from intersession_actors.rules.config.messages import QueueMode
 from intersession_actors.rules.gate import limits
 from intersession_events.basics.plain_json import JsonValue
 from intersession_events.facts import EditKind, HoldBefore, Release, ready
@@ -283,6 +284,7 @@ class PatchParams(Params, frozen=True, kw_only=True):
     response_usage: Literal["off", "on", "tokens", "full"] | None = None
     group_activation: Literal["mention", "always"] | None = None
     display_name: Annotated[limits.Name, Some] | None = None
+    queue_mode: QueueMode | None = None
 
 
 @ready

@@ -345,6 +345,7 @@ def _original_fields(row: SessionRow, *, lineage: bool) -> Result:
         "elevatedLevel": row.elevated_level,
         "responseUsage": row.response_usage,
         "groupActivation": row.group_activation,
+        "queueMode": row.queue_mode,
         "spawnedBy": row.spawned_by if lineage else None,
     }
     return present(fields)

@@ -1,7 +1,7 @@
 """Takes a person's message from a channel, for hosts and Pykka actors: the chat's session records it, and one run answers (INB)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal, NamedTuple, Required, TypedDict, cast
+from typing import Final, NamedTuple, Required, TypedDict, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -17,12 +17,14 @@ from intersession_actors.calls.service.service import Service
 from intersession_actors.owners.session.commands import Enqueue, message_for
 from intersession_actors.owners.streams.drafting import append_of
 from intersession_actors.rules.answers import InboundAnswer
+from intersession_actors.rules.config.messages import INBOUND, queueing_of
 from intersession_actors.rules.errors import ToolRefused, not_on_a_loop
 from intersession_actors.rules.gate.limits import AgentId, Identity, MessageText
 from intersession_actors.rules.gate.texts import shown_name
 from intersession_actors.rules.gate.values import invalid, seconds_of
+from intersession_actors.rules.policy.owner_commands import parse_owner_command
 from intersession_actors.rules.policy.resetting import Renewal, parse_reset, renewal_of
-from intersession_actors.rules.policy.sending import ApprovalCommand, parse_approval, parse_send_command
+from intersession_actors.rules.policy.sending import ApprovalCommand, parse_approval
 from intersession_actors.running.host.door_threads import DoorThreads
 from intersession_events import facts
 from intersession_events.basics import ids
@@ -32,12 +34,10 @@ from intersession_events.basics.keys.references import parse_agent_id
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
 from intersession_events.log.recorded import StreamAppend
 
-Command = Literal["allow", "deny", "inherit"]
-
 BEGUN: Final = "A new conversation has begun."
 """The answer to an owner's bare `/new` (RESET-3)."""
 
-_CALLER: Final = "inbound"
+_CALLER: Final = INBOUND
 """Under whose name the ids of channels' messages are kept as keys."""
 
 
@@ -228,9 +228,9 @@ def _recorded(
     log_id, now, run_id = service.log.log_id, service.clock.now_ms(), named.run_id
     route, by_person = _route(message), origin.begins
     is_owners = message.owner and by_person
-    command = parse_send_command(message.text) if is_owners else None
+    command = parse_owner_command(message.text) if is_owners else None
     approval = parse_approval(message.text) if is_owners else None
-    told = None if command is None else _word(command)
+    told = None if command is None else command.answer
     if approval is not None:
         told = _released(service, approval, by=f"{message.channel}:{message.sender}")
     # A bound thread ends in its own time (SPAWN-12), and a release begins nothing anew.
@@ -277,9 +277,10 @@ def _recorded(
             else None,
             route=change if thread is None and by_person else None,
             only_bound=thread,
-            patch=None if command is None else _patch(command, by=f"{message.channel}:{message.sender}"),
+            patch=None if command is None else command.patch(f"{message.channel}:{message.sender}"),
             carried=carried,
             renewal=renewal,
+            queueing=queueing_of(service.config.messages, message.channel) if by_person else None,
             at_most=service.config.runs.inbox_max,
             causation=origin.causation,
         ),
@@ -299,18 +300,6 @@ def _taken(log_id: str, key: SessionKey, queued: facts.RunQueued, root: str, now
     )
     stream = ids.inbound_stream(queued.run_id)
     return append_of(log_id, stream, 0, (taken,), time=now, causation=None, correlation=root)
-
-
-def _patch(command: Command, *, by: str) -> facts.SessionPatched:
-    """Return the change of an owner's `/send on|off|inherit` (POL-2)."""
-    if command == "inherit":
-        return facts.SessionPatched(cleared=("sendPolicy",), by=by)
-    return facts.SessionPatched(values={"sendPolicy": command}, by=by)
-
-
-def _word(command: Command) -> str:
-    word = {"allow": "on", "deny": "off", "inherit": "as configured"}[command]
-    return f"Sending from this session is {word}."
 
 
 def _renewal(service: Service, message: InboundMessage, now_ms: int) -> tuple[Renewal | None, str]:

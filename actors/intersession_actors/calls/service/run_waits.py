@@ -36,23 +36,26 @@ class RunDoor:
         """
         waits = self._service.waits
         known = self.known(run_id)
-        future = waits.expect(known)
+        awaited = self._answering(known).run_id
+        future = waits.expect(awaited)
         pending = Pending(
             future=future,
             timeout=seconds,
-            finish=lambda: self._answer(self._outcome(known)),
-            over=lambda: waits.forget(known, future),
+            finish=lambda: self._answer(known, self._answering(known)),
+            over=lambda: waits.forget(awaited, future),
         )
         try:
             # Only now: a run that ends after this look completes the future.
-            outcome = self._outcome(known)
+            outcome = self._answering(known)
         except BaseException:
             pending.over()
             raise
-        if not outcome.ended and seconds > 0:
+        if not outcome.ended and seconds > 0 and outcome.run_id == awaited:
             return pending
         pending.over()
-        return self._answer(outcome)
+        if not outcome.ended and seconds > 0:
+            return self.begin(run_id, seconds)  # it was collected between the two looks
+        return self._answer(known, outcome)
 
     def abort(self, run_id: str, *, by: str) -> bool:
         """Stop a queued or running run, or what its exchange holds or may hold; True if there was something to stop.
@@ -98,9 +101,16 @@ class RunDoor:
             (one.event.hold_id for one in parts_in(recorded) if isinstance(one.event, ExchangeHeld)), None
         )
 
-    def _answer(self, outcome: RunOutcome) -> Result:
+    def _answering(self, run_id: str) -> RunOutcome:
+        """Return the run that answers a run's message: itself, or the one that it was collected into (QUEUE-2)."""
+        outcome = self._outcome(run_id)
+        return outcome if outcome.into is None else self._answering(outcome.into)
+
+    def _answer(self, run_id: str, outcome: RunOutcome) -> Result:
         """Return the end of a run, and whether its exchange holds what follows from it (LIVE-1)."""
         answer = wait_result(outcome, goes_on(self._service, outcome))
+        if outcome.run_id != run_id:
+            answer |= {"runId": run_id, "collectedInto": outcome.run_id}
         if not outcome.ended or outcome.exchange_id is None:
             return answer
         exchange = self._service.flows.exchange(outcome.exchange_id)

@@ -18,6 +18,7 @@ from intersession_events.facts import (
     ExchangeClosed,
     ExchangeHeld,
     ExchangeReleased,
+    RunAborted,
     RunEnd,
     ToolCallReleased,
     TurnEnded,
@@ -103,6 +104,11 @@ class RunWaits:
     def _come(self, name: str, end: RunEnd | None) -> None:
         with self._lock:
             futures = self._waiting.pop(name, [])
+            if isinstance(end, RunAborted) and end.into is not None and futures:
+                self._waiting[end.into] += (
+                    futures  # another run answers its message, and is behind it (QUEUE-2)
+                )
+                return
             if name in self._ended:
                 self._ended[name] = end
         if futures:

@@ -37,6 +37,9 @@ def explain_ending(around: Around, in_force: InForce, recorded: Recorded, event:
         case facts.RunFailed():
             code, rule = event.code, FAILURES[event.code]
             said = f"The run failed in attempt {event.attempt} ({event.error})"
+        case facts.RunAborted(into=str() as into):
+            code, rule = "collected", CUTS["collected"]
+            said = f"Run {into} answers its message together with its own"
         case facts.RunAborted():
             code, rule = "aborted", CUTS["aborted"]
             said = (

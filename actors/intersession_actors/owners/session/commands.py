@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from intersession_actors.outside.agents.result import AgentResult
 from intersession_actors.owners.session.folding import Awake
 from intersession_actors.owners.streams.commands import Command, OfOneLife, Request, Step
+from intersession_actors.rules.config.messages import Queueing
 from intersession_actors.rules.errors import Judgement
 from intersession_actors.rules.policy.resetting import Renewal
 from intersession_actors.rules.prompt.transcript import RunContext
@@ -25,7 +26,8 @@ class Enqueue(Step, frozen=True, kw_only=True):
     session is bound to as it opens; `only_bound` refuses the message unless the session is bound to this
     thread (SPAWN-12). `interrupts` is who stops the run under way for the sake of this one: in the same
     append, so that a message that is refused or known already stops nothing (GATE-4). `renewal` is what can begin the session
-    anew, before the message or, at an owner's bare command, behind it (RESET-1).
+    anew, before the message or, at an owner's bare command, behind it (RESET-1). `queueing` is what becomes of a person's
+    message while the session is at work, unless the session's own setting says otherwise (QUEUE-1).
     """
 
     budget: facts.Budget
@@ -42,6 +44,7 @@ class Enqueue(Step, frozen=True, kw_only=True):
     at_most: int | None = None
     interrupts: str | None = None
     renewal: Renewal | None = None
+    queueing: Queueing | None = None
     causation: str | None = None
 
     @property

@@ -205,6 +205,8 @@ class Decider:
                 return self._of_end(known, state)
             case commands.Wake():
                 return self._of_wake(self._of_end(known, state), state)
+            case commands.StartNext() if rules.collected(state):
+                return known
             case commands.StartNext() if (start := self._starter.next_start(owner, state, fresh)) is not None:
                 head = state.queue[0]
                 # What its chain has used is read only where that can keep it from starting (LOOP-5).

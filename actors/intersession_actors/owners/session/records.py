@@ -15,6 +15,7 @@ from intersession_actors.owners.session.rules import Beginning, Circumstances, S
 from intersession_actors.owners.session.state import Session
 from intersession_actors.owners.streams.judgements import judgement_value
 from intersession_actors.owners.streams.records import Record, Words, digest_of, present, spent_in, spent_of
+from intersession_actors.rules.config.messages import FOLLOWUP, INBOUND, Queueing
 from intersession_actors.rules.errors import Judgement
 from intersession_actors.rules.policy.chain import Spent, budget_of
 from intersession_actors.rules.policy.resetting import Renewal
@@ -39,11 +40,11 @@ def inputs_of(command: commands.SessionCommand) -> JsonObject:
         case commands.Enqueue():
             at_most, bound, of = command.at_most, command.only_bound is not None, _of(command)
             renewal = None if command.renewal is None else msgspec.to_builtins(command.renewal)
-            return (
-                present({"atMost": at_most, "onlyBound": bound, "sessionId": of, "renewal": renewal})
-                if at_most or of or bound or renewal
-                else _BARE
-            )
+            queueing = None if command.queueing in {None, FOLLOWUP} else msgspec.to_builtins(command.queueing)
+            if not (at_most or of or bound or renewal or queueing):
+                return _BARE
+            told = {"atMost": at_most, "onlyBound": bound, "sessionId": of}
+            return present({**told, "renewal": renewal, "queueing": queueing})
         case commands.AddMessage():
             return present({"sessionId": command.session_id})
         case commands.Reset():
@@ -239,7 +240,7 @@ def _enqueued(  # noqa: C901 - one case an event
                 pass
             case facts.RouteChanged() as route:
                 pass
-            case facts.RunAborted(by=interrupts, gone=False):
+            case facts.RunAborted(by=interrupts, gone=False, attempt=attempt) if attempt:
                 pass
             case facts.MessageRecorded(message=message):
                 pass
@@ -271,8 +272,16 @@ def _enqueued(  # noqa: C901 - one case an event
         at_most=inputs.get("atMost"),
         interrupts=interrupts,
         renewal=msgspec.convert(inputs["renewal"], Renewal) if "renewal" in inputs else None,
+        queueing=_queueing(inputs, queue),
         causation=first.causation,
     )
+
+
+def _queueing(inputs: JsonMapping, queue: facts.RunQueued | None) -> Queueing | None:
+    """Return how a person's message waits; where nothing says it, one after another."""
+    if "queueing" in inputs:
+        return msgspec.convert(inputs["queueing"], Queueing)
+    return FOLLOWUP if queue is not None and queue.caller == INBOUND else None
 
 
 def _result(inputs: JsonMapping, append: Sequence[Recorded], log_id: str) -> Answered | Broke:

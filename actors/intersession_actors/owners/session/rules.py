@@ -19,6 +19,7 @@ from intersession_actors.owners.session.held_calls import (
 from intersession_actors.owners.session.state import Session, causes, is_current
 from intersession_actors.owners.streams.commands import Refused
 from intersession_actors.owners.streams.effects import Plan
+from intersession_actors.rules.config.messages import INBOUND
 from intersession_actors.rules.policy.chain import Spent, check_start
 from intersession_actors.rules.policy.resetting import due
 from intersession_actors.rules.policy.sending import Verdict
@@ -43,6 +44,7 @@ SETTINGS: Final = SETTINGS_FOR_AGENTS | {
     "thinkingLevel",
     "displayName",
     "hold",
+    "queueMode",
 }
 """What `sessions.patch` can set (GATE-2). Lineage can't be patched."""
 
@@ -263,7 +265,8 @@ def decide_enqueue(  # noqa: C901 - one step a part of the command
     to, renewed = session_id, list[facts.Event]()
     if command.renewal is not None and (renewed := _renewed(state, command, log_id)):
         to = _generation(command, log_id)
-    stopped = _stop_running(state, command.interrupts) if command.interrupts and not renewed else []
+    mode = _mode(state, command)
+    stopped = [] if renewed else _stopped(state, command, mode)
     waiting = 0 if renewed else len(state.queue) + (state.running is not None) - len(stopped)
     if command.at_most is not None and command.queue is not None and waiting >= command.at_most:
         return Refused(code="busy", error=f"sessionKey: {waiting} runs are waiting already, try again later")
@@ -286,9 +289,47 @@ def decide_enqueue(  # noqa: C901 - one step a part of the command
             message=command.message,
             answers="",
             budget=command.budget,
+            collects=command.queueing.cap if command.queueing is not None and mode == "collect" else None,
+            ahead=mode == "interrupt" and any(one.queued.caller != INBOUND for one in state.queue),
         )
     )
     return events
+
+
+def _mode(state: Session, command: commands.Enqueue) -> str | None:
+    """Return how a person's message waits: as its session says, else its channel (QUEUE-1); None for any other."""
+    if command.queueing is None or command.queue is None:
+        return None
+    return state.settings.get("queueMode", command.queueing.mode)
+
+
+def _stopped(state: Session, command: commands.Enqueue, mode: str | None) -> list[facts.RunAborted]:
+    """Return the aborts for a message's sake: of the run under way, and by QUEUE-3 of persons' waiting messages."""
+    if mode != "interrupt":
+        return [] if command.interrupts is None else _stop_running(state, command.interrupts)
+    said_by = command.message.provenance or facts.Provenance(kind="external_user")
+    by = f"{said_by.source_channel}:{said_by.sender}"
+    waiting = [one.queued.run_id for one in state.queue if one.queued.caller == INBOUND]
+    return _stop_running(state, by) + [facts.RunAborted(run_id=one, attempt=0, by=by) for one in waiting]
+
+
+def collected(state: Session) -> list[facts.Event]:
+    """Return the ends of runs on persons' messages that wait together: the last of them answers all (QUEUE-2)."""
+    first = next(iter(state.queue), None)
+    if first is None or not first.queued.collects or first.collected:
+        return []
+    if state.running is not None or state.interrupted:
+        return []
+    head = first.queued
+    together: list[str] = []
+    for waiting in state.queue[: head.collects]:
+        if not waiting.queued.collects or waiting.queued.route != head.route:
+            break
+        together.append(waiting.queued.run_id)
+    return [
+        facts.RunAborted(run_id=run_id, attempt=0, by="collect", into=together[-1])
+        for run_id in together[:-1]
+    ]
 
 
 def _generation(command: commands.Enqueue, log_id: str) -> str:
@@ -453,6 +494,8 @@ def decide_start(state: Session, now: Circumstances) -> list[facts.Event]:
     A run whose chain has meanwhile used all that it may does not start, and says so (LOOP-5); the one that a chain begins
     with always does.
     """
+    if state.exists and (ends := collected(state)):
+        return ends
     if state.running is not None or not state.queue or not state.exists or now.start is None:
         return []
     head = state.queue[0]

@@ -31,6 +31,8 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     """How many of its attempts were cut off while a call waited for a release (ASK-1)."""
     refused: int = 0
     """How many of its attempts the model's server refused as too long (CTX-3)."""
+    collected: bool = False
+    """Whether it answers messages of runs before it with its own (QUEUE-2)."""
 
     @property
     def budget(self) -> facts.Budget:
@@ -203,7 +205,10 @@ def evolve(state: Session | None, recorded: Recorded) -> Session:  # noqa: C901,
                 correlation=recorded.correlation,
                 time=recorded.time,
             )
-            return replace(state, queue=(*state.queue, waiting))
+            at = len(state.queue)
+            if event.ahead:
+                at = 1 if state.interrupted else 0  # an attempt that was cut off keeps its count at the head
+            return replace(state, queue=(*state.queue[:at], waiting, *state.queue[at:]))
         case facts.RunStarted():
             queue, at = state.queue, 0
             if queue[0].queued.run_id != event.run_id:
@@ -227,8 +232,14 @@ def evolve(state: Session | None, recorded: Recorded) -> Session:  # noqa: C901,
             )
         case facts.RunCompleted():
             return _ended(_tries_more(state), event.run_id)
-        case facts.RunFailed() | facts.RunAborted():
+        case facts.RunFailed() | facts.RunAborted(into=None):
             return _ended(state, event.run_id)
+        case facts.RunAborted(into=into):
+            state = _ended(state, event.run_id)
+            together = (
+                replace(one, collected=True) if one.queued.run_id == into else one for one in state.queue
+            )
+            return replace(state, queue=tuple(together))
         case facts.RunInterrupted():
             return _put_back(state, event)
         case facts.ToolCallHeld():

@@ -11,6 +11,7 @@ import msgspec
 from intersession_actors.rules.config import check, host
 from intersession_actors.rules.config.check import Findings
 from intersession_actors.rules.config.cron import Cron, check_cron
+from intersession_actors.rules.config.messages import Messages
 from intersession_actors.rules.config.read import check_plain, read_config_file
 from intersession_actors.rules.config.redacted import config_digest, plain_config, redacted_text
 from intersession_actors.rules.config.session import SessionSettings
@@ -37,6 +38,7 @@ class Config(Settings, frozen=True, kw_only=True):
     """
 
     session: SessionSettings = SessionSettings()
+    messages: Messages = Messages()
     tools: ToolSettings = ToolSettings()
     agents: Agents = Agents()
     channels: dict[str, JsonObject] = msgspec.field(default_factory=dict[str, JsonObject])

@@ -19,6 +19,7 @@ from intersession_events.basics.plain_json import (
 _CHANNELS_AT_TOP: Final = "whatsapp telegram discord slack signal imessage msteams webchat"
 _ROUTING_ELSEWHERE: Final = ("groupChat", "handoff", "queue", "transcribeAudio")
 _CHANNEL_NAMES: Final = ("surface", "provider", "lastProvider")
+_STEERING: Final = ("steer", "steer-backlog", "steer+backlog", "queue")
 _CHAT_TYPES: Final = {"dm": "direct", "room": "channel"}
 _TURNS: Final = "session.agentToAgent.maxPingPongTurns"
 _VARIABLE: Final = re.compile(r"\$?\$\{([A-Z_][A-Z0-9_]*)\}")
@@ -42,6 +43,7 @@ class Renaming:
                 self._move(self.config, name, f"channels.{name}")
         self._send_rules()
         self._thread_hours()
+        self._queue_modes()
         return self.config
 
     def _agent_at_top(self) -> None:
@@ -114,6 +116,20 @@ class Renaming:
             bindings = _at(owner, "threadBindings")
             if is_object(bindings) and "ttlHours" in bindings:
                 self._rename(bindings, "ttlHours", "idleHours", f"{path}.threadBindings")
+
+    def _queue_modes(self) -> None:
+        queue = _at(self.config, "messages", "queue")
+        by_channel = _at(queue, "byChannel")
+        for place, modes, names in (
+            ("messages.queue", queue, ["mode"]),
+            ("messages.queue.byChannel", by_channel, [*by_channel] if is_object(by_channel) else []),
+        ):
+            for name in names:
+                if is_object(modes) and modes.get(name) in _STEERING:
+                    self._findings.note(
+                        f"{place}.{name}: {modes[name]!r} is followup here: a run under way is given nothing more"
+                    )
+                    modes[name] = "followup"
 
     def _listed(self, agent_id: str) -> JsonObject | None:
         agents: JsonValue = self.config.setdefault("agents", {})

@@ -112,7 +112,7 @@ IGNORED: Final[Mapping[str, frozenset[str]]] = {
     for place, keys in {
         "": """
             $schema approvals audio auth broadcast browser canvasHost cli commands crestodian diagnostics discovery
-            env heartbeat hooks identity mcp media memory messages meta nodeHost plugins secrets skills talk tts ui
+            env heartbeat hooks identity mcp media memory meta nodeHost plugins secrets skills talk tts ui
             update web wizard worktrees
         """,
         "cron": """
@@ -122,6 +122,11 @@ IGNORED: Final[Mapping[str, frozenset[str]]] = {
         "session": """
             maxRecentTurns parentForkMaxTokens store typingIntervalSeconds typingMode heartbeatIdleMinutes
         """,
+        "messages": """
+            ackReaction ackReactionScope groupChat inbound messagePrefix removeAckAfterReply responsePrefix
+            statusReactions suppressToolErrors tts usageTemplate visibleReplies
+        """,
+        "messages.queue": "debounceMs debounceMsByChannel drop",
         "tools": _TOOLS,
         "agents.defaults": _PER_AGENT
         + """

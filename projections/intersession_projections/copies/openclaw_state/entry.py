@@ -86,6 +86,7 @@ def _fields(row: SessionRow) -> JsonObject:
         "elevatedLevel": row.elevated_level,
         "responseUsage": row.response_usage,
         "groupActivation": row.group_activation,
+        "queueMode": row.queue_mode,
         "sendPolicy": row.send_policy,
         "providerOverride": provider_override,
         "modelOverride": model_override,

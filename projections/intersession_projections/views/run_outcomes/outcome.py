@@ -6,6 +6,7 @@ import msgspec
 
 from intersession_events.basics.ids import exchange_stream, spawn_stream
 from intersession_events.facts import (
+    RunAborted,
     RunAttempt,
     RunCompleted,
     RunEnd,
@@ -31,7 +32,8 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `reply` is the run's own final text and None is no text; for a run that failed or was aborted it is what the
     agent had said until then. `status` "timeout" is a failure with the code `timeout`. `accepted` and `position` are the
     positions of the run's first and last event, the versions their places in the session's stream; `root` is the
-    chain's root (the event's correlation id). `retry_of` is the failed run that this one tries again.
+    chain's root (the event's correlation id). `retry_of` is the failed run that this one tries again, `into` the one that
+    answers its message (QUEUE-2).
     """
 
     kind: ClassVar[Literal["run"]] = "run"
@@ -63,6 +65,7 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     timeout_ms: int = 0
     root: str | None = None
     retry_of: str | None = None
+    into: str | None = None
 
     @property
     def ended(self) -> bool:
@@ -163,4 +166,6 @@ def evolve_run(before: RunOutcome, recorded: Recorded, event: RunAttempt) -> Run
         row = replace(row, usage=event.usage, model=event.model or row.model)
     elif isinstance(event, RunFailed):
         row = replace(row, code=event.code)
+    elif isinstance(event, RunAborted):
+        row = replace(row, into=event.into)
     return replace(row, status=cast("RunStatus", event.status), ended_ms=recorded.time)

@@ -47,6 +47,7 @@ _SETTINGS = {
     "model": "model",
     "thinkingLevel": "thinking_level",
     "verboseLevel": "verbose_level",
+    "queueMode": "queue_mode",
     **_OTHERS,
 }
 """Names of `sessions.patch` that the list shows, and the fields that hold them. Others pass by unseen."""
@@ -97,6 +98,7 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     archived: ArchiveReason | None = None
     original_key: str | None = None
     filled: int | None = None
+    queue_mode: str | None = None
 
     @property
     def run_state(self) -> RunState:
@@ -261,8 +263,10 @@ def _after_run_event(
             )
         case RunFailed():
             return replace(_ended(row, event.run_id), aborted_last_run=False)
-        case RunAborted():
+        case RunAborted(into=None):
             return replace(_ended(row, event.run_id), aborted_last_run=True)
+        case RunAborted():
+            return _ended(row, event.run_id)
 
 
 def _reckoned(row: SessionRow, event: RunStarted) -> SessionRow:

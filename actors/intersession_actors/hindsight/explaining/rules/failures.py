@@ -40,7 +40,7 @@ WITHHELD: Final = Rule(
     "any other text; NO_REPLY keeps silent on purpose",
 )
 
-Cut = Literal["interrupted", "late", "aborted"]
+Cut = Literal["interrupted", "late", "aborted", "collected"]
 """What else can become of an attempt."""
 
 CUTS: Final[Mapping[Cut, Rule]] = {
@@ -55,6 +55,11 @@ CUTS: Final[Mapping[Cut, Rule]] = {
         "an answer before its time was over, or before somebody aborted it",
     ),
     "aborted": Rule("GATE-5", "an abort ends a run and keeps the text so far", "no abort"),
+    "collected": Rule(
+        "QUEUE-2",
+        "messages that came while the session was at work are answered by one run, the last one's",
+        "no other message behind it, or another queue mode",
+    ),
 }
 
 Undelivered = Literal["retrying", "failed", "unknown", "denied", "withheld"]
