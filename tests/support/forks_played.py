@@ -39,7 +39,7 @@ def asks(turn: Turn) -> str | Reply:
 def answers(turn: Turn) -> str | Reply:
     """The agent of the desk."""
     match turn.step:
-        case "message":
+        case "message" | "compaction":
             return "at nine"
         case "reply":
             return Reply("quite sure", usage=Usage(input=4, output=2, cost_micros=5))

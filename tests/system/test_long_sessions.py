@@ -19,6 +19,7 @@ from support.endpoint import Endpoint, Said, an_endpoint, calling
 from support.running import WAIT, wait_for
 
 MAIN = "agent:main:main"
+UNSUMMARISED = {"agents": {"defaults": {"compaction": {"mode": "off"}}}}
 LONG = "What about the weather in Oslo, and in Bergen, and further north? " * 4
 
 
@@ -43,7 +44,7 @@ def row_of(system: SessionSystem) -> Any:
 
 @pytest.mark.clause("CTX-1", "CTX-2", "CTX-3")
 def test_each_of_sixty_messages_is_answered_by_a_model_that_takes_a_thousand_tokens() -> None:
-    with an_endpoint(1_000) as endpoint, a_system(an_agent(endpoint)) as system:
+    with an_endpoint(1_000) as endpoint, a_system(an_agent(endpoint), config=UNSUMMARISED) as system:
         answers = [said_to(system, f"{number}. {LONG}") for number in range(60)]
 
         assert [answer["status"] for answer in answers] == ["ok"] * 60
@@ -216,7 +217,9 @@ def test_a_session_that_fills_its_window_is_named_by_doctor_status_and_the_page(
     filled: list[int] = []
     with (
         an_endpoint() as endpoint,
-        a_system(an_agent(endpoint, context_tokens=8_000), f"sqlite:///{tmp_path}/log.db") as system,
+        a_system(
+            an_agent(endpoint, context_tokens=8_000), f"sqlite:///{tmp_path}/log.db", config=UNSUMMARISED
+        ) as system,
     ):
         reader = system.service.reader
         for number in range(30):

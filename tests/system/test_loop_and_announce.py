@@ -47,7 +47,7 @@ def talkative(turn: Turn) -> str | Reply:
 def announcing(text: str) -> Callable[[Turn], str | Reply]:
     def agent(turn: Turn) -> str | Reply:
         match turn.step:
-            case "message":
+            case "message" | "compaction":
                 return "reply"
             case "reply":
                 return Reply.skip()

@@ -52,6 +52,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "changes.sessions:release",
         "Let a held exchange, or a held tool call, go on: as it is, edited, or not.",
     ),
+    "compact": ("changes.sessions:compact", "Have what was said earlier in a session summarised."),
     "reset": ("changes.sessions:reset", "Begin a session anew: it remembers nothing."),
     "label": ("changes.sessions:label", "Give a session a label to find it by, and to send to."),
     "delete": ("changes.sessions:delete", "Archive a session; the log keeps all of it."),
@@ -91,7 +92,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "Ask what if": ("fork", "forks", "export-test"),
     "Change what sessions do": (
-        "schedules", "hold", "release", "abort", "retry", "reset", "label", "delete", "erase",
+        "schedules", "hold", "release", "abort", "retry", "reset", "compact", "label", "delete", "erase",
     ),
     "Prove and check": ("doctor", "verify", "checkpoint", "keys", "audit", "config", "policy"),
     "Keep and move a log": ("import", "imports", "export", "backup", "migrate", "rebuild"),

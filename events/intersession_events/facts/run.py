@@ -20,6 +20,7 @@ from intersession_events.facts.words import NO_TEXT, Frame, Words
 
 __all__ = [
     "SESSION_TOOLS",
+    "Covers",
     "Fit",
     "Form",
     "Instructions",
@@ -38,16 +39,18 @@ __all__ = [
     "Step",
     "generation_of",
     "is_imported",
+    "is_summary",
     "message_in",
     "run_named",
 ]
 
 _ARCHIVE: Final = "archive"
 
-Step = Literal["message", "reply", "announce"]
+Step = Literal["message", "reply", "announce", "compaction"]
+"""What a run is for: to answer a message, a turn of a loop, to announce, or to summarise the older turns of its session."""
 
 
-Form = Literal["message.1", "turn.1", "announce.1", "task.1", "taskAnnounce.1", "result.1"]
+Form = Literal["message.1", "turn.1", "announce.1", "task.1", "taskAnnounce.1", "result.1", "compaction.1"]
 
 
 class Quote(Fact, frozen=True, kw_only=True):
@@ -98,7 +101,8 @@ class Instructions(Fact, frozen=True, kw_only=True):
 class RunQueued(Fact, frozen=True, kw_only=True):
     """A run was accepted; it starts when the session is free (SEND-10).
 
-    `message` is the message it answers; `answers` names one that was recorded before, as a fork has it of an import.
+    `message` is the message it answers; `answers` names one that was recorded before, as a fork has it of an import. A
+    compaction answers none, and goes ahead of all runs that wait (CTX-5).
     `instructions` go to the agent beside it (PROV-1, LOOP-3, ANN-1); `system_context` is a text of the caller's own in
     their place. `route` is the destination of the answer (INB-2); with None it goes nowhere. `timeout_ms` counts from
     the start of each attempt; 0 is no limit. `budget` is the state and the limits of its causal chain. `retry_of` is the
@@ -160,6 +164,12 @@ class RunQueued(Fact, frozen=True, kw_only=True):
 
     def in_words(self, at: Frame) -> Words:
         message, who = self.message, at.agent
+        if self.step == "compaction":
+            return Words(
+                self.caller, at.key, "older turns are to be summarised",
+                step=f"{who} is asked to summarise its older turns",
+                after=f"after the start: {who} has been asked for a summary, and has not begun yet",
+            )  # fmt: skip
         said = Words(None, at.key, self.run_id) if message is None else brief_of_message(message, at.key)
         words = Words(
             self.doer or said.who or self.caller, at.key, said.brief,
@@ -172,25 +182,55 @@ class RunQueued(Fact, frozen=True, kw_only=True):
         return words._replace(brief=brief, how=f"wants run {self.retry_of} tried again")
 
 
+class Covers(Fact, frozen=True, kw_only=True):
+    """The part of a session's transcript that a summary stands for: its first `messages` messages (CTX-5).
+
+    `through` is the id of the last of them. Its agent read them from number `since` on: those before are in the summary
+    only as far as the one before it (`earlier`, a run) told of them. `tokens` is the most tokens that all of them have.
+    """
+
+    messages: Whole
+    through: str
+    since: Whole = 0
+    earlier: str | None = None
+    tokens: Whole = 0
+
+
 class Fit(Fact, frozen=True, kw_only=True):
     """The part of a context that is left out because it is longer than the model's window (CTX-2).
 
     The oldest `left_out` messages of the transcript, and `partial_left_out` of those that earlier attempts recorded, are
     left out. The texts of the others are cut: to `earlier_chars` characters in the transcript and in earlier attempts,
-    to `asked_chars` in the message to answer and in the system's quotes; None leaves them whole.
+    to `asked_chars` in the message to answer and in the system's quotes; None leaves them whole. `summary` is the run whose
+    summary stands in the place of the first `summarised` of the messages that are left out. `until`: a compaction is
+    given none from this number on.
     """
 
     left_out: Whole = 0
     partial_left_out: Whole = 0
     earlier_chars: Whole | None = None
     asked_chars: Whole | None = None
+    summary: str | None = None
+    summarised: Whole = 0
+    until: Whole | None = None
+
+    @property
+    def lost(self) -> int:
+        """How many messages are left out that no summary stands for."""
+        return max(self.left_out - self.summarised, 0) + self.partial_left_out
 
     @property
     def left_out_text(self) -> str:
-        """What is left out, in words behind others."""
-        count = self.left_out + self.partial_left_out
-        messages = "1 earlier message" if count == 1 else f"{count} earlier messages"
-        return f", {messages} left out" if count else ", long texts cut"
+        """What is left out, in words behind others; empty where all of it is in a summary."""
+        if self.lost:
+            return f", {_earlier(self.lost)} left out"
+        if self.summarised:
+            return f", {_earlier(self.summarised)} summarised"
+        return "" if self.until is not None and self.earlier_chars is None else ", long texts cut"
+
+
+def _earlier(count: int) -> str:
+    return "1 earlier message" if count == 1 else f"{count} earlier messages"
 
 
 SESSION_TOOLS: Final = (
@@ -237,7 +277,8 @@ class RunStarted(RunAttempt, frozen=True, kw_only=True):
     (`SESSION_TOOLS`) where that is left out, not recorded where it is null; `ConfigLoaded` has their descriptions.
     Token counts: `context_tokens` is the model's window, `room` the part of it beside the answer and the agent's own
     instructions, `words` the part of the room beside the tools, `used` the most that all texts take before any is left
-    out. `fit` is the part that is left out; None leaves out nothing (CTX-1, CTX-2).
+    out. `fit` is the part that is left out; None leaves out nothing (CTX-1, CTX-2). `compacts_at` is how much `used` may be
+    before older turns are summarised first; None: they are not. A compaction `covers` what it is given to summarise (CTX-5).
     """
 
     topic: ClassVar[str] = "run_started.1"
@@ -254,6 +295,8 @@ class RunStarted(RunAttempt, frozen=True, kw_only=True):
     words: Whole | None = None
     used: Whole | None = None
     fit: Fit | None = None
+    compacts_at: Whole | None = None
+    covers: Covers | None = None
 
     def in_words(self, at: Frame) -> Words:
         who, left_out = at.agent, "" if self.fit is None else self.fit.left_out_text
@@ -298,7 +341,8 @@ class RunCompleted(RunAttempt, frozen=True, kw_only=True):
     """The agent answered. `message` is the last message of its answer, in the generation `session_id`.
 
     The run's final text is that message's, or else `text` where there is none or not `message_is_reply`; None is no text at all (SEND-5). `notes`
-    say what of the answer is not recorded as the agent gave it, such as a usage below 0.
+    say what of the answer is not recorded as the agent gave it, such as a usage below 0. That of a compaction is a summary,
+    which stands from then on for the messages that it `covers`.
     """
 
     topic: ClassVar[str] = "run_completed.1"
@@ -313,6 +357,7 @@ class RunCompleted(RunAttempt, frozen=True, kw_only=True):
     model: str | None = None
     stop_reason: str | None = None
     notes: tuple[Remark, ...] = ()
+    covers: Covers | None = None
 
     @property
     def reply(self) -> str | None:
@@ -326,6 +371,13 @@ class RunCompleted(RunAttempt, frozen=True, kw_only=True):
     def in_words(self, at: Frame) -> Words:
         who, without = at.agent, "" if self.reply else " without a text"
         own = None if self.message is None else brief_of_message(self.message, at.key).brief
+        if self.covers is not None:
+            return Words(
+                at.key, None, f"summary of the first {self.covers.messages} messages",
+                f"summarises the first {self.covers.messages} messages of the transcript", self.reply,
+                step=f"{who} has summarised the first {self.covers.messages} messages",
+                after=f"after the summary: {who} has summarised the first {self.covers.messages} messages",
+            )  # fmt: skip
         return Words(
             at.key, None, self.reply or own or NO_TEXT, "; ".join(("answers without a text", *self.notes)),
             step=f"{who} is done with {at.of_run}{without}",
@@ -474,6 +526,11 @@ def generation_of(event: Fact) -> str | None:
     if isinstance(event, LineImported) or message_in(event) is not None:
         return cast("Saying | LineImported", event).session_id
     return None
+
+
+def is_summary(event: Fact) -> bool:
+    """Whether an event is the end of a compaction, whose text stands for messages (CTX-5)."""
+    return isinstance(event, RunCompleted) and event.covers is not None
 
 
 def is_imported(event: Fact) -> bool:

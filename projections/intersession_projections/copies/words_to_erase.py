@@ -16,6 +16,7 @@ from intersession_events.facts import (
     RecordingLeft,
     RunQueued,
     calls_of,
+    is_summary,
     message_in,
     run_asked_in,
     run_named,
@@ -96,17 +97,24 @@ class Erasable:
             return [*self._elsewhere(found, key), *own]
         texts: set[str] = set()
         missing = set(messages)
+        summaries: set[str] = set()
         for recorded in self._stream(session_stream(key)):
             message = message_in(recorded.event)
             if message is not None and message.id in messages:
                 missing.discard(message.id)
                 texts.add(text_of(message).strip())
+            elif len(missing) < len(messages) and is_summary(recorded.event):
+                summaries.add(recorded.id)  # it may say what the message said, in words of its own
         if missing:
             raise LookupError(min(missing))
         texts.discard("")
         found = _Found(everything=False)
         found.copies.note(texts)
-        told = (recorded for recorded in self._everything(key) if _says(recorded, messages, texts))
+        told = (
+            recorded
+            for recorded in self._everything(key)
+            if recorded.id in summaries or _says(recorded, messages, texts)
+        )
         own = [*_with_words(found.noting(told)), *_with_words(found.noting(self._edits(texts, None)))]
         return [*self._elsewhere(found, None), *own]
 

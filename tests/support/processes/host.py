@@ -104,7 +104,7 @@ class Agents:
     def __call__(self, turn: Turn) -> str | Reply | None:
         self._turns.add({"run": turn.run_id, "attempt": turn.attempt, "partial": len(turn.partial)})
         match turn.step:
-            case "message":
+            case "message" | "compaction":
                 return self._answer(turn)
             case "reply":
                 provenance = turn.asked.provenance

@@ -40,7 +40,7 @@ def worker(turn: Turn) -> str | Reply:
     match turn.step:
         case "message" if ":subagent:" in turn.session_key:
             return f"did {turn.message}"
-        case "message":
+        case "message" | "compaction":
             return f"read {turn.message}"
         case "reply":
             return Reply.skip()

@@ -45,7 +45,7 @@ class Threads(MemoryChannel):
 
 def talker(turn: Turn) -> str | Reply:
     match turn.step:
-        case "message":
+        case "message" | "compaction":
             return f"heard {turn.message}"
         case "reply":
             return Reply.skip()

@@ -1,4 +1,4 @@
-"""The operator's commands on sessions and runs, with a host or without: `abort`, `reset`, `label`, `delete`, `erase`, `retry`, `hold`, `release`."""
+"""The operator's commands on sessions and runs, with a host or without: `abort`, `reset`, `compact`, `label`, `delete`, `erase`, `retry`, `hold`, `release`."""
 
 from collections.abc import Callable
 from typing import Annotated, Final
@@ -60,6 +60,28 @@ def reset(session: Session, /, *, reading: Reading = READING) -> Answer:
         "sessions.reset",
         lambda reader: {"key": session_named(reader, session, field="session")},
         lambda answer: f"{answer['key']} begins anew as {answer['sessionId']}",
+    )
+
+
+def compact(
+    session: Session,
+    /,
+    *,
+    instructions: Annotated[
+        str | None, Parameter(help="What matters in the summary, for the agent that writes it.")
+    ] = None,
+    reading: Reading = READING,
+) -> Answer:
+    """Have what was said earlier in a session summarised.
+
+    From then on its agent is shown the summary in the place of the older turns. The log keeps all of them.
+    """
+    given = {} if instructions is None else {"instructions": instructions}
+    return changed(
+        reading,
+        "sessions.compact",
+        lambda reader: {"key": session_named(reader, session, field="session"), **given},
+        lambda answer: f"{answer['key']} is summarised by run {answer['runId']}",
     )
 
 

@@ -64,7 +64,7 @@ def research_agent(turn: Turn) -> str | Reply:
             return _of_loop(turn)
         case "message" if turn.message == GREETING:
             return "Will do."
-        case "message":
+        case "message" | "compaction":
             return Reply(
                 "Yes: the ferry runs from 07:00, and the bridge is open.",
                 usage=Usage(input=412, output=18, total_tokens=430),

@@ -57,6 +57,13 @@ def _show_parts(screen: Screen, found: LensAnswer) -> None:
         for message in found["fresh"]:
             show_message(screen, message, indent=2)
         return
+    if "summary" in found:
+        summary = found["summary"]
+        _head(
+            screen,
+            f"summary of the first {counted(summary['messages'], 'message')}, by run {summary['run']}",
+        )
+        screen.indented(summary["text"], 2)
     _head(screen, "system context")
     screen.indented(found["systemContext"] or "(none)", 2)
     _head(screen, f"transcript: {counted(len(found['messages']), 'message')}{_of_all(found)}")

@@ -261,6 +261,7 @@ declare namespace Answers {
     run: string;
     sessionKey: string;
     settings: Record<string, string>;
+    summary?: SummaryShown;
     systemContext: string;
     thinking: string | null;
     tools: Record<string, any>[] | null;
@@ -510,6 +511,11 @@ declare namespace Answers {
   type StepsAnswer = {
     from: number;
     steps: StepAnswer[];
+  };
+  type SummaryShown = {
+    messages: number;
+    run: string;
+    text: string;
   };
   type TurnAnswer = {
     a: Record<string, any> | null;

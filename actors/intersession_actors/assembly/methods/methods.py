@@ -105,6 +105,7 @@ METHODS: Final[Mapping[str, Registered]] = {
     "notes.pin": Registered("operator.write", lambda parts: parts.notes.pin),
     "runs.retry": Registered("operator.write", lambda parts: parts.retries.retry),
     "send": Registered("operator.write", lambda parts: parts.about.send),
+    "sessions.compact": Registered("operator.admin", lambda parts: parts.sessions.compact),
     "sessions.delete": Registered("operator.admin", lambda parts: parts.sessions.delete),
     "sessions.erase": Registered("operator.admin", lambda parts: parts.erasing.erase),
     "sessions.list": Registered("operator.read", lambda parts: parts.sessions.list, shows=True),

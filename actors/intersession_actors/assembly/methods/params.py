@@ -319,6 +319,15 @@ class ResetParams(Params, frozen=True, kw_only=True):
 
 
 @ready
+class CompactParams(Params, frozen=True, kw_only=True):
+    """`sessions.compact`: `instructions` say what matters in the summary."""
+
+    key: limits.KeyText
+    instructions: Annotated[limits.MessageText, Some] | None = None
+    idempotency_key: IdempotencyKey | None = None
+
+
+@ready
 class SendParams(Params, frozen=True, kw_only=True):
     """`send`: a text to a channel, in the name of a session."""
 

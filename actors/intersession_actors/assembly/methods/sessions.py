@@ -8,6 +8,7 @@ import msgspec
 from intersession_actors.assembly.methods.params import (
     ChatHistoryParams,
     ChatInjectParams,
+    CompactParams,
     DeleteParams,
     PatchParams,
     PreviewParams,
@@ -23,12 +24,13 @@ from intersession_actors.calls.service.pending import Result
 from intersession_actors.calls.service.resolve import Resolved, TargetRefused, resolve_label
 from intersession_actors.calls.service.service import Service
 from intersession_actors.calls.tools.sessions_list import DEFAULT_LIMIT, MAX_LIMIT, list_sessions
-from intersession_actors.owners.session.commands import AddMessage, Archive, Patch, Reset
+from intersession_actors.owners.session.commands import AddMessage, Archive, Compact, Patch, Reset
 from intersession_actors.rules.errors import UNREADABLE, ToolRefused
 from intersession_actors.rules.gate.values import invalid
 from intersession_actors.rules.policy.access import not_visible
 from intersession_actors.rules.policy.spawning import THINKING_LEVELS
 from intersession_actors.rules.policy.windows import find_model, model_names, reckon
+from intersession_events.basics import ids
 from intersession_events.basics.plain_json import JsonMapping, present
 from intersession_events.facts import Message, Provenance, TextBlock
 from intersession_projections.views.sessions.row import SessionRow
@@ -289,6 +291,20 @@ class GatewaySessions:
         )
         row = self._service.sessions.get(str(found.key))
         return {"ok": True, "key": str(found.key), "sessionId": session_id, "entry": _entry(row)}
+
+    def compact(self, call: Call, params: JsonMapping) -> Result:
+        """Have a session's older turns summarised, ahead of what waits there; the answer names the run (CTX-6)."""
+        given = read_arguments(CompactParams, params)
+        found = self._targets.seen(call, given.key, "status", field="key")
+        service, key = self._service, str(found.key)
+        run_id = (
+            service.new_id()
+            if given.idempotency_key is None
+            else ids.derive(service.log.log_id, "compact", call.caller.name, key, given.idempotency_key)
+        )
+        by, wish = call.caller.name, given.instructions
+        ask_session(service, key, Compact(run_id=run_id, by=by, wish=wish, session_id=found.session_id))
+        return {"ok": True, "key": key, "runId": run_id, "status": "accepted"}
 
     def delete(self, call: Call, params: JsonMapping) -> Result:
         """Archive a session; a main session can't be archived, even before it is opened."""

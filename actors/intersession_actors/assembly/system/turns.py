@@ -57,6 +57,7 @@ class Turns:
             whole_context=context.system_context,
             context_tokens=running.context_tokens,
             fit=running.fit,
+            summary=None if context.summary is None else context.summary.text,
             refused=running.waiting.refused,
             tools=tools,
             attempt=running.attempt,

@@ -16,7 +16,7 @@ from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.limits import KeyText
 from intersession_actors.rules.gate.values import invalid
 from intersession_actors.rules.prompt.fitting import context_shown
-from intersession_actors.rules.prompt.transcript import RunContext, fitted_hash
+from intersession_actors.rules.prompt.transcript import RunContext, given_hash
 from intersession_actors.rules.prompt.window import Transcript
 from intersession_events.basics import ids
 from intersession_events.basics.keys.key import SessionKey
@@ -87,6 +87,14 @@ class MadeBefore(TypedDict):
     hasEnded: bool
 
 
+class SummaryShown(TypedDict):
+    """What the agent was shown in the place of the first `messages` of the transcript (CTX-5): the summary of the run `run`."""
+
+    run: str
+    messages: int
+    text: str
+
+
 class LeftOut(TypedDict):
     """The part of a context that its model was not shown (CTX-2): the oldest `messages` of it, and of earlier attempts the first `partial`.
 
@@ -109,7 +117,8 @@ class LensAnswer(TypedDict):
     then; None was not recorded. `messages` are a page of the transcript. Where it has more of them, `total` says how many, and
     `before` how many stand before the page: given back, it gives the page before. `prompt` or `rendered` is there where a dialect was
     asked for: of the whole, whatever the page, but for what `leftOut` says. `contextTokens` is the window of the model, `usedTokens`
-    how many tokens all of it has at most; None in logs written before. `fresh` is there where another run was asked for: of
+    how many tokens all of it has at most; None in logs written before. `summary` is there where one stands for the oldest
+    messages of the transcript. `fresh` is there where another run was asked for: of
     `messages`, `message` and `partial` those that that one had not seen.
     """
 
@@ -135,6 +144,7 @@ class LensAnswer(TypedDict):
     contextTokens: int | None
     usedTokens: int | None
     leftOut: "LeftOut | None"
+    summary: NotRequired[SummaryShown]
     prompt: NotRequired[str]
     rendered: NotRequired[list[JsonValue]]
     fresh: NotRequired[list[JsonValue]]
@@ -247,6 +257,7 @@ class _Attempt(msgspec.Struct, frozen=True, kw_only=True):
             whole_context=context.system_context,
             context_tokens=self.started.context_tokens,
             fit=self.started.fit,
+            summary=None if context.summary is None else context.summary.text,
             refused=self.refused,
             attempt=self.started.attempt,
             partial=tuple(map(read, context.partial)),
@@ -297,7 +308,7 @@ def _rebuilt(view: View, start: Recorded, started: RunStarted) -> tuple[RunConte
     key = start.stream.partition(":")[2]
     stored = as_it_is(view.log) if view.hides else view.log
     context = past_context(stored, key, started.run_id, start.version - 1)
-    if context is not None and fitted_hash(context.hash, started.fit) == started.context_hash:
+    if context is not None and given_hash(context, started.fit) == started.context_hash:
         return context, None
     if context is None:
         return None, "the log does not have its message any more"
@@ -363,7 +374,7 @@ def _is_at(place: str, base: InRun) -> bool:
 
 def _answer(view: View, seen: _Attempt, page: _Page) -> LensAnswer:
     context, started = seen.context, seen.started
-    rebuilt = None if context is None else fitted_hash(context.hash, started.fit)
+    rebuilt = None if context is None else given_hash(context, started.fit)
     answer: LensAnswer = {
         "run": seen.run.run_id,
         "attempt": started.attempt,
@@ -393,6 +404,13 @@ def _answer(view: View, seen: _Attempt, page: _Page) -> LensAnswer:
     }
     if len(page.messages) < len(seen.transcript):
         answer["total"], answer["before"] = len(seen.transcript), page.first
+    if context is not None and context.summary is not None:
+        summary = context.summary
+        answer["summary"] = {
+            "run": summary.run_id,
+            "messages": summary.messages,
+            "text": _readable(view, seen.key, summary.text),
+        }
     if seen.problem is not None:
         answer["problem"] = seen.problem
     return answer
@@ -404,13 +422,23 @@ def _left_out(fit: Fit) -> LeftOut:
         "partial": fit.partial_left_out,
         "earlierChars": fit.earlier_chars,
         "messageChars": fit.asked_chars,
-        "told": "not shown to the model, since it is too long for it: " + "; ".join(_parts_left_out(fit)),
+        "told": _told(fit),
     }
 
 
+def _told(fit: Fit) -> str:
+    parts = [*_parts_left_out(fit)]
+    left_out = f"not shown to the model, since it is too long for it: {'; '.join(parts)}" if parts else ""
+    if not fit.summarised:
+        return left_out
+    stands = f"a summary stands for the first {counted(fit.summarised, 'message')} of the transcript"
+    return f"{stands}; {left_out}" if left_out else stands
+
+
 def _parts_left_out(fit: Fit) -> Iterator[str]:
-    if fit.left_out:
-        yield f"the first {counted(fit.left_out, 'message')} of the transcript"
+    if lost := fit.left_out - fit.summarised:
+        first = f"{counted(lost, 'message')} of the transcript"
+        yield f"{first} behind those" if fit.summarised else f"the first {first}"
     if fit.partial_left_out:
         yield f"the first {counted(fit.partial_left_out, 'message')} of what earlier attempts did"
     if fit.earlier_chars is not None:

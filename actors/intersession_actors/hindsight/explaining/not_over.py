@@ -186,6 +186,8 @@ def _task_of(run: RunOutcome, *, is_child: bool) -> str:
             return "an answer"
         case "message" if run.exchange_id is not None:
             return "the primary reply"
+        case "compaction":
+            return "the summary of its older turns"
         case "message":
             return _RESULT if is_child else "an answer to the result"
 

@@ -38,7 +38,7 @@ from intersession_projections.questions.places.runs_named import Flow, flow_id
 
 Progress = Callable[[int, int], None]
 
-_OF_GIVEN: Final = frozenset({"contextHash", "fit", "used"})
+_OF_GIVEN: Final = frozenset({"contextHash", "covers", "fit", "used"})
 """What of the start of a run is reckoned from all that its agent is given."""
 
 MOST_BYTES: Final = 268_435_456
@@ -214,7 +214,10 @@ class _Judging:
             (recorded,)
         ):
             return False
-        if not {field["path"] for field in fields_that_differ(recorded, draft)} <= _OF_GIVEN:
+        if (
+            not {field["path"].partition(".")[0] for field in fields_that_differ(recorded, draft)}
+            <= _OF_GIVEN
+        ):
             return False
         self._erased.add(place)  # its agent was given what is erased now
         return True

@@ -247,7 +247,7 @@ class AgentExecutor:
         with self._changed:
             if self._stopping:
                 return
-            runner = runner_of(turn.session_key)
+            runner = turn.runner or runner_of(turn.session_key)
             agent = self._agents.get(runner)
             lost = self._lost(runner)
             if agent is not None and lost < MOST_LOST:

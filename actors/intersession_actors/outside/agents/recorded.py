@@ -157,7 +157,7 @@ class RecordedAgent:
         if self._match == "place":
             return self._in_place(turn)
         whole = context_hash(turn.transcript, turn.asked, tuple(turn.partial), turn.system_context)
-        exact = fitted_hash(whole, turn.fit)
+        exact = fitted_hash(whole, turn.fit, turn.summary)
         found = self._recording.with_context(turn.session_key, exact)
         if found or self._match == "exact":
             return found

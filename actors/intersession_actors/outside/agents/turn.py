@@ -215,6 +215,8 @@ class Turn:
     `context_tokens` is the window of its model, as far as anybody said. `fit` is what of all this `prompt` and `messages` leave out,
     where it is more than the model takes; `transcript` and `asked` are whole (CTX-2).
     `call_id`, inside a tool of the agent's own, is the id of its call: the same in each attempt, for another system to know the call by.
+    `summary` stands for the messages of the transcript that are older than what is shown (CTX-5). `runner` is the agent that
+    answers, where it is not the session's own.
     `forked`: the log is a fork of another one (FORK-5). Its channels are sealed; tools of the host's own are not, so that an
     agent with such tools looks here before it does something that can't be taken back.
     """
@@ -238,6 +240,8 @@ class Turn:
     refused: int = 0
     context_tokens: int | None = None
     fit: facts.Fit | None = None
+    summary: str | None = None
+    runner: str | None = None
     whole_context: str | None = field(default=None, repr=False)
     recorder: Recorder = field(default_factory=Recorder, repr=False)
     _own_calls: OwnCalls = field(default_factory=OwnCalls, repr=False, compare=False)
@@ -257,7 +261,9 @@ class Turn:
     @property
     def skip_word(self) -> str:
         """The word that keeps this turn silent: the answer of `Reply.skip()`."""
-        return {"message": NO_REPLY, "reply": REPLY_SKIP, "announce": ANNOUNCE_SKIP}[self.step]
+        return {"message": NO_REPLY, "reply": REPLY_SKIP, "announce": ANNOUNCE_SKIP, "compaction": NO_REPLY}[
+            self.step
+        ]
 
     @property
     def shown(self) -> tuple[facts.Message, ...]:
@@ -268,7 +274,7 @@ class Turn:
         Then the last message says so, so that the agent knows what it has done already.
         """
         earlier, asked, partial = shown_of(
-            self.transcript, self.asked, self.partial, self.fit, run_id=self.run_id
+            self.transcript, self.asked, self.partial, self.fit, run_id=self.run_id, summary=self.summary
         )
         if self.attempt == 1 or (self.refused == self.attempt - 1 and not self.partial):
             return (*earlier, asked)

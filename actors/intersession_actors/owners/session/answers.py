@@ -43,6 +43,8 @@ def decide_returned(
             error=result.error,
             traceback=result.traceback,
         ), ()
+    if state.running is not None and state.running.covers is not None and is_current(state, run_id, attempt):
+        return decide_summary(state, result, run_id=run_id, attempt=attempt, covers=state.running.covers), ()
     reply, messages = reply_messages(
         result, key=key, log_id=log_id, run_id=run_id, attempt=attempt, now_ms=now_ms
     )
@@ -50,6 +52,29 @@ def decide_returned(
     if state.running is None or not is_current(state, run_id, attempt):
         return events, ()
     return events, auto_reply(state.running, key=key, reply=reply, log_id=log_id, now_ms=now_ms)
+
+
+def decide_summary(
+    state: Session, answered: Answered, *, run_id: str, attempt: int, covers: facts.Covers
+) -> list[facts.Event]:
+    """Return the end of a compaction: its text stands for the messages that it covers (CTX-5). It is no message itself."""
+    text = visible_text(answered.text)
+    if text is None or not text.strip():
+        error = "the agent gave no summary"
+        return decide_failure(state, run_id=run_id, attempt=attempt, code="bad_reply", error=error)
+    return [
+        facts.RunCompleted(
+            run_id=run_id,
+            attempt=attempt,
+            session_id=state.session_id,
+            text=text,
+            usage=answered.usage,
+            model=answered.model,
+            stop_reason=answered.stop_reason,
+            notes=answered.notes,
+            covers=covers,
+        )
+    ]
 
 
 def decide_answer(

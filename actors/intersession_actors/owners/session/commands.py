@@ -208,6 +208,19 @@ class ContextDue(OfOneLife, frozen=True, kw_only=True):
     run_id: str
 
 
+class Compact(Request, frozen=True, kw_only=True):
+    """Have the older turns summarised, ahead of all runs that wait (CTX-6).
+
+    `run_id` is the compaction's, `wish` what its caller wants of the summary. `session_id`, where given, is the generation that was
+    authorised.
+    """
+
+    run_id: str
+    by: str | None = None
+    wish: str | None = None
+    session_id: str | None = None
+
+
 class StartNext(Command, frozen=True, kw_only=True):
     """Start the run at the head of the queue: the session is free, and the run's context is read."""
 
@@ -222,6 +235,7 @@ Decidable = (
     | AddMessage
     | Patch
     | Reset
+    | Compact
     | Archive
     | Abort
     | DeadlinePassed

@@ -57,14 +57,23 @@ class ContextCache:
             self._use(key)
 
     def read(
-        self, key: str, run_id: str, on_context: OnContext, *, version: int, room: int | None = None
+        self,
+        key: str,
+        run_id: str,
+        on_context: OnContext,
+        *,
+        version: int,
+        room: int | None = None,
+        keep: int = 0,
     ) -> None:
-        """Have a run's context read as of a version of its stream, on another thread; never blocks. `room` is in tokens.
+        """Have a run's context read as of a version of its stream, on another thread; never blocks.
+
+        `room` is in tokens, and so is what a compaction leaves alone (`keep`).
 
         What is here already is given back at once.
         """
         try:
-            context = self.at(key, run_id, version, room)
+            context = self.at(key, run_id, version, room, keep=keep)
         except CorruptEvent as error:
             on_context(error)
             return
@@ -80,7 +89,7 @@ class ContextCache:
                 return
             try:
                 context = folded.state.transcript.context(run_id)
-                context = context.fitted(room, may_read=True) or context
+                context = context.fitted(room, may_read=True, keep=keep) or context
             except Exception as error:  # noqa: BLE001 - told to the actor, whose failure it is
                 on_context(error)
                 return
@@ -97,6 +106,8 @@ class ContextCache:
         version: int,
         room: int | None = None,
         fresh: Sequence[Recorded] = (),
+        *,
+        keep: int = 0,
     ) -> RunContext | None:
         """Return a run's context as of a version of its stream, if the cached transcript has that version.
 
@@ -112,7 +123,7 @@ class ContextCache:
                 return None
             before = fold.window.size
             try:
-                return fold.context_behind(fresh, run_id, room)
+                return fold.context_behind(fresh, run_id, room, keep)
             except NotAtHand:
                 return None
             finally:

@@ -116,6 +116,7 @@ class Decider:
             | commands.AddMessage
             | commands.Patch
             | commands.Reset
+            | commands.Compact
             | commands.Abort,
         ):
             return Refused(code="invalid_request", error=f"message: it can't be recorded: {error}")
@@ -208,11 +209,9 @@ class Decider:
             case commands.StartNext() if rules.collected(state):
                 return known
             case commands.StartNext() if (start := self._starter.next_start(owner, state, fresh)) is not None:
-                head = state.queue[0]
-                # What its chain has used is read only where that can keep it from starting (LOOP-5).
-                spent = world.chains.spent(head.budget.root) if counts_use(head.budget) else Spent()
-                now_ms = world.time.clock.now_ms() if head.queued.timeout_ms else 0
-                return msgspec.structs.replace(known, start=start, spent=spent, now_ms=now_ms)
+                return self._of_start(known, state, start)
+            case commands.Compact():
+                return self._of_compaction(known)
             case commands.Unbind(only_due=True):
                 return msgspec.structs.replace(known, thread_left=self.thread_left(state))
             case _:
@@ -237,6 +236,18 @@ class Decider:
                 return shown.text or None if shown is not None and is_now else None
             case _:
                 return None
+
+    def _of_start(self, known: Circumstances, state: Session, start: rules.Start) -> Circumstances:
+        head, world = state.queue[0], self.world
+        # What its chain has used is read only where that can keep it from starting (LOOP-5).
+        spent = world.chains.spent(head.budget.root) if counts_use(head.budget) else Spent()
+        now_ms = world.time.clock.now_ms() if head.queued.timeout_ms else 0
+        known = msgspec.structs.replace(known, start=start, spent=spent, now_ms=now_ms)
+        is_full = rules.is_full(state, start)
+        return self._of_compaction(known) if is_full else known
+
+    def _of_compaction(self, known: Circumstances) -> Circumstances:
+        return msgspec.structs.replace(known, compaction=self.world.rules.compaction(self._starter.runner))
 
     def _of_message(self, known: Circumstances, state: Session, command: commands.Enqueue) -> Circumstances:
         if rules.is_known(state, command):

@@ -16,11 +16,12 @@ from intersession_actors.owners.session.state import Session
 from intersession_actors.owners.streams.judgements import judgement_value
 from intersession_actors.owners.streams.records import Record, Words, digest_of, present, spent_in, spent_of
 from intersession_actors.rules.config.messages import FOLLOWUP, INBOUND, Queueing
+from intersession_actors.rules.config.tools import Compaction
 from intersession_actors.rules.errors import Judgement
 from intersession_actors.rules.policy.chain import Spent, budget_of
 from intersession_actors.rules.policy.resetting import Renewal
 from intersession_actors.rules.policy.windows import Reckoned
-from intersession_actors.rules.prompt.transcript import TranscriptFold
+from intersession_actors.rules.prompt.transcript import RunContext, TranscriptFold
 from intersession_events import facts
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
 from intersession_events.log.recorded import Recorded, StreamAppend
@@ -49,6 +50,8 @@ def inputs_of(command: commands.SessionCommand) -> JsonObject:
             return present({"sessionId": command.session_id})
         case commands.Reset():
             return present({"sessionId": command.previous})
+        case commands.Compact():
+            return present({"sessionId": command.session_id})
         case commands.RunReturned(result=Broke(too_long=True)):
             return {"tooLong": True}
         case commands.Archive():
@@ -71,8 +74,8 @@ def knew_of(now: Circumstances) -> JsonObject:
     knew: JsonObject = {}
     if now.now_ms:
         knew["nowMs"] = now.now_ms
-    if now.start is not None and now.start.beginning.withheld:
-        knew["withheld"] = now.start.beginning.withheld
+    if now.start is not None:
+        knew |= _of_start(now.start)
     if now.spent != _UNUSED:
         knew["spent"] = spent_of(now.spent)
     if now.thread_left is not None:
@@ -87,6 +90,20 @@ def knew_of(now: Circumstances) -> JsonObject:
         knew["failureText"] = digest_of(now.failure_text)
     if now.shown is not None:
         knew["shown"] = digest_of(now.shown)
+    return knew
+
+
+def _of_start(start: Start) -> JsonObject:
+    """Return what of a start its event does not tell; all of it where a compaction goes ahead, which has no start."""
+    beginning, context, _ = start
+    knew: JsonObject = {"withheld": beginning.withheld} if beginning.withheld else {}
+    at = beginning.compacts_at
+    if context.compacts:
+        knew["keep"] = beginning.keep
+    elif at is not None and context.used > at:
+        # The tokens that there were then: what is erased later has fewer.
+        knew |= {"keep": beginning.keep, "compactsAt": at, **present({"words": beginning.words})}
+        knew |= {"used": context.used, "open": context.open_tokens}
     return knew
 
 
@@ -146,6 +163,14 @@ def command_in(  # noqa: C901, PLR0912 - one case a command
                 reason=last.reason,
                 by=last.by,
             )
+        case "Compact", facts.RunQueued():
+            wish = None if last.instructions is None else last.instructions.asked
+            return commands.Compact(
+                run_id=last.run_id,
+                by=last.caller,
+                wish=wish if isinstance(wish, str) else None,
+                session_id=inputs.get("sessionId"),
+            )
         case "Archive", facts.SessionArchived():
             return commands.Archive(
                 reason=last.reason,
@@ -193,7 +218,25 @@ def circumstances_in(
         retries=knew.get("retries", 0),
         failure_text=words(knew["failureText"]) if "failureText" in knew else "",
         shown=words(knew["shown"]) if "shown" in knew else None,
+        compaction=_compaction(append[-1].event),
     )
+
+
+def _compaction(event: facts.Event) -> Compaction:
+    """Return how a summary was asked for, as its run says it."""
+    if not isinstance(event, facts.RunQueued) or event.instructions is None:
+        return Compaction()
+    asked = event.instructions.asked
+    return Compaction(
+        custom_instructions=asked if isinstance(asked, str) else None,
+        timeout_seconds=event.timeout_ms / 1000,
+        model=event.model,
+    )
+
+
+def fitted(context: RunContext, beginning: Beginning) -> RunContext:
+    """Return a context fitted into what there is room for at a start."""
+    return context.fitted(beginning.words, may_read=True, keep=beginning.keep) or context
 
 
 def _thread_left(knew: JsonMapping) -> ThreadLeft:
@@ -214,10 +257,23 @@ def _start(
             return Start(Beginning(None, None, None, None), transcript.context(failed.run_id))
         case "StartNext", facts.RunStarted() as begun:
             withheld: int = record.knew.get("withheld", 0)
-            tools = ("",) * withheld if withheld else tools_of(state.opened, begun)
-            beginning = beginning_of(state, tools, Reckoned(begun.context_tokens, begun.room))
-            context = transcript.context(begun.run_id)
-            return Start(beginning, context.fitted(beginning.words, may_read=True) or context)
+            compacts = begun.covers is not None
+            tools = () if compacts else ("",) * withheld if withheld else tools_of(state.opened, begun)
+            beginning = beginning_of(state, tools, Reckoned(begun.context_tokens, begun.room))._replace(
+                compacts_at=begun.compacts_at, keep=record.knew.get("keep", 0)
+            )
+            context = fitted(transcript.context(begun.run_id), beginning)
+            return Start(beginning, context, (begun.used or 0, record.knew.get("open", 0)))
+        case "StartNext", facts.RunQueued():
+            knew = record.knew
+            beginning = Beginning(
+                None, None, None, knew.get("words"), 0, knew.get("compactsAt"), knew.get("keep", 0)
+            )
+            context = fitted(transcript.context(state.queue[0].queued.run_id), beginning)
+            return Start(beginning, context, (knew.get("used", 0), knew.get("open", 0)))
+        case "StartNext", facts.RunCompleted() as completed:
+            beginning = Beginning(None, None, None, None, 0, None, record.knew.get("keep", 0))
+            return Start(beginning, fitted(transcript.context(completed.run_id), beginning))
         case _:
             return None
 

@@ -20,10 +20,19 @@ from intersession_actors.owners.session.state import Session, causes, is_current
 from intersession_actors.owners.streams.commands import Refused
 from intersession_actors.owners.streams.effects import Plan
 from intersession_actors.rules.config.messages import INBOUND
+from intersession_actors.rules.config.settings import milliseconds
+from intersession_actors.rules.config.tools import Compaction
 from intersession_actors.rules.policy.chain import Spent, check_start
 from intersession_actors.rules.policy.resetting import due
 from intersession_actors.rules.policy.sending import Verdict
-from intersession_actors.rules.policy.windows import Reckoned, has_room_for_tools, room_for_words
+from intersession_actors.rules.policy.windows import (
+    Reckoned,
+    has_room_for_tools,
+    kept_by_compaction,
+    room_before_compaction,
+    room_for_words,
+    words_of_summary,
+)
 from intersession_actors.rules.prompt.transcript import RunContext
 from intersession_events import facts
 from intersession_events.basics import ids
@@ -52,7 +61,8 @@ SETTINGS: Final = SETTINGS_FOR_AGENTS | {
 class Beginning(NamedTuple):
     """An attempt's input beside messages: its tools, None if unknown, and its model's window (CTX-1).
 
-    `words` is how many tokens there are for what is said; None is no bound.
+    `words` is how many tokens there are for what is said; None is no bound. `compacts_at` is how many of them may be said before
+    older turns are summarised, None is any number; `keep` is how many tokens of the newest turns a compaction leaves alone (CTX-5).
     """
 
     tools: tuple[str, ...] | None
@@ -61,25 +71,43 @@ class Beginning(NamedTuple):
     words: int | None
     withheld: int = 0
     """The number of tools that had no room."""
+    compacts_at: int | None = None
+    keep: int = 0
 
 
-def beginning_of(state: Session, tools: tuple[str, ...] | None, reckoned: Reckoned) -> Beginning:
-    """Return the next attempt's tools and window. If tools leave hardly any room, it has none."""
-    window, room = reckoned
+def beginning_of(
+    state: Session, tools: tuple[str, ...] | None, reckoned: Reckoned, compaction: Compaction | None = None
+) -> Beginning:
+    """Return the next attempt's tools and window. If tools leave hardly any room, it has none.
+
+    `compaction` says how older turns are summarised, as far as the agent can be asked for that.
+    """
+    window, room, summarises = reckoned
     if window is None or room is None:
         return Beginning(tools, window, room, None)
     most = state.most if state.window is None or state.window[0] == window else None
     withheld = len(tools) if tools and not has_room_for_tools(room, len(tools), most) else 0
     if withheld:
         tools = ()
-    return Beginning(tools, window, room, room_for_words(room, len(tools or ()), most), withheld)
+    words = room_for_words(room, len(tools or ()), most)
+    if compaction is None or not summarises:
+        return Beginning(tools, window, room, words, withheld)
+    compacts_at = room_before_compaction(compaction, words)
+    return Beginning(
+        tools, window, room, words, withheld, compacts_at, kept_by_compaction(compaction, compacts_at)
+    )
 
 
 class Start(NamedTuple):
-    """The next attempt's input: tools, window and context."""
+    """The next attempt's input: tools, window and context.
+
+    `weighed` is how many tokens were used then, and how many by the turns that no summary covers, where an erasure may have made
+    them fewer since.
+    """
 
     beginning: Beginning
     context: RunContext
+    weighed: tuple[int, int] | None = None
 
 
 class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +117,7 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     started: its agent is here and its transcript is at hand. `spent` is what its chain has used. `age_ms` is for how long
     the attempt under way has lasted, `was_called` whether its agent was called, `retries` how often an attempt that was cut
     off may be made again. `failure_text` is what a person is told whose message finds no answer. `shown` is what the attempt under
-    way has shown in pieces, which the log does not have (STREAM-3).
+    way has shown in pieces, which the log does not have (STREAM-3). `compaction` says how a summary is asked for.
     """
 
     log_id: str
@@ -104,6 +132,7 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     retries: int = 0
     failure_text: str = ""
     shown: str | None = None
+    compaction: Compaction = Compaction()
 
 
 def decide(state: Session, command: commands.Decidable, now: Circumstances) -> Plan | Refused:
@@ -140,6 +169,8 @@ def _decided(  # noqa: C901, PLR0912 - one case a command
             return _plan(decide_patch(state, command))
         case commands.Reset():
             return _plan(decide_reset(state, command))
+        case commands.Compact():
+            return _plan(decide_compact(state, command, now))
         case commands.Archive():
             return _archived(state, command)
         case commands.Abort():
@@ -173,7 +204,9 @@ def _of_the_run(
 ) -> Plan | Refused:
     """Plan the events of the present or a waiting run: their cause is the run's start, or the event that queued it."""
     first = None if isinstance(decided, Refused) or not decided else decided[0]
-    run_id = first.run_id if isinstance(first, facts.RunEvent) else None
+    # A compaction is caused by what the run waits for that it goes ahead of.
+    is_ahead = isinstance(first, facts.RunQueued)
+    run_id = first.run_id if isinstance(first, facts.RunEvent) and not is_ahead else None
     cause, correlation = causes(state, run_id)
     return _plan(decided, carried=carried, cause=cause, correlation=correlation)
 
@@ -443,6 +476,21 @@ def _reset(state: Session, command: commands.Reset, *, due_ms: int | None = None
     ]
 
 
+def decide_compact(
+    state: Session, command: commands.Compact, now: Circumstances
+) -> list[facts.Event] | Refused:
+    """Return the compaction that a caller asks for; none for one that is known already (CTX-6)."""
+    if not state.exists:
+        return Refused(code="not_visible", error="key: the session is gone")
+    if command.session_id not in {None, state.session_id}:
+        return _replaced("key")
+    if state.knows(command.run_id):
+        return []
+    return [
+        compaction_of(command.run_id, state, now, state.compacts_at, caller=command.by, wish=command.wish)
+    ]
+
+
 def decide_archive(state: Session, command: commands.Archive) -> list[facts.Event] | Refused:
     """Return the archiving; none for an archived session."""
     if not state.exists:
@@ -513,12 +561,75 @@ def decide_start(state: Session, now: Circumstances) -> list[facts.Event]:
                 used=tripped.value,
             )
         ]
+    context = now.start.context
+    if context.compacts and context.covers is None:
+        nothing = "there is nothing to summarise"
+        return [
+            facts.RunCompleted(
+                run_id=queued.run_id,
+                attempt=state.interrupted,
+                session_id=state.session_id,
+                notes=(nothing,),
+            )
+        ]
+    if is_full(state, now.start):
+        return [compaction_before(state, queued, now)]
     return [started(state, queued, now.start, now.now_ms)]
+
+
+def is_full(state: Session, start: Start) -> bool:
+    """Whether older turns are to be summarised before a run begins (CTX-5).
+
+    Not where a summary would win nothing, nor right behind one that failed: then the oldest messages are left out.
+    """
+    beginning, context, weighed = start
+    used, open_tokens = weighed or (context.used, context.open_tokens)
+    return (
+        beginning.compacts_at is not None
+        and used > beginning.compacts_at
+        and open_tokens > beginning.keep
+        and not context.compacts
+        and not state.uncompacted
+    )
+
+
+def compaction_before(state: Session, queued: facts.RunQueued, now: Circumstances) -> facts.RunQueued:
+    """Return the compaction that goes ahead of a run: the session's n-th one."""
+    run_id = ids.derive(now.log_id, "compaction", queued.run_id, state.compactions)
+    compacts_at = None if now.start is None else now.start.beginning.compacts_at
+    return compaction_of(run_id, state, now, compacts_at, caller=None, wish=None)
+
+
+def compaction_of(
+    run_id: str,
+    state: Session,
+    now: Circumstances,
+    compacts_at: int | None,
+    *,
+    caller: str | None,
+    wish: str | None,
+) -> facts.RunQueued:
+    """Return a compaction's run. `wish` is what its caller wants of the summary."""
+    compaction = now.compaction
+    return facts.RunQueued(
+        run_id=run_id,
+        session_id=state.session_id,
+        step="compaction",
+        instructions=facts.Instructions(
+            form="compaction.1",
+            session=now.key,
+            turns=words_of_summary(compacts_at),
+            asked=wish or compaction.custom_instructions,
+        ),
+        timeout_ms=milliseconds(compaction.timeout_seconds),
+        model=compaction.model,
+        caller=caller,
+    )
 
 
 def started(state: Session, queued: facts.RunQueued, start: Start, now_ms: int) -> facts.RunStarted:
     """Return the start of the next attempt of a run."""
-    beginning, context = start
+    beginning, context, _ = start
     return facts.RunStarted(
         run_id=queued.run_id,
         attempt=state.interrupted + 1,
@@ -533,6 +644,8 @@ def started(state: Session, queued: facts.RunQueued, start: Start, now_ms: int) 
         words=beginning.words,
         used=None if beginning.room is None else context.used,
         fit=context.fit,
+        compacts_at=beginning.compacts_at,
+        covers=context.covers,
     )
 
 

@@ -4,6 +4,7 @@ A run begins in the append that lets it begin where that can be, else once its c
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from intersession_actors.outside.agents.result import AgentResult
 from intersession_actors.outside.agents.runners import runner_of
@@ -85,13 +86,15 @@ class RunStarter:
         agents = self._world.agents
         if state.running is not None or not state.queue or not state.exists or self._reading is not None:
             return False
-        return not agents.closing and self._has_agent()  # else it begins after a restart, as a first attempt
+        return not agents.closing and self._has_agent(
+            state.queue[0].queued
+        )  # else it begins after a restart, as a first attempt
 
     def parked(self, state: Session) -> Effect | None:
         """Return the one report of the run at the head of the queue, if it waits for a missing agent (KEY-9)."""
-        if not state.exists or self._world.agents.closing or self._has_agent():
-            return None
         waiting = state.queue[0]
+        if not state.exists or self._world.agents.closing or self._has_agent(waiting.queued):
+            return None
         if self._told_parked == waiting.queued.run_id:
             return None
         self._told_parked = waiting.queued.run_id
@@ -112,7 +115,7 @@ class RunStarter:
             return None
         queued = state.queue[0].queued
         run_id, version, beginning = queued.run_id, owner.version, self._beginning(state, queued)
-        context = self.context_at(run_id, version, beginning.words, fresh)
+        context = self.context_at(run_id, version, beginning, fresh)
         if context is not None:
             return Start(beginning, context)
         if fresh:
@@ -120,41 +123,56 @@ class RunStarter:
         if (was_read := self._ready_for(run_id)) is not None and was_read.version > version:
             owner.load()  # somebody else wrote to the stream
         else:
-            self.read(run_id, state.interrupted + 1, version, beginning.words)
+            self.read(run_id, state.interrupted + 1, version, beginning)
         return None
 
     def _beginning(self, state: Session, queued: facts.RunQueued) -> rules.Beginning:
         """Return the next attempt's tools and window."""
-        said = self._world.agents.window(self.runner, queued.run_id, state.interrupted + 1)
+        runner, compacts = self.runner_for(queued), queued.step == "compaction"
+        said = self._world.agents.window(runner, queued.run_id, state.interrupted + 1)
         if said == "as before":
-            said = None if state.window is None else Reckoned(*state.window)
+            said = None if state.window is None else Reckoned(*state.window, state.compacts_at is not None)
         if not isinstance(said, Reckoned):
             asked_for = queued.model or state.settings.get("model")
-            said = self._world.rules.reckoned(self.runner, asked_for, said)
+            said = self._world.rules.reckoned(runner, asked_for, said)
         # Their names are recorded with the run's start (LENS-1).
         tools = None if state.opened is None else self._world.rules.tools_of(state.opened)
-        return rules.beginning_of(state, tools, said)
+        compaction = self._world.rules.compaction(self.runner)
+        if not compacts:
+            return rules.beginning_of(state, tools, said, compaction)
+        # It has no tools, and leaves alone what the run behind it, which has some, has room for.
+        keep = rules.beginning_of(state, tools, said._replace(compaction=True), compaction).keep
+        return rules.beginning_of(state, (), said)._replace(keep=keep)
 
-    def _has_agent(self) -> bool:
-        return self._world.agents.has(self.runner)
+    def runner_for(self, queued: facts.RunQueued) -> str:
+        """Return who answers a run: the session's agent, or for a compaction the one that is configured, if it is here (CTX-5)."""
+        if queued.step == "compaction":
+            configured = self._world.rules.compaction(self.runner).agent
+            if configured is not None and self._world.agents.has(configured):
+                return configured
+        return self.runner
+
+    def _has_agent(self, queued: facts.RunQueued) -> bool:
+        return self._world.agents.has(self.runner_for(queued))
 
     # --- its context
 
     def context_at(
-        self, run_id: str, version: int, room: int | None, fresh: Sequence[Recorded] = ()
+        self, run_id: str, version: int, beginning: rules.Beginning, fresh: Sequence[Recorded] = ()
     ) -> RunContext | None:
         """Return a run's context as of exactly this version of the stream (PROV-4), if it was read or the transcript is cached.
 
-        It is as it is behind `fresh`, events of the append that starts the run. `room` bounds its tokens.
+        It is as it is behind `fresh`, events of the append that starts the run. It is fitted into what there is room for.
 
         Raises:
             CorruptEvent: no such run waits in the stream, or its message is not there.
         """
+        room = beginning.words
         context = self._ready_for(run_id) if self._was_read else None
         if context is not None and context.version == version and self._room == room and not fresh:
             return context
         # What was read may be old: somebody spoke since. The transcript is kept current, so that nobody can outrun it.
-        context = self._contexts.at(self._key, run_id, version, room, fresh)
+        context = self._contexts.at(self._key, run_id, version, room, fresh, keep=beginning.keep)
         if context is not None:
             self._ready, self._room, self._was_read = (run_id, context), room, False
         return context
@@ -162,8 +180,9 @@ class RunStarter:
     def _ready_for(self, run_id: str) -> RunContext | None:
         return self._ready[1] if self._ready is not None and self._ready[0] == run_id else None
 
-    def read(self, run_id: str, attempt: int, version: int, room: int | None = None) -> None:
+    def read(self, run_id: str, attempt: int, version: int, beginning: rules.Beginning | None = None) -> None:
         """Have a run's context read, as of a version of the stream; it returns as `ContextBuilt`."""
+        room, keep = (None, 0) if beginning is None else (beginning.words, beginning.keep)
         self._reading, self._room = run_id, room
         tell = self._tell_self
         self._contexts.read(
@@ -172,6 +191,7 @@ class RunStarter:
             lambda context: tell(ContextBuilt(run_id=run_id, attempt=attempt, context=context)),
             version=version,
             room=room,
+            keep=keep,
         )
 
     def resume(self, run_id: str, attempt: int, version: int) -> None:
@@ -232,6 +252,9 @@ class RunStarter:
         before, after = _OF_A_TASK if is_task(queued) else _POINTS[queued.step]
         crash_point(before)
         turn = self._make_turn(key, running, context, opened)
+        runner = self.runner_for(queued)
+        if runner != self.runner:
+            turn = replace(turn, agent_id=runner, runner=runner)
 
         def returned(result: AgentResult) -> None:
             world.chains.under_way.end(cause)
@@ -270,10 +293,11 @@ _POINTS: dict[Step, tuple[str, str]] = {
     "message": ("S4", "S5"),
     "reply": ("K2", "K2"),
     "announce": ("A1", "A1"),
+    "compaction": ("S4", "S5"),
 }
 """Crash points before and after the call of an agent, by step (docs/reliability.md)."""
 
 _OF_A_TASK: tuple[str, str] = ("P5", "P5")
 
-RETURNED: dict[Step, str] = {"message": "S6", "reply": "K3", "announce": "A2"}
+RETURNED: dict[Step, str] = {"message": "S6", "reply": "K3", "announce": "A2", "compaction": "S6"}
 """Crash points where an agent has answered and the answer is not yet stored."""

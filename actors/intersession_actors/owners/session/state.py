@@ -7,13 +7,15 @@ import msgspec
 
 from intersession_actors.owners.streams.strays import foreign
 from intersession_actors.rules.policy.chain import budget_of
-from intersession_actors.rules.policy.windows import LEAST_ROOM, tokens_of_tools
-from intersession_actors.rules.prompt.fitting import tokens_of
+from intersession_actors.rules.policy.windows import tokens_of_tools
+from intersession_actors.rules.prompt.fitting import LEAST_ROOM, tokens_of
 from intersession_events import facts
 from intersession_events.basics.plain_json import present
 from intersession_events.log.recorded import Recorded
 
 REMEMBERED_MESSAGES: Final = 64
+UNCOMPACTED: Final = 8
+"""How many runs begin without another try, after a compaction that failed."""
 REMEMBERED_RUNS: Final = 128
 """How many ended runs a session remembers, to recognise a step that is told to it twice."""
 
@@ -33,6 +35,8 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     """How many of its attempts the model's server refused as too long (CTX-3)."""
     collected: bool = False
     """Whether it answers messages of runs before it with its own (QUEUE-2)."""
+    interrupted: int = 0
+    """How many attempts it had: they were cut off, or refused."""
 
     @property
     def budget(self) -> facts.Budget:
@@ -60,6 +64,8 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     given: int = 0
     """How many tokens the agent was given, its tools included, and has recorded since, at most."""
     fit: facts.Fit | None = None
+    covers: facts.Covers | None = None
+    """What the summary will stand for that the run was asked for."""
     has_tools: bool = True
     held_from: int = 0
     """Since when at least one call has been held (milliseconds, the log's time); 0 for none."""
@@ -93,8 +99,6 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     channel: str | None = None
     queue: tuple[Waiting, ...] = ()
     running: Running | None = None
-    interrupted: int = 0
-    """Attempts of the run at the head of the queue that were cut off."""
     ended: tuple[str, ...] = ()
     heard: tuple[str, ...] = ()
     """The ids of the last messages from outside, to recognise one that comes twice at once."""
@@ -110,6 +114,12 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """The window of the model that ran last, and what of it is left for tools and for what is said."""
     held: tuple[HeldCall, ...] = ()
     """The held calls of the run at the head, in all its attempts."""
+    compacts_at: int | None = None
+    """How many tokens could be said, when its agent ran last, before it was to summarise older turns; None is any number (CTX-5)."""
+    compactions: int = 0
+    """How many summaries were asked for."""
+    uncompacted: int = 0
+    """How many runs are still to begin before older turns are tried to be summarised again."""
     most: int | None = None
     """The tokens of tools and messages that the model's server accepts, learnt from its refusals (CTX-3)."""
 
@@ -127,6 +137,11 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
         if bound.idle_ms:
             limits.append((bound.idle_ms - min(age_ms, quiet_ms), "idle"))
         return min(limits, default=None)
+
+    @property
+    def interrupted(self) -> int:
+        """How many attempts the run at the head of the queue had."""
+        return self.queue[0].interrupted if self.queue else 0
 
     @property
     def idle(self) -> bool:
@@ -173,11 +188,7 @@ def without(state: Session, frozen: Collection[str]) -> Session:
     queue = tuple(waiting for waiting in state.queue if waiting.queued.run_id not in frozen)
     if running is state.running and len(queue) == len(state.queue):
         return state
-    first = next(iter(state.queue), None)
-    is_first = bool(queue) and queue[0] is first and running is state.running
-    return msgspec.structs.replace(
-        state, running=running, queue=queue, interrupted=state.interrupted if is_first else 0
-    )
+    return msgspec.structs.replace(state, running=running, queue=queue)
 
 
 EMPTY: Final = Session()
@@ -205,9 +216,11 @@ def evolve(state: Session | None, recorded: Recorded) -> Session:  # noqa: C901,
                 correlation=recorded.correlation,
                 time=recorded.time,
             )
+            if event.step == "compaction":  # what waits is answered on the summary
+                return replace(state, queue=(waiting, *state.queue), compactions=state.compactions + 1)
             at = len(state.queue)
             if event.ahead:
-                at = 1 if state.interrupted else 0  # an attempt that was cut off keeps its count at the head
+                at = 1 if state.interrupted else 0  # an attempt that was cut off is tried again first
             return replace(state, queue=(*state.queue[:at], waiting, *state.queue[at:]))
         case facts.RunStarted():
             queue, at = state.queue, 0
@@ -226,14 +239,15 @@ def evolve(state: Session | None, recorded: Recorded) -> Session:  # noqa: C901,
                 settings=event.settings,
                 last_tool_result=head.last_tool_result,
                 held_from=recorded.time if state.held_open else 0,
+                covers=event.covers,
             )
             return _reckoned(
                 replace(state, queue=(*queue[:at], *queue[at + 1 :]), running=running), event, running
             )
         case facts.RunCompleted():
-            return _ended(_tries_more(state), event.run_id)
+            return _ended(_tries_more(_uncompacted(state, event)), event.run_id)
         case facts.RunFailed() | facts.RunAborted(into=None):
-            return _ended(state, event.run_id)
+            return _ended(_uncompacted(state, event), event.run_id)
         case facts.RunAborted(into=into):
             state = _ended(state, event.run_id)
             together = (
@@ -331,13 +345,12 @@ def _put_back(state: Session, event: facts.RunInterrupted) -> Session:
         last_tool_result=running.last_tool_result,
         refused=running.waiting.refused + refused,
         waited=running.waiting.waited + bool(state.held_open),
+        interrupted=event.attempt,
     )
     most = state.most
     if refused and running.room is not None:
         most = max(min(running.room, running.given) // 2, LEAST_ROOM)
-    return msgspec.structs.replace(
-        state, running=None, queue=(waiting, *state.queue), interrupted=event.attempt, most=most
-    )
+    return msgspec.structs.replace(state, running=None, queue=(waiting, *state.queue), most=most)
 
 
 def _reckoned(state: Session, event: facts.RunStarted, running: Running) -> Session:
@@ -354,7 +367,16 @@ def _reckoned(state: Session, event: facts.RunStarted, running: Running) -> Sess
         fit=event.fit,
         has_tools=event.tools != (),
     )
-    return msgspec.structs.replace(state, running=running, window=(window, room), most=most)
+    if event.covers is not None:  # another agent, on another model, may be the one that summarises
+        return msgspec.structs.replace(state, running=running)
+    return msgspec.structs.replace(
+        state,
+        running=running,
+        window=(window, room),
+        most=most,
+        compacts_at=event.compacts_at,
+        uncompacted=max(state.uncompacted - 1, 0),
+    )
 
 
 def _held(state: Session, held: HeldCall) -> Session:
@@ -388,19 +410,29 @@ def _tries_more(state: Session) -> Session:
 
 def _ended(state: Session, run_id: str) -> Session:
     running, queue = state.running, state.queue
-    first = running.waiting if running is not None else next(iter(queue), None)
-    # Another run may end in the queue while the first one, cut off, waits to be tried again: that keeps its count.
-    was_first = first is not None and first.queued.run_id == run_id
-    if running is None or not was_first:
+    if running is not None and running.waiting.queued.run_id == run_id:
+        running = None
+    else:
         queue = tuple(waiting for waiting in queue if waiting.queued.run_id != run_id)
     return msgspec.structs.replace(
         state,
-        running=None if was_first else running,
+        running=running,
         queue=queue,
-        interrupted=0 if was_first else state.interrupted,
         held=tuple(one for one in state.held if one.held.run_id != run_id) if state.held else (),
         ended=(*state.ended, run_id)[-REMEMBERED_RUNS:],
     )
+
+
+def _uncompacted(state: Session, end: facts.RunEnd) -> Session:
+    """Let the next runs begin without a summary where a compaction gave none: else it would be tried before each of them."""
+    running = state.running
+    known = state.queue if running is None else (running.waiting, *state.queue)
+    ended = next((one for one in known if one.queued.run_id == end.run_id), None)
+    if ended is None or ended.queued.step != "compaction":
+        return state
+    if isinstance(end, facts.RunCompleted) and end.covers is not None:
+        return state
+    return msgspec.structs.replace(state, uncompacted=UNCOMPACTED)
 
 
 def _noted(state: Session, message: facts.Message) -> Session:

@@ -5,6 +5,7 @@ from typing import final
 
 from intersession_actors.rules.config.config import Config
 from intersession_actors.rules.config.session import SendAction
+from intersession_actors.rules.config.tools import Compaction
 from intersession_actors.rules.policy.access import Requester
 from intersession_actors.rules.policy.sending import Speak, Speech, Verdict, judge_send
 from intersession_actors.rules.policy.windows import ModelWindow, Reckoned, reckon
@@ -74,6 +75,10 @@ class RulesInForce:
     def reckoned(self, agent_id: str, asked_for: str | None, said: ModelWindow | None) -> Reckoned:
         """Return the window of an agent's model, or of the model that a run or its session asks for (CTX-1)."""
         return reckon(self._config(), agent_id, asked_for, said)
+
+    def compaction(self, agent_id: str) -> Compaction:
+        """Return how older turns of an agent's sessions are summarised (CTX-5)."""
+        return self._config().compaction_of(agent_id)
 
     def failure_text(self) -> str:
         """Return the text for a person whose message got no answer."""

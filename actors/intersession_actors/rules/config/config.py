@@ -17,7 +17,7 @@ from intersession_actors.rules.config.redacted import config_digest, plain_confi
 from intersession_actors.rules.config.session import SessionSettings
 from intersession_actors.rules.config.settings import Settings, Text, ThreadBindings, milliseconds, primary_of
 from intersession_actors.rules.config.spellings import Renaming, clamp_turns, fill_in, fold_agent_ids
-from intersession_actors.rules.config.tools import Agents, AgentSettings, ToolSettings
+from intersession_actors.rules.config.tools import Agents, AgentSettings, Compaction, ToolSettings
 from intersession_actors.rules.errors import ConfigError, ConfigProblem
 from intersession_events.basics.keys.key import valid_agent_id
 from intersession_events.basics.keys.references import Reference, refer
@@ -111,6 +111,10 @@ class Config(Settings, frozen=True, kw_only=True):
     def context_tokens_of(self, agent_id: str) -> int | None:
         """Return the most tokens of its model's window that an agent may use; None is all of them (CTX-1)."""
         return self.agent(agent_id).context_tokens or self.agents.defaults.context_tokens
+
+    def compaction_of(self, agent_id: str) -> Compaction:
+        """Return how older turns of an agent's sessions are summarised (CTX-5)."""
+        return self.agent(agent_id).compaction or self.agents.defaults.compaction
 
     def thinking_of(self, agent_id: str) -> str | None:
         """Return an agent's thinking level, unless a run or session asks for another."""

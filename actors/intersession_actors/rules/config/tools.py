@@ -153,6 +153,27 @@ class SandboxDefaults(Settings, frozen=True, kw_only=True):
     session_tools_visibility: SessionToolsVisibility = "spawned"
 
 
+CompactionMode = Literal["default", "safeguard", "off"]
+
+
+class Compaction(Settings, frozen=True, kw_only=True):
+    """How older turns of a session are summarised, once it is longer than its model's window (CTX-5).
+
+    `default` and `safeguard` do the same here. `reserve_tokens`, and at least `reserve_tokens_floor`, are kept free of what there
+    is room for, a quarter of it at most. `keep_recent_tokens` of the newest turns stay as they are, a quarter of the rest at most.
+    `agent` writes the summaries in the place of the session's own, `model` is the one that it is asked to use.
+    """
+
+    mode: CompactionMode = "default"
+    reserve_tokens: Annotated[int, msgspec.Meta(ge=0)] = 16_384
+    reserve_tokens_floor: Annotated[int, msgspec.Meta(ge=0)] = 0
+    keep_recent_tokens: Annotated[int, msgspec.Meta(ge=0)] = 20_000
+    custom_instructions: str | None = None
+    agent: Text | None = None
+    model: Text | None = None
+    timeout_seconds: Seconds = 180
+
+
 class AgentDefaults(Settings, frozen=True, kw_only=True):
     """The defaults of every agent.
 
@@ -166,6 +187,7 @@ class AgentDefaults(Settings, frozen=True, kw_only=True):
     workspace: Text | None = None
     thinking_default: ThinkingLevel | None = None
     context_tokens: AtLeastOne | None = None
+    compaction: Compaction = Compaction()
     subagents: SubagentDefaults = SubagentDefaults()
     sandbox: SandboxDefaults = SandboxDefaults()
 
@@ -196,6 +218,7 @@ class AgentSettings(Settings, frozen=True, kw_only=True):
     model: Text | ModelChoice | None = None
     thinking_default: ThinkingLevel | None = None
     context_tokens: AtLeastOne | None = None
+    compaction: Compaction | None = None
     subagents: AgentSubagents = AgentSubagents()
     sandbox: AgentSandbox = AgentSandbox()
     tools: AgentTools = AgentTools()

@@ -131,7 +131,7 @@ IGNORED: Final[Mapping[str, frozenset[str]]] = {
         "agents.defaults": _PER_AGENT
         + """
             blockStreamingBreak blockStreamingChunk blockStreamingCoalesce blockStreamingDefault
-            bootstrapPromptTruncationWarning cliBackends compaction elevatedDefault envelopeElapsed envelopeTimestamp
+            bootstrapPromptTruncationWarning cliBackends elevatedDefault envelopeElapsed envelopeTimestamp
             envelopeTimezone imageGenerationModel imageMaxDimensionPx maxConcurrent mediaMaxMb pdfMaxBytesMb pdfMaxPages
             pdfModel repoRoot skipBootstrap timeFormat userTimezone
         """,

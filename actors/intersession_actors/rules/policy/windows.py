@@ -6,6 +6,8 @@ import msgspec
 
 from intersession_actors.rules.config.config import Config
 from intersession_actors.rules.config.settings import ModelChoice
+from intersession_actors.rules.config.tools import Compaction
+from intersession_actors.rules.prompt.fitting import LEAST_ROOM
 from intersession_events.basics.plain_json import JsonList, JsonObject, JsonValue, is_list, is_object
 from intersession_events.facts import ready
 
@@ -54,11 +56,11 @@ NO_MODEL: Final = 128_000
 """The window of an agent of which nobody says on which model it is: what models of large providers take at least."""
 
 _MOST_FOR_ANSWER: Final = 8_192
+_WORDS_OF_A_SUMMARY: Final = 60, 1_500
 _OF_A_TOOL: Final = 750
 """The tokens of a session tool's description, on average at most."""
 _LEAST_WITH_TOOLS: Final = 1_024
 """An agent that has less room for what is said than this beside its tools has none: else they would be all that it is shown."""
-LEAST_ROOM: Final = 128
 
 
 def find_model(config: Config, text: str) -> str | None:
@@ -135,10 +137,14 @@ class ModelWindow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reckoned(NamedTuple):
-    """A model's window, and the part of it for tools and messages; None: unknown, in old recordings."""
+    """A model's window, and the part of it for tools and messages; None: unknown, in old recordings.
+
+    `compaction`: the agent can be asked to summarise what does not fit (CTX-5).
+    """
 
     context_tokens: int | None
     room: int | None
+    compaction: bool = False
 
 
 def reckon(config: Config, agent_id: str, asked_for: str | None, said: ModelWindow | None) -> Reckoned:
@@ -153,15 +159,43 @@ def reckon(config: Config, agent_id: str, asked_for: str | None, said: ModelWind
     if name is None and window is None:
         wanted = None if asked_for is None else find_model(config, asked_for) or asked_for
         name = wanted or config.model_of(agent_id)
+    bound = config.context_tokens_of(agent_id)
+    on_a_model = not (name is None and window is None and bound is None)
     if name is not None:
         served = _served(config, name)
         window = window or _count(served.get("contextWindow")) or _count(served.get("contextTokens"))
         answer = answer or _count(served.get("maxTokens"))
     window = window or _by_name(name)
-    bound = config.context_tokens_of(agent_id)
     window = window if bound is None else min(window, bound)
     for_answer = min(answer or min(window // 4, _MOST_FOR_ANSWER), window // 2)
-    return Reckoned(window, max(window - for_answer - said.instructions, LEAST_ROOM))
+    room = max(window - for_answer - said.instructions, LEAST_ROOM)
+    return Reckoned(window, room, _summarises(config, agent_id, on_a_model=on_a_model))
+
+
+def _summarises(config: Config, agent_id: str, *, on_a_model: bool) -> bool:
+    """Whether older turns of an agent's sessions are summarised: code of which nobody says that a model answers is not asked to."""
+    compaction = config.compaction_of(agent_id)
+    return compaction.mode != "off" and (on_a_model or compaction.agent is not None)
+
+
+def room_before_compaction(compaction: Compaction, words: int) -> int:
+    """Return how many tokens may be said before older turns are summarised, of those that there is room for (CTX-5)."""
+    reserve = max(compaction.reserve_tokens, compaction.reserve_tokens_floor)
+    return max(words - min(reserve, words // 4), LEAST_ROOM)
+
+
+def kept_by_compaction(compaction: Compaction, compacts_at: int) -> int:
+    """Return how many tokens of the newest turns a compaction leaves alone (CTX-5).
+
+    A quarter of what there is room for, at most: a quarter is for the summary, and half for what comes.
+    """
+    return min(compaction.keep_recent_tokens, compacts_at // 4)
+
+
+def words_of_summary(compacts_at: int | None) -> int:
+    """Return how many words a summary may have: a quarter of what there is room for, at two tokens a word."""
+    least, most = _WORDS_OF_A_SUMMARY
+    return most if compacts_at is None else min(max(compacts_at // 8, least), most)
 
 
 def tokens_of_tools(tools: int) -> int:

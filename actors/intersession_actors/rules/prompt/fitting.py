@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Final
 
-from intersession_actors.rules.prompt.fencing import shortened, shorter_quotes
+import msgspec
+
+from intersession_actors.rules.prompt.fencing import shortened, shortened_text, shorter_quotes
 from intersession_events import facts
 
 _SMALL: Final = f"{string.ascii_lowercase} ".encode()
@@ -28,6 +30,27 @@ _NOTES: Final = 160
 """Tokens of what is said of what is left out, and of an attempt that was cut off."""
 _LEAST_CHARS: Final = 200
 """No text is cut to less."""
+LEAST_ROOM: Final = 128
+"""An agent has at least this many tokens for what is said, however small its window is."""
+_ROUNDS: Final = 8
+"""A summary is brought up to date in at most this many rounds: what is older than that is left out of it (CTX-5)."""
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """The summary that stands for the first `messages` messages of a transcript, of the run `run_id` (CTX-5).
+
+    `tokens` is the most tokens that these have, `text` says what is left of them.
+    """
+
+    run_id: str
+    messages: int
+    tokens: int
+    text: str
+
+    @property
+    def most_tokens(self) -> int:
+        """The most tokens of the summary itself, with its fence."""
+        return tokens_in(self.text) + _FENCE
 
 
 class NotAtHand(LookupError):
@@ -81,8 +104,11 @@ def fit(
     room: int,
     at_hand: tuple[int, Sequence[int]] | None = None,
     may_read: bool = True,
+    summary: Summary | None = None,
 ) -> facts.Fit:
     """Return which messages to leave out of a context with too many tokens.
+
+    A summary stands for those that it covers, so none of these is in.
 
     `at_hand` says from which message of the transcript on they need not be read, and how many tokens each of these has; None: all.
 
@@ -97,6 +123,10 @@ def fit(
     asked_chars, needed = _cut_to_fit(asked, context, left)
     left -= needed
     earlier_chars = max(room // 2, _LEAST_CHARS)
+    covered = 0
+    if summary is not None:
+        covered = summary.messages
+        left -= tokens_in(shortened_text(summary.text, earlier_chars)) + _FENCE
     if partial:
         left -= _NOTES
     every_tokens = 0, [tokens_of(one) for one in partial]
@@ -104,15 +134,118 @@ def fit(
     left_out = len(transcript)
     if partial_from == 0:
         start, tokens = at_hand or (0, [tokens_of(one) for one in transcript])
+        if covered > start:
+            start, tokens = covered, tokens[covered - start :]
         left_out, left = _newest(
-            transcript, (start, tokens), left, earlier_chars, begins=_is_asked, may_read=may_read
+            transcript,
+            (start, tokens),
+            left,
+            earlier_chars,
+            begins=_is_asked,
+            may_read=may_read,
+            covered=covered,
         )
     return facts.Fit(
         left_out=left_out,
         partial_left_out=partial_from,
         earlier_chars=earlier_chars,
         asked_chars=asked_chars,
+        summary=None if summary is None else summary.run_id,
+        summarised=covered,
     )
+
+
+def summarised(summary: Summary) -> facts.Fit:
+    """Return what is left out of a context that has room for all but what a summary stands for."""
+    return facts.Fit(left_out=summary.messages, summary=summary.run_id, summarised=summary.messages)
+
+
+def to_compact(
+    transcript: Sequence[facts.Message],
+    tokens: tuple[int, Sequence[int]],
+    *,
+    room: int,
+    keep: int,
+    summary: Summary | None,
+    needed: int,
+) -> facts.Fit | None:
+    """Return which messages the next summary is made of: `left_out <= number < until` (CTX-5); None: there are none.
+
+    They begin where the last summary ends. The newest whole turns stay, as many as have at most `keep` tokens, and of the
+    others the oldest are taken that fit into `room` tokens beside the `needed` ones, never a call without its results.
+    `tokens` has the number of the first message that is counted, and how many each from there on has at most.
+
+    Raises:
+        NotAtHand: messages have to be read from the log to be counted.
+    """
+    covered = 0 if summary is None else summary.messages
+    first, counts = tokens
+    if first > covered:
+        raise NotAtHand(f"message {first - 1} of {len(transcript)}")
+    counts = counts[covered - first :]
+    end = _kept_from(transcript, covered, counts, keep)
+    left = max(room - needed - (0 if summary is None else min(summary.most_tokens, room // 2)), LEAST_ROOM)
+    chars, since, until = room, covered, covered
+    while until == since < end and chars > _LEAST_CHARS:
+        # A call with all its results that is too long by itself: their texts are cut further.
+        chars = max(chars // 2, _LEAST_CHARS)
+        costs = [
+            tokens_of(shortened(transcript[at], chars)) if 3 * each > chars else each
+            for at, each in enumerate(counts[: end - covered], covered)
+        ]
+        since = covered + _passed_over(costs, sum(costs) - _ROUNDS * left)
+        until = _taken(transcript, costs[since - covered :], since, left)
+    if since == end:
+        return None
+    return facts.Fit(
+        left_out=since,
+        until=until if until > since else _next_part(transcript, since, end),
+        earlier_chars=chars,
+        summary=None if summary is None else summary.run_id,
+        summarised=covered,
+    )
+
+
+def _kept_from(transcript: Sequence[facts.Message], first: int, tokens: Sequence[int], keep: int) -> int:
+    """Return where the newest whole turns begin that have at most `keep` tokens together."""
+    end, kept = len(transcript), 0
+    for number in range(end - 1, first - 1, -1):
+        kept += tokens[number - first]
+        if kept > keep:
+            break
+        if _is_asked(transcript[number]):
+            end = number
+    return end
+
+
+def _passed_over(costs: Sequence[int], over: int) -> int:
+    """Return how many of the oldest messages have to be passed over to be rid of some tokens."""
+    passed = 0
+    while over > 0 and passed < len(costs) - 1:
+        over -= costs[passed]
+        passed += 1
+    return passed
+
+
+def _taken(transcript: Sequence[facts.Message], costs: Sequence[int], first: int, room: int) -> int:
+    """Return up to which message, from a first one on, there is room for all; no call is parted from its results."""
+    until = first
+    for number, cost in enumerate(costs, first):
+        room -= cost
+        if room < 0:
+            break
+        if _ends_part(transcript, number):
+            until = number + 1
+    return until
+
+
+def _next_part(transcript: Sequence[facts.Message], first: int, end: int) -> int:
+    return next((at + 1 for at in range(first, end) if _ends_part(transcript, at)), end)
+
+
+def _ends_part(transcript: Sequence[facts.Message], number: int) -> bool:
+    """Whether no result of a call follows right behind a message."""
+    return number + 1 >= len(transcript) or transcript[number + 1].role != "toolResult"
 
 
 def _cut_to_fit(asked: facts.Message, context: str, room: int) -> tuple[int | None, int]:
@@ -141,10 +274,12 @@ def _newest(
     *,
     begins: Callable[[facts.Message], bool],
     may_read: bool = True,
+    covered: int = 0,
 ) -> tuple[int, int]:
     """Return from which message on there is room for all, and how much room is left.
 
-    It `begins` a turn in which each result of a tool has its call before it. Longer texts are cut.
+    It `begins` a turn in which each result of a tool has its call before it. Longer texts are cut. The first `covered` ones
+    are not looked at.
     """
     start, tokens = at_hand
 
@@ -158,10 +293,10 @@ def _newest(
     sums = list(accumulate(reversed(costs)))
     fitting = bisect_right(sums, room)
     first, room = len(messages) - fitting, room - (sums[fitting - 1] if fitting else 0)
-    if start and fitting == len(tokens):
+    if start > covered and fitting == len(tokens):
         if not may_read:
             raise NotAtHand(f"message {start - 1} of {len(messages)}")
-        while first and (needed := cost(first - 1)) <= room:
+        while first > covered and (needed := cost(first - 1)) <= room:
             first, room = first - 1, room - needed
     while first < len(messages) and not (begins(messages[first]) and _is_whole(messages, first, begins)):
         room += cost(first)
@@ -197,31 +332,41 @@ def shown_of(
     fitted: facts.Fit | None,
     *,
     run_id: str,
+    summary: str | None = None,
 ) -> tuple[tuple[facts.Message, ...], facts.Message, tuple[facts.Message, ...]]:
     """Return the shown parts of a transcript, of the message to answer, and of earlier attempts' messages.
 
-    What was left out is said in one line before the rest.
+    What was left out is said in one line before the rest, and before that the summary of what was said earlier.
     """
     if fitted is None:
         return tuple(transcript), asked, tuple(partial)
-    earlier = tuple(_shortened(one, fitted.earlier_chars) for one in transcript[fitted.left_out :])
+    shown = transcript[fitted.left_out : fitted.until]
+    earlier = tuple(_shortened(one, fitted.earlier_chars) for one in shown)
     done = tuple(_shortened(one, fitted.earlier_chars) for one in partial[fitted.partial_left_out :])
-    left_out = fitted.left_out + fitted.partial_left_out
-    if left_out:
+    if left_out := fitted.lost:
         are = (
             "1 earlier message of this session is"
             if left_out == 1
             else f"{left_out} earlier messages of this session are"
         )
-        note = facts.Message(
-            id=f"{run_id}:left-out",
-            role="user",
-            content=f"{are} left out here, since not all of them fit into what you can be shown.",
-            timestamp=asked.timestamp,
-            provenance=facts.Provenance(kind="internal_system"),
+        words = f"{are} left out here, since not all of them fit into what you can be shown."
+        earlier = (_note(f"{run_id}:left-out", words, asked), *earlier)
+    if summary is not None:
+        words = (
+            f"Your summary of the first {fitted.summarised} messages of this session, which are not shown here:\n\n"
+            + summary
         )
-        earlier = (note, *earlier)
+        note = _note(f"{run_id}:summary", words, asked)
+        earlier = (_shortened(note, fitted.earlier_chars), *earlier)
     return earlier, _shortened(asked, fitted.asked_chars), done
+
+
+def _note(identity: str, words: str, asked: facts.Message) -> facts.Message:
+    """Return what the system says before the messages, at the time of the message to answer."""
+    said_by = facts.Provenance(kind="internal_system")
+    return facts.Message(
+        id=identity, role="user", content=words, timestamp=asked.timestamp, provenance=said_by
+    )
 
 
 def context_shown(context: str, fitted: facts.Fit | None) -> str:

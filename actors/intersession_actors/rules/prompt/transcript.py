@@ -10,8 +10,16 @@ from collections.abc import Sequence
 
 import msgspec
 
-from intersession_actors.rules.prompt.fitting import NotAtHand, fit, tokens_of, tokens_used
-from intersession_actors.rules.prompt.instructions import told_by
+from intersession_actors.rules.prompt.fitting import (
+    NotAtHand,
+    Summary,
+    fit,
+    summarised,
+    to_compact,
+    tokens_of,
+    tokens_used,
+)
+from intersession_actors.rules.prompt.instructions import compaction_asked, told_by
 from intersession_actors.rules.prompt.window import Earlier, Transcript, Window, nothing_earlier
 from intersession_events import facts
 from intersession_events.basics.errors import CorruptEvent
@@ -24,7 +32,9 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     """The input of one attempt: the earlier transcript, the message, and earlier attempts' messages.
 
     `version` is that of the session's stream: read again up to there, the log gives the same context (PROV-4). `used` is how
-    many tokens all of it has at most; `fit` is what of it is left out, once that is decided (CTX-2).
+    many tokens all of it has at most; `fit` is what of it is left out, once that is decided (CTX-2). `summary` stands for the
+    oldest messages of the transcript, and `open_tokens` is the most tokens that those behind it have. `compacts`: it is that
+    of a compaction, which is given the messages that the next summary is made of (CTX-5).
     """
 
     message: facts.Message
@@ -35,14 +45,20 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     used: int = 0
     fit: facts.Fit | None = None
+    summary: Summary | None = None
+    open_tokens: int = 0
+    compacts: bool = False
 
-    def fitted(self, room: int | None, *, may_read: bool) -> "RunContext | None":
-        """Return it fitted into a number of tokens; None is no limit.
+    def fitted(self, room: int | None, *, may_read: bool, keep: int = 0) -> "RunContext | None":
+        """Return it fitted into a number of tokens; None is no limit. A compaction leaves the newest `keep` tokens alone.
 
         None is returned where messages have to be read from the log for that, and may not be.
         """
+        if self.compacts:
+            return self._to_compact(room, keep, may_read=may_read)
+        summary = self.summary
         if room is None or self.used <= room:
-            return self
+            return self if summary is None else self._with(summarised(summary))
         transcript = self.transcript
         try:
             left_out = fit(
@@ -53,10 +69,54 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
                 room=room,
                 at_hand=transcript.tokens_at_hand() if isinstance(transcript, Transcript) else None,
                 may_read=may_read,
+                summary=summary,
             )
         except NotAtHand:
             return None
-        return msgspec.structs.replace(self, fit=left_out, hash=fitted_hash(self.hash, left_out))
+        return self._with(left_out)
+
+    def _to_compact(self, room: int | None, keep: int, *, may_read: bool) -> "RunContext | None":
+        transcript = self.transcript
+        needed = tokens_used(self.system_context, 0, self.message, ())
+        tokens = transcript.tokens_at_hand() if isinstance(transcript, Transcript) else _tokens(transcript)
+        while True:
+            try:
+                part = to_compact(
+                    transcript,
+                    tokens,
+                    room=self.used if room is None else room,
+                    keep=keep,
+                    summary=self.summary,
+                    needed=needed,
+                )
+            except NotAtHand:
+                if not may_read:
+                    return None
+                tokens = _tokens(transcript)
+                continue
+            return self if part is None else self._with(part)
+
+    def _with(self, fitted: facts.Fit) -> "RunContext":
+        return msgspec.structs.replace(self, fit=fitted, hash=given_hash(self, fitted))
+
+    @property
+    def covers(self) -> facts.Covers | None:
+        """What its answer, a summary, will stand for; None if it is no compaction, or has nothing to summarise."""
+        part, summary = self.fit, self.summary
+        if not self.compacts or part is None or not part.until:
+            return None
+        return facts.Covers(
+            messages=part.until,
+            through=self.transcript[part.until - 1].id,
+            since=part.left_out,
+            earlier=None if summary is None else summary.run_id,
+            tokens=(0 if summary is None else summary.tokens)
+            + sum(map(tokens_of, self.transcript[0 if summary is None else summary.messages : part.until])),
+        )
+
+
+def _tokens(transcript: Sequence[facts.Message]) -> tuple[int, list[int]]:
+    return 0, [tokens_of(one) for one in transcript]
 
 
 class RunInput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -67,13 +127,15 @@ class RunInput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     system_context: str = ""
     instructions: facts.Instructions | None = None
     turn: int | None = None
+    compacts: bool = False
 
 
 class TranscriptState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The state of a fold, without the messages that are in the transcript already.
 
     `chain` (hex) stands for these, `count`, `size` and `tokens` say how many they are, and how many bytes (as JSON) and tokens
-    (at most) they have. `began` is the version of the event with which the session id began.
+    (at most) they have. `began` is the version of the event with which the session id began. `summary` stands for the oldest
+    of them.
     """
 
     session_id: str = ""
@@ -85,6 +147,7 @@ class TranscriptState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     last: facts.Message | None = None
     waiting: tuple[RunInput, ...] = ()
     started: tuple[RunInput, tuple[facts.Message, ...]] | None = None
+    summary: Summary | None = None
 
 
 class TranscriptFold:
@@ -103,6 +166,7 @@ class TranscriptFold:
         "_room",
         "_session_id",
         "_started",
+        "_summary",
         "_waiting",
         "size",
         "tokens",
@@ -129,6 +193,7 @@ class TranscriptFold:
         self._chain: bytes = bytes.fromhex(state.chain)
         self._waiting = {asked.run_id: asked for asked in state.waiting}
         self._last: facts.Message | None = state.last
+        self._summary: Summary | None = state.summary
         self._started: tuple[RunInput, list[facts.Message]] | None = None
         if state.started is not None:
             self._started = (state.started[0], list(state.started[1]))
@@ -146,16 +211,18 @@ class TranscriptFold:
             last=self._last,
             waiting=tuple(self._waiting.values()),
             started=None if started is None else (started[0], tuple(started[1])),
+            summary=self._summary,
         )
 
-    def apply(self, recorded: Recorded) -> None:
+    def apply(self, recorded: Recorded) -> None:  # noqa: C901 - one case an event
         """Take in the stream's next event."""
         self.version = recorded.version
         match recorded.event:
             case facts.SessionOpened(session_id=session_id) | facts.SessionReset(session_id=session_id):
                 self._begin(session_id)
             case facts.MessageRecorded(message=message, session_id=of) if of == self._session_id:
-                self._take(message)
+                if not self._compacts(message.run_id):
+                    self._take(message)
             case facts.RunQueued(session_id=of) as queued if of == self._session_id:
                 self._queue(queued)
             case facts.RunStarted(run_id=run_id):
@@ -163,6 +230,10 @@ class TranscriptFold:
             case facts.RunAborted(run_id=run_id) | facts.RunFailed(run_id=run_id):
                 self._give_up(run_id)
                 self._end(run_id)
+            case facts.RunCompleted(run_id=run_id) as completed if self._compacts(run_id):
+                del self._waiting[run_id]
+                if completed.covers is not None and completed.session_id == self._session_id:
+                    self._summarise(completed, completed.covers)
             case facts.RunCompleted(run_id=run_id, message=message, session_id=of):
                 if message is not None and of == self._session_id:
                     self._take(message)
@@ -185,7 +256,7 @@ class TranscriptFold:
         self._settle()
         started = self._started
         if run_id in self._waiting:
-            if started is not None:
+            if started is not None and not self._compacts(run_id):
                 self._close()
             return self._context(self._waiting[run_id], (), self.version, may_read=may_read)
         if started is not None and started[0].run_id == run_id:
@@ -193,7 +264,9 @@ class TranscriptFold:
             return self._context(started[0], partial, self.version, may_read=may_read)
         raise CorruptEvent(f"run {run_id} has no message in this stream")
 
-    def context_behind(self, fresh: Sequence[Recorded], run_id: str, room: int | None) -> RunContext | None:
+    def context_behind(
+        self, fresh: Sequence[Recorded], run_id: str, room: int | None, keep: int = 0
+    ) -> RunContext | None:
         """Return the context of a run after events that come next, fitted into a number of tokens; reads nothing.
 
         The events may come to nothing: so the transcript is afterwards as it was. Only what there is no room for at hand is
@@ -206,15 +279,21 @@ class TranscriptFold:
         kept = (self.version, self.size, self.tokens, self._chain, self._session_id, self.window, self._last)
         end, started, waiting = self.window.end, self._started, self._waiting
         said = None if started is None else (started[0], list(started[1]))
-        self._waiting = dict(waiting)
+        summary, self._waiting = self._summary, dict(waiting)
         try:
             for one in fresh:
                 self.apply(one)
-            return self.context(run_id, may_read=False).fitted(room, may_read=False)
+            return self.context(run_id, may_read=False).fitted(room, may_read=False, keep=keep)
         finally:
+            self._summary = summary
             version, self.size, self.tokens, self._chain, self._session_id, self.window, self._last = kept
             self.version, self._waiting, self._started = version, waiting, said
             self.window.end_at(end)
+
+    def _compacts(self, run_id: str | None) -> bool:
+        """Whether a run that waits is a compaction, which is no part of the transcript, whatever its agent does."""
+        waiting = self._waiting.get(run_id or "")
+        return waiting is not None and waiting.compacts
 
     def _context(
         self, asked: RunInput, partial: tuple[facts.Message, ...], version: int, *, may_read: bool
@@ -226,6 +305,9 @@ class TranscriptFold:
             asked.turn,
             lambda quote: self._text_of(quote, may_read=may_read),
         )
+        summary, tokens = self._summary, self.tokens
+        if summary is not None:
+            tokens -= summary.tokens
         return RunContext(
             message=message,
             transcript=self.window.transcript(),
@@ -233,7 +315,12 @@ class TranscriptFold:
             system_context=context,
             hash=_hash(self._chain, context, message, partial),
             version=version,
-            used=tokens_used(context, self.tokens, message, partial),
+            used=tokens_used(
+                context, tokens if summary is None else tokens + summary.most_tokens, message, partial
+            ),
+            summary=summary,
+            open_tokens=tokens,
+            compacts=asked.compacts,
         )
 
     def _text_of(self, quote: facts.Quote, *, may_read: bool) -> str:
@@ -255,14 +342,31 @@ class TranscriptFold:
         self.size = 0
         self.tokens = 0
         self._chain = b""
-        self._last = self._started = None
+        self._last = self._started = self._summary = None
 
     def _take(self, message: facts.Message) -> None:
         self._settle()
         self._last = message
 
+    def _summarise(self, completed: facts.RunCompleted, covers: facts.Covers) -> None:
+        """Let a summary stand for the messages that it covers; one that was erased says nothing of them any more."""
+        text = completed.reply
+        self._summary = None
+        if text and text != facts.ERASED:
+            self._summary = Summary(
+                run_id=completed.run_id, messages=covers.messages, tokens=covers.tokens, text=text
+            )
+
     def _queue(self, queued: facts.RunQueued) -> None:
         message = queued.message
+        if queued.step == "compaction":
+            self._waiting[queued.run_id] = RunInput(
+                run_id=queued.run_id,
+                message=compaction_asked(queued.run_id),
+                instructions=queued.instructions,
+                compacts=True,
+            )
+            return
         if message is not None:
             self._settle()
         elif self._last is not None and self._last.id == queued.answers:
@@ -277,7 +381,9 @@ class TranscriptFold:
             )
 
     def _start(self, run_id: str) -> None:
-        """Put the message in its place; a retried run keeps its earlier messages."""
+        """Put the message in its place; a retried run keeps its earlier messages. A compaction has no place in the transcript."""
+        if self._compacts(run_id):
+            return
         self._settle()
         if self._started is not None and self._started[0].run_id == run_id:
             return
@@ -299,7 +405,7 @@ class TranscriptFold:
     def _give_up(self, run_id: str) -> None:
         """Keep the message of a run that ended before it began: it is part of the transcript."""
         waiting = self._waiting.pop(run_id, None)
-        if waiting is not None:
+        if waiting is not None and not waiting.compacts:
             self._take(waiting.message)
             self._settle()
 
@@ -345,8 +451,14 @@ def context_hash(
     return _hash(chain, context, message, partial)
 
 
-def fitted_hash(context: str, left_out: facts.Fit | None) -> str:
-    """Return the hash of a shortened context: the same messages are another context then (CTX-2)."""
+def given_hash(context: RunContext, left_out: facts.Fit | None) -> str:
+    """Return the hash of what an agent is given of a whole context."""
+    return fitted_hash(context.hash, left_out, None if context.summary is None else context.summary.text)
+
+
+def fitted_hash(context: str, left_out: facts.Fit | None, summary: str | None = None) -> str:
+    """Return the hash of a shortened context: the same messages are another context then (CTX-2), and so with a summary."""
     if left_out is None:
         return context
-    return hashlib.sha256(context.encode() + _ENCODER.encode(left_out)).hexdigest()
+    said = b"" if summary is None else _ENCODER.encode(summary)
+    return hashlib.sha256(context.encode() + _ENCODER.encode(left_out) + said).hexdigest()

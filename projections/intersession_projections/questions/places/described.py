@@ -200,6 +200,8 @@ def _task_of(run: RunOutcome) -> str:
             return "the announce"
         case "reply":
             return f"turn {run.turn}"
+        case "compaction":
+            return "the summary of its older turns"
         case "message" if run.is_alone:
             return "its answer"
         case "message":

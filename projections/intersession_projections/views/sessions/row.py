@@ -255,6 +255,8 @@ def _after_run_event(
             return replace(row, queued=row.queued + 1, running=None)
         case RunCompleted():
             row = _ended(row, event.run_id)
+            if event.covers is not None:
+                return row  # a summary is no use of the session's model by what was said
             return replace(
                 row,
                 aborted_last_run=False,
@@ -271,7 +273,7 @@ def _after_run_event(
 
 def _reckoned(row: SessionRow, event: RunStarted) -> SessionRow:
     """Note the window of the model that runs, and how full it is; logs written before do not say it."""
-    if event.context_tokens is None or not event.words:
+    if event.context_tokens is None or not event.words or event.covers is not None:
         return row
     filled = (event.used or 0) * 100 // event.words
     return msgspec.structs.replace(row, context_tokens=event.context_tokens, filled=filled)

@@ -34,7 +34,7 @@ def main_agent(turn: Turn) -> str | Reply:
 
 def research_agent(turn: Turn) -> str | Reply:
     match turn.step:
-        case "message":
+        case "message" | "compaction":
             said = facts.Message(id="", role="assistant", content="it is", timestamp=0, stop_reason="stop")
             return Reply("it is", messages=(said,), model="small")
         case "reply":

@@ -11,7 +11,7 @@ from intersession_actors.rules.policy.windows import ModelWindow, has_room_for_t
 def reckoned(
     said: ModelWindow | None = None, *, asked_for: str | None = None, **config: Any
 ) -> tuple[int | None, int | None]:
-    return tuple(reckon(load_config(config).config, "main", asked_for, said))  # type: ignore[return-value]
+    return reckon(load_config(config).config, "main", asked_for, said)[:2]
 
 
 SERVED: dict[str, Any] = {
@@ -79,3 +79,22 @@ def test_instructions_and_the_answer_are_taken_off_and_so_are_tools() -> None:
     assert has_room_for_tools(6_500, 6, None)
     assert not has_room_for_tools(6_500, 6, 5_000)
     assert room_for_words(6_500, 0, 700) == 700
+
+
+@pytest.mark.clause("CTX-5")
+@pytest.mark.parametrize(
+    ("said", "config", "asked"),
+    [
+        (None, {}, False),
+        (None, {"agents": {"defaults": {"compaction": {"agent": "clerk"}}}}, True),
+        (None, {"agents": {"defaults": {"contextTokens": 9_000}}}, True),
+        (None, {"agents": {"defaults": {"model": "local/small"}}, "models": SERVED}, True),
+        (ModelWindow(model="gpt-4"), {}, True),
+        (ModelWindow(tokens=4_000), {}, True),
+        (ModelWindow(model="gpt-4"), {"agents": {"defaults": {"compaction": {"mode": "off"}}}}, False),
+    ],
+)
+def test_an_agent_on_a_model_is_asked_for_summaries_and_code_of_which_nobody_says_so_is_not(
+    said: ModelWindow | None, config: dict[str, Any], asked: bool
+) -> None:
+    assert reckon(load_config(config).config, "main", None, said).compaction is asked

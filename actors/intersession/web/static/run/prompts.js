@@ -145,6 +145,14 @@ const Prompt = ({ found, asked, place, ahead }) => {
         <code class="muted">${found.contextHash}</code>
         ${found.leftOut ? html`<p class="why bad">${found.leftOut.told}</p>` : null}
       </div>
+      ${found.summary
+        ? html`
+            <div class="sec">
+              <h2>Summary of the first ${found.summary.messages} messages</h2>
+              <pre tabindex="0">${found.summary.text}</pre>
+            </div>
+          `
+        : null}
       <div class="sec"><h2>System context</h2><pre tabindex="0">${found.systemContext || '(none)'}</pre></div>
       <${Transcript} key=${`${found.run}/${found.attempt}`} found=${found} asked=${asked} />
       <div class="sec">
