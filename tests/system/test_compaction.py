@@ -101,7 +101,7 @@ def test_older_turns_are_summarised_ahead_of_a_run_that_has_no_room_for_them(log
 
 
 @pytest.mark.clause("CTX-5", "CTX-3")
-def test_a_conversation_with_a_model_that_takes_eight_thousand_tokens_goes_on_and_on() -> None:
+def test_a_conversation_with_a_model_that_takes_eight_thousand_tokens_goes_on_and_on(log_url: str) -> None:
     def say(request: Said) -> Said:
         is_summary = "Summary step" in str(request["messages"][-1])
         return {"content": f"Ann's number is 17. {LONG}" if is_summary else f"Yes. {LONG}"}
@@ -111,7 +111,7 @@ def test_a_conversation_with_a_model_that_takes_eight_thousand_tokens_goes_on_an
         agent = openai_agent(
             model="tiny", base_url=endpoint.url, api_key="none", context_tokens=8_000, system="Be brief."
         )
-        with a_system(":memory:", agent, {}) as system:
+        with a_system(log_url, agent, {}) as system:
             assert talk(system, 0, 60) == ["ok"] * 60
             taken, number = endpoint.taken, len(summaries(system))
             (row,) = system.tools().call("sessions_list", {}).get("sessions", [])
@@ -124,11 +124,11 @@ def test_a_conversation_with_a_model_that_takes_eight_thousand_tokens_goes_on_an
     assert not any("are left out here" in str(one["messages"]) for one in taken)
     assert "tools" not in next(one for one in taken if "Summary step" in str(one["messages"][-1]))
     assert row["contextTokens"] == 8_000
-    assert 1_000 < row["totalTokens"] < 8_000
+    assert 1_000 < (row["totalTokens"] or 0) < 8_000
 
 
 @pytest.mark.clause("CTX-5", "CTX-3")
-def test_what_the_server_refuses_as_too_long_is_summarised_and_tried_once_more() -> None:
+def test_what_the_server_refuses_as_too_long_is_summarised_and_tried_once_more(log_url: str) -> None:
     with an_endpoint(2_000) as endpoint:
         agent = openai_agent(
             model="tiny",
@@ -137,7 +137,7 @@ def test_what_the_server_refuses_as_too_long_is_summarised_and_tried_once_more()
             context_tokens=40_000,
             client_options={"max_retries": 0},
         )
-        with a_system(":memory:", agent, {"tools": {"deny": ["*"]}}) as system:
+        with a_system(log_url, agent, {"tools": {"deny": ["*"]}}) as system:
             assert talk(system, 0, 40) == ["ok"] * 40
             refused, found = recorded(system, RunInterrupted), summaries(system)
 
@@ -149,7 +149,7 @@ def test_what_the_server_refuses_as_too_long_is_summarised_and_tried_once_more()
 
 @pytest.mark.clause("CTX-5")
 @pytest.mark.parametrize("fails", ["raises", "says nothing"])
-def test_a_compaction_that_fails_is_told_and_eight_runs_go_on_without(fails: str) -> None:
+def test_a_compaction_that_fails_is_told_and_eight_runs_go_on_without(log_url: str, fails: str) -> None:
     def summarise(_: Turn) -> str:
         if fails == "raises":
             raise RuntimeError("no time")
@@ -157,7 +157,7 @@ def test_a_compaction_that_fails_is_told_and_eight_runs_go_on_without(fails: str
 
     told: list[Any] = []
     talker = Talker(summarise)
-    with SessionSystem(":memory:", agents={"main": talker}, config=SMALL, on_failure=told.append) as system:
+    with SessionSystem(log_url, agents={"main": talker}, config=SMALL, on_failure=told.append) as system:
         for number in range(40):
             answer = system.inbound(
                 channel="chat", chat_id="42", sender="ann", text=f"{number}. {LONG}", deliver=True, wait=WAIT
@@ -177,12 +177,12 @@ def test_a_compaction_that_fails_is_told_and_eight_runs_go_on_without(fails: str
 
 
 @pytest.mark.clause("CTX-5")
-def test_code_of_which_nobody_says_on_which_model_it_is_is_asked_for_no_summary_but_another_agent_may_be() -> (
-    None
-):
+def test_code_of_which_nobody_says_on_which_model_it_is_is_asked_for_no_summary_but_another_agent_may_be(
+    log_url: str,
+) -> None:
     clerk = Talker(lambda turn: Reply(f"By {turn.agent_id}: {SUMMARY}", usage=Usage(total_tokens=5)))
     talker = Talker()
-    with a_system(":memory:", talker, {}) as system:
+    with a_system(log_url, talker, {}) as system:
         talk(system, 0, 3)
         assert recorded(system, RunStarted)[-1].compacts_at is None
     config: dict[str, Any] = {
@@ -191,7 +191,7 @@ def test_code_of_which_nobody_says_on_which_model_it_is_is_asked_for_no_summary_
             "list": [{"id": "main", "default": True}, {"id": "clerk"}],
         }
     }
-    with a_system(":memory:", talker, config, clerk=clerk) as system:
+    with a_system(log_url, talker, config, clerk=clerk) as system:
         talk(system, 0, 20)
         (row,) = system.tools().call("sessions_list", {}).get("sessions", [])
 
@@ -203,8 +203,8 @@ def test_code_of_which_nobody_says_on_which_model_it_is_is_asked_for_no_summary_
 
 
 @pytest.mark.clause("CTX-5")
-def test_a_process_that_ends_while_it_summarises_summarises_again_and_answers(tmp_path: Any) -> None:
-    gate, store = Gate(), f"sqlite:///{tmp_path}/log.db"
+def test_a_process_that_ends_while_it_summarises_summarises_again_and_answers(log_url: str) -> None:
+    gate, store = Gate(), log_url
     config: dict[str, Any] = {**SMALL, "runs": {"shutdownGraceSeconds": 0}}
 
     waits = gate.saying(SUMMARY)
@@ -262,9 +262,11 @@ def test_a_summary_can_be_asked_for(log_url: str) -> None:
 
 
 @pytest.mark.clause("CTX-5", "ERASE-1")
-def test_a_summary_is_erased_with_a_message_that_it_may_tell_of_and_the_next_one_begins_anew() -> None:
+def test_a_summary_is_erased_with_a_message_that_it_may_tell_of_and_the_next_one_begins_anew(
+    log_url: str,
+) -> None:
     talker = Talker()
-    with a_system(":memory:", talker) as system:
+    with a_system(log_url, talker) as system:
         talk(system, 0, 20)
         (first, *_), before = summaries(system), len(talker.summaries)
         message = talker.asked[0].asked.id
@@ -284,13 +286,13 @@ def test_a_summary_is_erased_with_a_message_that_it_may_tell_of_and_the_next_one
 
 
 @pytest.mark.clause("CTX-5")
-def test_a_reset_begins_without_the_summary_and_an_abort_of_it_lets_the_run_go_on() -> None:
+def test_a_reset_begins_without_the_summary_and_an_abort_of_it_lets_the_run_go_on(log_url: str) -> None:
     gate = Gate()
 
     waits = gate.saying(SUMMARY)
 
     talker = Talker(waits)
-    with a_system(":memory:", talker) as system:
+    with a_system(log_url, talker) as system:
         number, run = 0, ""
         while not [one for one in recorded(system, RunQueued) if one.step == "compaction"]:
             answer = system.inbound(
@@ -312,9 +314,9 @@ def test_a_reset_begins_without_the_summary_and_an_abort_of_it_lets_the_run_go_o
 
 
 @pytest.mark.clause("CTX-5", "FORK-7")
-def test_a_fork_in_the_middle_goes_on_behind_the_summary_that_was_there(tmp_path: Any) -> None:
+def test_a_fork_in_the_middle_goes_on_behind_the_summary_that_was_there(log_url: str) -> None:
     talker = Talker()
-    with a_system(f"sqlite:///{tmp_path}/log.db", talker) as system:
+    with a_system(log_url, talker) as system:
         talk(system, 0, 20)
         asked = talker.asked[12]
         with system.fork(asked.run_id, at="start", agents={"main": Talker()}) as fork:
@@ -326,11 +328,10 @@ def test_a_fork_in_the_middle_goes_on_behind_the_summary_that_was_there(tmp_path
 
 
 @pytest.mark.clause("CTX-6")
-def test_the_command_line_asks_for_a_summary_of_a_session(tmp_path: Any) -> None:
-    store = f"sqlite:///{tmp_path}/log.db"
-    with a_system(store, Talker(), {}) as system:
+def test_the_command_line_asks_for_a_summary_of_a_session(log_url: str) -> None:
+    with a_system(log_url, Talker(), {}) as system:
         talk(system, 0, 2)
-    shown = ran("compact", "main", "--store", store)
+    shown = ran("compact", "main", "--store", log_url)
 
     assert shown.exit_code == 0, shown
     assert "is summarised by run" in shown.out

@@ -261,7 +261,7 @@ declare namespace Answers {
     run: string;
     sessionKey: string;
     settings: Record<string, string>;
-    summary?: SummaryShown;
+    summary?: StandingSummary;
     systemContext: string;
     thinking: string | null;
     tools: Record<string, any>[] | null;
@@ -482,6 +482,11 @@ declare namespace Answers {
     text: string;
     name: string;
   };
+  type StandingSummary = {
+    messages: number;
+    run: string;
+    text: string;
+  };
   type StateAnswer = {
     config?: Record<string, any>;
     deliveries: Record<string, any>[];
@@ -511,11 +516,6 @@ declare namespace Answers {
   type StepsAnswer = {
     from: number;
     steps: StepAnswer[];
-  };
-  type SummaryShown = {
-    messages: number;
-    run: string;
-    text: string;
   };
   type TurnAnswer = {
     a: Record<string, any> | null;

@@ -87,7 +87,7 @@ class MadeBefore(TypedDict):
     hasEnded: bool
 
 
-class SummaryShown(TypedDict):
+class StandingSummary(TypedDict):
     """What the agent was shown in the place of the first `messages` of the transcript (CTX-5): the summary of the run `run`."""
 
     run: str
@@ -144,7 +144,7 @@ class LensAnswer(TypedDict):
     contextTokens: int | None
     usedTokens: int | None
     leftOut: "LeftOut | None"
-    summary: NotRequired[SummaryShown]
+    summary: NotRequired[StandingSummary]
     prompt: NotRequired[str]
     rendered: NotRequired[list[JsonValue]]
     fresh: NotRequired[list[JsonValue]]

@@ -7,8 +7,8 @@ import msgspec
 
 from intersession_actors.owners.streams.strays import foreign
 from intersession_actors.rules.policy.chain import budget_of
-from intersession_actors.rules.policy.windows import tokens_of_tools
-from intersession_actors.rules.prompt.fitting import LEAST_ROOM, tokens_of
+from intersession_actors.rules.policy.windows import LEAST_ROOM, tokens_of_tools
+from intersession_actors.rules.prompt.fitting import tokens_of
 from intersession_events import facts
 from intersession_events.basics.plain_json import present
 from intersession_events.log.recorded import Recorded

@@ -7,7 +7,6 @@ import msgspec
 from intersession_actors.rules.config.config import Config
 from intersession_actors.rules.config.settings import ModelChoice
 from intersession_actors.rules.config.tools import Compaction
-from intersession_actors.rules.prompt.fitting import LEAST_ROOM
 from intersession_events.basics.plain_json import JsonList, JsonObject, JsonValue, is_list, is_object
 from intersession_events.facts import ready
 
@@ -55,6 +54,7 @@ UNKNOWN_MODEL: Final = 32_768
 NO_MODEL: Final = 128_000
 """The window of an agent of which nobody says on which model it is: what models of large providers take at least."""
 
+LEAST_ROOM: Final = 128
 _MOST_FOR_ANSWER: Final = 8_192
 _WORDS_OF_A_SUMMARY: Final = 60, 1_500
 _OF_A_TOOL: Final = 750

@@ -30,8 +30,6 @@ _NOTES: Final = 160
 """Tokens of what is said of what is left out, and of an attempt that was cut off."""
 _LEAST_CHARS: Final = 200
 """No text is cut to less."""
-LEAST_ROOM: Final = 128
-"""An agent has at least this many tokens for what is said, however small its window is."""
 _ROUNDS: Final = 8
 """A summary is brought up to date in at most this many rounds: what is older than that is left out of it (CTX-5)."""
 
@@ -184,7 +182,7 @@ def to_compact(
         raise NotAtHand(f"message {first - 1} of {len(transcript)}")
     counts = counts[covered - first :]
     end = _kept_from(transcript, covered, counts, keep)
-    left = max(room - needed - (0 if summary is None else min(summary.most_tokens, room // 2)), LEAST_ROOM)
+    left = max(room - needed - (0 if summary is None else min(summary.most_tokens, room // 2)), _LEAST_CHARS)
     chars, since, until = room, covered, covered
     while until == since < end and chars > _LEAST_CHARS:
         # A call with all its results that is too long by itself: their texts are cut further.
