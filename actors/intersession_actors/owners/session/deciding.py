@@ -179,7 +179,7 @@ class Decider:
                 pass
         return True
 
-    def _circumstances(
+    def _circumstances(  # noqa: C901 - one case a command
         self,
         owner: SessionOwner,
         state: Session,

@@ -33,7 +33,7 @@ _BARE: Final[JsonObject] = {}
 _UNUSED: Final = Spent()
 
 
-def inputs_of(command: commands.SessionCommand) -> JsonObject:
+def inputs_of(command: commands.SessionCommand) -> JsonObject:  # noqa: C901 - one case a command
     """Return a command's fields in a record, beside its name: none that events tell."""
     match command:
         case commands.RecordMessages(judged=Judgement() as judged, messages=messages):

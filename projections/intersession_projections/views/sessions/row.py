@@ -236,7 +236,7 @@ def _imported(row: SessionRow, event: SessionImported) -> SessionRow:
     )
 
 
-def _after_run_event(
+def _after_run_event(  # noqa: C901 - one case an event
     row: SessionRow, event: RunQueued | RunStarted | RunInterrupted | RunCompleted | RunFailed | RunAborted
 ) -> SessionRow:
     replace = msgspec.structs.replace
