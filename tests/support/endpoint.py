@@ -1,4 +1,4 @@
-"""An OpenAI-compatible endpoint on a real socket, whose model takes so many tokens and refuses more, as real ones do."""
+"""An endpoint of each API on a real socket, whose model takes so many tokens and refuses more, as real ones do."""
 
 import json
 import re
@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 from typing import Any
+
+from support.endpoint_dialects import events_of, in_dialect
 
 Said = dict[str, Any]
 
@@ -33,7 +35,10 @@ class Endpoint(ThreadingHTTPServer):
         """Whether it ends without the last chunks."""
         self.hung_up = Event()
         """Is set once a client has closed the connection in the middle of an answer."""
+        self.instead: Said | None = None
+        """What it says in place of an answer, with the status of one."""
         self.taken: list[Said] = []
+        self.headers: list[dict[str, str]] = []
         self.refused: list[Said] = []
 
     @property
@@ -43,7 +48,7 @@ class Endpoint(ThreadingHTTPServer):
     def answer(self, request: Said) -> tuple[int, Said]:
         """Return the status and the body of an answer."""
         tokens = (
-            sum(len(json.dumps(message)) for message in request["messages"])
+            sum(len(json.dumps(message)) for message in request.get("messages") or request["input"])
             + len(json.dumps(request.get("tools", [])))
         ) // 4
         if tokens > self.window:
@@ -67,9 +72,14 @@ class _Answering(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
         status, answer = self.server.answer(request)
+        is_chat = self.path == "/v1/chat/completions"
+        if status == 200 and not is_chat:
+            answer = in_dialect(self.path, answer)
+        answer = self.server.instead or answer
         if status == 200 and request.get("stream") and self.server.streams:
-            self._stream(answer)
+            (self._stream if is_chat else self._events)(answer)
             return
         encoded = json.dumps(answer).encode()
         self.send_response(status)
@@ -97,6 +107,16 @@ class _Answering(BaseHTTPRequestHandler):
             self.wfile.write(b"data: [DONE]\n\n")
         except OSError:
             self.server.hung_up.set()
+
+    def _events(self, body: Said) -> None:
+        """Give the answer as the events of its API."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        *first, last = events_of(body)
+        for event in first if self.server.breaks_off else [*first, last]:
+            self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
 
     def _chunk(self, answer: Said, choices: list[Said], **more: Any) -> None:
         head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": answer["model"]}

@@ -143,7 +143,7 @@ class OpenAiAgent:
         # else that we do in a turn. What stands here is ready to be sent; retries and errors are the same.
         options: JsonObject = {"security": {"bearer_auth": True}, **self._beside}
         if self._dialect.renders == "anthropic":
-            key = {"x-api-key": client.api_key, "anthropic-version": VERSION}
+            key = {"Authorization": Omit(), "x-api-key": client.api_key, "anthropic-version": VERSION}
             options |= {"security": {}, "headers": key | (options.get("headers") or {})}
         # Any: what an endpoint says that sends no JSON is a text, whatever is asked for; the type of options is not exported.
         post = cast("Any", client.post)
