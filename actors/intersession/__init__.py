@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from intersession_actors.hindsight.replaying.difference import Difference
     from intersession_actors.hindsight.replaying.replayed import Replayed, replay_file
     from intersession_actors.outside.agents.agents import echo, openai_agent, pydantic_ai_agent, scripted
+    from intersession_actors.outside.agents.own_tools.mcp_servers import mcp_tools
     from intersession_actors.outside.agents.turn import BadPiece, Reply, ReplyTooLarge, Turn
     from intersession_actors.outside.channels.channels import (
         Channel,
@@ -225,6 +226,7 @@ __all__ = [
     "console_channel",
     "echo",
     "load_config",
+    "mcp_tools",
     "open_log",
     "openai_agent",
     "pydantic_ai_agent",

@@ -38,6 +38,7 @@ class Endpoint(ThreadingHTTPServer):
         self.instead: Said | None = None
         """What it says in place of an answer, with the status of one."""
         self.taken: list[Said] = []
+        self.paths: list[str] = []
         self.headers: list[dict[str, str]] = []
         self.refused: list[Said] = []
 
@@ -73,6 +74,7 @@ class _Answering(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
+        self.server.paths.append(self.path)
         status, answer = self.server.answer(request)
         is_chat = self.path == "/v1/chat/completions"
         if status == 200 and not is_chat:

@@ -4,6 +4,7 @@ import inspect
 import threading
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 
 from intersession_actors.outside.agents.endpoint_options import check_options
@@ -147,6 +148,7 @@ class _OnAnEndpoint:
             instructions=tokens_in(f"{system or ''}{tools.described}"),
             answer=answer if isinstance(answer, int) else None,
         )
+        self._tools = tools
         self._options = {**options, "tools": tools}
         self._agent: Callable[[Turn], Awaitable[Reply]] | None = None
 
@@ -161,6 +163,10 @@ class _OnAnEndpoint:
             made = await off_loop(self._made)
             self._agent = self._agent or made
         return await self._agent(turn)
+
+    def close_connections(self) -> list[Future[None]]:
+        """Close the connections of its tools; returns what says that they have ended."""
+        return self._tools.close()
 
     def _made(self) -> Callable[[Turn], Awaitable[Reply]]:
         adapter = imported(

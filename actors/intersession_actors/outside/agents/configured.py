@@ -1,19 +1,27 @@
-"""Agents as a configuration describes them: each on its model's provider, an OpenAI-compatible endpoint."""
+"""Agents as a configuration describes them: each on its model's provider, with the tools of the configured MCP servers."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Future
 from ipaddress import ip_address
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from intersession_actors.outside.agents.agents import openai_agent
+from intersession_actors.outside.agents.own_tools.mcp_servers import McpTools, mcp_tools
 from intersession_actors.outside.agents.turn import AgentFunction, Reply, Turn
 from intersession_actors.rules.config.config import Config
 from intersession_actors.rules.errors import ConfigError, ConfigProblem
 from intersession_actors.rules.policy.windows import find_model
 from intersession_events.basics.plain_json import JsonList, JsonObject, JsonValue, is_list, is_object
 
-SPEAKS: Final = frozenset({"openai-completions"})
-"""The kinds of endpoint (`models.providers.<id>.api`) that can be called."""
+SPEAKS: Final[Mapping[JsonValue, Literal["chat", "responses", "anthropic"]]] = {
+    "openai-completions": "chat",
+    "openai-responses": "responses",
+    "anthropic-messages": "anthropic",
+}
+"""The kinds of endpoint (`models.providers.<id>.api`) that can be called, and what `openai_agent` calls them."""
+
+_USUAL: Final = "openai-completions"
 
 _EFFORT: Final = {"minimal": "minimal", "low": "low", "medium": "medium", "high": "high", "xhigh": "high"}
 """What an endpoint is told of a thinking level; nothing for `off` and `adaptive`, which leave it to the model."""
@@ -29,9 +37,10 @@ class ConfiguredAgents(NamedTuple):
 class ConfiguredAgent:
     """Answers with the model that a turn asks for, else with its own (SPAWN-1, GATE-2)."""
 
-    def __init__(self, config: Config, model: str) -> None:
+    def __init__(self, config: Config, model: str, tools: Sequence[McpTools] = ()) -> None:
         self._config = config
         self._model = model
+        self._tools = tools
         self._by_choice: dict[tuple[str, str | None], AgentFunction] = {}
         self._with(model, None)
 
@@ -69,19 +78,30 @@ class ConfiguredAgent:
         if choice not in self._by_choice:
             # A configuration may give anything (Any): `openai_agent` looks at each value.
             options: dict[str, Any] = {**_options(provider)}
-            if effort is not None:
-                options["reasoning_effort"] = effort
-            self._by_choice[choice] = openai_agent(model=model_id, base_url=provider["baseUrl"], **options)
+            api = SPEAKS[provider.get("api", _USUAL)]
+            if effort is not None and api != "anthropic":
+                options |= (
+                    {"reasoning_effort": effort} if api == "chat" else {"reasoning": {"effort": effort}}
+                )
+            self._by_choice[choice] = openai_agent(
+                model=model_id, base_url=provider["baseUrl"], api=api, tools=self._tools, **options
+            )
         return self._by_choice[choice]
+
+    def close_connections(self) -> list[Future[None]]:
+        """Close the connections of its tools; returns what says that they have ended."""
+        return [ended for source in self._tools for ended in source.close()]
 
 
 def configured_agents(config: Config) -> ConfiguredAgents:
-    """Make the agents of a configuration.
+    """Make the agents of a configuration, each with the tools of its MCP servers.
 
     Raises:
-        ConfigError: a model's provider has no `baseUrl`, or no key where its endpoint answers nobody without one.
-        MissingExtra: there is one to be made, and the extra `models` is not installed.
+        ConfigError: a model's provider has no `baseUrl`, or no key where its endpoint answers nobody without one; an MCP server
+            can't be one.
+        MissingExtra: there is one to be made, and the extra `models`, or `mcp` for an MCP server, is not installed.
     """
+    tools = _mcp_tools(config)
     agents: dict[str, AgentFunction] = {}
     notices: list[str] = []
     problems: list[ConfigProblem] = []
@@ -99,7 +119,7 @@ def configured_agents(config: Config) -> ConfiguredAgents:
             path = f"models.providers.{provider_id}"
             notices.append(f"agent {agent_id!r}: {path} is not configured; its runs wait until it is")
         elif problem is None:
-            agents[agent_id] = ConfiguredAgent(config, model)
+            agents[agent_id] = ConfiguredAgent(config, model, tools)
             if (without := keyless(provider_id, provider)) is not None:
                 notices.append(f"agent {agent_id!r}: {without.path} {without.what}")
         elif problem.path.endswith(".api"):
@@ -111,12 +131,41 @@ def configured_agents(config: Config) -> ConfiguredAgents:
     return ConfiguredAgents(agents, tuple(notices))
 
 
+def _mcp_tools(config: Config) -> list[McpTools]:
+    """Return the tools of the MCP servers that are not disabled."""
+    sources: list[McpTools] = []
+    problems: list[ConfigProblem] = []
+    for server_id, server in config.mcp.servers.items():
+        if not server.enabled:
+            continue
+        try:
+            sources.append(
+                mcp_tools(
+                    name=server_id,
+                    command=None if server.command is None else (server.command, *server.args),
+                    env=server.env or None,
+                    cwd=server.cwd,
+                    url=server.url,
+                    headers=server.headers or None,
+                    connect_seconds=server.connection_timeout_ms / 1000,
+                    call_seconds=server.request_timeout_ms / 1000,
+                    include=server.tool_filter.include,
+                    exclude=server.tool_filter.exclude,
+                )
+            )
+        except (TypeError, ValueError) as error:
+            problems.append(ConfigProblem(f"mcp.servers.{server_id}", str(error)))
+    if problems:
+        raise ConfigError(problems)
+    return sources
+
+
 def _problem(provider_id: str, provider: JsonObject | None) -> ConfigProblem | None:
     """Return why a provider can't be called, if it can't."""
     if provider is None:
         return None
     path = f"models.providers.{provider_id}"
-    api = provider.get("api", "openai-completions")
+    api = provider.get("api", _USUAL)
     if api not in SPEAKS:
         return ConfigProblem(
             f"{path}.api", f"{api!r} is not spoken here, use one of {', '.join(sorted(SPEAKS))}"

@@ -4,9 +4,11 @@ A session's actor that fails is started anew from the log, and what it had been 
 here until it is recorded: no agent is asked twice because an actor failed.
 """
 
+import asyncio
 import logging
 import threading
 from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final, Literal, NamedTuple
 
@@ -38,6 +40,9 @@ MOST_LOST: Final = 16
 _MOST_THREADS: Final = 128
 """The most threads that call sync agents, all together."""
 
+_CLOSING_S: Final = 5.0
+"""How long a stop waits for programs of MCP servers to end; one that does not is killed before that."""
+
 OnResult = Callable[[AgentResult], None]
 Around = Callable[[Turn], AbstractContextManager[object] | None]
 
@@ -49,6 +54,14 @@ MOST_FAILURES: Final = 3
 class _KnownResult(NamedTuple):
     result: AgentResult
     failures: int = 0
+
+
+def _is_on_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 class Results:
@@ -303,8 +316,21 @@ class AgentExecutor:
             self._changed.wait_for(lambda: not self._running, timeout=grace)
             left, self._running = self._running, {}
         self._cancel(list(left.values()))
+        self._close_connections()
         self._outside.stop(grace)
         return tuple(left)
+
+    def _close_connections(self) -> None:
+        """Close what agents keep open, such as the programs of MCP servers, before the loop that they live on ends."""
+        ended: list[Future[None]] = []
+        for agent in self._agents.values():
+            close: Callable[[], list[Future[None]]] | None = getattr(
+                agent.function, "close_connections", None
+            )
+            ended += [] if close is None else close()
+        # On a loop nobody waits: it may be the one that they live on.
+        if ended and not _is_on_a_loop():
+            wait(ended, timeout=_CLOSING_S)
 
     def _cancel(self, cut_off: list[_Running]) -> None:
         for one in cut_off:

@@ -44,6 +44,7 @@ class Config(Settings, frozen=True, kw_only=True):
     channels: dict[str, JsonObject] = msgspec.field(default_factory=dict[str, JsonObject])
     gateway: host.Gateway = host.Gateway()
     models: host.Models = host.Models()
+    mcp: host.Mcp = host.Mcp()
     runs: host.Runs = host.Runs()
     deliveries: host.Deliveries = host.Deliveries()
     cron: Cron = Cron()

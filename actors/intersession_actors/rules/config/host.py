@@ -109,6 +109,40 @@ class Models(Settings, frozen=True, kw_only=True):
         return f"Models(mode={self.mode!r}, providers={sorted(self.providers)!r})"
 
 
+class ToolFilter(Settings, frozen=True, kw_only=True):
+    """Which tools of an MCP server agents get: globs over the server's own names. `include`, if given, is the whole choice."""
+
+    include: tuple[Text, ...] | None = None
+    exclude: tuple[Text, ...] = ()
+
+
+class McpServerSettings(Settings, frozen=True, kw_only=True):
+    """An MCP server: a program (`command`, `args`, `env`, `cwd`), or one that listens at a `url` (with `headers`)."""
+
+    enabled: bool = True
+    command: Text | None = None
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    cwd: Text | None = None
+    url: Text | None = None
+    transport: Literal["stdio", "streamable-http"] | None = None
+    headers: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    connection_timeout_ms: AtLeastOne = 30_000
+    request_timeout_ms: AtLeastOne = 60_000
+    tool_filter: ToolFilter = ToolFilter()
+
+    def __repr__(self) -> str:
+        return f"McpServerSettings(enabled={self.enabled!r})"
+
+
+class Mcp(Settings, frozen=True, kw_only=True):
+    """The MCP servers whose tools configured agents have, called `<id>__<tool>` (TOOL-7)."""
+
+    servers: dict[NameText, McpServerSettings] = msgspec.field(
+        default_factory=dict[NameText, McpServerSettings]
+    )
+
+
 class Runs(Settings, frozen=True, kw_only=True):
     """How agents are called, and how many calls may wait.
 

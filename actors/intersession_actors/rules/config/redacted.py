@@ -14,7 +14,7 @@ from intersession_events.basics.plain_json import JsonObject, JsonValue, is_list
 HIDDEN: Final = "<hidden>"
 # An address that takes what anybody sends it, and what a program is called with, are as good as passwords.
 _SECRET: Final = re.compile(
-    r"token|password|secret|key$|headers|credential$|env$|webhook$|command$", re.IGNORECASE
+    r"token|password|secret|key$|headers|credential$|env$|args$|webhook$|command$", re.IGNORECASE
 )
 # Keys under which a channel's own settings are read here, and so are known to hold no secret.
 _OPEN_IN_CHANNELS: Final = frozenset({"threadBindings", "enabled", "allowHosts", "maxChars"})

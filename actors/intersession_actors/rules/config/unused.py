@@ -112,7 +112,7 @@ IGNORED: Final[Mapping[str, frozenset[str]]] = {
     for place, keys in {
         "": """
             $schema approvals audio auth broadcast browser canvasHost cli commands crestodian diagnostics discovery
-            env heartbeat hooks identity mcp media memory meta nodeHost plugins secrets skills talk tts ui
+            env heartbeat hooks identity media memory meta nodeHost plugins secrets skills talk tts ui
             update web wizard worktrees
         """,
         "cron": """
@@ -150,6 +150,7 @@ IGNORED: Final[Mapping[str, frozenset[str]]] = {
             allowExternalEmbedUrls allowInsecureAuth basePath dangerouslyAllowHostHeaderOriginFallback
             dangerouslyDisableDeviceAuth embedSandbox root
         """,
+        "mcp": "sessionIdleTtlMs",
         "models": "bedrockDiscovery",
         "logging": "consoleLevel consoleStyle file maxFileBytes redactSensitive",
     }.items()

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, openai_agent
+from intersession_actors.outside.agents.configured import configured_agents
+from intersession_actors.rules.config.config import load_config
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import RunCompleted
 from support.endpoint import Endpoint, Said, an_endpoint, calling
@@ -182,3 +184,37 @@ def test_a_stream_that_breaks_off_fails(endpoint: Endpoint, api: str) -> None:
 def test_an_option_of_another_api_is_refused(endpoint: Endpoint, options: Said, what: str) -> None:
     with pytest.raises((TypeError, ValueError), match=what):
         agent_on(endpoint, **options)
+
+
+@pytest.mark.parametrize(
+    ("api", "path"),
+    [
+        (None, "/v1/chat/completions"),
+        ("openai-completions", "/v1/chat/completions"),
+        ("openai-responses", "/v1/responses"),
+        ("anthropic-messages", "/v1/messages"),
+    ],
+)
+@pytest.mark.clause("TOOL-6")
+def test_a_configured_provider_says_which_api_it_speaks(
+    endpoint: Endpoint, api: str | None, path: str
+) -> None:
+    provider: Said = {
+        "baseUrl": endpoint.url,
+        "apiKey": "secret",
+        "models": [{"id": "one", "reasoning": True}],
+        **({} if api is None else {"api": api}),
+    }
+    config = load_config(
+        {
+            "agents": {"defaults": {"model": "here/one", "thinkingDefault": "high"}},
+            "models": {"providers": {"here": provider}},
+        }
+    ).config
+
+    answer, _ = asked(configured_agents(config).agents["main"])
+
+    assert answer["reply"] == "Yes."
+    assert endpoint.paths == [path]
+    thought = {"openai-responses": {"reasoning": {"effort": "high"}}, "anthropic-messages": {}}
+    assert thought.get(api or "", {"reasoning_effort": "high"}).items() <= endpoint.taken[0].items()

@@ -3,10 +3,12 @@
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import NamedTuple, cast
 
 from intersession_actors.outside.agents.own_tools.functions import function_tool
-from intersession_actors.outside.agents.own_tools.tool import OwnTool, ToolFailed, ToolSource
+from intersession_actors.outside.agents.own_tools.mcp_servers import McpTools
+from intersession_actors.outside.agents.own_tools.tool import OwnTool, ToolFailed
 from intersession_actors.outside.agents.turn import Turn, json_text
 from intersession_actors.rules.config.tools import TOOL_NAMES
 from intersession_actors.rules.gate.schemas import tool_in
@@ -38,12 +40,12 @@ class OwnTools:
             kind = given.__class__.__name__  # pyright: ignore[reportUnknownMemberType] - a host gives what it likes
             raise TypeError(f"tools: is {kind}, give a list of functions and mcp_tools(…)")
         self._functions: dict[str, OwnTool] = {}
-        self._sources: list[ToolSource] = []
+        self._sources: list[McpTools] = []
         for index, one in enumerate(cast("Iterable[object]", given)):
             if isinstance(one, Mapping):
                 raise TypeError(f"tools[{index}]: is a description of a tool, give the function itself")
-            if hasattr(one, "tools") and hasattr(one, "name"):
-                self._sources.append(cast("ToolSource", one))
+            if isinstance(one, McpTools):
+                self._sources.append(one)
                 continue
             try:
                 tool = function_tool(cast("Callable[..., object]", one))
@@ -62,9 +64,13 @@ class OwnTools:
         """What a model is told of the functions, for a reckoning of its length."""
         return json_text(Offered(self._functions).schemas("openai")) if self._functions else ""
 
+    def close(self) -> list[Future[None]]:
+        """Close the connections of its sources; returns what says that they have ended."""
+        return [ended for source in self._sources for ended in source.close()]
+
     async def of(self, turn: Turn) -> Offered:
         """Return those that a turn has, by the settings of its session (TOOL-5)."""
-        found: list[tuple[ToolSource, Sequence[OwnTool]]] = []
+        found: list[tuple[McpTools, Sequence[OwnTool]]] = []
         missing: list[str] = []
         for source in self._sources:
             try:

@@ -1,7 +1,7 @@
 """What a tool of an agent's own is, and the two ways in which its call ends badly."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 from intersession_actors.outside.agents.turn import Turn
 from intersession_events.basics.plain_json import JsonObject
@@ -26,20 +26,3 @@ class OwnTool(NamedTuple):
     description: str
     schema: JsonObject
     call: Callable[[Turn, JsonObject], Awaitable[object]]
-
-
-class ToolSource(Protocol):
-    """Where tools come from that have to be asked for, such as an MCP server."""
-
-    @property
-    def name(self) -> str:
-        """Its name, for errors, and before the names of its tools where they would be another's."""
-        ...
-
-    async def tools(self) -> Sequence[OwnTool]:
-        """Return its tools, as they are now.
-
-        Raises:
-            ToolFailed: they can't be had now; the error says why.
-        """
-        ...
