@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from intersession_actors.outside.agents.agents import echo, openai_agent, pydantic_ai_agent, scripted
     from intersession_actors.outside.agents.own_tools.mcp_servers import mcp_tools
     from intersession_actors.outside.agents.turn import BadPiece, Reply, ReplyTooLarge, Turn
+    from intersession_actors.outside.attachments.message_files import File
+    from intersession_actors.outside.attachments.stored import StoredFile
     from intersession_actors.outside.channels.channels import (
         Channel,
         DeliveryInDoubt,
@@ -144,6 +146,7 @@ __all__ = [
     "EventsAnswer",
     "ExportFailed",
     "Failure",
+    "File",
     "ForgedTopic",
     "ForkEdit",
     "ForkFailed",
@@ -210,6 +213,7 @@ __all__ = [
     "StoreFull",
     "StoreLocked",
     "StoreUnavailable",
+    "StoredFile",
     "StreamAnswer",
     "Stuck",
     "ToolRefused",

@@ -12,6 +12,7 @@ from intersession_events.log.log import Gathers, Moment, OnLoaded
 from intersession_events.log.recorded import Gathered, Reads, Recorded, SetAside
 from intersession_events.log.states import States
 from intersession_events.log.views import InlineView, take_in
+from intersession_events.stores.files.store import FileStore, Memory
 from intersession_events.stores.folding.fold import PlainSql
 
 T = TypeVar("T")
@@ -28,6 +29,7 @@ class PlainLog(Gathers):
     forked: ForkedFrom | None = None
 
     def __init__(self, views: Sequence[InlineView] = ()) -> None:
+        self.files = FileStore(Memory())
         self.events: list[Recorded] = []
         self.unreadable: dict[int, Exception] = {}
         self.connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import ClassVar, Final, Literal
 
 from intersession_events.facts.base import ERASED_JSON, Budget, Fact, Mark, Remark, Said, Source, Whole, Work
+from intersession_events.facts.message import FileBlock
+from intersession_events.facts.message_words import with_files
 from intersession_events.facts.session import Route
 from intersession_events.facts.words import Frame, Words
 
@@ -84,7 +86,8 @@ class DeliveryDecided(DeliveryFact, frozen=True, kw_only=True):
 
     `session_key` is the session that sends it (its send policy decides), `run_id` the run that produced it, `owner` the
     stream of the exchange or spawn that waits for the outcome. `budget` is that of its causal chain: what the channel
-    tells another session belongs to the same chain. `by` is the caller of `send`, for a text that no run produced.
+    tells another session belongs to the same chain. `by` is the caller of `send`, for a text that no run produced. `files` go with
+    the text (FILE-6).
     """
 
     topic: ClassVar[str] = "delivery_decided.1"
@@ -100,6 +103,7 @@ class DeliveryDecided(DeliveryFact, frozen=True, kw_only=True):
     owner: str | None = None
     budget: Budget | None = None
     by: str | None = None
+    files: tuple[FileBlock, ...] = ()
 
     def frame(self) -> Frame:
         return Frame(place=self.route.text)
@@ -109,7 +113,8 @@ class DeliveryDecided(DeliveryFact, frozen=True, kw_only=True):
         if self.by is not None:
             how = f"{how}, as {self.by} asks"
         step = f"a text of {at.asker} is to go to {at.asked}"
-        return Words(self.session_key, self.route.text, self.text, how, self.text, "said", step)
+        text = with_files(self.text, self.files)
+        return Words(self.session_key, self.route.text, text, how, text, "said", step)
 
 
 class DeliveryStarted(DeliveryAttempt, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from intersession_events.facts.base import Fact, Whole, ready
 
 __all__ = [
     "Block",
+    "FileBlock",
     "ImageBlock",
     "Message",
     "OtherBlock",
@@ -26,6 +27,7 @@ __all__ = [
     "Usage",
     "calls_of",
     "check_unknown",
+    "files_of",
     "raw_block",
     "raw_message",
     "text_of",
@@ -104,13 +106,37 @@ class ImageBlock(Fact, frozen=True, kw_only=True, tag_field="type", tag="image")
     extra: str | None = None
 
 
+class FileBlock(Fact, frozen=True, kw_only=True, tag_field="type", tag="file"):
+    """A file of the message, whose content lies in the log's file store under its SHA-256 (FILE-1). `size` is in bytes.
+
+    `mime_type` is what the content is, as far as its bytes say; `claimed` is the type that the sender gave it, where
+    that is another one.
+    """
+
+    sha256: str
+    size: Whole
+    name: str
+    mime_type: str
+    claimed: str | None = None
+
+    @property
+    def is_picture(self) -> bool:
+        """Whether it is a picture, of whatever kind."""
+        return self.mime_type.startswith("image/")
+
+    @property
+    def brief(self) -> str:
+        """Name, type and size in words."""
+        return f"{self.name} ({self.mime_type}, {self.size} bytes)"
+
+
 class OtherBlock(Fact, frozen=True, kw_only=True, tag_field="type", tag="other"):
     """A block of a kind this version does not know, kept as its source text (a JSON object)."""
 
     json: str
 
 
-Block = TextBlock | ThinkingBlock | ToolCallBlock | ImageBlock | OtherBlock
+Block = TextBlock | ThinkingBlock | ToolCallBlock | ImageBlock | FileBlock | OtherBlock
 Content = str | tuple[Block, ...]
 
 
@@ -144,6 +170,13 @@ def text_of(message: Message) -> str:
     return "\n".join([block.text for block in message.content if isinstance(block, TextBlock)])
 
 
+def files_of(message: Message) -> tuple[FileBlock, ...]:
+    """Return the files of a message, in its order."""
+    if isinstance(message.content, str):
+        return ()
+    return tuple(block for block in message.content if isinstance(block, FileBlock))
+
+
 def calls_of(message: Message) -> tuple[str, ...]:
     """Return the ids of the calls of tools in a message."""
     if isinstance(message.content, str):
@@ -164,6 +197,9 @@ def raw_block(block: Block) -> JsonObject:
                 "name": block.name,
                 "arguments": _json_or_text(block.arguments),
             }
+        case FileBlock():
+            file: JsonObject = msgspec.to_builtins(block)
+            return file
         case TextBlock() | ThinkingBlock() | ImageBlock():
             raw = msgspec.to_builtins(block)
             raw.pop("extra", None)
@@ -199,7 +235,7 @@ def check_unknown(message: Message) -> None:
         if isinstance(part, OtherBlock):
             if not isinstance(msgspec.json.decode(part.json), dict):
                 raise ValueError("a block of an unknown kind is no JSON object")  # noqa: TRY004 - its text, not its type
-        elif part.extra is not None:
+        elif not isinstance(part, FileBlock) and part.extra is not None:
             names = msgspec.json.decode(part.extra, type=dict[str, msgspec.Raw])
             known = sorted(names.keys() & {*part.__struct_encode_fields__, "type"})
             if known:

@@ -1,12 +1,20 @@
 """What the messages of a session say, and who says it: a person, another session, the system, or somebody by a method."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from intersession_events.facts.message import Message, Provenance, ToolCallBlock, calls_of, text_of
+from intersession_events.facts.message import (
+    FileBlock,
+    Message,
+    Provenance,
+    ToolCallBlock,
+    calls_of,
+    files_of,
+    text_of,
+)
 from intersession_events.facts.words import NO_TEXT, Frame, Words
 
-__all__ = ["BY_METHOD", "is_by_method", "person", "words_of_message", "writer_of"]
+__all__ = ["BY_METHOD", "is_by_method", "person", "with_files", "words_of_message", "writer_of"]
 
 BY_METHOD: Final = "operator"
 """The channel of what was said by a method (`chat.send`, `agent`), as provenance has it, and what whoever says so is called."""
@@ -19,7 +27,7 @@ _SPEAKERS: Final = {"internal_system": THE_SYSTEM, "inter_session": A_SESSION}
 
 def words_of_message(message: Message, key: str | None) -> Iterator[Words]:
     """Yield what a message of a session says: its text, then each tool that it calls."""
-    text = text_of(message)
+    text = with_files(text_of(message), files_of(message))
     match message.role:
         case "assistant" if isinstance(message.content, str):
             yield Words(key, None, text or NO_TEXT, _says(message), text, "said")
@@ -35,6 +43,11 @@ def words_of_message(message: Message, key: str | None) -> Iterator[Words]:
             yield Words(tool, key, text, f"gets from {tool}", text, "tool")
         case "user" | "system":
             yield Words(_asker(message), key, text, _asks(message), text, "said")
+
+
+def with_files(text: str, files: Sequence[FileBlock]) -> str:
+    """Return a text with a line for each file that goes with it."""
+    return "\n".join((*([text] if text else []), *(f"[file: {file.brief}]" for file in files)))
 
 
 def brief_of_message(message: Message, key: str | None) -> Words:

@@ -6,7 +6,8 @@ import msgspec
 
 from intersession_events.basics.ids import exchange_stream, spawn_stream
 from intersession_events.facts.base import EMPTY, Budget, Fact, Mark, Remark, Said, Whole, Work
-from intersession_events.facts.message import Message, Usage, text_of
+from intersession_events.facts.delivery import DeliveryDecided
+from intersession_events.facts.message import FileBlock, Message, Usage, files_of, text_of
 from intersession_events.facts.message_words import brief_of_message, is_by_method
 from intersession_events.facts.reasons import FAILURES, FailureCode, RunStatus
 from intersession_events.facts.session import (
@@ -37,6 +38,7 @@ __all__ = [
     "RunStarted",
     "Saying",
     "Step",
+    "files_in",
     "generation_of",
     "is_imported",
     "is_summary",
@@ -519,6 +521,14 @@ _SAYING: Final = frozenset(get_args(Saying))
 def message_in(event: Fact) -> Message | None:
     """Return the message that an event brings into its session's transcript; None where it brings none."""
     return event.message if type(event) in _SAYING else None  # type: ignore[attr-defined]  # asked of every event, so no cast
+
+
+def files_in(event: Fact) -> tuple[FileBlock, ...]:
+    """Return the files that an event names: those of the message that it brings, or of a text for a channel."""
+    message = message_in(event)
+    if message is not None:
+        return files_of(message)
+    return event.files if isinstance(event, DeliveryDecided) else ()
 
 
 def generation_of(event: Fact) -> str | None:

@@ -15,6 +15,7 @@ from intersession_events.facts.base import ERASED, ERASED_OBJECT, Remark, Said, 
 from intersession_events.facts.log import ForkEdit
 from intersession_events.facts.message import (
     Block,
+    FileBlock,
     ImageBlock,
     Message,
     OtherBlock,
@@ -51,6 +52,8 @@ class Holding(NamedTuple):
     """Whether it can bring a message."""
     edits: tuple[str, ...] = ()
     """Edits of a fork, some of which have a text."""
+    files: tuple[str, ...] = ()
+    """Files that go with a text."""
 
 
 @cache
@@ -62,7 +65,12 @@ def held_by(kind: type[Event]) -> Holding:
         return tuple(name for name, found in kinds.items() if not found.isdisjoint(wanted))
 
     return Holding(
-        held(Said), held(Said, Remark, Instructions), held(Source), bool(held(Message)), held(ForkEdit)
+        held(Said),
+        held(Said, Remark, Instructions),
+        held(Source),
+        bool(held(Message)),
+        held(ForkEdit),
+        held(FileBlock),
     )
 
 
@@ -89,6 +97,7 @@ def unsaid(event: Event) -> Event:
         left["message"] = _of_message(message)
     if held.edits:
         left |= {name: _of_edits(getattr(event, name)) for name in held.edits}
+    left |= {name: () for name in held.files if getattr(event, name)}
     return msgspec.structs.replace(event, **left) if left else event
 
 
@@ -219,5 +228,5 @@ def _of_block(block: Block) -> Block:
             return ThinkingBlock(thinking=ERASED)
         case ToolCallBlock():
             return ToolCallBlock(id=block.id, name=block.name, arguments=ERASED_OBJECT)
-        case ImageBlock() | OtherBlock():
+        case ImageBlock() | FileBlock() | OtherBlock():
             return TextBlock(text=ERASED)

@@ -11,6 +11,7 @@ from types import UnionType
 from typing import Any, Final, Protocol, TypeVar, overload
 
 from intersession_events.facts import Event, ForkedFrom
+from intersession_events.log.files import Files
 from intersession_events.log.lineage import Lineage
 from intersession_events.log.recorded import (
     Committed,
@@ -191,6 +192,11 @@ class ReadsEvents(Gathers, Protocol):
     @property
     def lineage(self) -> Lineage:
         """Which log each event was written in: this one, or one that it was forked from."""
+        ...
+
+    @property
+    def files(self) -> Files:
+        """The contents of the files that its events name (FILE-1)."""
         ...
 
     @property

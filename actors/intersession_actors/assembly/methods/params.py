@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from intersession_actors.outside.agents.script import ScriptLine
+from intersession_actors.outside.attachments.message_files import AttachmentParams
 from intersession_actors.rules.config.messages import QueueMode
 from intersession_actors.rules.gate import limits
 from intersession_events.basics.plain_json import JsonValue
@@ -77,7 +78,7 @@ class AgentParams(Params, frozen=True, kw_only=True):
     extra_system_prompt: limits.MessageText | None = None
     label: limits.GatewayLabel | None = None
     busy: Busy = "queue"
-    attachments: tuple[JsonValue, ...] = ()
+    attachments: tuple[AttachmentParams, ...] = ()
     lane: limits.Identity | None = None
     group_id: limits.Identity | None = None
     group_channel: limits.Identity | None = None
@@ -95,7 +96,7 @@ class ChatSendParams(Params, frozen=True, kw_only=True):
     deliver: bool = False
     timeout_ms: Annotated[int, msgspec.Meta(ge=0, le=limits.RUN_TIME.most * 1000)] | None = None
     busy: Busy = "queue"
-    attachments: tuple[JsonValue, ...] = ()
+    attachments: tuple[AttachmentParams, ...] = ()
 
 
 @ready

@@ -1,5 +1,6 @@
 """The methods that start, wait for and stop runs: `agent`, `agent.wait`, `chat.send`, `chat.abort` (GATE)."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -20,6 +21,8 @@ from intersession_actors.calls.service.deliveries import route_of
 from intersession_actors.calls.service.pending import Pending, Result, afinished
 from intersession_actors.calls.service.run_waits import RunDoor, unknown_run
 from intersession_actors.calls.service.service import Service
+from intersession_actors.outside.attachments.contents import storing
+from intersession_actors.outside.attachments.message_files import MessageFile, check_method_files
 from intersession_actors.owners.session.commands import Abort, Enqueue, message_for
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.values import invalid
@@ -27,8 +30,8 @@ from intersession_actors.rules.policy.spawning import THINKING_LEVELS
 from intersession_actors.running.host.door_threads import DoorThreads
 from intersession_events.basics import ids
 from intersession_events.basics.keys.key import SessionKey
-from intersession_events.basics.plain_json import JsonMapping, JsonValue
-from intersession_events.facts import Route, RunAborted, RunQueued, SessionPatched
+from intersession_events.basics.plain_json import JsonMapping
+from intersession_events.facts import FileBlock, Route, RunAborted, RunQueued, SessionPatched
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 from intersession_projections.views.sessions.row import SessionRow
 
@@ -49,6 +52,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     thinking: str | None = None
     system_context: str = ""
     label: str | None = None
+    files: tuple[MessageFile, ...] = ()
     beside: Result = {}
     """What else was said that makes it another message under the same key: fields of the call, by name."""
 
@@ -68,10 +72,11 @@ _SAID_BESIDE: Final = (
 )
 
 
-def _beside(given: AgentParams | ChatSendParams) -> Result:
+def _beside(given: AgentParams | ChatSendParams, files: tuple[MessageFile, ...]) -> Result:
     """Return what a call says beside its message; how long and for whom its run waits is not part of that."""
     said = {name: getattr(given, name, None) for name in _SAID_BESIDE}
-    return {name: value for name, value in said.items() if value not in {None, False}}
+    beside = {name: value for name, value in said.items() if value not in {None, False}}
+    return beside | ({"attachments": [file.block for file in files]} if files else {})
 
 
 def _is_same(recorded: str | None, key: str, text: str, beside: Result) -> bool:
@@ -90,9 +95,10 @@ class GatewayRuns:
     def agent(self, call: Call, params: JsonMapping) -> Result:
         """Queue a run; return the accepted frame."""
         given = read_arguments(AgentParams, params)
-        _check_text(given.message, given.attachments)
+        files = check_method_files(given.attachments, self._service.config.files)
+        _check_text(given.message, has_files=bool(files))
         named = given.session_key if given.session_key is not None else given.session_id
-        before = self._told_before(call, "agent", given, named=named, agent_id=given.agent_id)
+        before = self._told_before(call, "agent", given, files, named=named, agent_id=given.agent_id)
         if before is not None:
             return _accepted_frame(before)
         key = self._targets.opened(call, named, given.agent_id)
@@ -109,7 +115,8 @@ class GatewayRuns:
             thinking=_thinking(given.thinking),
             system_context=given.extra_system_prompt or "",
             label=given.label,
-            beside=_beside(given),
+            files=files,
+            beside=_beside(given, files),
         )
         run_id, known = self._queue(call, order)
         found = known or self._service.runs.get(run_id)
@@ -119,10 +126,11 @@ class GatewayRuns:
     def chat_send(self, call: Call, params: JsonMapping) -> Result:
         """Queue a run that answers a chat's message: `started`; repeated with the same key, its present state."""
         given = read_arguments(ChatSendParams, params)
-        _check_text(given.message, given.attachments)
+        files = check_method_files(given.attachments, self._service.config.files)
+        _check_text(given.message, has_files=bool(files))
         if given.message.strip().lower() in STOP_WORDS:
             return self.chat_abort(call, {"sessionKey": given.session_key})
-        before = self._told_before(call, "chat.send", given, named=given.session_key)
+        before = self._told_before(call, "chat.send", given, files, named=given.session_key)
         if before is not None:
             return _started_frame(before)
         key = self._targets.opened(call, given.session_key)
@@ -136,7 +144,8 @@ class GatewayRuns:
             route=route_of(row, key) if given.deliver else None,
             timeout_ms=given.timeout_ms,
             thinking=_thinking(given.thinking),
-            beside=_beside(given),
+            files=files,
+            beside=_beside(given, files),
         )
         run_id, known = self._queue(call, order)
         if known is not None:
@@ -215,8 +224,12 @@ class GatewayRuns:
             thinking=order.thinking,
         )
         asked = asking.MessageRequest(run_id, key, tool=order.method, field="message")
-        with asking.reserving(service, call.caller, asked) as origin:
-            accepted = asking.ask_session(service, key, self._enqueue(call, order, queued, origin, row))
+        with (
+            asking.reserving(service, call.caller, asked) as origin,
+            storing(service.log, order.files) as files,
+        ):
+            enqueue = self._enqueue(call, order, queued, origin, row, files=files)
+            accepted = asking.ask_session(service, key, enqueue)
         if accepted.recorded:
             return run_id, None
         return run_id, self._known(call, order, run_id)  # the same key raced with itself, and was second
@@ -226,6 +239,7 @@ class GatewayRuns:
         call: Call,
         method: str,
         given: AgentParams | ChatSendParams,
+        files: tuple[MessageFile, ...],
         *,
         named: str | None,
         agent_id: str | None = None,
@@ -242,7 +256,7 @@ class GatewayRuns:
         session = service.reader.parse(run.session_key)
         same = (
             known.run_id == asking.run_id_of(service, call, method=method, idempotency_key=key)
-            and _is_same(known.digest, run.session_key, given.message, _beside(given))
+            and _is_same(known.digest, run.session_key, given.message, _beside(given, files))
             and self._targets.is_named(session, named, agent_id)
         )
         return run if same and call.caller.reaches(session) else None
@@ -262,14 +276,21 @@ class GatewayRuns:
         return self._service.runs.get(run_id)
 
     def _enqueue(
-        self, call: Call, order: Order, queued: RunQueued, origin: asking.Origin, row: SessionRow | None
+        self,
+        call: Call,
+        order: Order,
+        queued: RunQueued,
+        origin: asking.Origin,
+        row: SessionRow | None,
+        *,
+        files: Sequence[FileBlock],
     ) -> Enqueue:
         service = self._service
         said_by = origin.provenance("operator")
         label = order.label
         return Enqueue(
             budget=origin.budget,
-            message=message_for(queued, order.text, said_by, service.clock.now_ms()),
+            message=message_for(queued, order.text, said_by, service.clock.now_ms(), files),
             queue=queued,
             opening=self._targets.opening(call, order.key),
             session_id=None if row is None or row.archived is not None else row.session_id,
@@ -295,10 +316,8 @@ def _started_frame(run: RunOutcome) -> Result:
     return {"runId": run.run_id, "status": status, "sessionKey": run.session_key}
 
 
-def _check_text(text: str, attachments: tuple[JsonValue, ...]) -> None:
-    if attachments:
-        raise ToolRefused("not_supported", "attachments: not supported by this method, leave them out")
-    if not text.strip():
+def _check_text(text: str, *, has_files: bool) -> None:
+    if not text.strip() and not has_files:
         raise invalid("message", "blank, write what the agent should read")
     if "\0" in text:
         raise invalid("message", "it has a NUL character, take it out")

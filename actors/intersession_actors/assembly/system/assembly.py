@@ -11,7 +11,13 @@ from intersession_actors.assembly.checkpoints.publishing import Publisher
 from intersession_actors.assembly.checkpoints.targets import Target
 from intersession_actors.assembly.schedules.scheduler import Scheduler
 from intersession_actors.assembly.system.opened import record_opening, refuse_orphans
-from intersession_actors.assembly.system.recovery import recover, recover_flow, recover_flows, sweep_staged
+from intersession_actors.assembly.system.recovery import (
+    recover,
+    recover_flow,
+    recover_flows,
+    sweep_files,
+    sweep_staged,
+)
 from intersession_actors.assembly.system.tracing import Tracing
 from intersession_actors.assembly.system.turns import Turns
 from intersession_actors.calls.service.reader import Reader
@@ -22,6 +28,7 @@ from intersession_actors.calls.tools.registry import tools_offered
 from intersession_actors.hindsight.forking import on_call
 from intersession_actors.outside.agents.agents import Agent
 from intersession_actors.outside.agents.executor import AgentExecutor
+from intersession_actors.outside.attachments.contents import keep_files, store_reply_files
 from intersession_actors.outside.channels.caller import ChannelCaller
 from intersession_actors.outside.channels.channels import AnyChannel
 from intersession_actors.owners.chains.ledger import ChainLedger, RunUse
@@ -110,6 +117,9 @@ class Assembly:
             reply_max_bytes=runs.reply_max_bytes,
             threads=threads,
             blocking=self.reports.blocking,
+            store_files=lambda reply: store_reply_files(log, config().files, reply.files),
+            files_named=lambda files: self._on_disk(partial(keep_files, log, files), _told),
+            on_disk=self._on_disk,
         )
         for agent_id, agent in agents.items():
             self.executor.register(agent_id, agent)
@@ -237,6 +247,7 @@ class Assembly:
         )
         record_opening(self.service, self._config())
         sweep_staged(self.service)
+        sweep_files(self.service)
         recover(self.service)
         self.checkpointer.start()
         self.scheduler.start()
@@ -316,6 +327,10 @@ class Assembly:
 
         with suppress(RuntimeError):
             self._disk.submit(Job(job))
+
+
+def _told(_: object) -> None:
+    """Do nothing more: what is left in doubt is looked up at the next start."""
 
 
 def _runs_of(reader: Reader, root: str) -> list[RunUse]:

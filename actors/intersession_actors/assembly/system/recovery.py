@@ -10,6 +10,7 @@ from functools import partial
 from intersession_actors.calls.service.run_waits import run_ended
 from intersession_actors.calls.service.service import Service
 from intersession_actors.outside.agents.runners import runner_of
+from intersession_actors.outside.attachments.contents import named_in
 from intersession_actors.outside.attachments.files import can_be_safe, sweep_unclaimed
 from intersession_actors.outside.attachments.workspaces import all_workspaces
 from intersession_actors.outside.channels.turns import Place
@@ -152,6 +153,13 @@ def sweep_staged(service: Service) -> None:
         swept = sweep_unclaimed(workspace, service.log.log_id, claimed)
         if swept:
             logger.info("removed the staged attachments of %d spawns that were never accepted", len(swept))
+
+
+def sweep_files(service: Service) -> None:
+    """Remove the contents of files that a crash left without an event (FILE-1). Must run before any is stored again."""
+    swept = service.log.files.settle(partial(named_in, service.log))
+    if swept:
+        logger.info("removed %d files that no message came to name", swept)
 
 
 def wake_agent(service: Service, agent_id: str) -> None:

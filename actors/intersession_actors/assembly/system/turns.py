@@ -8,9 +8,11 @@ from intersession_actors.calls.service.callers import Caller, CallingRun
 from intersession_actors.calls.service.service import Service
 from intersession_actors.calls.tools.recorder import RunRecorder
 from intersession_actors.calls.tools.toolbox import Tools
+from intersession_actors.outside.agents.runners import runner_of
 from intersession_actors.outside.agents.turn import Turn
 from intersession_actors.outside.attachments.workspaces import OwnFiles, own_files
 from intersession_actors.owners.session.state import Running
+from intersession_actors.rules.policy.windows import ModelWindow, takes_images
 from intersession_actors.rules.prompt.fitting import context_shown
 from intersession_actors.rules.prompt.transcript import RunContext
 from intersession_actors.running.host.door_threads import DoorThreads
@@ -67,10 +69,18 @@ class Turns:
             settings=running.settings,
             partial=context.partial,
             forked=service.log.forked is not None,
+            takes_images=self._takes_images(key, run.run_id, running),
+            _store=service.log.files,
             recorder=RunRecorder(service, key, calling, context.partial),
             _pieces=partial(service.world.agents.pieces.add, key, run.run_id, running.attempt),
             _own_files=partial(self._files, agent_id, None if opened is None else opened.spawn_id),
         )
+
+    def _takes_images(self, key: str, run_id: str, running: Running) -> bool:
+        agents, runner = self._service.world.agents, runner_of(key)
+        said = agents.window(runner, run_id, running.attempt)
+        known = said if isinstance(said, ModelWindow) else None
+        return takes_images(self._service.config, runner, running.model, known)
 
     def _files(self, agent_id: str, spawn_id: str | None) -> OwnFiles:
         """Return an agent's files, on demand: most agents never look."""

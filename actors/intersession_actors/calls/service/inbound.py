@@ -14,6 +14,8 @@ from intersession_actors.calls.service.deliveries import delivery_of
 from intersession_actors.calls.service.pending import Pending, Result, afinished, finished
 from intersession_actors.calls.service.run_waits import RunDoor
 from intersession_actors.calls.service.service import Service
+from intersession_actors.outside.attachments.contents import storing
+from intersession_actors.outside.attachments.message_files import File, MessageFile, check_files
 from intersession_actors.owners.session.commands import Enqueue, message_for
 from intersession_actors.owners.streams.drafting import append_of
 from intersession_actors.rules.answers import InboundAnswer
@@ -76,6 +78,7 @@ class InboundFields(TypedDict, total=False):
     owner: bool
     message_id: str | None
     deliver: bool
+    files: Sequence[File]
     wait: float | None
 
 
@@ -97,26 +100,26 @@ class InboundAccepted(msgspec.Struct, frozen=True, kw_only=True):
         return {**named, "sessionKey": self.session_key, "status": "accepted"}
 
 
-def receive(service: Service, message: InboundMessage) -> InboundAccepted:
-    """Record a person's message and queue its run.
+def receive(service: Service, message: InboundMessage, files: Sequence[MessageFile] = ()) -> InboundAccepted:
+    """Record a person's message, with its files, and queue its run.
 
     Raises:
         ToolRefused: it is no message for anybody here (`invalid_request`, `unknown_agent`), or not durable (`busy`,
             `unavailable`).
     """
-    _refuse_blank(message)
-    named = _named(service, message)
+    _refuse_blank(message, has_files=bool(files))
+    named = _named(service, message, files)
     taken = _taken_before(service, named) if named.for_ever else None
     if taken is not None:
         return taken
     bound = _bound(service, message)
     if bound is not None:
         try:
-            return _receive(service, message, bound[0], named, thread=bound[1])
+            return _receive(service, message, bound[0], named, files, thread=bound[1])
         except ToolRefused as refused:
             if refused.code != "not_visible":
                 raise
-    return _receive(service, message, session_key_of(service, message), named)
+    return _receive(service, message, session_key_of(service, message, files), named, files)
 
 
 class _Named(NamedTuple):
@@ -127,12 +130,12 @@ class _Named(NamedTuple):
     for_ever: bool = True
 
 
-def _named(service: Service, message: InboundMessage) -> _Named:
+def _named(service: Service, message: InboundMessage, files: Sequence[MessageFile]) -> _Named:
     """Return the id of a message's run: the same for the same message of a channel, for ever (INB-1).
 
     So it is for one that code of the host's says for a run or a delivery that is tried again (SEND-13).
     """
-    digest = _digest_of(message)
+    digest = _digest_of(message, files)
     if message.message_id is None:
         within = asking.asked_within(service, OPERATOR, "inbound", digest)
         return (
@@ -145,12 +148,13 @@ def _named(service: Service, message: InboundMessage) -> _Named:
     return next((named for named in before if _taken_before(service, named) is not None), own)
 
 
-def _digest_of(message: InboundMessage) -> str:
-    """Return the digest of the text, its sender and its place.
+def _digest_of(message: InboundMessage, files: Sequence[MessageFile]) -> str:
+    """Return the digest of the text with its files, its sender and its place.
 
     Before a message is told again the names that are shown may have changed, and to which agent and route its chat belongs.
     """
-    return asking.digest_of(replace(message, sender_name=None, chat_name=None, agent_id=None, deliver=True))
+    said = replace(message, sender_name=None, chat_name=None, agent_id=None, deliver=True)
+    return asking.digest_of([said, [file.block for file in files]] if files else said)
 
 
 def _taken_before(service: Service, named: _Named) -> InboundAccepted | None:
@@ -179,13 +183,13 @@ def _check_same(named: _Named, recorded: str | None) -> None:
     if recorded != named.digest:
         raise ToolRefused(
             "idempotency_conflict",
-            "message_id: it was used for a message with another text, sender or thread, or that went elsewhere; give each its own",
+            "message_id: it was used for a message with another text, file, sender or thread, or that went elsewhere; give each its own",
         )
 
 
-def _refuse_blank(message: InboundMessage) -> None:
-    for field in ("channel", "chat_id", "text", "sender"):
-        if not getattr(message, field).strip():
+def _refuse_blank(message: InboundMessage, *, has_files: bool) -> None:
+    for field in ("channel", "chat_id", "sender", "text"):
+        if not getattr(message, field).strip() and not (field == "text" and has_files):
             raise invalid(field, "blank, give it")
 
 
@@ -207,12 +211,13 @@ def _receive(
     message: InboundMessage,
     key: SessionKey,
     named: _Named,
+    files: Sequence[MessageFile],
     *,
     thread: facts.Route | None = None,
 ) -> InboundAccepted:
     asked = asking.MessageRequest(named.run_id, str(key), tool="inbound", field="text", runs=message.deliver)
-    with asking.reserving(service, OPERATOR, asked) as origin:
-        return _recorded(service, message, key, named, origin, thread=thread)
+    with asking.reserving(service, OPERATOR, asked) as origin, storing(service.log, files) as blocks:
+        return _recorded(service, message, key, named, origin, files=blocks, thread=thread)
 
 
 def _recorded(
@@ -222,6 +227,7 @@ def _recorded(
     named: _Named,
     origin: asking.Origin,
     *,
+    files: Sequence[facts.FileBlock],
     thread: facts.Route | None,
 ) -> InboundAccepted:
     """Record a message, and queue its run. One that a run or a delivery of ours led to is no person's (PROV-2)."""
@@ -250,11 +256,12 @@ def _recorded(
     said_by = origin.provenance(message.channel)
     if by_person:
         said_by = replace(said_by, sender=message.sender, sender_name=shown_name(message.sender_name))
-    runs = message.deliver and told is None and bool(text)
+    said = bool(text or files)
+    runs = message.deliver and told is None and said
     change = facts.RouteChanged(
         route=route, display_name=shown_name(message.chat_name), chat_type=message.chat_type
     )
-    if not text:
+    if not said:
         told = BEGUN
     carried = () if told is None else (_answer(service, key, told, route, origin.budget),)
     if not runs and named.for_ever:
@@ -264,7 +271,7 @@ def _recorded(
         str(key),
         Enqueue(
             budget=origin.budget,
-            message=message_for(queued, text if runs else message.text, said_by, now),
+            message=message_for(queued, text if runs else message.text, said_by, now, files),
             queue=queued if runs else None,
             opening=asking.opening(
                 service,
@@ -339,13 +346,15 @@ def _answer(
     )
 
 
-def session_key_of(service: Service, message: InboundMessage) -> SessionKey:
+def session_key_of(
+    service: Service, message: InboundMessage, files: Sequence[MessageFile] = ()
+) -> SessionKey:
     """Return the session of a chat, by `session.dmScope` for direct ones (INB-1).
 
     Raises:
         ToolRefused: a part of the address can't be in a key, or the agent is not known.
     """
-    _refuse_blank(message)
+    _refuse_blank(message, has_files=bool(files))
     agent_id = _agent_of(service, message)
     channel, thread = message.channel, message.thread
     try:
@@ -417,7 +426,11 @@ class ChatDoor:
             StoreUnavailable: the store is away.
         """
         seconds = None if wait is None else seconds_of("wait", wait)
-        accepted = receive(self._service, read_arguments(InboundMessage, given))
+        rest = {name: value for name, value in given.items() if name != "files"}
+        message = read_arguments(InboundMessage, rest)
+        accepted = receive(
+            self._service, message, check_files(given.get("files"), self._service.config.files)
+        )
         if seconds is None or not accepted.runs:
             return accepted.as_result()
         begun = self._runs.begin(accepted.run_id, seconds)

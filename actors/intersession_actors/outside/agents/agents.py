@@ -78,12 +78,14 @@ def pydantic_ai_agent(
     deps: Callable[[Turn], object] | None = None,
     text: Callable[..., str | None] | None = None,
     context_tokens: int | None = None,
+    images: bool | None = None,
     stream: bool = False,
 ) -> AgentFunction:
     """Make an agent from a pydantic-ai `Agent`; `deps` makes its dependencies for a turn.
 
     `text` says an output in words that is no text itself, such as a model of pydantic's; without it such an output fails the run
-    with `bad_reply`. `context_tokens` is the window of the agent's model, where the table of windows does not know it (CTX-1). With
+    with `bad_reply`. `context_tokens` is the window of the agent's model, where the table of windows does not know it (CTX-1),
+    `images` whether it takes pictures (FILE-4). With
     `stream` the answer is shown while the model gives it (STREAM-1); the model must be able to. An agent that needs none of these can be registered as it is.
 
     Raises:
@@ -97,7 +99,7 @@ def pydantic_ai_agent(
         extra="models",
     )
     function: AgentFunction = adapter.pydantic_ai_agent(
-        agent, deps=deps, text=text, context_tokens=context_tokens, stream=stream
+        agent, deps=deps, text=text, context_tokens=context_tokens, images=images, stream=stream
     )
     return function
 
@@ -110,12 +112,13 @@ def openai_agent(
     api: Literal["chat", "responses", "anthropic"] = "chat",
     tools: Iterable[object] = (),
     context_tokens: int | None = None,
+    images: bool | None = None,
     **options: object,
 ) -> AgentFunction:
     """Make an agent from a model behind an endpoint (`agents.openai.OpenAiAgent`).
 
     `api` is the API that the endpoint speaks: chat completions, OpenAI's Responses, or Anthropic's Messages. `tools` are the agent's
-    own, functions and `mcp_tools(…)`, beside those of the system (TOOL-1). `context_tokens` is the window of the model, where the table of windows does not know it (CTX-1). `options` are `system`,
+    own, functions and `mcp_tools(…)`, beside those of the system (TOOL-1). `context_tokens` is the window of the model, where the table of windows does not know it (CTX-1), `images` whether it takes pictures (FILE-4). `options` are `system`,
     `most_rounds`, `stream` (True shows the answer while the endpoint gives it, STREAM-1), `client_options`, and those of a request; what an endpoint takes beside these goes into `extra_body`.
 
     Raises:
@@ -126,7 +129,7 @@ def openai_agent(
     needed("openai", what=_ON_AN_ENDPOINT, library="openai", extra="models")
     given = {"model": model, "base_url": base_url, "api_key": api_key, "api": api, **options}
     check_options({**given, "context_tokens": context_tokens})
-    return _OnAnEndpoint(given, OwnTools(tools), context_tokens)
+    return _OnAnEndpoint(given, OwnTools(tools), context_tokens, images)
 
 
 _ON_AN_ENDPOINT: Final = "an agent on an OpenAI-compatible endpoint"
@@ -135,7 +138,9 @@ _ON_AN_ENDPOINT: Final = "an agent on an OpenAI-compatible endpoint"
 class _OnAnEndpoint:
     """Imports OpenAI's library on its first turn, on a thread: most of a second and some 50 MB."""
 
-    def __init__(self, options: Mapping[str, object], tools: OwnTools, context_tokens: int | None) -> None:
+    def __init__(
+        self, options: Mapping[str, object], tools: OwnTools, context_tokens: int | None, images: bool | None
+    ) -> None:
         system, answer = (
             options.get("system"),
             options.get("max_completion_tokens")
@@ -147,6 +152,7 @@ class _OnAnEndpoint:
             tokens=context_tokens,
             instructions=tokens_in(f"{system or ''}{tools.described}"),
             answer=answer if isinstance(answer, int) else None,
+            images=images,
         )
         self._tools = tools
         self._options = {**options, "tools": tools}

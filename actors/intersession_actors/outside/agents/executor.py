@@ -10,7 +10,10 @@ import threading
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Final, Literal, NamedTuple
+
+import msgspec
 
 from intersession_actors.outside.agents.agents import Agent, function_of
 from intersession_actors.outside.agents.pieces import Pieces
@@ -23,10 +26,11 @@ from intersession_actors.outside.agents.result import (
     result_of,
 )
 from intersession_actors.outside.agents.runners import runner_of
-from intersession_actors.outside.agents.turn import AgentFunction, Turn
+from intersession_actors.outside.agents.turn import AgentFunction, Reply, Turn
+from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.policy.windows import ModelWindow, Reckoned
 from intersession_actors.running.failures.failure import described
-from intersession_actors.running.host.calls import Blocking, Call, Inside, Outcome, Outside, is_async
+from intersession_actors.running.host.calls import Blocking, Call, Came, Inside, Outcome, Outside, is_async
 from intersession_actors.running.host.hosts_loop import HostsLoop
 from intersession_actors.running.runtime.threads import MachineThreads, Threads
 from intersession_events import facts
@@ -44,11 +48,17 @@ _CLOSING_S: Final = 5.0
 """How long a stop waits for programs of MCP servers to end; one that does not is killed before that."""
 
 OnResult = Callable[[AgentResult], None]
+OnDisk = Callable[[Callable[[], AgentResult], Callable[[AgentResult | Exception], None]], None]
+"""Does work on files on a thread of its own, and hands on what came of it."""
 Around = Callable[[Turn], AbstractContextManager[object] | None]
 
 
 MOST_FAILURES: Final = 3
 """How often an actor may fail on a result; then that counts as a bad reply, and the session goes on."""
+
+
+def _nobody(_: Sequence[facts.FileBlock]) -> None:
+    """Tell nobody that files are named on record."""
 
 
 class _KnownResult(NamedTuple):
@@ -69,8 +79,11 @@ class Results:
 
     HANDLES = facts.RunEnd | facts.RunInterrupted | facts.LateReplyDropped
 
-    def __init__(self, pieces: Pieces) -> None:
+    def __init__(
+        self, pieces: Pieces, files_named: Callable[[Sequence[facts.FileBlock]], None] = _nobody
+    ) -> None:
         self._pieces = pieces
+        self._files_named = files_named
         self._lock = threading.Lock()
         self._kept: dict[tuple[str, int], _KnownResult] = {}
         self._due: set[tuple[str, int]] = set()
@@ -124,6 +137,8 @@ class Results:
                 case facts.RunCompleted() | facts.LateReplyDropped():
                     self.forget(event.run_id, event.attempt)
                     self._pieces.over(event.run_id, event.attempt)
+                    if files := facts.files_in(event):
+                        self._files_named(files)
                 case facts.RunFailed() | facts.RunInterrupted() | facts.RunAborted():
                     self._pieces.over(event.run_id, event.attempt)
                     self.called(event.run_id, event.attempt)
@@ -158,7 +173,8 @@ class _Registered(NamedTuple):
 class AgentExecutor:
     """Calls agents: a sync one on at most `pool_size` threads at a time, async ones on the host's event loop or one of our own.
 
-    A run has one result, the first; what comes after it was cancelled is late. Callbacks come from any thread
+    `store_files` stores the files of an answer, on a thread of `on_disk`, before the answer counts as come; `files_named` hears
+    that they are named on record. A run has one result, the first; what comes after it was cancelled is late. Callbacks come from any thread
     and must not block. Agents are called inside of what `around` gives, if it gives something.
     """
 
@@ -171,6 +187,9 @@ class AgentExecutor:
         around: Around = _nothing,
         threads: Threads | None = None,
         blocking: Blocking | None = None,
+        store_files: Callable[[Reply], Sequence[facts.FileBlock]] | None = None,
+        files_named: Callable[[Sequence[facts.FileBlock]], None] = _nobody,
+        on_disk: OnDisk | None = None,
     ) -> None:
         threads = threads or MachineThreads()
         self._outside = Outside(
@@ -184,9 +203,11 @@ class AgentExecutor:
         )
         self._reply_max_bytes = reply_max_bytes
         self._around = around
+        self._store_files = store_files
+        self._on_disk = on_disk
         self.pieces = Pieces(self.is_running, reply_max_bytes)
         """What agents have said so far, until the end of their attempts is recorded."""
-        self.results = Results(self.pieces)
+        self.results = Results(self.pieces, files_named)
         """What came back, until it is recorded."""
         self._changed = threads.changed()
         self._agents: dict[str, _Registered] = {}
@@ -347,12 +368,44 @@ class AgentExecutor:
         return len(self._zombies) if runner is None else list(self._zombies.values()).count(runner)
 
     def _came_back(self, turn: Turn, outcome: Outcome, done: OnResult) -> None:
-        self._report(turn, done, result_of(outcome, turn, most_bytes=self._reply_max_bytes))
+        if isinstance(outcome, Came) and isinstance(reply := outcome.value, Reply) and reply.files:
+            self._with_files(turn, outcome, reply, done)
+        else:
+            self._report(turn, done, result_of(outcome, turn, most_bytes=self._reply_max_bytes))
         with self._changed:
             if self.is_running(turn.run_id, turn.attempt):
                 del self._running[turn.run_id]
             if self._stopping:
                 self._changed.notify_all()
+
+    def _with_files(self, turn: Turn, outcome: Outcome, reply: Reply, done: OnResult) -> None:
+        """Have the files of an answer stored; else the run fails, and says why."""
+        if self._store_files is None or self._on_disk is None:
+            self._report(
+                turn, done, Broke(code="bad_reply", error="its answer has files, and there is no store")
+            )
+            return
+        store = partial(self._stored, turn, outcome, reply)
+
+        def stored(result: AgentResult | Exception) -> None:
+            if isinstance(result, Exception):
+                result = Broke(
+                    code="backend", error=f"the files of its answer can't be stored: {described(result)}"
+                )
+            self._report(turn, done, result)
+
+        self._on_disk(store, stored)
+
+    def _stored(self, turn: Turn, outcome: Outcome, reply: Reply) -> AgentResult:
+        result = result_of(outcome, turn, most_bytes=self._reply_max_bytes)
+        if self._store_files is None or isinstance(result, Broke):
+            return result
+        try:
+            return msgspec.structs.replace(result, files=tuple(self._store_files(reply)))
+        except ToolRefused as refused:
+            return Broke(
+                code="bad_reply", error=f"agent {turn.agent_id!r} gave a file that is not taken: {refused}"
+            )
 
     def _came_late(self, turn: Turn, outcome: Outcome, late: OnResult | None) -> None:
         with self._changed:

@@ -108,7 +108,7 @@ class OpenAiAgent:
         system = "\n\n".join(part for part in (self._system, turn.context, *own.missing) if part)
         of_the_system = turn.tools.schemas(renders)
         names = frozenset({*TOOL_NAMES, *map(_name, of_the_system)})
-        said: list[JsonObject] = list(turn.messages(renders))
+        said: list[JsonObject] = list(await turn.amessages(renders))
         tools = [*of_the_system, *own.schemas(renders)]
         usage = Usage()
         client = await self._clients.of_this_loop()

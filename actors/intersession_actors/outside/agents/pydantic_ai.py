@@ -57,6 +57,7 @@ def pydantic_ai_agent(
     deps: Callable[[Turn], object] | None = None,
     text: Callable[..., str | None] | None = None,
     context_tokens: int | None = None,
+    images: bool | None = None,
     stream: bool = False,
 ) -> "PydanticAiAnswers":
     """Make an agent of ours from a pydantic-ai agent; `deps` makes its dependencies for a turn, `text` renders an output.
@@ -76,7 +77,7 @@ def pydantic_ai_agent(
             raise TypeError(
                 f"this pydantic-ai Agent's model {model!r} can't be used: {described(error)}"
             ) from error
-    window = ModelWindow(model=model.model_name, tokens=context_tokens)
+    window = ModelWindow(model=model.model_name, tokens=context_tokens, images=images)
     return PydanticAiAnswers(agent, deps, text, window, stream=stream)
 
 
@@ -103,7 +104,7 @@ class PydanticAiAnswers:
         agent, deps = self._agent, self._deps
         tools = toolset_of(turn.tools)
         result = await agent.run(
-            message_history=turn.messages("pydantic-ai"),
+            message_history=await turn.amessages("pydantic-ai"),
             instructions=turn.context or None,
             deps=None if deps is None else deps(turn),
             toolsets=[tools],

@@ -15,7 +15,15 @@ from intersession_actors.running.failures.failure import described, traced
 from intersession_actors.running.host.calls import Came, Outcome, Raised
 from intersession_actors.running.host.hosts_loop import LoopEnded
 from intersession_events.basics.errors import IntersessionError
-from intersession_events.facts import Fact, FailureCode, Message, ToolCallBlock, Usage, check_unknown
+from intersession_events.facts import (
+    Fact,
+    FailureCode,
+    FileBlock,
+    Message,
+    ToolCallBlock,
+    Usage,
+    check_unknown,
+)
 
 DEFAULT_REPLY_BYTES: Final = 1 << 20
 
@@ -34,6 +42,7 @@ class Answered(Fact, frozen=True, kw_only=True):
     messages: tuple[Message, ...] | None = None
     stop_reason: str | None = None
     notes: tuple[str, ...] = ()
+    files: tuple[FileBlock, ...] = ()
 
 
 class Broke(Fact, frozen=True, kw_only=True):
@@ -90,6 +99,8 @@ def _raised(error: BaseException, turn: Turn) -> Broke:
 
 
 def _checked(reply: Reply, turn: Turn, most_bytes: int) -> AgentResult:
+    if reply.files:  # they are stored apart
+        reply = msgspec.structs.replace(reply, files=())
     if reply.skipped:
         reply = msgspec.structs.replace(reply, text=turn.skip_word)
     # A text of the host's own kind may have methods of its own, which raise.

@@ -12,6 +12,8 @@ from typing import Any, Literal, ParamSpec, Self, TypeVar, overload
 import msgspec
 
 from intersession_actors.outside.agents.made_calls import MadeCall, OwnCalls
+from intersession_actors.outside.attachments.message_files import File
+from intersession_actors.outside.attachments.stored import StoredFile
 from intersession_actors.outside.attachments.workspaces import Attachment, OwnFiles
 from intersession_actors.rules.answers import (
     AgentsAnswer,
@@ -24,7 +26,12 @@ from intersession_actors.rules.answers import (
 from intersession_actors.rules.gate.texts import spelled_out
 from intersession_actors.rules.prompt.fencing import fence, fence_id
 from intersession_actors.rules.prompt.fitting import shown_of
-from intersession_actors.rules.prompt.formats import anthropic_messages, openai_messages, responses_items
+from intersession_actors.rules.prompt.formats import (
+    anthropic_messages,
+    openai_messages,
+    responses_items,
+    with_pictures,
+)
 from intersession_actors.rules.prompt.rendering import render, senders_shown
 from intersession_actors.rules.prompt.silence import ANNOUNCE_SKIP, NO_REPLY, REPLY_SKIP
 from intersession_actors.running.host.awaited import ToolCoroutine
@@ -33,6 +40,7 @@ from intersession_actors.running.host.own_threads import off_loop
 from intersession_events import facts
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.plain_json import JsonList, JsonMapping, JsonObject, JsonValue
+from intersession_events.log.files import Files
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -212,7 +220,8 @@ class Turn:
     milliseconds since 1970, None is no limit. `model` (`provider/id`) and `thinking` are what the run or its session
     asks for (SPAWN-1, GATE-2), None leaves them to the agent. `settings` are the session's other settings that
     `sessions.patch` sets: verboseLevel, reasoningLevel, elevatedLevel, responseUsage, groupActivation, where set.
-    `context_tokens` is the window of its model, as far as anybody said. `fit` is what of all this `prompt` and `messages` leave out,
+    `context_tokens` is the window of its model, as far as anybody said; `takes_images` says whether that model is given pictures
+    (FILE-4). `fit` is what of all this `prompt` and `messages` leave out,
     where it is more than the model takes; `transcript` and `asked` are whole (CTX-2).
     `call_id`, inside a tool of the agent's own, is the id of its call: the same in each attempt, for another system to know the call by.
     `summary` stands for the messages of the transcript that are older than what is shown (CTX-5). `runner` is the agent that
@@ -243,7 +252,9 @@ class Turn:
     summary: str | None = None
     runner: str | None = None
     whole_context: str | None = field(default=None, repr=False)
+    takes_images: bool = False
     recorder: Recorder = field(default_factory=Recorder, repr=False)
+    _store: Files | None = field(default=None, repr=False, compare=False)
     _own_calls: OwnCalls = field(default_factory=OwnCalls, repr=False, compare=False)
     _own_files: Callable[[], OwnFiles] = field(default=OwnFiles, repr=False, compare=False)
     _pieces: Callable[[str], None] = field(default=_unheard, repr=False, compare=False)
@@ -318,6 +329,15 @@ class Turn:
         """
         return self._own_files().attachments
 
+    @property
+    def files(self) -> tuple[StoredFile, ...]:
+        """The files of the message to answer, in its order (FILE-3)."""
+        return self.files_of(self.asked)
+
+    def files_of(self, message: facts.Message) -> tuple[StoredFile, ...]:
+        """Return the files of a message of this session, such as one of `transcript` (FILE-3)."""
+        return StoredFile.all(facts.files_of(message), self._store)
+
     def carrying(self, function: Callable[P, T]) -> Callable[P, T]:
         """Return a function that does the same, and counts as part of this run in any thread (LOOP-5).
 
@@ -353,8 +373,13 @@ class Turn:
             return said
         return f"{fence('system', fence_id(self.run_id, 'context'), {}, self.context)}\n\n{said}"
 
-    def messages(self, dialect: Dialect = "openai") -> JsonList:  # JSON objects, or objects of pydantic-ai
+    def messages(
+        self, dialect: Dialect = "openai", *, images: bool | None = None
+    ) -> JsonList:  # JSON objects, or objects of pydantic-ai
         """Return `shown` as a list of messages in a dialect; texts that no person typed are fenced (PROV-3).
+
+        With `images`, by default as `takes_images` says, pictures among their files are in it themselves: they are read from the
+        store. Of every other file there is its name, its type and its size (FILE-4).
 
         `openai` is for chat completions, `responses` for OpenAI's Responses and the agents that are built on them. `context` is not
         among them: it goes where the dialect has its system text. For `pydantic-ai` they are its
@@ -363,7 +388,7 @@ class Turn:
         Raises:
             MissingExtra: `pydantic-ai` needs the extra `models`.
         """
-        shown = self.shown
+        shown = self._with_pictures() if (self.takes_images if images is None else images) else self.shown
         match dialect:
             case "openai":
                 return list(openai_messages(shown, run_id=self.run_id, senders=self._senders(shown)))
@@ -378,7 +403,9 @@ class Turn:
                     library="pydantic-ai",
                     extra="models",
                 )
-                rendered: JsonList = adapter.model_messages(self.messages("openai"), self.asked.timestamp)
+                rendered: JsonList = adapter.model_messages(
+                    self.messages("openai", images=images), self.asked.timestamp
+                )
                 return rendered
 
     def stream(self, piece: str) -> None:
@@ -392,6 +419,19 @@ class Turn:
             ToolRefused: the attempt is over.
         """
         self._pieces(piece)
+
+    async def amessages(self, dialect: Dialect = "openai", *, images: bool | None = None) -> JsonList:
+        """Like `messages`, without blocking the event loop where pictures are read from the store."""
+        shows = self.takes_images if images is None else images
+        if shows and any(file.is_picture for message in self.shown for file in facts.files_of(message)):
+            return await off_loop(lambda: self.messages(dialect, images=True))
+        return self.messages(dialect, images=False)
+
+    def _with_pictures(self) -> tuple[facts.Message, ...]:
+        store = self._store
+        if store is None:
+            return self.shown
+        return tuple(with_pictures(message, store.read) for message in self.shown)
 
     def record_call(self, name: str, arguments: JsonMapping, *, call_id: str | None = None) -> str:
         """Record that the agent is about to call one of its own tools; returns the call's id. Blocks until durable.
@@ -461,7 +501,7 @@ class Reply(msgspec.Struct, frozen=True):
 
     `messages` are what it adds to the transcript, where that is more than one message with the text; ids and times
     may be left empty. They are recorded as its own output: a `provenance` given here is not used (PROV-2). `text` None
-    is no answer.
+    is no answer, unless there are `files`: these go out with the text (FILE-6).
     """
 
     text: str | None = None
@@ -470,6 +510,7 @@ class Reply(msgspec.Struct, frozen=True):
     messages: tuple[facts.Message, ...] | None = None
     stop_reason: str | None = None
     skipped: bool = False
+    files: tuple[File, ...] = ()
 
     @classmethod
     def skip(cls) -> Self:

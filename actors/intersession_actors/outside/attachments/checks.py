@@ -202,7 +202,7 @@ def _file(
 
 
 def _content(index: int, given: AttachmentArgument) -> bytes:
-    content = _decoded(given.content, given.encoding)
+    content = decoded(given.content, given.encoding)
     if content is None:
         raise _refused(
             "invalid_base64",
@@ -213,16 +213,16 @@ def _content(index: int, given: AttachmentArgument) -> bytes:
     return content
 
 
-def _decoded(content: str, encoding: str) -> bytes | None:
+def decoded(content: str, encoding: str) -> bytes | None:
     """Return the bytes of a content; None where it is no strict base64."""
     if encoding != "base64":
         return content.encode("utf-8", "surrogatepass")
     try:
-        decoded = base64.b64decode(content.encode("ascii"), validate=True)
+        data = base64.b64decode(content.encode("ascii"), validate=True)
     except (UnicodeEncodeError, binascii.Error, ValueError):
         return None
     # The decoder lets bits pass that stand for nothing; there is one way to write these bytes.
-    return decoded if base64.b64encode(decoded).decode() == content else None
+    return data if base64.b64encode(data).decode() == content else None
 
 
 def _refused(code: RefusalCode, index: int, field: str, what: str) -> ToolRefused:
@@ -241,10 +241,10 @@ def _reference(content: object, encoding: object) -> JsonObject:
     there = _as_reference(content)
     if there is not None:  # a call that is made again as it was recorded is recorded as it was
         return {"omitted": True, "bytes": there.bytes, "sha256": there.sha256}
-    decoded = _decoded(content, str(encoding)) if isinstance(content, str) else None
-    if decoded is None:
-        decoded = _json(content)
-    return {"omitted": True, "bytes": len(decoded), "sha256": hashlib.sha256(decoded).hexdigest()}
+    data = decoded(content, str(encoding)) if isinstance(content, str) else None
+    if data is None:
+        data = _json(content)
+    return {"omitted": True, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
 def _as_reference(content: object) -> Reference | None:

@@ -6,7 +6,7 @@ Each call makes the service anew from the channel's URL. Apprise's own retries a
 import logging
 import re
 import warnings
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any, Final, TypeAlias
 from urllib.parse import quote, quote_plus, unquote
 
+from intersession_actors.outside.attachments.stored import StoredFile
 from intersession_actors.outside.channels.addresses import (
     THIS_NETWORK,
     Network,
@@ -29,6 +30,7 @@ from intersession_actors.outside.channels.channels import (
     DeliveryLater,
     DeliveryRefused,
     Outbound,
+    with_lines,
 )
 from intersession_actors.outside.channels.url import BadChannelUrl, ChannelUrl
 
@@ -76,7 +78,7 @@ def apprise_channel(
     def deliver(outbound: Outbound) -> dict[str, str]:
         filled = url.for_text(outbound)
         with _hiding(url.text, filled, but=shown):
-            return _notify(filled, outbound.text, allowed, network)
+            return _notify(filled, outbound, allowed, network)
 
     longest = sample.body_maxlen
     return Channel(
@@ -91,7 +93,7 @@ def without_calls(text: str) -> str:
     return _CALLS.sub(lambda found: f"{found[0]}\u200b", text)
 
 
-def _notify(url: str, text: str, allowed: Collection[str], network: Network) -> dict[str, str]:
+def _notify(url: str, outbound: Outbound, allowed: Collection[str], network: Network) -> dict[str, str]:
     addresses = [address for host in allowed for address in _addresses(host, network)]
     with guarded(addresses) as guard:
         try:
@@ -100,7 +102,10 @@ def _notify(url: str, text: str, allowed: Collection[str], network: Network) -> 
             raise DeliveryRefused(f"with this chat, the channel's URL {error}") from error
         asked = _apprise().Apprise(asset=service.asset)
         asked.add(service)
-        result = asked.notify(body=text, body_format=_apprise().NotifyFormat.TEXT)
+        shows = bool(getattr(service, "attachment_support", False))
+        files = _attached(outbound.files) if shows else None
+        text = outbound.text if shows else with_lines(outbound.text, outbound.files)
+        result = asked.notify(body=text, body_format=_apprise().NotifyFormat.TEXT, attach=files)
     if result:
         return {"service": str(service.service_name)}
     if guard.refused:
@@ -113,6 +118,17 @@ def _notify(url: str, text: str, allowed: Collection[str], network: Network) -> 
     if asked is not None:
         raise DeliveryLater(float(asked[1]), reason)
     raise ConnectionError(reason)
+
+
+def _attached(files: Sequence[StoredFile]) -> object:
+    """Return files as Apprise takes them; None for none."""
+    if not files:
+        return None
+    attached = _apprise().AppriseAttachment()
+    memory = import_module("apprise.attachment.memory")
+    for file in files:
+        attached.add(memory.AttachMemory(content=file.read(), name=file.name, mimetype=file.mime_type))
+    return attached
 
 
 def _addresses(host: str, network: Network) -> Collection[str]:

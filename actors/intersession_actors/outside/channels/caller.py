@@ -172,7 +172,8 @@ class ChannelCaller:
         def part_of(given: Outbound) -> Outbound:
             text, sent[0] = fitted(given.text, channel, begins)
             key = f"{given.key}+{begins}" if begins else given.key
-            return msgspec.structs.replace(given, text=text, key=key)
+            files = given.files if sent[0] is None else ()
+            return msgspec.structs.replace(given, text=text, key=key, files=files)
 
         def deliver(given: Outbound) -> object:
             return function(part_of(given))

@@ -5,10 +5,11 @@ import math
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TextIO, cast
 
+from intersession_actors.outside.attachments.stored import StoredFile
 from intersession_actors.rules.gate.shapes import flaw_of_call
 from intersession_actors.running.host.actors import HostActor, is_host_actor
 from intersession_events.basics.errors import IntersessionError
@@ -48,7 +49,10 @@ class DeliveryLater(IntersessionError):
 
 
 class Outbound(Fact, frozen=True, kw_only=True):
-    """A text for a channel. `key` is the same on every attempt: a channel that knows the key has shown the text."""
+    """A text for a channel. `key` is the same on every attempt: a channel that knows the key has shown the text.
+
+    `files` go with the text, or with the last part of it; then the text may be empty (FILE-6).
+    """
 
     channel: str
     to: str
@@ -56,6 +60,7 @@ class Outbound(Fact, frozen=True, kw_only=True):
     key: str
     thread: str | None = None
     account: str | None = None
+    files: tuple[StoredFile, ...] = ()
 
 
 @ready
@@ -136,6 +141,12 @@ def _checked(channel: Channel) -> Channel:
     return channel
 
 
+def with_lines(text: str, files: Sequence[StoredFile]) -> str:
+    """Return a text with a line for each file that goes with it, for a channel that shows texts alone."""
+    lines = [f"[file: {file.name} ({file.mime_type}, {file.size} bytes)]" for file in files]
+    return "\n".join((*([text] if text else []), *lines))
+
+
 def console_channel(stream: TextIO | None = None) -> Channel:
     """Make a channel that prints, to standard output unless told otherwise. Control characters are shown, not obeyed."""
 
@@ -143,7 +154,9 @@ def console_channel(stream: TextIO | None = None) -> Channel:
         out = stream or sys.stdout
         address = outbound.to if outbound.thread is None else f"{outbound.to}#{outbound.thread}"
         # What follows a line break is indented: no text can imitate a line of another delivery.
-        text = f"[{outbound.channel} {address}] {outbound.text}".replace("\n", "\n    ")
+        text = f"[{outbound.channel} {address}] {with_lines(outbound.text, outbound.files)}".replace(
+            "\n", "\n    "
+        )
         encoding = getattr(out, "encoding", None) or "utf-8"
         out.write(printable(text).encode(encoding, "backslashreplace").decode(encoding) + "\n")
         out.flush()

@@ -1,5 +1,6 @@
 """A channel that posts each text to a URL as JSON: one attempt, no redirect, an answer of limited length and time (X13)."""
 
+import base64
 import http.client
 import json
 import socket
@@ -46,6 +47,8 @@ _NEVER: Final = frozenset(range(400, 500)) - {408, 409, 425, 429}
 def webhook(url: ChannelUrl, *, allowed: Collection[str] = (), network: Network = THIS_NETWORK) -> Channel:
     """Make a channel of a URL. It posts `{channel, to, thread, account, text, key}`, with `key` as `Idempotency-Key` too.
 
+    Where files go with the text, `files` are there as well: `[{name, mimeType, size, sha256, content}]`, content in base64.
+
     Raises:
         BadChannelUrl: it has no host, or a user name.
         DeliveryRefused: its host can be seen to be private, and is not `allowed`.
@@ -53,11 +56,26 @@ def webhook(url: ChannelUrl, *, allowed: Collection[str] = (), network: Network 
     check_as_written(_host(_split(url.samples()[0])), allowed)
 
     def deliver(outbound: Outbound) -> JsonObject:
-        return _post(
-            _split(url.for_text(outbound)), msgspec.json.encode(outbound), outbound.key, allowed, network
-        )
+        return _post(_split(url.for_text(outbound)), _body(outbound), outbound.key, allowed, network)
 
     return Channel(deliver=deliver)
+
+
+def _body(outbound: Outbound) -> bytes:
+    body: JsonObject = msgspec.to_builtins(msgspec.structs.replace(outbound, files=()))
+    body.pop("files", None)
+    if outbound.files:
+        body["files"] = [
+            {
+                "name": file.name,
+                "mimeType": file.mime_type,
+                "size": file.size,
+                "sha256": file.sha256,
+                "content": base64.b64encode(file.read()).decode(),
+            }
+            for file in outbound.files
+        ]
+    return msgspec.json.encode(body)
 
 
 def posting(text: str, *, allowed: Collection[str] = ()) -> Callable[[bytes, str], JsonObject]:

@@ -74,6 +74,7 @@ class CallChannel(Effect, frozen=True):
     attempt: int
     begins: int
     caused: CausedBy | None
+    files: tuple[facts.FileBlock, ...] = ()
 
 
 def effects(  # noqa: C901 - one case an event
@@ -169,7 +170,7 @@ def call(state: Delivery, started: str | None, attempt: int) -> CallChannel:
         text=decided.text,
         key=decided.key,
     )
-    return CallChannel(outbound, attempt, state.sent, _caused(state, started, attempt))
+    return CallChannel(outbound, attempt, state.sent, _caused(state, started, attempt), decided.files)
 
 
 def report(kind: FailureKind, state: Delivery, cause: str | None, error: str, **more: object) -> Report:

@@ -6,6 +6,7 @@ from typing import assert_never
 
 import msgspec
 
+from intersession_actors.outside.attachments.stored import StoredFile
 from intersession_actors.outside.channels.outcomes import Delivered, DeliveryResult, NotDelivered
 from intersession_actors.outside.channels.turns import CallState, Place
 from intersession_actors.owners.delivery import rules
@@ -258,9 +259,13 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
             )
             self.world.mail.tell_flow(stream, returned)
 
+        outbound = call.outbound
+        if call.files:
+            files = StoredFile.all(call.files, self.world.log.files)
+            outbound = msgspec.structs.replace(outbound, files=files)
         self.world.channels.start(
-            call.outbound.channel,
-            call.outbound,
+            outbound.channel,
+            outbound,
             came,
             attempt=call.attempt,
             begins=call.begins,

@@ -7,7 +7,7 @@ import msgspec
 
 from intersession_actors.outside.agents.result import Answered, Broke
 from intersession_actors.outside.attachments.checks import blocks_without_contents
-from intersession_actors.owners.session.commands import RunReturned
+from intersession_actors.owners.session.commands import RunReturned, content_of
 from intersession_actors.owners.session.state import Running, Session, is_current
 from intersession_actors.owners.streams.commands import RunEnded
 from intersession_actors.owners.streams.drafting import into_outbox
@@ -51,7 +51,9 @@ def decide_returned(
     events = decide_answer(state, result, run_id=run_id, attempt=attempt, reply=reply, messages=messages)
     if state.running is None or not is_current(state, run_id, attempt):
         return events, ()
-    return events, auto_reply(state.running, key=key, reply=reply, log_id=log_id, now_ms=now_ms)
+    last = messages[-1] if messages else None
+    files = facts.files_of(last) if last is not None and last.role == "assistant" else ()
+    return events, auto_reply(state.running, key=key, reply=reply, files=files, log_id=log_id, now_ms=now_ms)
 
 
 def decide_summary(
@@ -173,13 +175,22 @@ def reply_messages(
         )
         for number, message in enumerate(said)
     )
-    if answered.text and not (messages and any(message.role == "assistant" for message in messages)):
+    last = messages[-1] if messages else None
+    if answered.files and last is not None and last.role == "assistant":
+        blocks = (facts.TextBlock(text=last.content),) if isinstance(last.content, str) else last.content
+        messages = (*messages[:-1], msgspec.structs.replace(last, content=(*blocks, *answered.files)))
+    elif answered.files or (
+        answered.text and not (messages and any(message.role == "assistant" for message in messages))
+    ):
+        text = answered.text or ""
         messages = (
             *messages,
             facts.Message(
                 id=reply_id(log_id, run_id, attempt),
                 role="assistant",
-                content=(facts.TextBlock(text=answered.text),),
+                content=(facts.TextBlock(text=text),)
+                if not answered.files
+                else content_of(text, answered.files),
                 timestamp=now_ms,
                 run_id=run_id,
                 model=answered.model,
@@ -206,12 +217,20 @@ def _own_output(message: facts.Message, key: str) -> facts.Provenance | None:
 
 
 def auto_reply(
-    running: Running, *, key: str, reply: str | None, log_id: str, now_ms: int
+    running: Running,
+    *,
+    key: str,
+    reply: str | None,
+    files: tuple[facts.FileBlock, ...] = (),
+    log_id: str,
+    now_ms: int,
 ) -> tuple[StreamAppend, ...]:
-    """Return the delivery of a run's text to its route (INB-2); none without a route or a text."""
-    if running.waiting.queued.route is None or reply is None or is_withheld(reply):
+    """Return the delivery of a run's text and files to its route (INB-2); none without a route, or with neither."""
+    if running.waiting.queued.route is None or (reply is None and not files) or is_withheld(reply):
         return ()
-    return _to_person(running, reply, "auto_reply", "reply", key=key, log_id=log_id, now_ms=now_ms)
+    return _to_person(
+        running, reply or "", "auto_reply", "reply", files=files, key=key, log_id=log_id, now_ms=now_ms
+    )
 
 
 def failure_notice(
@@ -238,7 +257,15 @@ def has_asker(running: Running) -> bool:
 
 
 def _to_person(
-    running: Running, text: str, purpose: facts.Purpose, name: str, *, key: str, log_id: str, now_ms: int
+    running: Running,
+    text: str,
+    purpose: facts.Purpose,
+    name: str,
+    *,
+    files: tuple[facts.FileBlock, ...] = (),
+    key: str,
+    log_id: str,
+    now_ms: int,
 ) -> tuple[StreamAppend, ...]:
     queued = running.waiting.queued
     if queued.route is None:
@@ -252,6 +279,7 @@ def _to_person(
         key=delivery_id,
         purpose=purpose,
         run_id=queued.run_id,
+        files=files,
     )
     return (
         into_outbox(log_id, decided, budget=running.waiting.budget, time=now_ms, causation=running.cause),

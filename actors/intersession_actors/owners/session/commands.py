@@ -1,6 +1,6 @@
 """The session actor's messages: from doors, from flows' managers, and from its own timers and calls."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from intersession_actors.outside.agents.result import AgentResult
 from intersession_actors.owners.session.folding import Awake
@@ -249,8 +249,25 @@ SessionCommand = Decidable | CheckSend | ReadAgain
 """What is taken one after the other on the session's stream."""
 
 
-def message_for(run: facts.RunQueued, text: str, provenance: facts.Provenance, now_ms: int) -> facts.Message:
-    """Return the message of a run to be queued: its text, its sender, and its time (milliseconds)."""
+def message_for(
+    run: facts.RunQueued,
+    text: str,
+    provenance: facts.Provenance,
+    now_ms: int,
+    files: Sequence[facts.FileBlock] = (),
+) -> facts.Message:
+    """Return the message of a run to be queued: its text and files, its sender, and its time (milliseconds)."""
     return facts.Message(
-        id=run.message_id, role="user", content=text, timestamp=now_ms, provenance=provenance
+        id=run.message_id,
+        role="user",
+        content=content_of(text, files),
+        timestamp=now_ms,
+        provenance=provenance,
     )
+
+
+def content_of(text: str, files: Sequence[facts.FileBlock]) -> str | tuple[facts.Block, ...]:
+    """Return the content of a message: the text alone, or its blocks where files go with it."""
+    if not files:
+        return text
+    return (*((facts.TextBlock(text=text),) if text else ()), *files)

@@ -357,9 +357,9 @@ def _result(inputs: JsonMapping, append: Sequence[Recorded], log_id: str) -> Ans
 
 def _answered(completed: facts.RunCompleted, append: Sequence[Recorded], log_id: str) -> Answered:
     said = _messages_in(append)
-    text = completed.reply
+    text, files = completed.reply, tuple[facts.FileBlock, ...]()
     if said and said[-1].id == reply_id(log_id, completed.run_id, completed.attempt):
-        text, said = facts.text_of(said[-1]), said[:-1]
+        text, files, said = facts.text_of(said[-1]), facts.files_of(said[-1]), said[:-1]
     return Answered(
         text=text,
         usage=completed.usage,
@@ -367,6 +367,7 @@ def _answered(completed: facts.RunCompleted, append: Sequence[Recorded], log_id:
         messages=said or None,
         stop_reason=completed.stop_reason,
         notes=completed.notes,
+        files=files,
     )
 
 

@@ -46,6 +46,7 @@ class Config(Settings, frozen=True, kw_only=True):
     models: host.Models = host.Models()
     mcp: host.Mcp = host.Mcp()
     runs: host.Runs = host.Runs()
+    files: host.Files = host.Files()
     deliveries: host.Deliveries = host.Deliveries()
     cron: Cron = Cron()
     transcripts: host.Transcripts = host.Transcripts()

@@ -161,6 +161,16 @@ class Runs(Settings, frozen=True, kw_only=True):
     )
 
 
+class Files(Settings, frozen=True, kw_only=True):
+    """The files of messages and answers (FILE-2). Sizes in bytes; `types` are globs over what a file is by its bytes."""
+
+    enabled: bool = True
+    max_files: AtLeastOne = 10
+    max_file_bytes: Count = 5_242_880
+    max_total_bytes: Count = 20_971_520
+    types: tuple[Text, ...] = ("*/*",)
+
+
 class Deliveries(Settings, frozen=True, kw_only=True):
     """How channels are called, and how long a text waits for one. Seconds of 0 are no limit of age."""
 

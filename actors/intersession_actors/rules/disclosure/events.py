@@ -29,6 +29,7 @@ def hidden_event(event: facts.Event) -> facts.Event:
             held = facts.held_by(type(event))
             changes: dict[str, object] = {name: _words(getattr(event, name)) for name in held.texts}
             changes |= {name: _source(getattr(event, name)) for name in held.sources}
+            changes |= {name: tuple(map(_file, getattr(event, name))) for name in held.files}
             if (message := facts.message_in(event)) is not None:
                 changes["message"] = hidden_message(message)
             return _changed(event, **changes)
@@ -57,8 +58,15 @@ def _block(block: facts.Block) -> facts.Block:
             return _changed(block, arguments=_source(block.arguments), extra=_source(block.extra))
         case facts.OtherBlock():
             return _changed(block, json=_source(block.json))
+        case facts.FileBlock():
+            return _file(block)
         case facts.ImageBlock():
             return _changed(block, extra=_source(block.extra))
+
+
+def _file(file: facts.FileBlock) -> facts.FileBlock:
+    shown = {name: _words(value) for name, value in msgspec.structs.asdict(file).items() if name != "size"}
+    return _changed(file, **shown)
 
 
 def _edit(edit: facts.ForkEdit) -> facts.ForkEdit:

@@ -84,6 +84,8 @@ def fit_block(block: facts.Block) -> facts.Block:
                 arguments=arguments_of(block.arguments),
                 extra=_extra(block.extra),
             )
+        case facts.FileBlock():
+            return block  # as it was recorded
         case facts.ImageBlock() | facts.OtherBlock():
             texts = [text for text in msgspec.structs.astuple(block) if text is not None]
             if (
@@ -139,6 +141,8 @@ def flaw_of_message(message: facts.Message) -> str | None:
 
 def flaw_of_block(block: facts.Block) -> str | None:
     """Return what makes a block unreadable, or None."""
+    if isinstance(block, facts.FileBlock):
+        return None
     source = block.json if isinstance(block, facts.OtherBlock) else block.extra
     if isinstance(block, facts.OtherBlock) and not is_object_text(source):
         return f"a block is no JSON object of at most {REPLY_DEPTH.most} levels"

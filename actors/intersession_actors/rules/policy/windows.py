@@ -48,6 +48,9 @@ From what their makers say of them on their pages of models. Where models of one
 it is what it takes as input.
 """
 
+TAKE_IMAGES: Final = ("claude-", "gemini-", "gpt-4-turbo", "gpt-4.1", "gpt-4o", "gpt-5", "grok-4", "o3", "o4")
+"""How the names of models begin of which their makers say that all take pictures."""
+
 UNKNOWN_MODEL: Final = 32_768
 """The window of a model that nobody says more of than its name."""
 
@@ -125,7 +128,7 @@ def _defaults(config: Config) -> set[str]:
 
 @ready
 class ModelWindow(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent's own data on its model: name, window, and the tokens for its instructions and its answer.
+    """An agent's own data on its model: name, window, the tokens for its instructions and its answer, whether it takes images.
 
     None is not said.
     """
@@ -134,6 +137,7 @@ class ModelWindow(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int | None = None
     instructions: int = 0
     answer: int | None = None
+    images: bool | None = None
 
 
 class Reckoned(NamedTuple):
@@ -196,6 +200,24 @@ def words_of_summary(compacts_at: int | None) -> int:
     """Return how many words a summary may have: a quarter of what there is room for, at two tokens a word."""
     least, most = _WORDS_OF_A_SUMMARY
     return most if compacts_at is None else min(max(compacts_at // 8, least), most)
+
+
+def takes_images(config: Config, agent_id: str, asked_for: str | None, said: ModelWindow | None) -> bool:
+    """Return whether an agent's model is given pictures (FILE-4).
+
+    What the agent says of it counts first, then `input` of the model in the configuration, then a table by the model's name.
+    """
+    said = said or ModelWindow()
+    if said.images is not None:
+        return said.images
+    wanted = None if asked_for is None else find_model(config, asked_for) or asked_for
+    name = said.model or wanted or config.model_of(agent_id)
+    if name is None:
+        return False
+    kinds: JsonValue = _served(config, name).get("input")
+    if is_list(kinds):
+        return "image" in kinds
+    return name.rpartition("/")[2].lower().startswith(TAKE_IMAGES)
 
 
 def tokens_of_tools(tools: int) -> int:

@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
-from intersession_events.facts import Block, ImageBlock, Message, TextBlock, ToolCallBlock
+from intersession_events.facts import Block, FileBlock, ImageBlock, Message, TextBlock, ToolCallBlock
 
 OPENING: Final = "[["
 """How every fence begins. A text that begins so is fenced too, whoever typed it."""
@@ -65,6 +65,8 @@ def _shorter(block: Block, most: int) -> Block:
             # Cut in the middle it would be no JSON object, which servers insist on.
             told = {"leftOut": f"{len(source)} characters of arguments: they are too long to be shown"}
             return msgspec.structs.replace(block, arguments=msgspec.json.encode(told).decode())
+        case FileBlock() if most < _WITH_PICTURES and block.is_picture:
+            return TextBlock(text=f"[a picture is left out here: there is no room for {block.brief}]")
         case ImageBlock() if most < _WITH_PICTURES:
             return TextBlock(text="[a picture is left out here: there is no room for it]")
         case _:

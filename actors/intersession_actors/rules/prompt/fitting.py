@@ -77,6 +77,8 @@ def tokens_of(message: facts.Message) -> int:
                 total += _CALL + tokens_in(name) + tokens_in(arguments)
             case facts.ImageBlock():
                 total += _PICTURE
+            case facts.FileBlock():
+                total += _FENCE + tokens_in(block.name) + (_PICTURE if block.is_picture else 0)
             case facts.ThinkingBlock() | facts.OtherBlock():
                 pass
     return total

@@ -11,11 +11,12 @@ came before, as models number their calls from the start in each turn, gets a su
 Two transcripts with different `Seen`s never become the same list: the tests read both forms back.
 """
 
+import base64
 import binascii
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, cast
 
 import msgspec
@@ -23,7 +24,7 @@ import msgspec
 from intersession_actors.rules.prompt import rendering
 from intersession_actors.rules.prompt.fencing import OPENING
 from intersession_events.basics.plain_json import JsonObject, is_object
-from intersession_events.facts import ImageBlock, Message
+from intersession_events.facts import Block, FileBlock, ImageBlock, Message
 
 _TAKEN: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _CALL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -174,6 +175,29 @@ def _person(text: str) -> rendering.Seen:
 
 def _agent(text: str) -> rendering.Seen:
     return rendering.Seen(role="assistant", text=text)
+
+
+def with_pictures(message: Message, content_of: Callable[[str], bytes | None]) -> Message:
+    """Return a message with the pictures among its files as blocks of their own, for a model that takes pictures.
+
+    `content_of` returns the content of a file by its SHA-256. A file stays what it is, and is told by its name, where its
+    content is not there, or servers don't take its type.
+    """
+    if isinstance(message.content, str):
+        return message
+    blocks = tuple(_as_picture(block, content_of) for block in message.content)
+    if all(one is other for one, other in zip(blocks, message.content, strict=True)):
+        return message
+    return msgspec.structs.replace(message, content=blocks)
+
+
+def _as_picture(block: Block, content_of: Callable[[str], bytes | None]) -> Block:
+    if not isinstance(block, FileBlock) or block.mime_type not in _TAKEN:
+        return block
+    content = content_of(block.sha256)
+    if content is None:
+        return block
+    return ImageBlock(data=base64.b64encode(content).decode(), mime_type=block.mime_type)
 
 
 # --- OpenAI

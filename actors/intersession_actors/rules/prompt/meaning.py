@@ -15,6 +15,7 @@ from intersession_actors.rules.disclosure.redaction import redact_text
 from intersession_actors.rules.prompt.transcript import RunContext
 from intersession_events.basics.plain_json import JsonList, JsonValue, is_list, is_object
 from intersession_events.facts import (
+    FileBlock,
     Message,
     OtherBlock,
     TextBlock,
@@ -82,6 +83,8 @@ def message_meaning(message: Message) -> bytes:
                 said.append(["thinking", text_meaning(thinking)])
             case OtherBlock(json=json):
                 said.append(["other", text_meaning(json)])
+            case FileBlock(name=name, sha256=sha256):
+                said.append(["file", name, sha256])
             case _:
                 said.append(["image", hashlib.sha256(block.data.encode()).hexdigest()])
     origin = message.provenance
@@ -282,6 +285,8 @@ def _said(message: Message) -> str:
                 said.append(f"{name} {tool_meaning(arguments)}")
             case OtherBlock(json=json):
                 said.append(text_meaning(json))
+            case FileBlock():
+                said.append(f"[file: {block.brief}]")
             case _:
                 said.append("(a picture)")
     return f"{message.role}: {' '.join(said)}"

@@ -19,6 +19,8 @@ from intersession_actors.rules.prompt.fencing import fence, fence_id
 from intersession_events import facts
 
 _BETWEEN: Final = "\n\n"
+READER: Final = "read_file"
+"""The tool that reads text files of a session."""
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -34,6 +36,15 @@ class Picture(msgspec.Struct, frozen=True):
 
     mime: str
     sha256: str
+
+
+class SeenFile(msgspec.Struct, frozen=True):
+    """A file by its name, its type and its size in bytes, and why it is not shown itself."""
+
+    name: str
+    mime: str
+    bytes: int
+    left_out: str = msgspec.field(name="leftOut")
 
 
 @facts.ready
@@ -53,6 +64,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sender_name: str | None = msgspec.field(default=None, name="senderName")
     calls: tuple[Call, ...] = ()
     pictures: tuple[Picture, ...] = ()
+    files: tuple[SeenFile, ...] = ()
 
 
 def senders_shown(messages: Sequence[facts.Message], *, in_group: bool) -> bool:
@@ -91,6 +103,7 @@ def seen(message: facts.Message, *, with_sender: bool = False) -> Seen:
         # Most messages are a plain text, and a long transcript is shown anew in each turn.
         calls=() if isinstance(content, str) else _calls(content),
         pictures=() if isinstance(content, str) else _pictures(content),
+        files=() if isinstance(content, str) else _files(content),
     )
 
 
@@ -104,6 +117,20 @@ def _calls(blocks: Sequence[facts.Block]) -> tuple[Call, ...]:
 
 def _pictures(blocks: Sequence[facts.Block]) -> tuple[Picture, ...]:
     return tuple(picture_of(block) for block in blocks if isinstance(block, facts.ImageBlock))
+
+
+def _files(blocks: Sequence[facts.Block]) -> tuple[SeenFile, ...]:
+    return tuple(
+        SeenFile(block.name, block.mime_type, block.size, _why_left_out(block))
+        for block in blocks
+        if isinstance(block, facts.FileBlock)
+    )
+
+
+def _why_left_out(block: facts.FileBlock) -> str:
+    if block.is_picture:
+        return "the picture is not shown to you"
+    return f"read it with {READER}" if block.mime_type.startswith("text/") else "its content is not text"
 
 
 def picture_of(block: facts.ImageBlock) -> Picture:

@@ -15,6 +15,7 @@ from eventsourcing.persistence import EventStore
 from intersession_events.basics.errors import ForkedStoreError, StoreUnavailable
 from intersession_events.basics.machine import monotonic_s, wall_clock_ms
 from intersession_events.facts import ForkedFrom
+from intersession_events.log.files import Files
 from intersession_events.log.lineage import Lineage
 from intersession_events.log.log import Gathers, InFlight, Kinds, Moment, OnCommitted, OnLoaded
 from intersession_events.log.recorded import (
@@ -78,6 +79,8 @@ class PortableLog(Gathers):
     """The writer's epoch; 0 for a reader."""
     keeps_views = False
     """Whether its database keeps tailed views as well, since several processes share it."""
+    files: Files
+    """The contents of the files that its events name (FILE-1)."""
     _recorder: ReadsLog
     _events: EventReader
     _states: StreamStates

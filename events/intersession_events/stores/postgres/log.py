@@ -11,6 +11,8 @@ from intersession_events.log.log import Moment
 from intersession_events.log.sql import Question, Row, SqlValue
 from intersession_events.log.views import InlineView
 from intersession_events.stores.database import Cursor, typed
+from intersession_events.stores.files.store import FileStore
+from intersession_events.stores.files.table import Table
 from intersession_events.stores.folding.fold import layout_of, temporary
 from intersession_events.stores.portable.application import own_settings
 from intersession_events.stores.portable.identity import Holder
@@ -96,6 +98,7 @@ class PostgresLog(PortableLog):
         """The log as an application of the eventsourcing library: its notification log, event store and mapper."""
         self.view_tables: ViewTables = PostgresViews(app.reading.failures)
         """What is done in PostgreSQL's own way for the tables of a view."""
+        self.files = FileStore(Table(self))
         self._begin(app, opened, self.view_tables, inline, entropy=entropy, on_folding=on_folding)
 
     @contextmanager

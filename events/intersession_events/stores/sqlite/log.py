@@ -12,6 +12,8 @@ from intersession_events.log.sql import Query
 from intersession_events.log.tables import damage, place_problems, schema_problems
 from intersession_events.log.views import InlineView
 from intersession_events.stores.database import MEMORY, typed
+from intersession_events.stores.files.folder import Folder, folder_of, sources_of
+from intersession_events.stores.files.store import FileStore, Memory
 from intersession_events.stores.folding.fold import PlainSql
 from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.portable.log import PortableLog
@@ -85,6 +87,11 @@ class SqliteLog(PortableLog):
         self.application: Final = app
         """The log as an application of the eventsourcing library: its notification log, event store and mapper."""
         self._readers = app.reading.readers
+        self.files = (
+            FileStore(Memory())
+            if self.path == MEMORY
+            else FileStore(Folder(folder_of(self.path)), lambda: sources_of(self.path, self.log_ids[1:]))
+        )
         self._begin(app, opened, SqliteViews(), inline, entropy=entropy, on_folding=on_folding)
 
     @contextmanager

@@ -63,7 +63,7 @@ def test_agent_takes_a_context_a_session_id_and_a_label(system: SessionSystem) -
     [
         ({"inputProvenance": {"kind": "inter_session"}}, "invalid_request", "inputProvenance"),
         ({"spawnedBy": MAIN}, "invalid_request", "spawnedBy"),
-        ({"attachments": [{}]}, "not_supported", "attachments"),
+        ({"attachments": [{}]}, "invalid_request", "attachments[0].content"),
         ({"thinking": "hard"}, "invalid_thinking", "thinking"),
         ({"agentId": "nobody"}, "unknown_agent", "agentId"),
         ({"sessionKey": MAIN, "agentId": "ops"}, "invalid_request", "agentId"),

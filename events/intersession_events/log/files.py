@@ -1,0 +1,72 @@
+"""The contents of files that events name by their SHA-256, as the log's users have them (FILE-1).
+
+A content is durable before the event that names it. Until that event is recorded it is *in doubt*, and so is one whose events
+are about to be erased. What a crash leaves in doubt is looked up in the log at the next start, and goes if no event names it.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Literal, Protocol
+
+FileState = Literal["right", "altered", "missing"]
+
+
+class Files(Protocol):
+    """The contents of a log's files. A fork also reads those of the logs that it comes from.
+
+    Its log's one writer writes them; any thread may call it.
+    """
+
+    def write(self, data: bytes, *, since: int) -> str:
+        """Store a content durably, in doubt until `keep` or `drop`, and return its SHA-256 in hex.
+
+        `since` is a position of the log behind which the event will be that names it.
+
+        Raises:
+            StoreUnavailable: it can't be stored.
+        """
+        ...
+
+    def keep(self, contents: Iterable[str]) -> None:
+        """Note that an event that names these contents is recorded: they are in doubt no more."""
+        ...
+
+    def drop(self, contents: Iterable[str]) -> None:
+        """Note that no event will name these contents; what is new of them goes, unless another message has it."""
+        ...
+
+    def doubt(self, contents: Iterable[str]) -> None:
+        """Put contents in doubt whose events are about to be erased; `settle` says what becomes of them."""
+        ...
+
+    def settle(self, named: Callable[[Collection[str], int], Collection[str]]) -> int:
+        """Remove the contents in doubt that no event names, and return how many there were.
+
+        `named` gets contents and a position, and returns those that an event behind it names.
+        """
+        ...
+
+    def read(self, sha256: str) -> bytes | None:
+        """Return a content; None where it is not there: erased, lost, or gone from the log that this fork comes from.
+
+        Raises:
+            CorruptEvent: it is not what was written.
+            StoreUnavailable: it can't be read.
+        """
+        ...
+
+    def path(self, sha256: str) -> Path | None:
+        """Return the file that has a content; None where it is in none."""
+        ...
+
+    def state(self, sha256: str) -> FileState:
+        """Return whether a content is there as it was written."""
+        ...
+
+    def own(self) -> Sequence[str]:
+        """Return the SHA-256 of all contents of this log, sorted; those that a fork has of its source are not its own."""
+        ...
+
+    def take(self, sha256: str, other: "Files") -> bool:
+        """Copy a content of another log; False where that has none, or it is altered there."""
+        ...
