@@ -16,6 +16,7 @@ from intersession_actors.assembly.methods import runs
 from intersession_actors.calls.service import asking, receipts
 from intersession_actors.calls.service.asking import ask_session, gone_on
 from intersession_actors.calls.tools import sessions_send
+from intersession_actors.outside.channels import turns as channel_turns
 from intersession_actors.outside.channels.channels import Outbound
 from intersession_actors.outside.channels.turns import Attempts
 from intersession_actors.outside.channels.turns import CallState as InProcess
@@ -152,6 +153,11 @@ def acknowledges_before_it_stores() -> AbstractContextManager[object]:
         ask(self, told, *rest, **given)
 
     return patch.object(Owner, "_ask", early)
+
+
+def texts_jump_the_line() -> AbstractContextManager[object]:
+    """A text goes out as soon as it may, whatever else is to go to its place first."""
+    return patch.object(channel_turns.Turns, "is_next", lambda *_: True)
 
 
 def draws_delivery_keys() -> AbstractContextManager[object]:
@@ -561,6 +567,7 @@ BUGS: Final[dict[str, Bug]] = {
         a17_deadlines_are_by_the_wall_clock,
         acknowledges_before_it_stores,
         draws_delivery_keys,
+        texts_jump_the_line,
         has_no_fence,
         reads_nothing_back,
         forgets_where_a_view_is,

@@ -214,6 +214,12 @@ def exchanged(evidence: Evidence, one: Recorded, other: Recorded) -> Evidence:
     return replace(evidence, events=[moved.get(item.position, item) for item in evidence.events])
 
 
+def out_of_turn(evidence: Evidence) -> Evidence:
+    """Have a text to the same place decided before all others, of which nothing more is recorded."""
+    first = last(evidence, DeliveryDecided)
+    return replace(evidence, events=[structs.replace(first, stream="delivery:another"), *evidence.events])
+
+
 def opened_child(evidence: Evidence) -> Recorded:
     """Return how the session of the sub-agent was opened."""
     return next(item for item, event in evidence.of(SessionOpened) if event.spawn_id is not None)
@@ -485,6 +491,7 @@ DOCTORED: dict[str, tuple[str, Callable[[Evidence], Evidence]]] = {
     "a turn in another conversation": ("generations_kept", other_generation),
     "two deliveries under one key": ("announced_once", lambda told: again(told, DeliveryDecided)),
     "a delivery that goes on": ("deliveries_in_order", lambda told: again(told, DeliveryStarted)),
+    "a text that goes out before another": ("places_in_order", out_of_turn),
     "one key for two runs": ("keys_once", lambda told: again(told, ExchangeAccepted, run_id="another")),
     "a run beyond the budget": ("budgets_kept", beyond_budget),
     "a turn in a chain of its own": ("chains_go_on", own_chain),

@@ -39,6 +39,7 @@ def a_world(log: HostLog, aside: Queue[tuple[str, str]]) -> World:
             passivated=nothing,
             on_disk=nothing,
             texts_of=nothing,
+            number_of=nothing,
         ),
         reports=Reports(clock=clock),
         agents=parts,

@@ -17,6 +17,7 @@ from intersession_events.facts import (
     exchange,
     log,
     run,
+    schedule,
     session,
     spawn,
 )
@@ -114,6 +115,8 @@ def _streams(kind: type[Event]) -> st.SearchStrategy[str]:
         return st.sampled_from([f"delivery:{one}" for one in _IDS])
     if issubclass(kind, get_args(access.AccessEvent)):
         return st.just("access:operator")
+    if issubclass(kind, get_args(schedule.ScheduleEvent)):
+        return st.just("schedule:news")
     assert issubclass(kind, get_args(log.SystemEvent)), kind
     return st.just(CLOCK if kind is log.ClockStepped else "log")
 

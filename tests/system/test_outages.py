@@ -341,3 +341,105 @@ def test_after_a_crash_between_two_parts_the_first_is_not_sent_again(
 
     texts = [out.text for out in memory.delivered]
     assert "".join("".join(texts).split()) == "".join(LONG.split())
+
+
+@pytest.mark.clause("ANN-5")
+def test_an_outage_of_ten_minutes_loses_nothing_and_keeps_the_order_of_each_chat(booth: Booth) -> None:
+    """Before: ten minutes into an outage the next text was tried behind each failure, and could arrive first."""
+    clock, service = ManualClock(), Service()
+    system = booth.start({"main": echo()}, {"telegram": service}, clock=clock)
+    for number in range(4):
+        say(system, f"a{number}", "1", chat_type="group")
+        say(system, f"b{number}", "2", chat_type="group")
+        pass_time(system, clock, 3 * MINUTE)
+    service.well = True
+    pass_until(system, clock, MINUTE, DeliveryDone, 8)
+
+    for name in "ab":
+        assert [text for text in service.shown if text[0] == name] == [
+            f"{name}{number}" for number in range(4)
+        ]
+
+
+@pytest.mark.clause("ANN-7")
+def test_each_text_carries_its_number_in_its_chat_through_failures_and_restarts(booth: Booth) -> None:
+    clock, seen = ManualClock(), list[tuple[str, str, int | None]]()
+    failing = [ConnectionError("reset"), DeliveryRefused("never")]
+
+    def deliver(out: Outbound) -> None:
+        seen.append((out.to, out.text, out.number))
+        if failing and out.text == "one":
+            raise failing.pop()
+
+    def start() -> SessionSystem:
+        return booth.start({"main": echo()}, {"telegram": deliver}, clock=clock)
+
+    first = start()
+    say(first, "zero", chat_type="group")
+    say(first, "one", chat_type="group")
+    wait_for(first, DeliveryFailed)
+    say(first, "two", chat_type="group")
+    say(first, "elsewhere", "43", chat_type="group")
+    wait_for_number(first, DeliveryDone, 3)
+    first.close()
+    second = start()
+    say(second, "three", chat_type="group")
+    wait_for_number(second, DeliveryDone, 4)
+    failed = recorded(second, DeliveryFailed)[0]
+    assert second.gateway.call("deliveries.retry", {"deliveryId": failed.delivery_id})["ok"]
+    pass_until(second, clock, 1_000, DeliveryDone, 5)
+
+    assert [one for one in seen if one[0] == "42"] == [
+        ("42", "zero", 1),
+        ("42", "one", 2),
+        ("42", "two", 3),
+        ("42", "three", 4),
+        ("42", "one", 2),
+        ("42", "one", 2),
+    ]
+    assert ("43", "elsewhere", 1) in seen
+
+
+@pytest.mark.clause("ANN-5", "ANN-7")
+def test_order_and_numbers_of_many_sessions_that_speak_to_one_chat(booth: Booth) -> None:
+    seen = list[int | None]()
+
+    def deliver(out: Outbound) -> None:
+        seen.append(out.number)
+
+    system = booth.start({"main": echo()}, {"telegram": deliver})
+    say(system, "begin", chat_type="group")
+    for number in range(20):
+        sent = {"channel": "telegram", "to": "42", "message": f"text {number}", "idempotencyKey": str(number)}
+        assert system.gateway.call("send", sent)["status"] == "accepted"
+    wait_for_number(system, DeliveryDone, 21)
+
+    assert seen == list(range(1, 22))
+
+
+@pytest.mark.clause("ANN-8")
+@pytest.mark.parametrize("whole_channel", [True, False])
+def test_a_limit_of_the_whole_bot_pauses_its_channel_and_one_of_a_chat_the_chat(
+    booth: Booth, whole_channel: bool
+) -> None:
+    clock, asked = ManualClock(), list[str]()
+    limits = [DeliveryLater(300, "HTTP 429", whole_channel=whole_channel)]
+
+    def deliver(out: Outbound) -> None:
+        asked.append(out.to)
+        if limits:
+            raise limits.pop()
+
+    system = booth.start({"main": echo()}, {"telegram": deliver, "other": MemoryChannel()}, clock=clock)
+    say(system, "one", "1", chat_type="group")
+    wait_for(system, DeliveryFailed)
+    say(system, "two", "2", chat_type="group")
+    say(system, "three", "1", chat_type="group", channel="other")
+    wait_for_number(system, DeliveryDone, 1 if whole_channel else 2)
+    assert asked == (["1"] if whole_channel else ["1", "2"])
+    paused = system.status()["channelCalls"].get("telegram", {}).get("paused", False)
+    assert paused is whole_channel
+
+    pass_until(system, clock, 60_000, DeliveryDone, 3)
+    assert sorted(asked) == ["1", "1", "2"]
+    assert clock.now_ms() >= 1_700_000_000_000 + 300_000

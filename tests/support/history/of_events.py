@@ -16,9 +16,11 @@ from intersession_events.facts import (
     DeliveryRetried,
     DeliveryStarted,
     DeliveryUnknown,
+    DeliveryWithheld,
     ExchangeAccepted,
     LoopEnded,
     ResultHanded,
+    Route,
     RunAborted,
     RunCompleted,
     RunEnd,
@@ -378,6 +380,26 @@ def deliveries_in_order(evidence: Evidence) -> Iterator[str]:
             if over and not isinstance(item.event, DeliveryRetried):
                 yield f"{items[0].stream} goes on with {item.topic} when it is over"
             over = ends_delivery(item)
+
+
+def places_in_order(evidence: Evidence) -> Iterator[str]:
+    """ANN-5: no text to a place is on its way before one that was decided, or wanted once more, earlier and is not over."""
+    places: dict[str, Route] = {}
+    waiting: defaultdict[Route, list[str]] = defaultdict(list)
+    for item in evidence.events:
+        event = item.event
+        if isinstance(event, DeliveryDecided):
+            places[item.stream] = event.route
+        place = places.get(item.stream)
+        if place is None:
+            continue
+        line = waiting[place]
+        if isinstance(event, DeliveryDecided | DeliveryRetried) and item.stream not in line:
+            line.append(item.stream)
+        elif isinstance(event, DeliveryStarted) and line and line[0] != item.stream:
+            yield f"{item.stream} goes out before {line[0]}, which is not over"
+        elif (ends_delivery(item) or isinstance(event, DeliveryWithheld)) and item.stream in line:
+            line.remove(item.stream)
 
 
 def ends_delivery(item: Recorded) -> bool:

@@ -196,6 +196,7 @@ class Assembly:
                 passivated=self.supervisor.passivated,
                 on_disk=self._on_disk,
                 texts_of=partial(_texts_of, reader),
+                number_of=reader.flows.number_of,
             ),
             reports=self.reports,
             agents=self.executor,
@@ -211,7 +212,7 @@ class Assembly:
             limits=config(),
             fork=fork,
         )
-        listeners = (standing.holds.sessions, standing.generations, standing.threads)
+        listeners = (standing.holds.sessions, standing.generations, standing.threads, self.caller.turns)
         self._stops = [log.on_committed(listener.take, listener.HANDLES) for listener in listeners]
         results = self.executor.results  # what is on record is forgotten before anybody acts on that it is
         self._stops.append(log.on_committed(results.take, results.HANDLES, first=True))

@@ -124,7 +124,8 @@ def _line_up(service: Service, rows: Sequence[DeliverySummary]) -> None:
     here = [row for row in rows if channels.has(row.channel)]
     for row, note in zip(here, service.flows.notes_of(here), strict=True):
         if note is not None:
-            channels.turns.enter(Place.of(note.route), row.stream, row.accepted)
+            number = service.flows.number_of(note.route, row.delivery_id)
+            channels.turns.enter(Place.of(note.route), row.stream, row.accepted, number)
 
 
 def _recover_children(service: Service) -> None:

@@ -87,7 +87,7 @@ class ChannelCaller:
         """The seats of each channel. What was started and never called would be in doubt after a crash, so a text has its seat first."""
         self.deliveries: Attempts[DeliveryResult] = Attempts()
         """What came of each attempt, by key and number, that is not on record yet."""
-        self.turns = Turns(clock, threads)
+        self.turns = Turns(threads)
         """Which text to a place goes out first."""
         self.threads: Attempts[ThreadOpened | NotDelivered] = Attempts()
         """The same of threads, each of which is asked for once."""
@@ -159,6 +159,8 @@ class ChannelCaller:
         self.deliveries.begin(outbound.key, attempt)
 
         def came(result: DeliveryResult) -> None:
+            if isinstance(result, NotDelivered) and result.pauses_channel:
+                self._pause(name, result.later_ms or 0)
             self.deliveries.came(outbound.key, attempt, result)
             _report(done, result)
 
@@ -297,6 +299,12 @@ class ChannelCaller:
             )
             return
         self.lanes.enter(name, Waiting(begin, lambda: failed(_NOT_CALLED)), seat)
+
+    def _pause(self, name: str, ms: int) -> None:
+        """Call a channel for no text, whichever chat it is for, until the service's pause is over (ANN-8)."""
+        if self._timers is not None:
+            self.lanes.pause(name)
+            self._timers.after(ms, ("paused", name), lambda: self.lanes.resume(name))
 
     def _over(self, name: str, call: host_calls.Call) -> None:
         with self._changed:

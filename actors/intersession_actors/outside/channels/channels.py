@@ -32,26 +32,30 @@ class DeliveryInDoubt(IntersessionError):
 class DeliveryLater(IntersessionError):
     """Raised by a channel: it did not take this text, and must not be called for `seconds`.
 
-    The text is tried again then; within a second is a second. `reason` is what the log says of it.
+    The text is tried again then; within a second is a second. `reason` is what the log says of it. The texts to its chat wait
+    behind it; with `whole_channel` the service means all chats, and the channel is called for none of them (ANN-8).
 
     Raises:
         ValueError: `seconds` is no time: not a number, infinite, or less than 0.
     """
 
-    def __init__(self, seconds: float, reason: str = "") -> None:
+    def __init__(self, seconds: float, reason: str = "", *, whole_channel: bool = False) -> None:
         given = cast("object", seconds)  # whatever the host's code gives
         if isinstance(given, bool) or not isinstance(given, int | float):
             raise ValueError(f"seconds: {seconds!r} is no number of seconds")  # noqa: TRY004 - one error for all invalid values
         if not math.isfinite(seconds) or seconds < 0:
             raise ValueError(f"seconds: {seconds!r} is no time to wait, give 0 or more")
         self.seconds = float(seconds)
+        self.whole_channel = whole_channel
         super().__init__(f"{reason or 'the service asks'}: again in {seconds:g} s")
 
 
 class Outbound(Fact, frozen=True, kw_only=True):
     """A text for a channel. `key` is the same on every attempt: a channel that knows the key has shown the text.
 
-    `files` go with the text, or with the last part of it; then the text may be empty (FILE-6).
+    `files` go with the text, or with the last part of it; then the text may be empty (FILE-6). `number` counts the texts to this
+    place, from 1, in the order in which they were decided (ANN-7): one that is left out was forbidden or given up. None where it is
+    not known.
     """
 
     channel: str
@@ -61,6 +65,7 @@ class Outbound(Fact, frozen=True, kw_only=True):
     thread: str | None = None
     account: str | None = None
     files: tuple[StoredFile, ...] = ()
+    number: int | None = None
 
 
 @ready

@@ -11,11 +11,15 @@ from intersession_actors.running.host.calls import Call
 
 
 class Calls(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """How many calls of a channel are running, wait for a seat, and are lost: given up, and not returned."""
+    """How many calls of a channel are running, wait for a seat, and are lost: given up, and not returned.
+
+    `paused`: no more begin, since the service wants to be left alone (ANN-8).
+    """
 
     under_way: int
     waiting: int
     lost: int
+    paused: bool = False
 
 
 class Waiting(NamedTuple):
@@ -33,6 +37,8 @@ class _Lane:
         self.asking: dict[str, Callable[[], None]] = {}
         """Who is to be told of a free seat, in order, by the key of what will be called."""
         self.lost: set[Call] = set()
+        self.paused = False
+        """Whether no seat is given: the service wants to be left alone (ANN-8)."""
 
     def still_lost(self) -> int:
         self.lost = {call for call in self.lost if call.is_zombie}
@@ -59,7 +65,7 @@ class Lanes:
             lane = self._lanes[name]
             if self._kept.get(key) == name:
                 return True
-            if self._closed or lane.under_way >= self._seats:
+            if self._closed or lane.paused or lane.under_way >= self._seats:
                 lane.asking[key] = free
                 return False
             lane.under_way += 1
@@ -99,7 +105,7 @@ class Lanes:
             begin: Callable[[], None] | None = None
             if lane.waiting:
                 begin = lane.waiting.popleft().begin
-            elif lane.asking:
+            elif lane.asking and not lane.paused:
                 key = next(iter(lane.asking))
                 begin = lane.asking.pop(key)
                 self._kept[key] = name
@@ -107,6 +113,24 @@ class Lanes:
                 lane.under_way -= 1
         if begin is not None:
             begin()
+
+    def pause(self, name: str) -> None:
+        """Give no more seats of a channel, until `resume`."""
+        with self._lock:
+            self._lanes[name].paused = True
+
+    def resume(self, name: str) -> None:
+        """Give seats again: those that ask are told, in order."""
+        with self._lock:
+            lane, told = self._lanes[name], list[Callable[[], None]]()
+            lane.paused = False
+            while lane.asking and lane.under_way < self._seats and not self._closed:
+                key = next(iter(lane.asking))
+                told.append(lane.asking.pop(key))
+                self._kept[key] = name
+                lane.under_way += 1
+        for free in told:
+            free()
 
     def lose(self, name: str, call: Call) -> None:
         """Count a call that was given up until it returns: a thread, or a task that does not end."""
@@ -126,11 +150,14 @@ class Lanes:
                     under_way=lane.under_way,
                     waiting=len(lane.waiting) + len(lane.asking),
                     lost=lane.still_lost(),
+                    paused=lane.paused,
                 )
                 for name, lane in sorted(self._lanes.items())
             }
         return {
-            name: calls for name, calls in counted.items() if calls.under_way or calls.waiting or calls.lost
+            name: calls
+            for name, calls in counted.items()
+            if calls.under_way or calls.waiting or calls.lost or calls.paused
         }
 
     def close(self) -> None:

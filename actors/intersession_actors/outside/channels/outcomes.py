@@ -43,7 +43,8 @@ class NotDelivered(Fact, frozen=True, kw_only=True):
     """The channel did not take it. `retry`: another attempt with the same key is allowed.
 
     `in_doubt`: it may have taken it all the same, so a channel that is not idempotent is not called again. `traceback` is there
-    where the channel raised something else than its own words for that. `later_ms` is the pause that it asked for.
+    where the channel raised something else than its own words for that. `later_ms` is the pause that it asked for,
+    for all chats where it `pauses_channel`.
     """
 
     error: str
@@ -51,6 +52,7 @@ class NotDelivered(Fact, frozen=True, kw_only=True):
     in_doubt: bool = False
     traceback: str | None = None
     later_ms: int | None = None
+    pauses_channel: bool = False
 
 
 DeliveryResult = Delivered | NotDelivered
@@ -80,7 +82,12 @@ def _not_delivered(error: BaseException, channel: Channel) -> NotDelivered:
         case DeliveryRefused():
             return NotDelivered(error=described(error), retry=False)
         case DeliveryLater(seconds=seconds):
-            return NotDelivered(error=described(error), retry=True, later_ms=_pause_ms(seconds))
+            return NotDelivered(
+                error=described(error),
+                retry=True,
+                later_ms=_pause_ms(seconds),
+                pauses_channel=error.whole_channel,
+            )
         case hosts_loop.LoopEnded(begun=False):
             return NotDelivered(error=described(error), retry=True)
         case DeliveryInDoubt() | hosts_loop.LoopEnded():

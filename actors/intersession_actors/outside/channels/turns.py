@@ -1,24 +1,21 @@
 """The texts on their way: whose turn it is among those to one place (ANN-5), and what this process has asked of channels.
 
-Texts to one place arrive in the order in which they were decided.
-
-A text waits while an earlier one to its place is under way or is tried again. One that has failed for ten minutes holds nothing
-back for good: right after each of its failures the one behind it is tried. Where that one arrives, the service is well, and the
-text that fails is left to itself.
+Texts to one place go out in the order in which they were decided. A text waits while an earlier one to its place is under way or is
+tried again: until the channel has taken that one, or it is given up, or its age is up.
 """
 
 import threading
 from bisect import insort
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Final, Generic, NamedTuple, Self, TypeVar
 
-from intersession_actors.running.runtime.clock import Clock
 from intersession_actors.running.runtime.threads import MachineThreads, Threads
-from intersession_events.facts import Route
+from intersession_events.facts import DeliveryDecided, Route
+from intersession_events.log.recorded import Recorded
 
-LONGEST_WAIT_S: Final = 600.0
-"""How long a failing text, from its first failure in this process, holds back later ones."""
+_MOST_COUNTED: Final = 4_096
+"""The number of places without a text on its way whose count is kept in memory."""
 
 
 class Place(NamedTuple):
@@ -36,118 +33,126 @@ class Place(NamedTuple):
 
 
 class _Text:
-    def __init__(self, key: str, order: int) -> None:
+    def __init__(self, key: str, order: int, number: int | None) -> None:
         self.key = key
         self.order = order
-        self.failing_since: float | None = None
+        self.number = number
+        """Which text of its place it is, from 1; None if nobody has counted, 0 if that could not be found out."""
         self.fails = False
         """Whether its last attempt failed, and it waits to be tried again."""
-        self.left_alone = False
-        """Whether it holds nothing back any more, and nothing holds it back."""
-        self.passes = False
-        """Whether it may go out before those ahead of it, once."""
         self.free: Callable[[], None] | None = None
         """Who is to be told when it may go out, if that is waited for."""
 
 
 class Turns:
-    """Outgoing texts, by place and in order. Its methods may be called from any thread."""
+    """Outgoing texts, by place and in order, each with its number there. Its methods may be called from any thread.
 
-    def __init__(self, clock: Clock | None = None, threads: Threads | None = None) -> None:
-        self._clock = clock
+    It hears of each text as that is recorded (`take`, of the log's listeners), so the order is that of the log, whichever session's
+    word reaches the outbox first.
+    """
+
+    HANDLES = DeliveryDecided
+
+    def __init__(self, threads: Threads | None = None) -> None:
         self._lock = (threads or MachineThreads()).changed()
         self._lines: dict[Place, list[_Text]] = {}
         self._places: dict[str, Place] = {}
+        self._last: dict[Place, tuple[int, int | None]] = {}
+        """The last text of each place that was recorded since the start: its position in the log, and its number, if that is known."""
 
     def __len__(self) -> int:
         """Return how many texts are kept in mind."""
         return len(self._places)
 
-    def enter(self, place: Place, key: str, order: int) -> None:
-        """Add a text by the position of its decision. A known one keeps its place."""
-        with self._lock:
-            self._entered(place, key, order)
+    def take(self, batch: Sequence[Recorded]) -> None:
+        """Enter the texts of a commit."""
+        for recorded in batch:
+            event = recorded.event
+            if isinstance(event, DeliveryDecided) and recorded.stream.startswith("delivery:"):
+                place = Place.of(event.route)
+                with self._lock:
+                    _, last = self._last.get(place, (0, None))
+                    number = None if last is None else last + 1
+                    self._last[place] = (recorded.position, number)
+                    self._entered(place, recorded.stream, recorded.position, number)
 
-    def take(self, place: Place, key: str, order: int, free: Callable[[], None]) -> bool:
+    def enter(self, place: Place, key: str, order: int, number: int | None = None) -> None:
+        """Add a text by the position of its decision, and its number, if that is known. A known one keeps its place."""
+        with self._lock:
+            self._entered(place, key, order, number)
+
+    def is_next(self, place: Place, key: str, order: int, free: Callable[[], None]) -> bool:
         """Return whether a text may go out now; if not, `free` is called when it may."""
         with self._lock:
-            line = self._entered(place, key, order)
+            line = self._entered(place, key, order, None)
             text = next(text for text in line if text.key == key)
-            if text.passes or text.left_alone or _first(line) is text:
-                text.passes, text.fails, text.free = False, False, None
-                return True
-            text.free = free
-            return False
+            text.free = None if line[0] is text else free
+            if line[0] is text:
+                text.fails = False
+            return line[0] is text
+
+    def number(self, key: str) -> int | None:
+        """Return which text of its place a text is, from 1; None if nobody has counted, 0 if that could not be found out."""
+        with self._lock:
+            return next((text.number for text in self._line_of(key) if text.key == key), 0)
+
+    def numbered(self, key: str, number: int) -> None:
+        """Note which text of its place a text is: so those are numbered that are recorded from now on."""
+        with self._lock:
+            text = next((text for text in self._line_of(key) if text.key == key), None)
+            if text is None:
+                return
+            text.number = number
+            place = self._places[key]
+            if number and self._last.get(place) == (text.order, None):
+                self._last[place] = (text.order, number)
 
     def waits(self, key: str) -> bool:
         """Whether a text waits for an earlier one that failed and will be retried."""
         with self._lock:
             line = self._line_of(key)
-            text = next((text for text in line if text.key == key), None)
-            first = _first(line)
-            return text is not None and first is not None and first is not text and first.fails
+            return bool(line) and line[0].key != key and line[0].fails
 
     def failed(self, key: str) -> None:
         """Note that a text failed and will be retried."""
         with self._lock:
-            line = self._line_of(key)
-            text = next((text for text in line if text.key == key), None)
-            if text is None:
-                return
-            text.fails = True
-            if text.failing_since is None:
-                text.failing_since = self._now()
-            free = self._let_next_pass(line, text) if self._holds_too_long(text) else None
-        if free is not None:
-            free()
+            for text in self._line_of(key):
+                text.fails = text.fails or text.key == key
 
-    def over(self, key: str, *, arrived: bool = False) -> None:
-        """Remove a finished text. If it `arrived`, earlier texts that fail too long no longer hold back others."""
+    def over(self, key: str) -> None:
+        """Remove a finished text; the next one may go out."""
         with self._lock:
             line = self._line_of(key)
             at = next((at for at, text in enumerate(line) if text.key == key), None)
             if at is None:
                 return
             place = self._places.pop(key)
-            text = line.pop(at)
-            if not line:
+            line.pop(at)
+            free = None
+            if line:
+                free, line[0].free = line[0].free, None
+            else:
                 del self._lines[place]
-            if arrived and not text.left_alone:
-                for ahead in line[:at]:
-                    ahead.left_alone = ahead.left_alone or self._holds_too_long(ahead)
-            first = _first(line)
-            free = first.free if first is not None else None
-            if first is not None:
-                first.free = None
+                self._forget()
         if free is not None:
             free()
 
-    def _entered(self, place: Place, key: str, order: int) -> list[_Text]:
+    def _entered(self, place: Place, key: str, order: int, number: int | None) -> list[_Text]:
         if key not in self._places:
             self._places[key] = place
-            insort(self._lines.setdefault(place, []), _Text(key, order), key=lambda text: text.order)
+            insort(self._lines.setdefault(place, []), _Text(key, order, number), key=lambda text: text.order)
         return self._lines[self._places[key]]
 
     def _line_of(self, key: str) -> list[_Text]:
         place = self._places.get(key)
         return [] if place is None else self._lines[place]
 
-    def _let_next_pass(self, line: list[_Text], text: _Text) -> Callable[[], None] | None:
-        behind = next((one for one in line[line.index(text) + 1 :] if not one.left_alone), None)
-        if behind is None or behind.free is None:
-            return None  # it is at work, or waits for its own time
-        free, behind.free, behind.passes = behind.free, None, True
-        return free
-
-    def _holds_too_long(self, text: _Text) -> bool:
-        return text.failing_since is not None and self._now() - text.failing_since >= LONGEST_WAIT_S
-
-    def _now(self) -> float:
-        return self._clock.monotonic() if self._clock is not None else 0.0
-
-
-def _first(line: list[_Text]) -> _Text | None:
-    return next((text for text in line if not text.left_alone), None)
+    def _forget(self) -> None:
+        """Drop the counts of places, the oldest first, once they are too many: the log has them."""
+        if len(self._last) > _MOST_COUNTED:
+            idle = [place for place in self._last if place not in self._lines]
+            for place in idle[: _MOST_COUNTED // 2]:
+                del self._last[place]
 
 
 R = TypeVar("R")

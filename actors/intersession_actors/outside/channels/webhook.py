@@ -185,7 +185,10 @@ def _read(answer: http.client.HTTPResponse) -> JsonObject:
         raise DeliveryRefused(said)
     later = _later(answer.headers.get("Retry-After"), answer.headers.get("Date"))
     if later is not None:
-        raise DeliveryLater(later, said)
+        scope = answer.headers.get("X-RateLimit-Scope") or ""
+        is_global = answer.headers.get("X-RateLimit-Global") or ""
+        whole = scope.lower() == "global" or is_global.lower() == "true"
+        raise DeliveryLater(later, said, whole_channel=whole)
     raise ConnectionError(said)  # this time; later it may be taken
 
 

@@ -32,20 +32,18 @@ _ANSWER: Final = Verdict(action="allow", rule="the answer to an owner's command:
 
 
 class LineUp(Effect, frozen=True):
-    """Enter the text into the order of its place, by the position of its decision (ANN-5)."""
+    """Enter the text into the order of its place again, by the position of its decision (ANN-5)."""
 
     place: Place
     order: int
 
 
-class LetNextPass(Effect, frozen=True):
-    """The text failed and will be retried: if it has held back others for too long, the next one may pass."""
+class WaitsAgain(Effect, frozen=True):
+    """The text failed and will be retried: those behind it wait for that."""
 
 
 class LeaveLine(Effect, frozen=True):
-    """The text is finished, or has no channel here. If it `arrived`, earlier failing texts no longer hold back others."""
-
-    arrived: bool = False
+    """The text is finished, or has no channel here."""
 
 
 class GiveBackSeat(Effect, frozen=True):
@@ -86,7 +84,7 @@ def effects(  # noqa: C901 - one case an event
         return ()
     match event:
         case facts.DeliveryDecided():
-            return Pass("A3"), line_up(state), ask_policy(state)
+            return Pass("A3"), ask_policy(state)
         case facts.DeliveryRetried():
             # It waits for its channel as a new one does.
             return StartStopwatch(("decided", stream)), line_up(state), ask_policy(state)
@@ -103,7 +101,7 @@ def effects(  # noqa: C901 - one case an event
             return (
                 report("delivery_retry", state, recorded.id, event.error, **_more(event)),
                 AttemptRecorded(state.decided.key, state.attempt),
-                LetNextPass(),
+                WaitsAgain(),
                 StartStopwatch(("failed", stream)),
                 *_retry(state, limits),
             )
@@ -195,7 +193,7 @@ def _over(state: Delivery, recorded: Recorded) -> Sequence[Effect]:
     return (
         Pass("A7"),
         AttemptRecorded(state.decided.key, state.attempt),
-        LeaveLine(arrived=isinstance(recorded.event, facts.DeliveryDone)),
+        LeaveLine(),
         DropStopwatch(("decided", recorded.stream)),
         DropStopwatch(("failed", recorded.stream)),
         *_told(state, recorded.id),

@@ -25,8 +25,8 @@ from intersession_actors.owners.delivery.effects import (
     CallChannel,
     GiveBackSeat,
     LeaveLine,
-    LetNextPass,
     LineUp,
+    WaitsAgain,
     ask_policy,
     call,
     carried_on,
@@ -169,10 +169,24 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
         return report("delivery_parked", state, cause, how), *parked(state, self.world.limits)
 
     def _has_turn(self, stream: str, state: Delivery) -> bool:
-        """Whether no earlier text to its place is to go out first. If one is, it is asked again once it may go (ANN-5)."""
+        """Whether no earlier text to its place is to go out first. If one is, it is asked again once it may go (ANN-5).
+
+        So it is where its number is not known yet: that is read outside of any actor, once for each place (ANN-7).
+        """
         due = RetryDue(stream=stream, attempt=state.attempt)
-        free = partial(self.world.mail.tell_flow, stream, due)
-        return self.world.channels.turns.take(Place.of(state.decided.route), stream, state.order, free)
+        free, mail = partial(self.world.mail.tell_flow, stream, due), self.world.mail
+        turns, place = self.world.channels.turns, Place.of(state.decided.route)
+        if not turns.is_next(place, stream, state.order, free):
+            return False
+        if turns.number(stream) is not None:
+            return True
+
+        def counted(number: int | Exception) -> None:
+            turns.numbered(stream, number if isinstance(number, int) else 0)
+            free()
+
+        mail.on_disk(partial(mail.number_of, state.decided.route, state.decided.delivery_id), counted)
+        return False
 
     def _has_seat(self, stream: str, state: Delivery) -> bool:
         """Whether the channel has a seat for the text. If not, it is asked again once there is one: it has not started by then."""
@@ -218,12 +232,12 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
         match effect:
             case LineUp(place, order):
                 channels.turns.enter(place, stream, order)
-            case LetNextPass():
+            case WaitsAgain():
                 channels.turns.failed(stream)
-            case LeaveLine(arrived):
+            case LeaveLine():
                 if owner.state is not None and owner.state.phase == "final":
                     self._told_parked.discard(stream)
-                channels.turns.over(stream, arrived=arrived)
+                channels.turns.over(stream)
             case GiveBackSeat():
                 channels.lanes.give_back(stream)
             case AttemptDue(key, attempt):
@@ -259,11 +273,12 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
             )
             self.world.mail.tell_flow(stream, returned)
 
-        outbound = call.outbound
+        channels = self.world.channels
+        outbound = msgspec.structs.replace(call.outbound, number=channels.turns.number(stream) or None)
         if call.files:
             files = StoredFile.all(call.files, self.world.log.files)
             outbound = msgspec.structs.replace(outbound, files=files)
-        self.world.channels.start(
+        channels.start(
             outbound.channel,
             outbound,
             came,

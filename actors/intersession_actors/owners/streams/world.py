@@ -21,7 +21,7 @@ from intersession_actors.running.failures.reports import Reports
 from intersession_actors.running.host.calls import Inside
 from intersession_actors.running.runtime.clock import Clock, Stopwatch
 from intersession_actors.running.runtime.timers import Timers
-from intersession_events.facts import Budget, ExchangeAccepted
+from intersession_events.facts import Budget, ExchangeAccepted, Route
 from intersession_events.log.log import ActorsLog
 
 T = TypeVar("T")
@@ -75,6 +75,8 @@ class Mail:
     on_disk: OnDisk
     texts_of: Callable[[str], RunTexts]
     """Reads the texts of a run from the log; for `on_disk`."""
+    number_of: Callable[[Route, str], int]
+    """Counts the texts to a place, up to that of a delivery; for `on_disk`."""
 
 
 class Time(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Final, TypeVar
 
-from intersession_events.facts import DeliveryDecided, DeliveryFact
+from intersession_events.facts import DeliveryDecided, DeliveryFact, Route
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Ask, Row, SqlValue, among
@@ -17,6 +17,7 @@ from intersession_projections.views.flows.rows import (
     Position,
     SpawnSummary,
     Summary,
+    place_text,
 )
 from intersession_projections.views.flows.stored import (
     ASKED,
@@ -165,6 +166,15 @@ class Flows:
     def deliveries_of(self, owner: str) -> list[DeliverySummary]:
         """Return the deliveries an exchange or spawn (by stream) waits for, oldest first."""
         return self._select(DeliverySummary, "owner = ? ORDER BY accepted", (hashed(owner),))
+
+    def number_of(self, route: Route, delivery_id: str) -> int:
+        """Return which text of its place a delivery's is, from 1, in the order in which they were decided (ANN-7)."""
+        ((number,),) = self._log.query(
+            "SELECT COUNT(*) FROM flows WHERE child = ? AND kind = 'delivery' AND accepted <= "
+            "(SELECT accepted FROM flows WHERE id = ? AND kind = 'delivery')",
+            (hashed(place_text(route)), packed(delivery_id)),
+        )
+        return int(number)
 
     def deliveries_of_session(self, session_key: str) -> list[DeliverySummary]:
         """Return the deliveries in the name of a session, oldest first."""

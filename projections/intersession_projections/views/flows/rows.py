@@ -209,6 +209,11 @@ Summary = ExchangeSummary | SpawnSummary | DeliverySummary
 F = TypeVar("F", ExchangeSummary, SpawnSummary)
 
 
+def place_text(route: facts.Route) -> str:
+    """Return the place that a text goes to, as a text: channel, account, chat and thread."""
+    return msgspec.json.encode((route.channel, route.account, route.to, route.thread)).decode()
+
+
 def accept_flow(recorded: Recorded) -> Summary | None:
     """Return the first row of a flow, from the event that begins one in a stream of its kind."""
     event = recorded.event

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from intersession_events.facts import run_asked_in
+from intersession_events.facts import DeliveryDecided, run_asked_in
 from intersession_events.log.log import Moment
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Question, Row, Sql, SqlValue, among
@@ -18,6 +18,7 @@ from intersession_projections.views.flows.rows import (
     Summary,
     accept_flow,
     evolve_flow,
+    place_text,
 )
 from intersession_projections.views.flows.stored import (
     ASKED,
@@ -35,7 +36,7 @@ class OpenFlowsView:
     """Stores a row per exchange, spawn and delivery, and the flow of each run."""
 
     name = "open_flows"
-    shape = 6
+    shape = 7
 
     def create(self, sql: Sql) -> None:
         """Create the tables. Sessions, runs and owners are stored as numbers."""
@@ -120,6 +121,8 @@ class _CurrentFlow(msgspec.Struct):
     small: Small
     searched: tuple[SqlValue, ...] | None = None
     """What it is searched by where it is stored; None: it is not yet."""
+    place: str | None = None
+    """Where the text of a delivery goes, until that is stored."""
 
     @classmethod
     def restored(cls, found: Row) -> "_CurrentFlow":
@@ -143,7 +146,7 @@ class _Taking:
             row = accept_flow(recorded)
             if row is None:
                 return
-            kept = self._memory[stream] = _CurrentFlow(row, packing.small(row))
+            kept = self._memory[stream] = _CurrentFlow(row, packing.small(row), place=_place(recorded))
         else:
             before, kept.row = kept.row, evolve_flow(kept.row, recorded)
             kept.small.update(packing.small(kept.row, since=before))
@@ -188,13 +191,20 @@ def _store(sql: Sql, stream: str, kept: _CurrentFlow) -> None:
         case SpawnSummary():
             session, child = row.requester, row.child
         case DeliverySummary():
-            session, owner, run, channel = row.session_key, row.owner, row.run_id, row.channel
+            # Its place stands where a spawn has its child: the texts to one are counted by that.
+            session, child, owner = row.session_key, kept.place, row.owner
+            run, channel = row.run_id, row.channel
     numbers = (None if one is None else hashed(one) for one in (session, child, owner, run))
     sql.execute(
         "INSERT INTO flows (position, state, is_open, outcome, working, archive_due, has_files, accepted, kind, id, "
         "channel, session, child, owner, run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (*changing, row.accepted, kind, packed(name), channel, *numbers),
     )
+
+
+def _place(recorded: Recorded) -> str | None:
+    event = recorded.event
+    return place_text(event.route) if isinstance(event, DeliveryDecided) else None
 
 
 def _searched(row: Summary) -> tuple[SqlValue, ...]:

@@ -15,8 +15,8 @@ from intersession_actors.owners.delivery.effects import (
     AttemptRecorded,
     CallChannel,
     LeaveLine,
-    LetNextPass,
     LineUp,
+    WaitsAgain,
     carried_on,
     effects,
     parked,
@@ -126,7 +126,7 @@ def state_after(*events: DeliveryEvent) -> tuple[Delivery, Sequence[Effect]]:
 @pytest.mark.parametrize(
     ("events", "asked"),
     [
-        ((DECIDED,), (Pass("A3"), LINED_UP, ask(0))),
+        ((DECIDED,), (Pass("A3"), ask(0))),
         ((DECIDED, STARTED), (Pass("A5"), StopTimer(("parked", STREAM)), call(2))),
         (
             (DECIDED, STARTED, DeliveryPartDone(delivery_id="d1", attempt=1, sent=2, receipt=None)),
@@ -137,14 +137,14 @@ def state_after(*events: DeliveryEvent) -> tuple[Delivery, Sequence[Effect]]:
             (
                 told("delivery_retry", 3, "down", retry_at_ms=4_000, traceback=None),
                 AttemptRecorded("d1", 1),
-                LetNextPass(),
+                WaitsAgain(),
                 StartStopwatch(("failed", STREAM)),
                 RETRY,
             ),
         ),
         (
             (DECIDED, STARTED, DONE),
-            (Pass("A7"), AttemptRecorded("d1", 1), LeaveLine(arrived=True), *OVER, ended("done", 3)),
+            (Pass("A7"), AttemptRecorded("d1", 1), LeaveLine(), *OVER, ended("done", 3)),
         ),
         (
             (DECIDED, STARTED, DeliveryUnknown(delivery_id="d1", attempt=1, error="cut")),
@@ -184,7 +184,7 @@ def test_a_text_that_is_wanted_again_waits_as_a_new_one_does() -> None:
 
 @pytest.mark.clause("INB-3")
 def test_nobody_is_asked_about_the_answer_to_a_command() -> None:
-    _, (_, _, said) = state_after(msgspec.structs.replace(DECIDED, purpose="command_reply"))
+    _, (_, said) = state_after(msgspec.structs.replace(DECIDED, purpose="command_reply"))
 
     rule = "the answer to an owner's command: allow"
     assert said == TellFlow(SendChecked(stream=STREAM, verdict=Verdict(action="allow", rule=rule)))
