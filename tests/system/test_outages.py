@@ -20,6 +20,8 @@ from support.running import WAIT, Booth, pass_time, pass_time_until, recorded, w
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE
+PATIENT = {"deliveries": {"timeoutSeconds": 86_400}}
+"""The clock is moved on by minutes while a channel may be at work."""
 
 
 class Service:
@@ -347,7 +349,7 @@ def test_after_a_crash_between_two_parts_the_first_is_not_sent_again(
 def test_an_outage_of_ten_minutes_loses_nothing_and_keeps_the_order_of_each_chat(booth: Booth) -> None:
     """Before: ten minutes into an outage the next text was tried behind each failure, and could arrive first."""
     clock, service = ManualClock(), Service()
-    system = booth.start({"main": echo()}, {"telegram": service}, clock=clock)
+    system = booth.start({"main": echo()}, {"telegram": service}, PATIENT, clock=clock)
     for number in range(4):
         say(system, f"a{number}", "1", chat_type="group")
         say(system, f"b{number}", "2", chat_type="group")
@@ -430,7 +432,8 @@ def test_a_limit_of_the_whole_bot_pauses_its_channel_and_one_of_a_chat_the_chat(
         if limits:
             raise limits.pop()
 
-    system = booth.start({"main": echo()}, {"telegram": deliver, "other": MemoryChannel()}, clock=clock)
+    channels = {"telegram": deliver, "other": MemoryChannel()}
+    system = booth.start({"main": echo()}, channels, PATIENT, clock=clock)
     say(system, "one", "1", chat_type="group")
     wait_for(system, DeliveryFailed)
     say(system, "two", "2", chat_type="group")
