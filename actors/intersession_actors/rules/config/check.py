@@ -105,6 +105,14 @@ class ShapeCheck:
                 self.object(delivery, ChannelDelivery, f"channels.{name}")
             self._findings.problems.extend(restrictions_of_channel(channel, f"channels.{name}"))
 
+    def providers(self, models: JsonValue) -> None:
+        """Refuse what restricts the calls of a provider and is not read here; the rest describes it and its models."""
+        providers = models.get("providers") if is_object(models) else None
+        for name, provider in providers.items() if is_object(providers) else ():
+            for key, restriction in REFUSED["models.providers.*"].items():
+                if is_object(provider) and key in provider and restriction.is_in(provider[key]):
+                    self._findings.refuse(f"models.providers.{name}.{key}", restriction.refusal)
+
     def _value(self, value: JsonValue, expected: Expected, path: str) -> JsonValue:
         if value is None:
             self._findings.refuse(
@@ -138,9 +146,8 @@ def _fields_of(shape: type[Settings]) -> Mapping[str, FieldInfo]:
 def _place(path: str) -> str:
     if path.startswith("channels."):
         return f"channels.*.{path.rpartition('.')[2]}"
-    if path.startswith("cron.jobs.") and path.count(".") == 2:  # noqa: PLR2004 - the job itself
-        return "cron.jobs.*"
-    return re.sub(r"\[\d+\]", "[]", path)
+    named = re.fullmatch(r"(cron\.jobs|mcp\.servers)\.[^.]+", path)
+    return f"{named[1]}.*" if named is not None else re.sub(r"\[\d+\]", "[]", path)
 
 
 def _shape_for(value: JsonValue, expected: Expected) -> type[Settings] | None:

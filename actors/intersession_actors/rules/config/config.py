@@ -196,6 +196,7 @@ def load_config(
     shape = check.ShapeCheck(findings)
     filled = kept = shape.object(renamed, Config)
     shape.channels(kept.get("channels"))
+    shape.providers(kept.get("models"))
     if not literal and not isinstance(source, Config):
         filled = fill_in(kept, os.environ if variables is None else variables, findings)
     if findings.problems:

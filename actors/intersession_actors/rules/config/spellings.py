@@ -1,4 +1,4 @@
-"""Translates the original's older spellings of a configuration, each with a notice of the new name (CFG-2)."""
+"""Translates the original's older and later spellings of a configuration, each with a notice of our name (CFG-2)."""
 
 import math
 import re
@@ -21,6 +21,7 @@ _ROUTING_ELSEWHERE: Final = ("groupChat", "handoff", "queue", "transcribeAudio")
 _CHANNEL_NAMES: Final = ("surface", "provider", "lastProvider")
 _STEERING: Final = ("steer", "steer-backlog", "steer+backlog", "queue")
 _CHAT_TYPES: Final = {"dm": "direct", "room": "channel"}
+_THREADS: Final = {"ttlHours": "idleHours", "spawnSessions": "spawnSubagentSessions"}
 _TURNS: Final = "session.agentToAgent.maxPingPongTurns"
 _VARIABLE: Final = re.compile(r"\$?\$\{([A-Z_][A-Z0-9_]*)\}")
 
@@ -41,8 +42,11 @@ class Renaming:
         for name in _CHANNELS_AT_TOP.split():
             if is_object(self.config.get(name)):
                 self._move(self.config, name, f"channels.{name}")
+        self._entries()
         self._send_rules()
-        self._thread_hours()
+        self._threads()
+        self._compaction()
+        self._missed_jobs()
         self._queue_modes()
         return self.config
 
@@ -107,15 +111,56 @@ class Renaming:
                 match["chatType"] = _CHAT_TYPES[kind]
                 self._findings.note(f"{path}.chatType: {kind!r} is called {_CHAT_TYPES[kind]!r} now")
 
-    def _thread_hours(self) -> None:
+    def _entries(self) -> None:
+        """Take the agents of later releases into the list; the agent for the system's own work is the default one."""
+        agents = self.config.get("agents")
+        entries = _at(agents, "entries")
+        if not is_object(agents) or not is_object(entries):
+            return
+        del agents["entries"]
+        for agent_id, entry in entries.items():
+            listed = self._listed(str(agent_id))
+            if listed is not None and is_object(entry):
+                self._merge(listed, entry, f"agents.entries.{agent_id}")
+            else:
+                self._findings.refuse(f"agents.entries.{agent_id}", "expected an object")
+        self._findings.note("agents.entries.<id> is called agents.list[] here")
+        system = _at(agents, "defaults", "systemAgent", "agentId")
+        if isinstance(system, str) and system in entries:
+            listed = self._listed(system)
+            if listed is not None:
+                listed.setdefault("default", True)
+            del agents["defaults"]["systemAgent"]
+            self._findings.note("agents.defaults.systemAgent is called agents.list[].default here")
+
+    def _threads(self) -> None:
         owners = {"session": self.config.get("session")}
         channels = self.config.get("channels")
         if is_object(channels):
             owners |= {f"channels.{name}": channel for name, channel in channels.items()}
         for path, owner in owners.items():
             bindings = _at(owner, "threadBindings")
-            if is_object(bindings) and "ttlHours" in bindings:
-                self._rename(bindings, "ttlHours", "idleHours", f"{path}.threadBindings")
+            for other, ours in _THREADS.items():
+                if is_object(bindings) and other in bindings:
+                    self._rename(bindings, other, ours, f"{path}.threadBindings")
+
+    def _compaction(self) -> None:
+        compaction = _at(self.config, "agents", "defaults", "compaction")
+        if is_object(compaction) and isinstance(compaction.get("enabled"), bool):
+            if not compaction.pop("enabled"):
+                compaction["mode"] = "off"
+            self._findings.note("agents.defaults.compaction.enabled: false is mode off here")
+
+    def _missed_jobs(self) -> None:
+        cron = self.config.get("cron")
+        if not is_object(cron) or not isinstance(cron.get("skipMissedJobs"), bool):
+            return
+        jobs = _at(cron, "jobs")
+        if cron.pop("skipMissedJobs") and is_object(jobs):
+            for job in jobs.values():
+                if is_object(job):
+                    job.setdefault("catchUp", "skip")
+        self._findings.note("cron.skipMissedJobs is called cron.jobs.<id>.catchUp here")
 
     def _queue_modes(self) -> None:
         queue = _at(self.config, "messages", "queue")

@@ -52,8 +52,8 @@ def _meant(key: str) -> str | None:
     """Return the restriction of a channel that a key is or is misspelt from."""
     names = {name.lower(): name for name in OF_CHANNELS}
     folded = _folded(key)
-    # A word of a few letters is like too many others.
-    long = [name for name in names if len(name) >= _LONG]
+    # A word of a few letters is like too many others, and a chat's `channel` is no list of them.
+    long = [name for name in names if len(name) >= _LONG and name != "channels"]
     close = [folded] if folded in names else get_close_matches(folded, long, n=1, cutoff=0.87)
     return names[close[0]] if close else None
 
@@ -85,7 +85,43 @@ def _any_acp(value: JsonValue) -> bool:
 
 
 def _warns(value: JsonValue) -> bool:
-    return is_object(value) and value.get("mode", "warn") == "warn"
+    return is_object(value) and value.get("mode") == "warn"
+
+
+def _takes_commands(value: JsonValue) -> bool:
+    return is_object(value) and value.get("text") is not False
+
+
+def _shown(value: JsonValue) -> bool:
+    """Whether what an agent says is shown by itself: `message_tool` keeps it, unless the agent sends it."""
+    return value is True or bool(value == "automatic")
+
+
+def _shown_in_groups(value: JsonValue) -> bool:
+    return is_object(value) and _shown(value.get("visibleReplies", True))
+
+
+def _calls_directly(value: JsonValue) -> bool:
+    return is_object(value) and value.keys() <= {"allowPrivateNetwork", "auth", "headers"}
+
+
+def _open_dm(value: JsonValue) -> bool:
+    if not is_object(value):
+        return True
+    on = all(value.get(key, True) is True for key in ("enabled", "groupEnabled"))
+    return on and value.get("policy", "open") == "open"
+
+
+def _a_switch(value: JsonValue) -> bool:
+    return isinstance(value, bool)
+
+
+def _all(value: JsonValue) -> bool:
+    return bool(value == "all")
+
+
+def _each_message(value: JsonValue) -> bool:
+    return bool(value == "onmessage")
 
 
 def _open(value: JsonValue) -> bool:
@@ -98,61 +134,77 @@ _CONTAINER: Final = """
 
 _PER_AGENT: Final = """
     additionalSystemPrompt agentDir bootstrapMaxChars bootstrapTotalMaxChars contextInjection contextLimits
-    contextPruning description embeddedAgent embeddedPi experimental fastModeDefault groupChat heartbeat
+    contextPruning cwd decisionModel description embeddedAgent embeddedPi experimental fastModeDefault groupChat heartbeat
     humanDelay identity imageModel memory memorySearch params plugins reasoningDefault runtime
     skills skillsLimits toolProgressDetail tts typingIntervalSeconds typingMode utilityModel verboseDefault
 """
 
+_COMPACTION: Final = """
+    identifierPolicy maxActiveTranscriptBytes memoryFlush midTurnPrecheck notifyUser postCompactionSections
+    postIndexSync provider qualityGuard recentTurnsPreserve thinkingLevel
+"""
+
 _TOOLS: Final = """
-    codeMode elevated exec fs links loopDetection media message swarm toolSearch web
+    codeMode elevated exec fs github links loopDetection media message swarm toolSearch updatePlan web
 """
 
 IGNORED: Final[Mapping[str, frozenset[str]]] = {
     place: frozenset(keys.split())
     for place, keys in {
         "": """
-            $schema approvals audio auth broadcast browser canvasHost cli commands crestodian diagnostics discovery
-            env heartbeat hooks identity media memory meta nodeHost plugins secrets skills talk tts ui
-            update web wizard worktrees
+            $schema approvals audio auth broadcast browser canvasHost cli cloudWorkers crestodian desktop diagnostics
+            discovery env heartbeat hooks identity media memory meta nodeHost plugins secrets security skills
+            surfaces talk telemetry tts ui update web wizard worktreeAcceleration worktreeRoot worktrees
         """,
         "cron": """
-            failureAlert failureDestination maxConcurrentRuns retry runLog sessionRetention store webhook webhookToken
+            failureAlert failureDestination maxConcurrentRuns retry runLog sessionRetention store triggers webhook
+            webhookSsrfPolicy webhookToken
         """,
         "cron.jobs.*": "createdAtMs deleteAfterRun description id state updatedAtMs wakeMode",
         "session": """
-            maxRecentTurns parentForkMaxTokens store typingIntervalSeconds typingMode heartbeatIdleMinutes
+            groupScope heartbeatIdleMinutes maxRecentTurns notifyOnCreate parentForkMaxTokens sharing store
+            typingIntervalSeconds typingMode
         """,
         "messages": """
-            ackReaction ackReactionScope groupChat inbound messagePrefix removeAckAfterReply responsePrefix
-            statusReactions suppressToolErrors tts usageTemplate visibleReplies
+            ackReaction ackReactionScope inbound messagePrefix removeAckAfterReply responsePrefix responseUsage
+            statusReactions suppressToolErrors tts usageTemplate
         """,
         "messages.queue": "debounceMs debounceMsByChannel drop",
+        "session.threadBindings": "defaultSpawnContext",
+        "channels.*.threadBindings": "defaultSpawnContext",
+        "transcripts": "autoStart enabled",
+        "agents": "ownership",
         "tools": _TOOLS,
         "agents.defaults": _PER_AGENT
         + """
-            blockStreamingBreak blockStreamingChunk blockStreamingCoalesce blockStreamingDefault
+            authInheritance blockStreamingBreak blockStreamingChunk blockStreamingCoalesce blockStreamingDefault
             bootstrapPromptTruncationWarning cliBackends elevatedDefault envelopeElapsed envelopeTimestamp
-            envelopeTimezone imageGenerationModel imageMaxDimensionPx maxConcurrent mediaMaxMb pdfMaxBytesMb pdfMaxPages
-            pdfModel repoRoot skipBootstrap timeFormat userTimezone
+            envelopeTimezone imageGenerationModel imageMaxDimensionPx imageQuality maxConcurrent mediaMaxMb mediaModels
+            modelSelectionScope pdfMaxBytesMb pdfMaxMb pdfMaxPages pdfModel repoRoot sessionStore silentReply
+            skipBootstrap skipOptionalBootstrapFiles startupContext timeFormat userTimezone voiceModel
         """,
         "agents.defaults.subagents": "announceTimeoutMs delegationMode maxConcurrent",
+        "agents.defaults.compaction": _COMPACTION,
         "agents.defaults.sandbox": _CONTAINER,
         "agents.list[]": _PER_AGENT,
+        "agents.list[].compaction": _COMPACTION,
         "agents.list[].subagents": "delegationMode",
         "agents.list[].sandbox": _CONTAINER,
         "agents.list[].tools": _TOOLS,
         "gateway": """
             allowRealIpFallback channelHealthCheckMinutes channelMaxRestartsPerHour channelStaleEventThresholdMinutes
-            http mode nodes push reload remote tailscale webchat
+            cliAgents http mode nodes portals publicOrigin push reload remote tailscale terminal webchat
         """,
-        "gateway.auth": "allowTailscale rateLimit trustedProxy",
+        "gateway.auth": "allowTailscale identityScopes rateLimit trustedProxy",
         "gateway.controlUi": """
-            allowExternalEmbedUrls allowInsecureAuth basePath dangerouslyAllowHostHeaderOriginFallback
-            dangerouslyDisableDeviceAuth embedSandbox root
+            allowExternalEmbedUrls allowInsecureAuth automaticallyFetchFavicons basePath communityInvite
+            dangerouslyAllowHostHeaderOriginFallback dangerouslyDisableDeviceAuth embedSandbox environment experimental
+            github root sessionObserver
         """,
-        "mcp": "sessionIdleTtlMs",
-        "models": "bedrockDiscovery",
-        "logging": "consoleLevel consoleStyle file maxFileBytes redactSensitive",
+        "mcp": "apps sessionIdleTtlMs",
+        "mcp.servers.*": "auth clientCert clientKey oauth sslVerify supportsParallelToolCalls",
+        "models": "bedrockDiscovery catalogRefresh",
+        "logging": "audit consoleLevel consoleStyle file maxFileBytes redactSensitive",
     }.items()
 }
 """By place (`agents.list[]`: any agent), the keys there that mean nothing here and restrict nothing that happens here."""
@@ -179,6 +231,11 @@ _ACP_THREADS: Final[Mapping[str, Restriction]] = {
         _on,
     )
 }
+_REPLIES: Final = Restriction(
+    "which replies are shown",
+    "take it out (visibleReplies), and hold or drop texts in your host's channel",
+    _shown,
+)
 _RETENTION: Final = "take it out, and see to it with retention: nothing deletes what was said by itself"
 
 REFUSED: Final[Mapping[str, Mapping[str, Restriction]]] = {
@@ -190,6 +247,15 @@ REFUSED: Final[Mapping[str, Mapping[str, Restriction]]] = {
         ),
         "bindings": Restriction(
             "which agent a person reaches", "take it out, and give inbound an agent_id in your host"
+        ),
+        "accessGroups": Restriction(
+            "who may write", "take it out, and let your host call inbound for those people alone"
+        ),
+        "attachments": Restriction("how long files are kept", _RETENTION),
+        "commands": Restriction(
+            "commands in chats",
+            "take it out (commands.text), and call nobody an owner in your host",
+            _takes_commands,
         ),
         "proxy": Restriction("where calls may go", "take it out, and limit the process's network", _off),
     },
@@ -213,7 +279,22 @@ REFUSED: Final[Mapping[str, Mapping[str, Restriction]]] = {
     "agents.list[].sandbox": _SANDBOX_REFUSED,
     "agents.list[].tools": _TOOLS_REFUSED,
     "gateway": {
-        "tls": Restriction("who can read along", "take it out, and put a proxy with TLS before it", _off)
+        "roles": Restriction(
+            "what people may see and do", "take it out, and give each a credential: gateway.auth.credentials"
+        ),
+        "tls": Restriction("who can read along", "take it out, and put a proxy with TLS before it", _off),
+    },
+    "messages": {"groupChat": _REPLIES._replace(allows=_shown_in_groups), "visibleReplies": _REPLIES},
+    "mcp.servers.*": {
+        "codex": Restriction(
+            "which agents have its tools",
+            "take it out, and deny them to the others: agents.list[].tools.deny",
+        )
+    },
+    "models.providers.*": {
+        "request": Restriction(
+            "how a provider is reached", "take it out, and limit the process's network", _calls_directly
+        )
     },
     "logging": {
         "redactPatterns": Restriction(
@@ -230,11 +311,27 @@ _SENDERS: Final = Restriction(
 _CHATS: Final = Restriction(
     "which chats are answered", "take it out, and let your host call inbound for those chats alone"
 )
+_SENDERS_OF: Final = """
+    allowFrom allowedRoles allowedShips defaultAuthorizedShips dmAllowlist dmPolicy friends groupAllowFrom groupPolicy
+    groupSenderAllowFrom peers requestPolicy users
+"""
+_CHATS_OF: Final = "allowedChannels exposeAgents groups guilds rooms teams"
+_MENTIONS_OF: Final = "allowlistOnly ignoreOtherMentions requireMention requireTopic requireWakeName"
 OF_CHANNELS: Final[Mapping[str, Restriction]] = {
-    **dict.fromkeys(["allowFrom", "dmPolicy", "groupAllowFrom", "groupPolicy"], _SENDERS),
-    **dict.fromkeys(["groups", "guilds"], _CHATS),
-    "requireMention": _CHATS._replace(allows=_off),
-    "tools": Restriction("tools by chat", _TOOLS_REFUSED["toolsBySender"].instead),
+    **dict.fromkeys(_SENDERS_OF.split(), _SENDERS),
+    **dict.fromkeys(_CHATS_OF.split(), _CHATS),
+    **dict.fromkeys(_MENTIONS_OF.split(), _CHATS._replace(allows=_off)),
+    "channels": _CHATS._replace(allows=_a_switch),
+    "chatmode": _CHATS._replace(allows=_each_message),
+    "contextVisibility": Restriction(
+        "whose words an agent is shown", "take it out, and let your host pass on theirs alone", _all
+    ),
+    "dm": _SENDERS._replace(allows=_open_dm),
+    "roles": _SENDERS._replace(allows=_a_switch),
+    **dict.fromkeys(
+        ["toolPolicy", "tools", "toolsAllow"],
+        Restriction("tools by chat", _TOOLS_REFUSED["toolsBySender"].instead),
+    ),
     "toolsBySender": _TOOLS_REFUSED["toolsBySender"],
 }
 """The keys below `channels.<name>`, at any depth, that restrict something that happens here, and that nothing here reads."""

@@ -74,6 +74,7 @@ def test_an_ignored_key_is_taken_with_a_notice(place: str, key: str) -> None:
 )
 def test_a_key_that_restricts_stops_the_start_and_says_what_to_do(place: str, key: str) -> None:
     value = {"enabled": True, "mode": "enforce", "allowedAgents": ["x"], "deny": ["sessions_send"]}
+    value |= {"text": False, "visibleReplies": "message_tool"}
     error = refusal(placed(place, key, value))
 
     assert error.path.endswith(f"{place.replace('*', 'telegram').replace('[]', '[0]')}.{key}".lstrip("."))
@@ -118,7 +119,7 @@ def test_a_value_that_restricts_nothing_is_taken(config: dict[str, Any]) -> None
             {"channels": {"x": {"accounts": {"a": {"groups": {"1": {"tools": {"deny": ["x"]}}}}}}}},
             "channels.x.accounts.a.groups",
         ),
-        ({"channels": {"x": {"rooms": [{"toolsBySender": {"u": {"deny": ["x"]}}}]}}}, "toolsBySender"),
+        ({"channels": {"x": {"spaces": [{"toolsBySender": {"u": {"deny": ["x"]}}}]}}}, "toolsBySender"),
         ({"channels": {"x": {"allow_from": ["1"]}}}, "channels.x.allow_from"),
         ({"channels": {"x": {"dmpolcy": "pairing"}}}, "channels.x.dmpolcy"),
         ({"channels": {"x": {"enable": False}}}, "channels.x.enable"),
