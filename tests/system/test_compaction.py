@@ -9,6 +9,7 @@ import pytest
 from intersession import MemoryChannel, Reply, SessionSystem, Turn, Usage, openai_agent
 from intersession_events.facts import (
     ERASED,
+    DeliveryDecided,
     RunAborted,
     RunCompleted,
     RunFailed,
@@ -325,6 +326,37 @@ def test_a_fork_in_the_middle_goes_on_behind_the_summary_that_was_there(log_url:
 
     assert "ended" in str(outcome), outcome
     assert lens["asRecorded"]
+
+
+@pytest.mark.clause("CTX-6", "INB-3")
+def test_an_owner_asks_for_a_summary_in_the_chat_and_nobody_else_does(log_url: str) -> None:
+    def says(text: str, *, owner: bool, message_id: str = "1") -> Any:
+        return system.inbound(
+            channel="chat",
+            chat_id="42",
+            sender="ann",
+            text=text,
+            owner=owner,
+            message_id=message_id,
+            wait=WAIT,
+        )
+
+    talker = Talker()
+    with a_system(log_url, talker, {"agents": {"defaults": {"contextTokens": 100_000}}}) as system:
+        early = says("/compact", owner=True, message_id="0")
+        talk(system, 0, 300)
+        assert says("/compact", owner=False, message_id="2")["reply"] == "It rains, 301."
+        asked = [says("/compact the towns", owner=True) for _ in range(2)]
+        assert said_to(system, 300)["status"] == "ok"
+        (summary,) = summaries(system)
+        (run,) = [run for run in recorded(system, RunQueued) if run.run_id == summary.run_id]
+        sent = [one.text for one in recorded(system, DeliveryDecided) if one.purpose == "command_reply"]
+
+    assert "runId" not in early
+    assert asked[0] == asked[1]
+    assert run.caller == "chat:ann"
+    assert "the towns" in talker.summaries[0].context
+    assert sent == ["There is nothing to summarise yet.", "What was said earlier here is being summarised."]
 
 
 @pytest.mark.clause("CTX-6")

@@ -16,7 +16,7 @@ from intersession_actors.calls.service.run_waits import RunDoor
 from intersession_actors.calls.service.service import Service
 from intersession_actors.outside.attachments.contents import storing
 from intersession_actors.outside.attachments.message_files import File, MessageFile, check_files
-from intersession_actors.owners.session.commands import Enqueue, message_for
+from intersession_actors.owners.session.commands import Compact, Enqueue, message_for
 from intersession_actors.owners.streams.drafting import append_of
 from intersession_actors.rules.answers import InboundAnswer
 from intersession_actors.rules.config.messages import INBOUND, queueing_of
@@ -24,7 +24,7 @@ from intersession_actors.rules.errors import ToolRefused, not_on_a_loop
 from intersession_actors.rules.gate.limits import AgentId, Identity, MessageText
 from intersession_actors.rules.gate.texts import shown_name
 from intersession_actors.rules.gate.values import invalid, seconds_of
-from intersession_actors.rules.policy.owner_commands import parse_owner_command
+from intersession_actors.rules.policy.owner_commands import parse_compact, parse_owner_command
 from intersession_actors.rules.policy.resetting import Renewal, parse_reset, renewal_of
 from intersession_actors.rules.policy.sending import ApprovalCommand, parse_approval
 from intersession_actors.running.host.door_threads import DoorThreads
@@ -239,8 +239,11 @@ def _recorded(
     told = None if command is None else command.answer
     if approval is not None:
         told = _released(service, approval, by=f"{message.channel}:{message.sender}")
-    # A bound thread ends in its own time (SPAWN-12), and a release begins nothing anew.
-    renews = by_person and thread is None and approval is None
+    wish = parse_compact(message.text) if is_owners else None
+    if wish is not None:
+        told = _compacted(service, str(key), run_id, wish, by=f"{message.channel}:{message.sender}")
+    # A bound thread ends in its own time (SPAWN-12); a release begins nothing anew, and neither does a summary.
+    renews = by_person and thread is None and approval is None and wish is None
     renewal, text = _renewal(service, message, now) if renews else (None, message.text)
     queued = facts.RunQueued(
         run_id=run_id,
@@ -335,6 +338,23 @@ def _released(service: Service, approval: ApprovalCommand, *, by: str) -> str:
             raise
         return f"Nothing was released: {refused}"
     return f"{answer['tool']} goes on." if approval.approves else f"{answer['tool']} is refused."
+
+
+def _compacted(service: Service, key: str, run_id: str, wish: str, *, by: str) -> str:
+    """Have the older turns summarised as an owner says, and return what the owner is told (CTX-6).
+
+    `run_id` is the one that the message is known by, so that a repeated message asks for no second summary.
+    """
+    asked = Compact(
+        run_id=ids.derive(service.log.log_id, "compact", run_id), by=by, wish=wish or None, session_id=None
+    )
+    try:
+        asking.ask_session(service, key, asked)
+    except ToolRefused as refused:
+        if refused.code != "not_visible":
+            raise
+        return "There is nothing to summarise yet."
+    return "What was said earlier here is being summarised."
 
 
 def _answer(

@@ -1,4 +1,4 @@
-"""The commands of an owner in a chat that change a setting of its session (POL-2, QUEUE-1). Pure."""
+"""The commands of an owner in a chat about its session: its settings, its summary (POL-2, QUEUE-1, CTX-6). Pure."""
 
 from typing import NamedTuple, get_args
 
@@ -19,6 +19,12 @@ class OwnerCommand(NamedTuple):
         if self.value is None:
             return SessionPatched(cleared=(self.setting,), by=by)
         return SessionPatched(values={self.setting: self.value}, by=by)
+
+
+def parse_compact(text: str) -> str | None:
+    """Return what an owner's `/compact`, `/compact WISH` wishes of the summary, empty for nothing; None if it is text (CTX-6)."""
+    word, _, wish = text.strip().partition(" ")
+    return wish.strip() if word == "/compact" else None
 
 
 def parse_owner_command(text: str) -> OwnerCommand | None:
