@@ -10,6 +10,7 @@ from intersession import MemoryChannel, Reply, SessionSystem, Turn, Usage, opena
 from intersession_events.facts import (
     ERASED,
     DeliveryDecided,
+    ForkEdit,
     RunAborted,
     RunCompleted,
     RunFailed,
@@ -324,8 +325,17 @@ def test_a_fork_in_the_middle_goes_on_behind_the_summary_that_was_there(log_url:
             outcome = fork.carried_on(timeout=WAIT)
             lens = fork.debug.lens(asked.run_id)
 
+        (summary, *_) = summaries(system)
+        why = system.debug.why(summary.run_id)
+        edits = [ForkEdit(kind="reply", value="Ann is in the south.")]
+        with system.fork(summary.run_id, at="reply", edits=edits) as fork:
+            fork.carried_on(timeout=WAIT)
+            (otherwise, *_) = summaries(fork)
+
     assert "ended" in str(outcome), outcome
     assert lens["asRecorded"]
+    assert "There was no room any more" in str(why)
+    assert (otherwise.text, otherwise.covers) == ("Ann is in the south.", summary.covers)
 
 
 @pytest.mark.clause("CTX-6", "INB-3")

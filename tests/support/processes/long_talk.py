@@ -29,7 +29,8 @@ def talk(store: str, endpoint: str, messages: int) -> None:
                 message_id=str(number),
                 wait=60,
             )
-            print(number, answer["status"], flush=True)
+            sys.stdout.write(f"{number} {answer['status']}\n")
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":

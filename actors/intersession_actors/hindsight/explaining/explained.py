@@ -24,7 +24,7 @@ from intersession_actors.owners.spawn import records as spawn_records
 from intersession_events import facts
 from intersession_events.log.recorded import Recorded
 
-_WELL = frozenset({"text", "announced", "handed_over"})
+_WELL = frozenset({"text", "announced", "handed_over", "full", "asked_for"})
 """Codes of normal ends: each is explained for that event alone, not beside another."""
 
 
@@ -77,7 +77,9 @@ class Explaining:
                     self._spawns[at] = decision_of(around, recorded, spawn_records.RULES)
                 return (spawns.explain_ending(around, recorded, event, self._spawns[at]),)
             case facts.RunCompleted():
-                return runs.explain_silence(around, recorded, event)
+                return *runs.explain_silence(around, recorded, event), *runs.explain_summary(
+                    around, recorded, event
+                )
             case _ if isinstance(event, runs.Ending):
                 return (runs.explain_ending(around, self._in_force, recorded, event),)
             case _ if isinstance(event, waiting.MayWait):

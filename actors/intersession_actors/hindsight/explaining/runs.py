@@ -1,6 +1,6 @@
 """Explains why a run failed, was cut off or aborted, or why its answer was used nowhere."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from intersession_actors.hindsight.explaining.around import Around
 from intersession_actors.hindsight.explaining.decisions import SessionDecision, decision_in_session
 from intersession_actors.hindsight.explaining.explanation import Explanation, Input, Instead
-from intersession_actors.hindsight.explaining.rules.failures import CUTS, FAILURES, WITHHELD
+from intersession_actors.hindsight.explaining.rules.failures import COMPACTIONS, CUTS, FAILURES, WITHHELD
 from intersession_actors.hindsight.explaining.settings import InForce
+from intersession_actors.owners.streams.records import record_in
 from intersession_actors.rules.policy.chain import Spent
 from intersession_actors.rules.prompt.silence import is_withheld
 from intersession_events import facts
@@ -19,10 +20,11 @@ from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 Ending = facts.RunFailed | facts.RunAborted | facts.RunInterrupted | facts.LateReplyDropped
 
-_TIMES: Final = {
+_TIMES: Final[Mapping[facts.Step, str]] = {
     "message": "agents.defaults.timeoutSeconds",
     "reply": "session.agentToAgent.turnTimeoutSeconds",
     "announce": "session.agentToAgent.turnTimeoutSeconds",
+    "compaction": "agents.defaults.compaction.timeoutSeconds",
 }
 """Which setting limits a run, by its step."""
 
@@ -85,6 +87,34 @@ def _instead_of(decision: SessionDecision | None, event: Ending) -> tuple[Instea
             return ()
     (last,) = decision._replace(now=now).decided()[-1:]
     return (replace(change, verdict=topic_of(last).rpartition(".")[0]),)
+
+
+def explain_summary(around: Around, recorded: Recorded, event: facts.RunCompleted) -> tuple[Explanation, ...]:
+    """Explain why a summary was made: the tokens that there were then, and how many there may be (CTX-5)."""
+    outcome = around.run(event.run_id)
+    if event.covers is None or outcome is None:
+        return ()
+    of_run = around.part(recorded.stream, outcome.first_version - 1, recorded.version)
+    queued = _queued(of_run, event.run_id)
+    if queued is None:
+        return ()
+    asked, run = queued
+    if run.caller is not None:
+        said, inputs = f"{run.caller} asked for a summary", []
+    else:
+        knew = record_in(asked.decision).knew if asked.decision else {}
+        said = "There was no room any more for what the agent was to be given"
+        inputs = [
+            Input(name=name, value=knew[key], set_by="log", position=asked.position)
+            for name, key in (("usedTokens", "used"), ("compactsAt", "compactsAt"), ("keptTokens", "keep"))
+            if key in knew
+        ]
+    covered = Input(name="messages", value=event.covers.messages, set_by="log", position=recorded.position)
+    decision = decision_in_session(around.log, asked)
+    holds = None if decision is None else decision.holds
+    code = "asked_for" if run.caller is not None else "full"
+    rule = COMPACTIONS[code]
+    return (rule.explains(recorded, "run", code, said, (*inputs, covered), as_decided=holds),)
 
 
 def explain_silence(around: Around, recorded: Recorded, event: facts.RunCompleted) -> tuple[Explanation, ...]:

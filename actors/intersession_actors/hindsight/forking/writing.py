@@ -26,6 +26,7 @@ _SKIPS: Final[Mapping[facts.Step, str]] = {
     "message": NO_REPLY,
     "reply": REPLY_SKIP,
     "announce": ANNOUNCE_SKIP,
+    "compaction": NO_REPLY,
 }
 
 

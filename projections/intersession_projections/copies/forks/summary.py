@@ -213,6 +213,7 @@ _STEPS: Final[dict[facts.Step, str]] = {
     "message": "the answer",
     "reply": "a turn",
     "announce": "the announce",
+    "compaction": "the summary",
 }
 _KINDS: Final[dict[facts.DivergenceKind, str]] = {
     "context": "it is asked something else",

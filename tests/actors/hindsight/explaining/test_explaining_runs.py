@@ -54,8 +54,8 @@ def test_attempts_that_a_stop_cut_off_say_how_many_there_may_be(log_url: str) ->
         found = explained(system)
         with rewritten(
             rules,
-            "running.attempt - running.waiting.refused <= now.retries",
-            "running.attempt - running.waiting.refused < now.retries",
+            "counted <= now.retries",
+            "counted < now.retries",
         ):
             otherwise = explained(system)
 

@@ -34,6 +34,15 @@ FAILURES: Final[Mapping[FailureCode, Rule]] = {
     ),
 }
 
+COMPACTIONS: Final[Mapping[str, Rule]] = {
+    "full": Rule(
+        "CTX-5",
+        "older turns are summarised before a run that has more tokens than compaction.reserveTokens leaves",
+        "a model with a larger window, or agents.defaults.compaction.mode off",
+    ),
+    "asked_for": Rule("CTX-6", "sessions.compact and an owner's /compact have older turns summarised", ""),
+}
+
 WITHHELD: Final = Rule(
     "INB-2",
     "an answer that is exactly REPLY_SKIP or ANNOUNCE_SKIP goes to nobody, as in a loop or an announce",
