@@ -8,6 +8,7 @@ import pytest
 
 from intersession import Channel, DeliveryLater, DeliveryRefused, MemoryChannel, Outbound, SessionSystem, echo
 from intersession_events.facts import (
+    DeliveryDecided,
     DeliveryDone,
     DeliveryFailed,
     DeliveryPartDone,
@@ -446,3 +447,21 @@ def test_a_limit_of_the_whole_bot_pauses_its_channel_and_one_of_a_chat_the_chat(
     pass_until(system, clock, 60_000, DeliveryDone, 3)
     assert sorted(asked) == ["1", "1", "2"]
     assert clock.now_ms() >= 1_700_000_000_000 + 300_000
+
+
+@pytest.mark.clause("ANN-5", "WHY-1")
+def test_it_is_said_why_a_text_waits_behind_another_one(booth: Booth) -> None:
+    clock, service = ManualClock(), Service()
+    system = booth.start({"main": echo()}, {"telegram": service}, clock=clock)
+    say(system, "one")
+    first = wait_for(system, DeliveryFailed)
+    say(system, "two")
+    wait_for_number(system, DeliveryDecided, 2)
+    _, second = recorded(system, DeliveryDecided)
+
+    later, earlier = system.debug.deliveries()["deliveries"]
+    assert (later["id"], later["waitsFor"]) == (second.delivery_id, first.delivery_id)
+    assert "waitsFor" not in earlier
+    decided = next(item for item in system.log.all() if item.event == second)
+    (why,) = system.debug.why(f"#{decided.position}")["explanations"]
+    assert (why["code"], why["rule"]) == ("waits_for_earlier", "ANN-5")

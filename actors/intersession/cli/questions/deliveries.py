@@ -1,6 +1,6 @@
 """`intersession deliveries`: texts that went outside or should have, and retries."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -27,6 +27,7 @@ from intersession_actors.hindsight.debugger.named import delivery_named
 from intersession_actors.hindsight.debugger.verbs.verbs import DELIVERIES
 from intersession_actors.hindsight.debugger.view import View
 from intersession_events.basics.ids import delivery_stream
+from intersession_events.basics.plain_json import JsonMapping
 from intersession_events.stores.opened import has_writer
 from intersession_projections.questions.known_names import KnownNames
 
@@ -57,13 +58,14 @@ def listed(asked: VerbCall[DeliveriesAnswer], *, page: Page = PAGE) -> Answer:
         names = names_of(view.log, [row.session_key for row, _ in found.rows])
         named = {"--channel": given.channel, "--person": given.person}
         unknown = [] if found.rows else unknown_names(view.reader, named)
+        values = {row.delivery_id: text_value(row, note, view) for row, note in found.rows}
         imported = not found.rows and KnownNames(view.log).has_imports()
     lost = given.at is None and any(row.state in LOST for row, _ in found.rows)
     return page.answer(
         found,
         "deliveries",
-        lambda row: text_value(*row, view),
-        lambda screen, rows: _show(screen, rows, names, at_work=at_work),
+        lambda row: values[row[0].delivery_id],
+        lambda screen, rows: _show(screen, rows, names, values, at_work=at_work),
         what="text",
         hint="`intersession deliveries retry ID` has one tried once more" if lost else "",
         if_none=_IMPORTED if imported else "",
@@ -150,7 +152,14 @@ def _all_retried(operator: "Operating", channel: str | None) -> list[str]:
     return retried
 
 
-def _show(screen: Screen, found: Sequence[Delivered], names: Names, *, at_work: bool) -> None:
+def _show(
+    screen: Screen,
+    found: Sequence[Delivered],
+    names: Names,
+    values: Mapping[str, JsonMapping],
+    *,
+    at_work: bool,
+) -> None:
     screen.table(
         ["id", "decided (UTC)", "of", "what became of it", "text"],
         [
@@ -158,7 +167,9 @@ def _show(screen: Screen, found: Sequence[Delivered], names: Names, *, at_work: 
                 row.delivery_id,
                 "" if note is None else moment(note.decided_ms),
                 names.of(row.session_key),
-                delivery_in_words(row, note, at_work=at_work),
+                f"waits behind {values[row.delivery_id]['waitsFor'][:8]} to the same chat"
+                if "waitsFor" in values[row.delivery_id]
+                else delivery_in_words(row, note, at_work=at_work),
                 "" if note is None else one_line(note.text, _TEXT_CHARS),
             )
             for row, note in found

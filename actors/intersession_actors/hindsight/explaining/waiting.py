@@ -68,11 +68,15 @@ def _of_delivery(reader: Reader, recorded: Recorded, event: facts.DeliveryDecide
     if row is None or not row.is_open or row.state == "retrying":
         return ()  # what is tried again is explained by how it failed
     place = event.route.text
+    earlier = reader.flows.earlier_to(event.route, row) if row.state == "decided" else None
     code: Waiting = "waits_for_channel" if row.state == "decided" else "under_way"
-    inputs = (
+    inputs = [
         Input(name="route", value=place, set_by="session", position=recorded.position),
         Input(name="state", value=row.state, set_by="log", position=row.position),
-    )
+    ]
+    if earlier is not None and earlier.attempt:  # else nothing to this place was ever tried
+        code = "waits_for_earlier"
+        inputs.append(Input(name="earlier", value=earlier.state, set_by="log", position=earlier.position))
     return (WAITING[code].explains(recorded, "delivery", code, f"{place} has not got it yet", inputs),)
 
 

@@ -176,6 +176,14 @@ class Flows:
         )
         return int(number)
 
+    def earlier_to(self, route: Route, delivery: DeliverySummary) -> DeliverySummary | None:
+        """Return the first open delivery to a place that was decided before another one; None if there is none (ANN-5)."""
+        return self._one(
+            DeliverySummary,
+            "child = ? AND kind = 'delivery' AND is_open = 1 AND accepted < ? ORDER BY accepted LIMIT 1",
+            (hashed(place_text(route)), delivery.accepted),
+        )
+
     def deliveries_of_session(self, session_key: str) -> list[DeliverySummary]:
         """Return the deliveries in the name of a session, oldest first."""
         return self._select(

@@ -53,6 +53,7 @@ const Row = ({ row, state }) => html`
     <td class=${isLost(row) ? 'bad' : ''}>
       ${capital(deliveryName(row.state))}
       ${row.error ? html`<span class="why" title=${row.error}>${row.error}</span>` : null}
+      ${row.waitsFor ? html`<span class="why">behind an earlier text to the same chat</span>` : null}
       <${RetryButton} row=${row} after=${() => state.renew()} />
     </td>
     <td class="all first">

@@ -184,7 +184,15 @@ def delivery_value(row: DeliverySummary, note: DeliveryNote | None, view: View) 
 
 
 def text_value(row: DeliverySummary, note: DeliveryNote | None, view: View) -> JsonObject:
-    """Return a delivery with its text and its route; otherwise like `delivery_value`."""
+    """Return a delivery with its text and its route; otherwise like `delivery_value`.
+
+    `waitsFor` is an earlier one to the same chat, which is not over now.
+    """
+    earlier = None
+    if note is not None and row.state == "decided":
+        earlier = view.reader.flows.earlier_to(note.route, row)
+    if earlier is not None and not view.is_seen(earlier.session_key):
+        earlier = None
     return present(
         {
             **delivery_value(row, note, view),
@@ -193,5 +201,6 @@ def text_value(row: DeliverySummary, note: DeliveryNote | None, view: View) -> J
             "position": row.accepted,
             "decidedAt": None if note is None else note.decided_ms,
             "text": None if note is None else view.shown(note.text, row.session_key),
+            "waitsFor": None if earlier is None else earlier.delivery_id,
         }
     )

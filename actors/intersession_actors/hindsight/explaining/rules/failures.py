@@ -104,6 +104,7 @@ Waiting = Literal[
     "waits_in_queue",
     "waits_for_agent",
     "waits_for_channel",
+    "waits_for_earlier",
     "waits_for_release",
     "waits_for_approval",
     "under_way",
@@ -126,6 +127,11 @@ WAITING: Final[Mapping[Waiting, Rule]] = {
         "ANN-3",
         "a text waits for a channel that nobody has registered, at most deliveries.maxAgeSeconds",
         "a host that runs, with its channel registered",
+    ),
+    "waits_for_earlier": Rule(
+        "ANN-5",
+        "texts to one chat go out one after the other: this one waits until an earlier one is taken, given up or too old",
+        "that one taken, or given up: `intersession deliveries` shows both",
     ),
     "waits_for_approval": Rule(
         "ASK-1",
