@@ -208,6 +208,7 @@ def test_a_job_of_an_agent_that_is_not_here_is_missed_and_told(booth: Booth) -> 
     (missed,) = recorded(system, ScheduleMissed)
     assert (missed.reason, missed.error) == ("refused", "agentId: 'nobody' is not configured")
     assert system._parts.reports.counts["schedule_missed"] == 1
+    assert system.status()["schedules"]["trouble"] == {"news": missed.error}
 
 
 def test_a_log_without_jobs_says_nothing_of_them(booth: Booth) -> None:

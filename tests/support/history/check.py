@@ -55,6 +55,7 @@ LAWS: Final[Mapping[str, Law]] = {
         of_events.announced_once,
         of_events.deliveries_in_order,
         of_events.places_in_order,
+        of_events.jobs_fire_once,
         of_events.keys_once,
         of_events.budgets_kept,
         of_events.use_kept,

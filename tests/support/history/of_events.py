@@ -28,6 +28,8 @@ from intersession_events.facts import (
     RunInterrupted,
     RunQueued,
     RunStarted,
+    ScheduleFired,
+    ScheduleMissed,
     SpawnAccepted,
     TurnEnded,
     TurnRequested,
@@ -400,6 +402,22 @@ def places_in_order(evidence: Evidence) -> Iterator[str]:
             yield f"{item.stream} goes out before {line[0]}, which is not over"
         elif (ends_delivery(item) or isinstance(event, DeliveryWithheld)) and item.stream in line:
             line.remove(item.stream)
+
+
+def jobs_fire_once(evidence: Evidence) -> Iterator[str]:
+    """CRON-2: no time of a scheduled job is dealt with twice, and each that fired has its run beside it."""
+    queued = {item.event.run_id for item in evidence.events if isinstance(item.event, RunQueued)}
+    for items in evidence.flows("schedule:"):
+        until = -1
+        for item in items:
+            event = item.event
+            if not isinstance(event, ScheduleFired | ScheduleMissed):
+                continue
+            if event.due_ms <= until:
+                yield f"{item.stream} comes back to {event.due_ms}, and was at {until}"
+            until = event.due_ms
+            if isinstance(event, ScheduleFired) and event.run_id not in queued:
+                yield f"{item.stream} fired at {event.due_ms}, and has no run for it"
 
 
 def ends_delivery(item: Recorded) -> bool:

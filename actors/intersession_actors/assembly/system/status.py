@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from intersession_actors.assembly.schedules.reading import job_value
 from intersession_actors.assembly.system.assembly import Assembly
 from intersession_actors.assembly.system.settings import Settings
 from intersession_actors.calls.service.reader import Reader
@@ -32,6 +33,7 @@ def status_of(parts: Assembly, settings: Settings) -> JsonObject:
         recorded = {
             "position": log.head(),
             "setAside": [msgspec.to_builtins(item) for item in log.set_aside()],
+            "schedules": _schedules(parts),
             **_open_work(
                 parts.service.reader,
                 has_channel=parts.caller.has,
@@ -73,6 +75,18 @@ def standing_of(parts: Assembly, settings: Settings, *, unread: str | None = Non
         "checkpoints": parts.checkpointer.status,
         "configError": settings.error,
     }
+
+
+def _schedules(parts: Assembly) -> JsonObject:
+    """Return the number of scheduled jobs, when the next one is due, and those whose last time did not come out well."""
+    reader = parts.service.reader
+    jobs = [job_value(reader, job_id, job) for job_id, job in reader.config.cron.jobs.items()]
+    trouble = {
+        job["id"]: job["state"]["lastError"] or job["state"]["lastStatus"]
+        for job in jobs
+        if job["state"]["lastStatus"] in {"skipped", "error", "timeout", "interrupted"}
+    }
+    return {"jobs": len(jobs), "nextMs": parts.scheduler.next_ms, "trouble": trouble}
 
 
 def _gone(log: Log) -> str | None:

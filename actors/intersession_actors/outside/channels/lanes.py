@@ -10,7 +10,7 @@ import msgspec
 from intersession_actors.running.host.calls import Call
 
 
-class Calls(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Calls(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """How many calls of a channel are running, wait for a seat, and are lost: given up, and not returned.
 
     `paused`: no more begin, since the service wants to be left alone (ANN-8).

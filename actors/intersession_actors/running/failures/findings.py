@@ -92,6 +92,7 @@ def process_findings(status: JsonMapping) -> Iterator[Finding]:
             f"{number} texts wait for channel {channel!r}, which nobody registered in the process",
             f"register it, or configure channels.{channel}.deliver",
         )
+    yield from _of_schedules(status.get("schedules") or {})
     yield from _of_checkpoints(status.get("checkpoints") or {})
     if status.get("configError"):
         yield wrong(
@@ -104,6 +105,16 @@ def process_findings(status: JsonMapping) -> Iterator[Finding]:
             "event_unreadable",
             f"an event could not be taken into the views: {item}",
             "`intersession verify` says whether the log is damaged",
+        )
+
+
+def _of_schedules(schedules: JsonMapping) -> Iterator[Finding]:
+    trouble: JsonObject = schedules.get("trouble") or {}
+    for job, why in trouble.items():
+        yield warning(
+            "schedule_missed",
+            f"the scheduled job {job} did not come out well when it was due last: {why}",
+            f"`intersession schedules runs {job}` says more; `intersession schedules run {job}` runs it now",
         )
 
 
