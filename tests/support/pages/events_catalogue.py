@@ -153,6 +153,7 @@ the denial of a delivery, it stands in `with`, as `judged`.
 | `ListSessions` | `operation` | the same of the caller and the settings |
 | `Speak` | `key` | the session: `channel`, `chatType`, `override`; the policy: `default`, `rules` |
 | `CarryOn` | `target`, `runs` (a run is asked for) | the chain: `path`, `hops`, `spent`, `age`; its `limits` |
+| `Spend` | `target` | `counted`: the limits that hold, each with `setting`, `of` (whose), `allowed`, `used` |
 | `WaitFor` | `requester`, `target` | `waits`: who waited for whom |
 | `StartSubagent` | `agentId`, `sandbox`, `mode`, `thread`, `cleanup` | the caller: `requester`, `own` (its agent), `sandboxed`, `spawnDepth`, `within`, `running` (its sub-agents at work); the settings: `maxSpawnDepth`, `maxChildren`, `requireAgentId`, `allow`, `ownSandboxed`; what is asked for: `configured`, `childSandboxed`, `noModel`, `noThinking` |
 | `UseTool` | `tool` | the session: `subagent`, `spawnDepth`; the settings: `everyone`, `own`, `sandbox`, `ownSandbox`, `subagents`, `withheld`, `deepest`; `missing` (there is no such tool) |

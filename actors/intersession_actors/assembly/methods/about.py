@@ -27,6 +27,7 @@ from intersession_actors.calls.service.imports import Imports
 from intersession_actors.calls.service.pending import Result
 from intersession_actors.calls.service.service import Service
 from intersession_actors.hindsight.forking import on_call
+from intersession_actors.owners.chains.spending import left_of
 from intersession_actors.owners.delivery.commands import RetryDelivery
 from intersession_actors.owners.delivery.rules import GIVEN_UP
 from intersession_actors.rules.errors import ToolRefused
@@ -104,6 +105,15 @@ class GatewayAbout:
             provider, _, model_id = name.partition("/")
             models.append({"id": model_id or provider, "name": model_id or provider, "provider": provider})
         return {"models": models}
+
+    def budgets(self, call: Call, params: JsonMapping) -> Result:
+        """Return what is used and left of each limit of a budget, for all names that have used any of it (LIMIT-1)."""
+        del call
+        read_arguments(NoParams, params)
+        service = self._service
+        now, configured = service.clock.now_ms(), service.config.budgets
+        used = service.spending.left(configured, now) if configured else []
+        return {"ts": now, "budgets": [left_of(named, one) for named, one in used]}
 
     def checkpoint(self, call: Call, params: JsonMapping) -> Result:
         """Take a checkpoint of the log as it is now (CHECK-1). It tells the size of the whole log, so only the operator may."""

@@ -114,6 +114,7 @@ METHODS: Final[Mapping[str, Registered]] = {
     "sessions.reset": Registered("operator.admin", lambda parts: parts.sessions.reset),
     "sessions.resolve": Registered("operator.read", lambda parts: parts.sessions.resolve, shows=True),
     "status": Registered("operator.read", lambda parts: parts.about.status, about=True),
+    "usage.budgets": Registered("operator.read", lambda parts: parts.about.budgets),
     **{f"debug.{verb}": Registered("operator.read", _debugging(verb), shows=True) for verb in VERBS},
 }
 """All methods, by name; each verb of the debugger is one."""

@@ -275,6 +275,7 @@ class Assembly:
         self.checkpointer.stop(until - self._clock.monotonic())
         self.service.waits.close()
         self._chains.close()
+        self.service.spending.close()
         for stop in self._stops:
             stop()
         if self._hold_rule is not None:

@@ -13,10 +13,12 @@ from intersession_actors.calls.service.callers import Call, Caller
 from intersession_actors.calls.service.pending import Pending, Result
 from intersession_actors.calls.service.service import Service
 from intersession_actors.owners.chains.cause import Cause, current_cause
+from intersession_actors.owners.chains.spending import Named, agent_named
 from intersession_actors.owners.session.commands import Patch
 from intersession_actors.owners.streams.commands import Accepted, BeginsFlow, FlowRequest, Refused, Request
 from intersession_actors.rules.errors import Judgement, LimitReached, ToolRefused
 from intersession_actors.rules.policy.access import Requester
+from intersession_actors.rules.policy.budgets import Counted, Spend, Spending, judge_spending, words_of
 from intersession_actors.rules.policy.chain import CarryOn, Chain, Tripped, begun, check_hop, one_hop_on
 from intersession_actors.running.runtime.threads import Threads
 from intersession_events.basics import ids
@@ -75,12 +77,14 @@ class Origin(NamedTuple):
     """What a call continues: the budget of its causal chain, and the event that led to it.
 
     `begins`: nothing led to it, a chain begins here. `session_key` is the session whose run or delivery led to it.
+    `counted` are the limits of budgets that hold for what begins (LIMIT-1).
     """
 
     budget: Budget
     begins: bool = False
     causation: str | None = None
     session_key: str | None = None
+    counted: tuple[Counted, ...] = ()
 
     def provenance(self, channel: str) -> Provenance:
         """Return the provenance of a message: a person, or the event that led to it (PROV-2)."""
@@ -97,7 +101,8 @@ class Origin(NamedTuple):
 class MessageRequest(NamedTuple):
     """A message for a session, and the run that answers it, unless it is only recorded.
 
-    `tool` is how it was asked for, `field` what an error names.
+    `tool` is how it was asked for, `field` what an error names. `spent_by` are the person and the chat that it counts for; its
+    session refuses it then where a budget is used up, and the person is told (LIMIT-2).
     """
 
     run_id: str
@@ -105,6 +110,7 @@ class MessageRequest(NamedTuple):
     tool: str
     field: str
     runs: bool = True
+    spent_by: tuple[Named, ...] = ()
 
 
 def asked_within(service: Service, caller: Caller, what: str, words: str) -> tuple[str, bool] | None:
@@ -170,8 +176,16 @@ def keeping_refusals(
     `runs`: a run is asked for there. What its chain had used is said by whoever looked at that.
     """
     try:
-        yield
+        if origin.begins and runs:
+            with _spending(
+                service, caller, MessageRequest(origin.budget.root, target, tool=tool, field="message")
+            ):
+                yield
+        else:
+            yield
     except LimitReached as reached:
+        if reached.judged is not None and isinstance(reached.judged.asked, Spend):
+            raise  # a budget refused it, and that is recorded
         requester, budget = caller.key or origin.session_key, origin.budget
         used = Chain() if reached.judged is None else reached.judged.known
         far = {"path": budget.path, "hops": budget.hops, "limits": service.config.session.limits}
@@ -194,6 +208,46 @@ def keeping_refusals(
 
 
 @contextmanager
+def _spending(service: Service, caller: Caller, asked: MessageRequest) -> Generator[tuple[Counted, ...]]:
+    """Count the limits of budgets that hold for a run with which a chain begins, in a block that asks for it (LIMIT-1).
+
+    Raises:
+        LimitReached: one of them is used up, and no person is told so by the session.
+    """
+    budgets, now = service.config.budgets, service.clock.now_ms()
+    if not budgets:
+        yield ()
+        return
+    by = () if caller.credential is None else (("credential", caller.credential),)
+    names: tuple[Named, ...] = (*asked.spent_by, *by, agent_named(asked.target))
+    with service.spending.asking(budgets, names, asked.run_id, now) as counted:
+        full = None if asked.spent_by else judge_spending(counted)
+        if full is None:
+            yield counted
+            return
+        judged = Judgement(Spend(target=asked.target), Spending(counted=counted))
+        refused = SendRefused(
+            requester=caller.key,
+            target=asked.target,
+            code="limit",
+            limit=full.setting,
+            value=full.used,
+            allowed=full.allowed,
+            tool=asked.tool,
+            root=asked.run_id,
+            credential=caller.credential,
+        )
+        service.receipts.record(caller.key, refused, correlation=asked.run_id, judged=judged)
+        raise LimitReached(
+            f"{asked.field}: {words_of(full)}",
+            limit=full.setting,
+            value=full.used,
+            allowed=full.allowed,
+            judged=judged,
+        )
+
+
+@contextmanager
 def reserving(service: Service, caller: Caller, asked: MessageRequest) -> Generator[Origin]:
     """Reserve the run of a message in a block, which gets the origin as it counts in its session.
 
@@ -202,7 +256,12 @@ def reserving(service: Service, caller: Caller, asked: MessageRequest) -> Genera
     """
     origin, chains = origin_of(service, caller, asked.run_id), service.world.chains
     if origin.begins:
-        yield origin._replace(budget=msgspec.structs.replace(origin.budget, path=(asked.target,)))
+        origin = origin._replace(budget=msgspec.structs.replace(origin.budget, path=(asked.target,)))
+        if not asked.runs:
+            yield origin
+            return
+        with _spending(service, caller, asked) as counted:
+            yield origin._replace(counted=counted)
         return
     with keeping_refusals(service, caller, origin, asked.tool, asked.target, runs=asked.runs):
         budget = gone_on(service, origin, asked.target, asked.field)

@@ -16,6 +16,7 @@ from intersession_actors.calls.service.run_waits import RunDoor
 from intersession_actors.calls.service.service import Service
 from intersession_actors.outside.attachments.contents import storing
 from intersession_actors.outside.attachments.message_files import File, MessageFile, check_files
+from intersession_actors.owners.chains.spending import person_and_chat
 from intersession_actors.owners.session.commands import Compact, Enqueue, message_for
 from intersession_actors.owners.streams.drafting import append_of
 from intersession_actors.rules.answers import InboundAnswer
@@ -215,7 +216,10 @@ def _receive(
     *,
     thread: facts.Route | None = None,
 ) -> InboundAccepted:
-    asked = asking.MessageRequest(named.run_id, str(key), tool="inbound", field="text", runs=message.deliver)
+    spent_by = person_and_chat(service.config.session.person, _route(message), message.sender)
+    asked = asking.MessageRequest(
+        named.run_id, str(key), tool="inbound", field="text", runs=message.deliver, spent_by=spent_by
+    )
     with asking.reserving(service, OPERATOR, asked) as origin, storing(service.log, files) as blocks:
         return _recorded(service, message, key, named, origin, files=blocks, thread=thread)
 
@@ -290,6 +294,7 @@ def _recorded(
             patch=None if command is None else command.patch(f"{message.channel}:{message.sender}"),
             carried=carried,
             renewal=renewal,
+            counted=origin.counted,
             queueing=queueing_of(service.config.messages, message.channel) if by_person else None,
             at_most=service.config.runs.inbox_max,
             causation=origin.causation,

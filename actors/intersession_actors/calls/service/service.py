@@ -9,6 +9,7 @@ from intersession_actors.calls.service.reader import Reader
 from intersession_actors.calls.service.receipts import Receipts
 from intersession_actors.calls.service.supervisor import Supervisor
 from intersession_actors.calls.service.waits import OneAtATime, RunWaits, WaitGraph
+from intersession_actors.owners.chains.spending import SpendingLedger
 from intersession_actors.owners.streams.world import World
 from intersession_actors.rules.config.config import Config
 from intersession_actors.rules.errors import UNREADABLE, ToolRefused, refused_by
@@ -41,6 +42,11 @@ class Service:
         self.runs: Runs = self.reader.runs
         self.flows: Flows = self.reader.flows
         self.threads = ThreadBindings(self.log)
+        self.spending = SpendingLedger(
+            self.log,
+            self.reader.positions.position_at,
+            self._person_of,
+        )
         self.wait_graph = WaitGraph(self.clock.monotonic)
         self.waits = RunWaits(self.log, self.wait_graph.run_ended)
         self.spawning = OneAtATime(self.blocking)
@@ -50,6 +56,9 @@ class Service:
         """Report that a caller found the store unavailable. A closed system, or one in a forked child, reports nothing."""
         if not self.world.agents.closing and not isinstance(error, ForkedStoreError):
             self.world.reports.store_unread(error)
+
+    def _person_of(self, channel: str, sender: str) -> str:
+        return self.config.session.person(channel, sender)
 
     @property
     def config(self) -> Config:

@@ -8,6 +8,7 @@ import msgspec
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.hindsight.explaining.explanation import Explanation, Input
 from intersession_actors.hindsight.explaining.judged import explain_judged
+from intersession_actors.hindsight.explaining.rules.failures import SPENT
 from intersession_actors.hindsight.explaining.rules.refusals import REFUSALS
 from intersession_actors.hindsight.explaining.settings import InForce
 from intersession_actors.rules.errors import REFUSAL_CODES, RefusalCode
@@ -53,12 +54,14 @@ def refusal_in(reader: Reader, recorded: Recorded) -> list[Refusal]:
 def explain_refusal(reader: Reader, in_force: InForce, recorded: Recorded, refusal: Refusal) -> Explanation:
     """Explain a refusal: as it was judged, where the event has the record of that."""
     inputs = (Input(name="requester", value=refusal.requester, set_by="call"), *_arguments_of(refusal))
-    said = f"{refusal.tool} was refused ({refusal.code})"
+    rule, said = REFUSALS[refusal.code], f"{refusal.tool} was refused ({refusal.code})"
     if isinstance(recorded.event, facts.SendRefused) and refusal.code == "limit":
         guard = recorded.event
         used = f"{guard.limit} is {guard.allowed}, and the chain had used {guard.value}"
+        if guard.limit.startswith("budgets."):
+            rule, used = SPENT, f"{guard.limit} is {guard.allowed}, and {guard.value} were used"
         said = f"{refusal.tool} was refused ({used})"
-    whole = REFUSALS[refusal.code].explains(recorded, "refusal", refusal.code, said, inputs)
+    whole = rule.explains(recorded, "refusal", refusal.code, said, inputs)
     if not _is_of_record(recorded, refusal):
         return whole
     return explain_judged(reader, in_force, whole, recorded, refusal.code)

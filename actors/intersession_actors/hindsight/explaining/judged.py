@@ -12,6 +12,7 @@ from intersession_actors.hindsight.explaining.settings import InForce
 from intersession_actors.hindsight.replaying.redeciding.judging_again import judged_in
 from intersession_actors.rules.errors import Judgement
 from intersession_actors.rules.policy.access import SeeSession, Sight
+from intersession_actors.rules.policy.budgets import Spend, Spending, judge_spending
 from intersession_actors.rules.policy.chain import CarryOn, Chain, WaitFor, Waits, judge_chain
 from intersession_actors.rules.policy.judgements import denial_of
 from intersession_actors.rules.policy.sending import Speak, Speech
@@ -228,7 +229,9 @@ def _of_tool(asked: UseTool, known: Workshop) -> Iterator[_Change]:
 # --- what was known
 
 
-def _inputs(reader: Reader, in_force: InForce, judgement: Judgement, position: int) -> Iterator[Input]:
+def _inputs(  # noqa: C901 - one case a judgement
+    reader: Reader, in_force: InForce, judgement: Judgement, position: int
+) -> Iterator[Input]:
     def setting(name: str, value: JsonValue) -> Input:
         return replace(in_force.setting(name, position), value=value)
 
@@ -249,6 +252,11 @@ def _inputs(reader: Reader, in_force: InForce, judgement: Judgement, position: i
                 yield setting(tripped.setting, tripped.allowed)
                 yield Input(name=f"{tripped.setting}.used", value=tripped.value, set_by="log")
             yield Input(name="chain", value=[*chain.path], set_by="log")
+        case Spend(), Spending(counted=counted):
+            full = judge_spending(counted)
+            if full is not None:
+                yield setting(full.setting, full.allowed)
+                yield Input(name=f"{full.setting}.used", value=full.used, set_by="log")
         case WaitFor() as wait, Waits() as waits:
             yield Input(name="chain", value=[wait.target, *(whom for _, whom in waits.waits)], set_by="log")
         case StartSubagent(), Nursery() as nursery:

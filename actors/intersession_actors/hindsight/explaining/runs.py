@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from intersession_actors.hindsight.explaining.around import Around
 from intersession_actors.hindsight.explaining.decisions import SessionDecision, decision_in_session
 from intersession_actors.hindsight.explaining.explanation import Explanation, Input, Instead
-from intersession_actors.hindsight.explaining.rules.failures import COMPACTIONS, CUTS, FAILURES, WITHHELD
+from intersession_actors.hindsight.explaining.rules.failures import COMPACTIONS, CUTS, FAILURES, SPENT, WITHHELD
 from intersession_actors.hindsight.explaining.settings import InForce
 from intersession_actors.owners.streams.records import record_in
 from intersession_actors.rules.policy.chain import Spent
@@ -37,7 +37,8 @@ def explain_ending(around: Around, in_force: InForce, recorded: Recorded, event:
     code: str
     match event:
         case facts.RunFailed():
-            code, rule = event.code, FAILURES[event.code]
+            is_spent = event.limit is not None and event.limit.startswith("budgets.")
+            code, rule = event.code, SPENT if is_spent else FAILURES[event.code]
             said = f"The run failed in attempt {event.attempt} ({event.error})"
         case facts.RunAborted(into=str() as into):
             code, rule = "collected", CUTS["collected"]

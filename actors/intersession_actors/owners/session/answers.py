@@ -256,6 +256,17 @@ def has_asker(running: Running) -> bool:
     return queued.route is not None and queued.step == "message" and queued.flow is None
 
 
+def limit_notice(
+    queued: facts.RunQueued, budget: facts.Budget, text: str, *, key: str, log_id: str, now_ms: int
+) -> tuple[StreamAppend, ...]:
+    """Return the delivery that tells a person that their budget is used up (LIMIT-2)."""
+    if not text.strip():
+        return ()
+    return _delivery(
+        queued, budget, None, text, "failure_notice", "failure_notice", key=key, log_id=log_id, now_ms=now_ms
+    )
+
+
 def _to_person(
     running: Running,
     text: str,
@@ -267,7 +278,24 @@ def _to_person(
     log_id: str,
     now_ms: int,
 ) -> tuple[StreamAppend, ...]:
-    queued = running.waiting.queued
+    waiting, cause = running.waiting, running.cause
+    return _delivery(
+        waiting.queued, waiting.budget, cause, text, purpose, name, key=key, log_id=log_id, now_ms=now_ms
+    )
+
+
+def _delivery(  # noqa: PLR0917 - what it is made of
+    queued: facts.RunQueued,
+    budget: facts.Budget,
+    cause: str | None,
+    text: str,
+    purpose: facts.Purpose,
+    name: str,
+    *,
+    key: str,
+    log_id: str,
+    now_ms: int,
+) -> tuple[StreamAppend, ...]:
     if queued.route is None:
         return ()
     delivery_id = ids.derive(log_id, "delivery", queued.run_id, name)
@@ -281,9 +309,7 @@ def _to_person(
         run_id=queued.run_id,
         files=files,
     )
-    return (
-        into_outbox(log_id, decided, budget=running.waiting.budget, time=now_ms, causation=running.cause),
-    )
+    return (into_outbox(log_id, decided, budget=budget, time=now_ms, causation=cause),)
 
 
 def leads_on(state: Session, events: Sequence[facts.Event]) -> bool:

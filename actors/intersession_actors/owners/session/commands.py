@@ -7,6 +7,7 @@ from intersession_actors.owners.session.folding import Awake
 from intersession_actors.owners.streams.commands import Command, OfOneLife, Request, Step
 from intersession_actors.rules.config.messages import Queueing
 from intersession_actors.rules.errors import Judgement
+from intersession_actors.rules.policy.budgets import Counted
 from intersession_actors.rules.policy.resetting import Renewal
 from intersession_actors.rules.prompt.transcript import RunContext
 from intersession_events import facts
@@ -27,7 +28,8 @@ class Enqueue(Step, frozen=True, kw_only=True):
     thread (SPAWN-12). `interrupts` is who stops the run under way for the sake of this one: in the same
     append, so that a message that is refused or known already stops nothing (GATE-4). `renewal` is what can begin the session
     anew, before the message or, at an owner's bare command, behind it (RESET-1). `queueing` is what becomes of a person's
-    message while the session is at work, unless the session's own setting says otherwise (QUEUE-1).
+    message while the session is at work, unless the session's own setting says otherwise (QUEUE-1). `counted` are the limits
+    of budgets that hold for it (LIMIT-2).
     """
 
     budget: facts.Budget
@@ -45,6 +47,7 @@ class Enqueue(Step, frozen=True, kw_only=True):
     interrupts: str | None = None
     renewal: Renewal | None = None
     queueing: Queueing | None = None
+    counted: tuple[Counted, ...] = ()
     causation: str | None = None
 
     @property

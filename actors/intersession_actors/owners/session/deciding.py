@@ -19,6 +19,7 @@ from intersession_actors.owners.streams.effects import Effect, Plan
 from intersession_actors.owners.streams.owner import Owner
 from intersession_actors.owners.streams.records import record_of
 from intersession_actors.owners.streams.world import World
+from intersession_actors.rules.policy.budgets import judge_spending
 from intersession_actors.rules.policy.chain import Spent, counts_use
 from intersession_actors.rules.policy.sending import Verdict
 from intersession_events import facts
@@ -256,6 +257,7 @@ class Decider:
             known,
             verdict=self._policy(state, None) if command.check_policy else None,
             thread_left=None if command.only_bound is None else self.thread_left(state),
+            failure_text=self.world.rules.limit_text() if judge_spending(command.counted) else "",
         )
 
     def _of_end(self, known: Circumstances, state: Session) -> Circumstances:

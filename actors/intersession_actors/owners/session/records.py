@@ -18,6 +18,7 @@ from intersession_actors.owners.streams.records import Record, Words, digest_of,
 from intersession_actors.rules.config.messages import FOLLOWUP, INBOUND, Queueing
 from intersession_actors.rules.config.tools import Compaction
 from intersession_actors.rules.errors import Judgement
+from intersession_actors.rules.policy.budgets import Counted
 from intersession_actors.rules.policy.chain import Spent, budget_of
 from intersession_actors.rules.policy.resetting import Renewal
 from intersession_actors.rules.policy.windows import Reckoned
@@ -42,10 +43,11 @@ def inputs_of(command: commands.SessionCommand) -> JsonObject:  # noqa: C901 - o
             at_most, bound, of = command.at_most, command.only_bound is not None, _of(command)
             renewal = None if command.renewal is None else msgspec.to_builtins(command.renewal)
             queueing = None if command.queueing in {None, FOLLOWUP} else msgspec.to_builtins(command.queueing)
-            if not (at_most or of or bound or renewal or queueing):
+            if not (at_most or of or bound or renewal or queueing or command.counted):
                 return _BARE
             told = {"atMost": at_most, "onlyBound": bound, "sessionId": of}
-            return present({**told, "renewal": renewal, "queueing": queueing})
+            counted = msgspec.to_builtins(command.counted) or None
+            return present({**told, "renewal": renewal, "queueing": queueing, "counted": counted})
         case commands.AddMessage():
             return present({"sessionId": command.session_id})
         case commands.Reset():
@@ -329,6 +331,7 @@ def _enqueued(  # noqa: C901 - one case an event
         interrupts=interrupts,
         renewal=msgspec.convert(inputs["renewal"], Renewal) if "renewal" in inputs else None,
         queueing=_queueing(inputs, queue),
+        counted=msgspec.convert(inputs.get("counted", ()), tuple[Counted, ...]),
         causation=first.causation,
     )
 

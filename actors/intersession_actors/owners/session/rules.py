@@ -9,7 +9,12 @@ from typing import Final, NamedTuple, assert_never
 import msgspec
 
 from intersession_actors.owners.session import commands
-from intersession_actors.owners.session.answers import decide_failure, decide_returned, failure_notice
+from intersession_actors.owners.session.answers import (
+    decide_failure,
+    decide_returned,
+    failure_notice,
+    limit_notice,
+)
 from intersession_actors.owners.session.held_calls import (
     calls_over,
     decide_due,
@@ -22,6 +27,7 @@ from intersession_actors.owners.streams.effects import Plan
 from intersession_actors.rules.config.messages import INBOUND
 from intersession_actors.rules.config.settings import milliseconds
 from intersession_actors.rules.config.tools import Compaction
+from intersession_actors.rules.policy.budgets import Counted, judge_spending, words_of
 from intersession_actors.rules.policy.chain import Spent, check_start
 from intersession_actors.rules.policy.resetting import due
 from intersession_actors.rules.policy.sending import Verdict
@@ -230,14 +236,36 @@ def _enqueued(state: Session, command: commands.Enqueue, now: Circumstances) -> 
         return Plan()  # told twice, after a restart of whoever tells it: the log has it
     if (denied := _denied(now)) is not None:
         return denied
+    full = None if command.queue is None else judge_spending(command.counted)
+    if full is not None:
+        command = msgspec.structs.replace(command, queueing=None)  # it stops and collects nothing
     decided = decide_enqueue(state, command, log_id=now.log_id, thread_left=now.thread_left)
     if isinstance(decided, Refused):
         return decided
+    notice: tuple[StreamAppend, ...] = ()
+    if full is not None and command.queue is not None:
+        decided.append(_unaffordable(command.queue.run_id, full))
+        notice = limit_notice(
+            command.queue,
+            command.budget,
+            now.failure_text,
+            key=now.key,
+            log_id=now.log_id,
+            now_ms=command.message.timestamp,
+        )
     return Plan(
         events=tuple(decided),
-        carried=command.carried,
+        carried=command.carried + notice,
         cause=command.causation,
         correlation=command.budget.root,
+    )
+
+
+def _unaffordable(run_id: str, full: Counted) -> facts.RunFailed:
+    """Return the end of a run that does not begin, since a budget is used up (LIMIT-2)."""
+    error = f"limit: {words_of(full)}"
+    return facts.RunFailed(
+        run_id=run_id, attempt=0, code="limit", error=error, limit=full.setting, used=full.used
     )
 
 

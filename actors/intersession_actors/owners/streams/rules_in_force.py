@@ -80,6 +80,10 @@ class RulesInForce:
         """Return how older turns of an agent's sessions are summarised (CTX-5)."""
         return self._config().compaction_of(agent_id)
 
+    def limit_text(self) -> str:
+        """Return the text for a person whose budget is used up."""
+        return self._config().runs.limit_text
+
     def failure_text(self) -> str:
         """Return the text for a person whose message got no answer."""
         return self._config().runs.failure_text

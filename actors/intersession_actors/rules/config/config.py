@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession_actors.rules.config import check, host
+from intersession_actors.rules.config.budgets import Budget
 from intersession_actors.rules.config.check import Findings
 from intersession_actors.rules.config.cron import Cron, check_cron
 from intersession_actors.rules.config.messages import Messages
@@ -39,6 +40,7 @@ class Config(Settings, frozen=True, kw_only=True):
 
     session: SessionSettings = SessionSettings()
     messages: Messages = Messages()
+    budgets: dict[str, Budget] = msgspec.field(default_factory=dict[str, Budget])
     tools: ToolSettings = ToolSettings()
     agents: Agents = Agents()
     channels: dict[str, JsonObject] = msgspec.field(default_factory=dict[str, JsonObject])

@@ -146,7 +146,8 @@ class Mcp(Settings, frozen=True, kw_only=True):
 class Runs(Settings, frozen=True, kw_only=True):
     """How agents are called, and how many calls may wait.
 
-    `failure_text` is what a person is told where their message finds no answer; a blank one tells nothing.
+    `failure_text` is what a person is told where their message finds no answer, `limit_text` where their budget is used up
+    (LIMIT-2); a blank one tells nothing.
     """
 
     retry_interrupted: Annotated[int, msgspec.Meta(ge=0, le=100)] = 1
@@ -158,6 +159,9 @@ class Runs(Settings, frozen=True, kw_only=True):
     shutdown_grace_seconds: Seconds = 10
     failure_text: Annotated[str, msgspec.Meta(max_length=4_000)] = (
         "Something went wrong here and there is no answer to your message. Please try again later."
+    )
+    limit_text: Annotated[str, msgspec.Meta(max_length=4_000)] = (
+        "You have used all that there is for you at present. Please try again later."
     )
 
 

@@ -111,6 +111,12 @@ class SessionSettings(Settings, frozen=True, kw_only=True):
     reset_triggers: tuple[Text, ...] = ("/new", "/reset")
     idle_minutes: Minutes | None = None
 
+    def person(self, channel: str, sender: str) -> str:
+        """Return the name of a person: the one that `identityLinks` joins several by, else `channel:sender`."""
+        address = f"{channel}:{sender}"
+        links = self.identity_links.items()
+        return next((name for name, peers in links if address in peers or sender in peers), address)
+
     @property
     def limits(self) -> facts.Limits:
         """The guards over a causal chain, as events carry them."""

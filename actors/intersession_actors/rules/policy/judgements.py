@@ -5,6 +5,7 @@ from typing import Final
 
 from intersession_actors.rules.errors import Denial, Judgement, Known, Question
 from intersession_actors.rules.policy.access import ListSessions, SeeSession, Sight, judge_access
+from intersession_actors.rules.policy.budgets import Spend, Spending, judge_spending
 from intersession_actors.rules.policy.chain import CarryOn, Chain, WaitFor, Waits, judge_chain, judge_wait
 from intersession_actors.rules.policy.sending import Speak, Speech, judge_send
 from intersession_actors.rules.policy.spawning import Nursery, StartSubagent, judge_start
@@ -18,6 +19,7 @@ KNOWN: Final[Mapping[type[Question], type[Known]]] = {
         (ListSessions, Sight),
         (Speak, Speech),
         (CarryOn, Chain),
+        (Spend, Spending),
         (WaitFor, Waits),
         (StartSubagent, Nursery),
         (UseTool, Workshop),
@@ -43,6 +45,9 @@ def denial_of(judgement: Judgement) -> Denial | None:
         case CarryOn() as hop, Chain() as chain:
             tripped = judge_chain(hop, chain)
             return None if tripped is None else Denial("limit", (tripped.setting,))
+        case Spend(), Spending(counted=counted):
+            full = judge_spending(counted)
+            return None if full is None else Denial("limit", (full.setting,))
         case WaitFor() as wait, Waits() as waits:
             return None if judge_wait(wait, waits) is None else Denial("cycle")
         case StartSubagent() as start, Nursery() as nursery:

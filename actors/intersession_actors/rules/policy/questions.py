@@ -70,6 +70,7 @@ METHODS: Final[Mapping[str, str]] = {
     "forks.list": _FORKS,
     "forks.make": _FORKS,
     "forks.remove": _FORKS,
+    "usage.budgets": "usage.budgets is the operator's, it tells of all people",
     "status.at": "at: what stood at a place of the whole log is the operator's",
 }
 """The methods that only the operator may call, or with which field (METHOD.FIELD), and the refusal of everybody else."""

@@ -108,6 +108,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("status", {"at": "head"}),
     ("agents.list", {}),
     ("models.list", {}),
+    ("usage.budgets", {}),
     ("agent.identity.get", {}),
     ("agent.identity.get", {"agentId": "vault"}),
     ("agent.identity.get", {"agentId": "ghost"}),

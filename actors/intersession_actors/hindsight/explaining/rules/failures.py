@@ -43,6 +43,13 @@ COMPACTIONS: Final[Mapping[str, Rule]] = {
     "asked_for": Rule("CTX-6", "sessions.compact and an owner's /compact have older turns summarised", ""),
 }
 
+SPENT: Final = Rule(
+    "LIMIT-1",
+    "no run begins a chain where a budget is used up",
+    "a higher limit in that budget, or less used within its hour or day",
+)
+"""The rule of the code `limit` where the limit is one of a budget."""
+
 WITHHELD: Final = Rule(
     "INB-2",
     "an answer that is exactly REPLY_SKIP or ANNOUNCE_SKIP goes to nobody, as in a loop or an announce",
