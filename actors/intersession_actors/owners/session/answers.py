@@ -280,7 +280,16 @@ def _to_person(
 ) -> tuple[StreamAppend, ...]:
     waiting, cause = running.waiting, running.cause
     return _delivery(
-        waiting.queued, waiting.budget, cause, text, purpose, name, key=key, log_id=log_id, now_ms=now_ms
+        waiting.queued,
+        waiting.budget,
+        cause,
+        text,
+        purpose,
+        name,
+        files=files,
+        key=key,
+        log_id=log_id,
+        now_ms=now_ms,
     )
 
 
@@ -292,6 +301,7 @@ def _delivery(  # noqa: PLR0917 - what it is made of
     purpose: facts.Purpose,
     name: str,
     *,
+    files: tuple[facts.FileBlock, ...] = (),
     key: str,
     log_id: str,
     now_ms: int,
