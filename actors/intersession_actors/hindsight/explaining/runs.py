@@ -8,7 +8,13 @@ from msgspec.structs import replace
 from intersession_actors.hindsight.explaining.around import Around
 from intersession_actors.hindsight.explaining.decisions import SessionDecision, decision_in_session
 from intersession_actors.hindsight.explaining.explanation import Explanation, Input, Instead
-from intersession_actors.hindsight.explaining.rules.failures import COMPACTIONS, CUTS, FAILURES, SPENT, WITHHELD
+from intersession_actors.hindsight.explaining.rules.failures import (
+    COMPACTIONS,
+    CUTS,
+    FAILURES,
+    SPENT,
+    WITHHELD,
+)
 from intersession_actors.hindsight.explaining.settings import InForce
 from intersession_actors.owners.streams.records import record_in
 from intersession_actors.rules.policy.chain import Spent
