@@ -11,8 +11,12 @@ from typing import Any
 import pytest
 
 from intersession import File, MemoryChannel, Reply, Turn
+from intersession.cli.commands.doctor import file_findings
 from intersession_actors.outside.attachments.message_files import kind_of
-from intersession_events.facts import DeliveryDecided, RunQueued, files_in
+from intersession_events.copies.migrating import migrate
+from intersession_events.facts import DeliveryDecided, Erased, RunQueued, files_in
+from intersession_events.log.verifying.files import FilesSeen, files_compared
+from intersession_events.stores.backup import back_up
 from intersession_events.stores.opened import open_log
 from support.running import WAIT, Booth, recorded
 
@@ -249,3 +253,80 @@ def test_a_content_that_a_killed_host_has_not_named_is_removed_at_the_next_start
 )
 def test_a_type_is_what_the_bytes_show(content: bytes, kind: str) -> None:
     assert kind_of(content) == kind
+
+
+def erased(system: Any, **given: Any) -> dict[str, Any]:
+    return {**system.gateway.call("sessions.erase", {"key": "main", "unsent": "giveUp", **given})}
+
+
+def seen(url: str) -> tuple[FilesSeen, list[str]]:
+    with open_log(url, read_only=True) as log:
+        files, findings = files_compared(log)
+        return files, [finding.code for finding in findings]
+
+
+@pytest.mark.clause("FILE-7", "ERASE-1")
+def test_contents_that_nobody_else_names_are_erased_with_their_words(booth: Booth) -> None:
+    system = booth.start({"main": lambda _: "ok"})
+    for number, content in enumerate((PNG, TEXT, TEXT)):
+        message: dict[str, Any] = {**PERSON, "text": f"look {number}", "files": [File(data=content)]}
+        if number == 2:
+            message |= {"chat_type": "group", "chat_id": "g"}
+        system.inbound(**message)
+    answer = erased(system)
+    assert (answer["ok"], answer["files"]) == (True, 1)
+    assert system.log.files.own() == [sha(TEXT)]
+    history = system.gateway.call("chat.history", {"sessionKey": "main"})["messages"]
+    assert PNG[:4] not in repr(history).encode()
+    assert {block["type"] for block in history[0]["content"]} == {"text"}
+    assert sum(one.files for one in recorded(system, Erased)) == 1
+    system.close()
+    assert seen(booth.url) == (FilesSeen(right=1, erased=1), [])
+
+
+@pytest.mark.clause("FILE-7", "F2")
+def test_an_erasure_that_was_killed_before_its_files_went_is_completed_at_the_next_start(
+    booth: Booth,
+) -> None:
+    system = booth.start({"main": told})
+    system.inbound(**PERSON, text="look", files=[File(data=PNG)])
+    system.close()
+    script = KILLED.partition("    arm(")[0] + (
+        '    arm(kill_at("F2", 1))\n    system.gateway.call("sessions.erase", {"key": "main", "unsent": "giveUp"})\n'
+    )
+    died = subprocess.run([sys.executable, "-c", script, booth.url], check=False, timeout=60)
+    assert died.returncode == -signal.SIGKILL
+    assert seen(booth.url)[0] == FilesSeen(erased=1)
+    assert booth.start({"main": told}).log.files.own() == []
+
+
+@pytest.mark.clause("FILE-7")
+def test_a_content_that_is_lost_or_altered_is_found(booth: Booth) -> None:
+    system = booth.start({"main": told})
+    system.inbound(**PERSON, text="look", files=[File(data=PNG), File(data=TEXT)])
+    path = system.log.files.path(sha(PNG))
+    system.close()
+    if path is None:
+        return  # the other store has no files that somebody could take away
+    path.write_bytes(b"other")
+    (path.parent / sha(TEXT)).unlink()
+    assert seen(booth.url) == (FilesSeen(altered=1, missing=1), ["file_altered", "file_missing"])
+    with open_log(booth.url, read_only=True) as log:
+        (lost,) = file_findings(log)
+    assert (lost.level, lost.code) == ("error", "files_lost")
+    assert sha(TEXT) in lost.what
+
+
+@pytest.mark.clause("FILE-7")
+def test_copies_of_a_log_have_its_files(booth: Booth, tmp_path: Path) -> None:
+    system = booth.start({"main": told})
+    run_id = system.inbound(**PERSON, text="look", files=[File(data=PNG)])["runId"]
+    with system.fork(run_id, at="start", agents={"main": told}) as fork:
+        assert fork.log.files.read(sha(PNG)) == PNG
+    system.close()
+    if booth.url.startswith("sqlite"):
+        with open_log(booth.url, read_only=True) as log:
+            back_up(log, tmp_path / "copy.db")
+        assert seen(str(tmp_path / "copy.db")) == (FilesSeen(right=1), [])
+    assert migrate(booth.url, f"sqlite:///{tmp_path}/moved.db").files == 1
+    assert seen(f"sqlite:///{tmp_path}/moved.db") == (FilesSeen(right=1), [])

@@ -15,6 +15,7 @@ from intersession_events.basics.errors import (
     UnknownTopic,
 )
 from intersession_events.copies.forks.files import directory_of, forks_beside, lies_with_forks
+from intersession_events.log.files import named_files
 from intersession_events.log.row_state import hash_in
 from intersession_events.log.verifying.report import LogHead
 from intersession_events.log.verifying.verification import verify_log
@@ -55,6 +56,8 @@ class Migrated(NamedTuple):
     """The last position that an earlier attempt had moved already; 0 if there was none."""
     head: LogHead
     """What both logs are up to the last position (`verify --expect-head`)."""
+    files: int = 0
+    """How many contents of files lie beside the new log, or in it (FILE-7)."""
     taken: Taken = Taken()
     """What became of the forks that lie beside the source."""
 
@@ -66,7 +69,7 @@ def migrate(source: str, target: str, *, progress: Progress | None = None) -> Mi
     begun. Rows go over in pages, each durable at once, and the target can be opened only after all rows were compared and
     proven: who is killed, at whatever point, runs it again, and it goes on. Run once more after that, it compares.
 
-    Forks are copied and verified as soon as the target is whole: they lie beside it then as they lie beside the source. Views,
+    Contents of files follow, and forks are copied and verified as soon as the target is whole: they lie beside it then as they lie beside the source. Views,
     snapshots and what follows a log in its own time are not moved: they are made from the events when the target is opened
     for writing.
 
@@ -78,7 +81,7 @@ def migrate(source: str, target: str, *, progress: Progress | None = None) -> Mi
         LogError: the source or the target can't be reached, or read.
     """
     moved = _migrated(source, target, progress or _tell_nobody)
-    return moved._replace(taken=_take_forks(source, target))
+    return moved._replace(files=_take_files(source, target), taken=_take_forks(source, target))
 
 
 def _migrated(source: str, target: str, told: Progress) -> Migrated:
@@ -229,6 +232,16 @@ def _moved_before(log: PortableLog, there: PortableLog, told: Progress) -> Migra
         )
     head, events = _compared(log, there, told)
     return Migrated(log.path, there.path, events, head.position, head)
+
+
+def _take_files(source: str, target: str) -> int:
+    """Copy the contents of files that events name; existing ones stay as they are."""
+    with open_log(source, read_only=True) as log:
+        wanted = {named.file.sha256 for named in named_files(log)}
+        if not wanted:
+            return 0
+        with open_log(target) as other:
+            return sum(other.files.take(sha256, log.files) for sha256 in sorted(wanted))
 
 
 def _take_forks(source: str, target: str) -> Taken:

@@ -8,6 +8,7 @@ from typing import ClassVar, Final, Literal
 
 from intersession_events.basics.times import length
 from intersession_events.facts.base import Fact, Remark, Root, Whole, ready
+from intersession_events.facts.reasons import counted
 from intersession_events.facts.run import Step
 from intersession_events.facts.words import Frame, Words
 
@@ -188,6 +189,7 @@ class Erased(Fact, frozen=True, kw_only=True):
 
     `rows` has for each event its version in the stream and the SHA-256, in hex, of its payload since then: the same with
     `[erased]` for its words (`unsaid`). The event has a stream of its own, `erased:<stream>`. `by` is the caller.
+    `files` is the number of contents of files that nobody else names, and that are removed behind it (FILE-7).
     """
 
     topic: ClassVar[str] = "erased.1"
@@ -196,9 +198,11 @@ class Erased(Fact, frozen=True, kw_only=True):
     rows: tuple[tuple[Whole, str], ...]
     by: str
     reason: str = ""
+    files: Whole = 0
 
     def in_words(self, at: Frame) -> Words:
-        brief = f"{len(self.rows)} events of {self.stream}"
+        files = f" with {counted(self.files, 'file')}" if self.files else ""
+        brief = f"{len(self.rows)} events of {self.stream}{files}"
         return Words(self.by, None, f"{brief}: {self.reason}" if self.reason else brief)
 
 

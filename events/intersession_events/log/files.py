@@ -4,9 +4,17 @@ A content is durable before the event that names it. Until that event is recorde
 are about to be erased. What a crash leaves in doubt is looked up in the log at the next start, and goes if no event names it.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
+
+from intersession_events.basics.errors import CorruptEvent
+from intersession_events.facts import FileBlock, decode, files_in
+from intersession_events.log.row_state import payload_in
+from intersession_events.log.sql import Row
+
+_MARK: Final = b'"type":"file"'
+_PAGE: Final = 1000
 
 FileState = Literal["right", "altered", "missing"]
 
@@ -70,3 +78,36 @@ class Files(Protocol):
     def take(self, sha256: str, other: "Files") -> bool:
         """Copy a content of another log; False where that has none, or it is altered there."""
         ...
+
+
+class NamedFile(NamedTuple):
+    """A file that an event names, and the event's place."""
+
+    file: FileBlock
+    position: int
+    stream: str
+    version: int
+
+
+class HasRows(Protocol):
+    """Reads the rows of a log, unproven."""
+
+    def rows(self, *, after: int | None = 0, limit: int = 1000) -> Sequence[Row]:
+        """Return position, stream, version, topic and state of rows after a position."""
+        ...
+
+
+def named_files(log: HasRows, *, after: int = 0) -> Iterator[NamedFile]:
+    """Yield the files that events behind a position name, unproven; what can't be read names none."""
+    while rows := log.rows(after=after, limit=_PAGE):
+        for position, stream, version, topic, state in rows:
+            payload = payload_in(state)
+            # Few events name a file, so few are decoded.
+            if payload is None or _MARK not in payload:
+                continue
+            try:
+                files = files_in(decode(topic, payload))
+            except CorruptEvent:
+                continue
+            yield from (NamedFile(file, position, stream, version) for file in files)
+        after = rows[-1][0]

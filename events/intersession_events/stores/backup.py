@@ -4,6 +4,7 @@ A log in a file is copied by SQLite's own backup, one on PostgreSQL by `pg_dump`
 """
 
 import os
+import shutil
 import sqlite3
 import stat
 import tempfile
@@ -16,9 +17,11 @@ from typing import TYPE_CHECKING, Final, cast
 from intersession_events.basics.crash_points import crash_point
 from intersession_events.basics.errors import BackupFailed, LogError
 from intersession_events.basics.machine import on_disk, random_id, sync
+from intersession_events.log.files import named_files
 from intersession_events.log.verifying.report import VerifyReport
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.database import MEMORY, Row
+from intersession_events.stores.files.folder import folder_of
 from intersession_events.stores.portable.filling import Moved
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.sqlite.filling import FileFilling, files_there
@@ -43,7 +46,8 @@ def back_up(
     """Copy a log to a new file, and return the verification of the copy, which has no findings.
 
     The copy holds all events up to a moment, with their positions and hashes, and goes on from there when it is opened. It
-    does not matter whether somebody writes to the log meanwhile. It is made under another name in the target's directory,
+    does not matter whether somebody writes to the log meanwhile. The files that it names are copied to `<target>.files`.
+    It is made under another name in the target's directory,
     verified, synced, and only then given its name: what has the name is whole. `copying` gets pages done and all of them,
     `verifying` a position and the last one.
 
@@ -60,6 +64,7 @@ def back_up(
     try:
         if isinstance(log, SqliteLog):
             _copy(log, part, copying)
+            _copy_files(log, part)
             report = _verified(part, verifying)
         else:
             report = _dumped(cast("PostgresLog", log), part, verifying)
@@ -67,6 +72,8 @@ def back_up(
         # Looked at once more: a rename would replace a file that came meanwhile without a word.
         _refuse(whole)
         # The copy is synced already. So a power cut leaves the name without a file, or with all of it.
+        if folder_of(str(part)).exists():
+            folder_of(str(part)).rename(folder_of(str(whole)))
         part.rename(whole)
         sync(whole.parent)
     except (OSError, sqlite3.Error) as error:
@@ -77,11 +84,13 @@ def back_up(
         for left in files_there(part):
             with suppress(OSError):  # what went wrong before is what is told
                 left.unlink(missing_ok=True)
+        shutil.rmtree(folder_of(str(part)), ignore_errors=True)
     return report
 
 
 def _refuse(whole: Path) -> None:
-    for there in files_there(whole):
+    folder = folder_of(str(whole))
+    for there in (*files_there(whole), *([folder] if os.path.lexists(folder) else [])):
         raise BackupFailed(f"{there} is there already, and nothing is overwritten: name a new file")
     if not os.path.isdir(whole.parent):  # noqa: PTH112 - unlike a path's own, it raises nothing
         raise BackupFailed(f"{whole.parent} is no directory, make it first")
@@ -107,6 +116,13 @@ def _copy(log: SqliteLog, part: Path, copying: Progress | None) -> None:
             raise BackupFailed(f"the copy can't be made in {part.parent}: {error}") from error
     with part.open("rb") as written:
         os.fsync(written.fileno())
+
+
+def _copy_files(log: SqliteLog, part: Path) -> None:
+    """Copy the contents of files that the copy names beside it, also those that a fork has of its source."""
+    with SqliteLog(part, read_only=True) as copy:
+        for named in named_files(copy):
+            copy.files.take(named.file.sha256, log.files)
 
 
 def _verified(part: Path, verifying: Progress | None) -> VerifyReport:

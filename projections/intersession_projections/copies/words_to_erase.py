@@ -16,6 +16,7 @@ from intersession_events.facts import (
     RecordingLeft,
     RunQueued,
     calls_of,
+    files_in,
     is_summary,
     message_in,
     run_asked_in,
@@ -47,6 +48,8 @@ class Words(NamedTuple):
     stream: str
     version: int
     left: str
+    files: tuple[str, ...] = ()
+    """The SHA-256 of the files that it names."""
 
 
 class Erasable:
@@ -139,7 +142,7 @@ class Erasable:
                 continue
             left = left_of(recorded)
             if left is not None:
-                yield Words(recorded.stream, recorded.version, left)
+                yield _erasable(recorded, left)
             if found.copies.found_in(unsaid(recorded.event)) == "whole":
                 kept[f"{recorded.topic.partition('.')[0]} of {recorded.stream}"] = recorded.position
         self.named += _named("words in what is never erased (labels, names, settings)", kept)
@@ -322,7 +325,12 @@ def _with_words(events: Iterable[Recorded]) -> Iterator[Words]:
     for recorded in events:
         left = left_of(recorded)
         if left is not None:
-            yield Words(recorded.stream, recorded.version, left)
+            yield _erasable(recorded, left)
+
+
+def _erasable(recorded: Recorded, left: str) -> Words:
+    files = tuple(file.sha256 for file in files_in(recorded.event))
+    return Words(recorded.stream, recorded.version, left, files)
 
 
 def _says(recorded: Recorded, messages: Collection[str], texts: Collection[str]) -> bool:

@@ -97,6 +97,7 @@ def migrate(
         "resumedAt": done.resumed_at,
         "head": done.head.hash,
         "views": [*views],
+        "files": done.files,
         "forks": done.taken.forks,
         "forksLeft": dict(done.taken.left),
     }
@@ -106,6 +107,8 @@ def migrate(
         on.line(safe("moved: ", "bold green"), f"{events}, compared and verified, to {done.target}")
         if done.resumed_at:
             on.line(f"  {done.resumed_at} of these positions were there from an earlier attempt")
+        if done.files:
+            on.line(f"  {counted(done.files, 'file')} of messages copied along")
         if done.taken.forks:
             on.line(f"  {counted(done.taken.forks, 'fork')} copied along")
         for file, why in done.taken.left.items():

@@ -38,6 +38,7 @@ from intersession_actors.running.failures.findings import (
 from intersession_events.basics.errors import IntersessionError, LogTooNew, MissingExtra, StoreUnavailable
 from intersession_events.facts.reasons import counted
 from intersession_events.log.log import Log
+from intersession_events.log.verifying.files import files_compared
 from intersession_events.stores.opened import Located, gateway_of, has_writer, located
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.sqlite.log import SqliteLog
@@ -52,6 +53,7 @@ _LOW_BYTES: Final = 1024 * MIB
 _BIG_WAL: Final = 1024 * MIB
 _MOST: Final = 1_000
 _NEWEST: Final = 20
+_NEWEST_EVENTS: Final = 10_000
 _LOOKED_AT: Final = 1_000
 """The number of sessions, updated last, that are looked at for one that is nearly full."""
 _PROBE_S: Final = 5.0
@@ -111,6 +113,7 @@ def _of_the_log(reading: Reading, config: Config) -> Iterator[Finding]:
             if store.is_file:
                 yield from disk_findings(store.place)
                 yield from damage_findings(reader.log)
+            yield from file_findings(reader.log)
             yield from clock_findings(reader.log, reader.clock.now_ms())
             yield from work_findings(reader, at_work=has_writer(reader.log))
             yield from checkpoint_findings(reader.log, config)
@@ -125,6 +128,18 @@ def _of_the_log(reading: Reading, config: Config) -> Iterator[Finding]:
             _UNREADABLE,
             f"the log can't be read: {error}",
             f"name it with --store; if it is the right one, {right}",
+        )
+
+
+def file_findings(log: Log) -> Iterator[Finding]:
+    """Yield the files of the newest events whose content is not there, or not what was written (FILE-7)."""
+    _, lost = files_compared(log, after=max(log.head() - _NEWEST_EVENTS, 0))
+    if lost:
+        some = "; ".join(one.problem for one in lost[:_NEWEST])
+        yield wrong(
+            "files_lost",
+            f"{counted(len(lost), 'file')} of messages can't be read: {some}",
+            "put them back from a backup of the folder beside the log; `intersession verify` names all of them",
         )
 
 

@@ -23,6 +23,7 @@ from intersession_events.copies.checkpoints.proving import prove_growth, prove_s
 from intersession_events.facts.reasons import counted
 from intersession_events.log.log import Log
 from intersession_events.log.verifying.erased_rows import ErasureSeen
+from intersession_events.log.verifying.files import FilesSeen, files_compared
 from intersession_events.log.verifying.prefix import PrefixSeen
 from intersession_events.log.verifying.prefix_source import prefix_compared
 from intersession_events.log.verifying.report import LogHead, VerifyReport
@@ -109,6 +110,9 @@ def verify(
         path = log.path
         if source is not None:
             report = _beside_source(report, log, source, published, trusted)
+    with reading_log(common) as log:
+        files, altered = files_compared(log)
+    report = report.with_files(altered)
     if views and not report.counts.get("table_altered"):
         with reading_log(common) as log, Screen().progress("Proving the views") as progress:
             report = report.with_views(*views_proven(log, _views_of(log), progress))
@@ -119,11 +123,17 @@ def verify(
         signed = report.head if secret is None else report.head.signed(secret)
         exported = _written(signed, export_head)
     value: JsonObject = msgspec.to_builtins(report)
-    value = {"ok": report.ok, "store": path, **value, "exportedTo": exported}
+    value = {
+        "ok": report.ok,
+        "store": path,
+        **value,
+        "files": msgspec.to_builtins(files),
+        "exportedTo": exported,
+    }
     refused = export_head is not None and exported is None
     return Answer(
         value,
-        lambda screen: _show(screen, report, path=path, exported=exported, refused=refused),
+        lambda screen: _show(screen, report, files, path=path, exported=exported, refused=refused),
         OK if report.ok else NOT_VERIFIED,
     )
 
@@ -225,6 +235,19 @@ def _erased_by(seen: ErasureSeen) -> str:
     )
 
 
+def _files_seen(files: FilesSeen) -> str:
+    parts = [f"{counted(files.right, 'file')} there as written"]
+    if files.missing:
+        parts.append(f"{files.missing} missing")
+    if files.altered:
+        parts.append(f"{files.altered} altered")
+    if files.elsewhere:
+        parts.append(f"{files.elsewhere} of the source log, and not there any more")
+    if files.erased:
+        parts.append(f"{files.erased} erased")
+    return "; ".join(parts)
+
+
 def _show_erasures(screen: Screen, report: VerifyReport) -> None:
     if report.erased:
         screen.line(f"  {counted(report.erased, 'payload')} erased; their places in the chains are proven")
@@ -235,7 +258,9 @@ def _show_erasures(screen: Screen, report: VerifyReport) -> None:
         screen.dim(f"  and {counted(rest, 'erasure')} more; --json has the first thousand")
 
 
-def _show(screen: Screen, report: VerifyReport, *, path: str, exported: str | None, refused: bool) -> None:
+def _show(
+    screen: Screen, report: VerifyReport, files: FilesSeen, *, path: str, exported: str | None, refused: bool
+) -> None:
     size = f"{counted(report.events, 'event')} in {counted(report.streams, 'stream')}"
     if report.ok:
         screen.line(safe("verified: ", "bold green"), f"{size} of {path} are as they were written")
@@ -256,6 +281,8 @@ def _show(screen: Screen, report: VerifyReport, *, path: str, exported: str | No
     if report.checkpoints.taken:
         screen.line(f"  {_proven_by(report.checkpoints)}")
     _show_erasures(screen, report)
+    if files != FilesSeen():
+        screen.line(f"  {_files_seen(files)}")
     screen.unproven(report.unproven)
     if exported is not None:
         screen.line(

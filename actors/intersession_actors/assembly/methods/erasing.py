@@ -1,6 +1,8 @@
 """The method `sessions.erase`: removes the texts of a session from the log for good (ERASE-1)."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -11,9 +13,11 @@ from intersession_actors.calls.service.asking import ask_flow
 from intersession_actors.calls.service.callers import Call
 from intersession_actors.calls.service.pending import Result
 from intersession_actors.calls.service.service import Service
+from intersession_actors.outside.attachments.contents import named_in
 from intersession_actors.owners.delivery.commands import GiveUpDelivery
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.policy.access import not_visible
+from intersession_events.basics.crash_points import crash_point
 from intersession_events.basics.errors import InvalidKey, LogError
 from intersession_events.basics.ids import delivery_stream
 from intersession_events.basics.keys.references import KeyReference
@@ -21,6 +25,7 @@ from intersession_events.basics.plain_json import JsonMapping
 from intersession_events.copies.forks.files import forks_beside
 from intersession_events.facts import AttachmentsReady, Erased
 from intersession_events.log.erasing import erased_stream
+from intersession_events.log.files import named_files
 from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_events.stores.opened import open_log
 from intersession_projections.copies.transcripts.files import mirror_directory
@@ -81,10 +86,16 @@ class GatewayErase:
             raise ToolRefused(
                 "busy", f"key: {stream} has copies of it and is still under way, {_what_to_do(stream)}"
             )
+        files = self._files_going(found)
+        going = len(files)
+        self._service.log.files.doubt(files)
         position = None
         for first in range(0, len(found), _TOGETHER):
             batch = found[first : first + _TOGETHER]
-            position = self._append(batch, by=call.caller.name, reason=given.reason)
+            position = self._append(batch, files, by=call.caller.name, reason=given.reason)
+        if going:
+            crash_point("F2")
+            self._service.log.files.settle(partial(named_in, self._service.log))
         streams = {one.stream for one in found}
         self._service.reader.full_text.forget()
         return {
@@ -95,6 +106,7 @@ class GatewayErase:
             "position": position,
             "checkpoint": None if position is None else self._cover(position),
             "notReached": [*erasable.named, *self._not_reached(streams)],
+            **({"files": going} if going else {}),
         }
 
     def _give_up(self, key: str, *, by: str) -> None:
@@ -114,11 +126,26 @@ class GatewayErase:
         while Erasable(service.log).open_work(key) and service.clock.monotonic() < until:
             service.log.wait_for(service.log.head() + 1, timeout=_LOOK_S)
 
-    def _append(self, batch: Sequence[Words], *, by: str, reason: str) -> int:
+    def _files_going(self, found: Sequence[Words]) -> set[str]:
+        """Return the contents of files that nothing else names (FILE-7)."""
+        going = {sha256 for words in found for sha256 in words.files}
+        if not going:
+            return set()
+        places = {(words.stream, words.version) for words in found}
+        for named in named_files(self._service.log):
+            if (named.stream, named.version) not in places:
+                going.discard(named.file.sha256)
+        return going
+
+    def _append(self, batch: Sequence[Words], files: set[str], *, by: str, reason: str) -> int:
         service = self._service
         rows: dict[str, list[tuple[int, str]]] = {}
-        for stream, version, left in batch:
+        gone = Counter[str]()
+        for stream, version, left, named in batch:
             rows.setdefault(stream, []).append((version, left))
+            fresh = files.intersection(named)  # each counts once
+            gone[stream] += len(fresh)
+            files -= fresh
         now = service.clock.now_ms()
         appended = service.log.append_now(
             [
@@ -127,7 +154,13 @@ class GatewayErase:
                     expected=ANY_VERSION,
                     drafts=(
                         Draft(
-                            event=Erased(stream=stream, rows=tuple(named), by=by, reason=reason),
+                            event=Erased(
+                                stream=stream,
+                                rows=tuple(named),
+                                by=by,
+                                reason=reason,
+                                files=gone[stream],
+                            ),
                             id=service.new_id(),
                             time=now,
                         ),

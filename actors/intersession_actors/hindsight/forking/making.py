@@ -13,6 +13,7 @@ from intersession_events import facts
 from intersession_events.basics import ids
 from intersession_events.copies.forks.files import remove_fork
 from intersession_events.copies.forks.forking import ForkWanted, fork_log
+from intersession_events.log.files import named_files
 from intersession_events.log.log import Log
 from intersession_events.stores.folding.carrying import Carrying
 from intersession_events.stores.opened import open_log
@@ -112,6 +113,7 @@ def make_fork(
     except BaseException:
         remove_fork(Path(fork.path))
         raise
+    _take_files(log, fork.path)
     moved = step is None and replaced is None and cut != position
     return MadeFork(
         id=fork.id,
@@ -123,6 +125,15 @@ def make_fork(
         forked=flow_id(flow),
         notes=(*((_moved(position, cut),) if moved else ()), *((_standing_still(still),) if still else ())),
     )
+
+
+def _take_files(log: PortableLog, path: str) -> None:
+    """Give a fork the files that it can't read where its source has them: in a database, in memory, or in another folder."""
+    if log.files.own():
+        with open_log(path, read_only=True) as fork:
+            for named in named_files(fork):
+                if fork.files.state(named.file.sha256) == "missing":
+                    fork.files.take(named.file.sha256, log.files)
 
 
 def _moved(asked: int, cut: int) -> str:

@@ -6,19 +6,9 @@ from contextlib import contextmanager
 from intersession_actors.outside.attachments.message_files import MessageFile, check_files
 from intersession_actors.rules.config.host import Files
 from intersession_actors.rules.errors import ToolRefused
-from intersession_events.facts import (
-    DeliveryDecided,
-    FileBlock,
-    MessageRecorded,
-    RunCompleted,
-    RunQueued,
-    files_in,
-    topics_of,
-)
+from intersession_events.facts import FileBlock
+from intersession_events.log.files import HasRows, named_files
 from intersession_events.log.log import ReadsEvents
-
-NAMING = topics_of(MessageRecorded, RunQueued, RunCompleted, DeliveryDecided)
-"""The stored names of events that can name files."""
 
 
 @contextmanager
@@ -61,11 +51,12 @@ def keep_files(log: ReadsEvents, files: Sequence[FileBlock]) -> None:
     log.files.keep(file.sha256 for file in files)
 
 
-def named_in(log: ReadsEvents, contents: Collection[str], since: int) -> Collection[str]:
+def named_in(log: HasRows, contents: Collection[str], since: int) -> Collection[str]:
     """Return which contents events of a log name, behind a position."""
     wanted, found = {*contents}, set[str]()
-    for recorded in log.all(after=since, topics=NAMING):
-        found |= wanted & {file.sha256 for file in files_in(recorded.event)}
-        if found == wanted:
-            break
+    for named in named_files(log, after=since):
+        if named.file.sha256 in wanted:
+            found.add(named.file.sha256)
+            if found == wanted:
+                break
     return found

@@ -50,6 +50,8 @@ Code = Literal[
     "checkpoint_forged",
     "checkpoint_unsigned",
     "prefix_mismatch",
+    "file_missing",
+    "file_altered",
 ]
 
 
@@ -121,6 +123,10 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     def with_snapshots(self, findings: Sequence[Finding], unproven: Sequence[str]) -> "VerifyReport":
         """Return the report with the findings and open questions of a comparison of the snapshots."""
         return self._with(SNAPSHOTS_UNPROVEN, findings, unproven)
+
+    def with_files(self, findings: Sequence[Finding]) -> "VerifyReport":
+        """Return the report with the findings of a comparison of files' contents with the events that name them."""
+        return self._with("", findings, ())
 
     def with_source(
         self, findings: Sequence[Finding], source: "VerifyReport | None" = None
