@@ -8,13 +8,13 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from intersession import SessionSystem
+from intersession import SessionSystem, Turn
 from intersession_events.facts import DeliveryDone, DeliveryFailed, message_in, text_of
 from intersession_events.stores.opened import open_log
 from support.chats import FakeDiscord, FakeSlack, FakeTelegram
@@ -116,7 +116,7 @@ async def test_telegram(run: Callable[[str], dict[str, Any]]) -> None:
     assert sorted(service.shown[:3]) == [("-100123", "in a topic"), ("42", "/send off"), ("42", "hello")]
     assert "off" in service.shown[3][1]
     assert found == ["agent:main:telegram:group:-100123:thread:5", "main"]
-    assert taken <= {'{"messageId":900}'}
+    assert taken <= {f'{{"messageId":{number}}}' for number in range(900, 904)}
 
 
 async def test_discord(run: Callable[[str], dict[str, Any]]) -> None:
@@ -320,6 +320,48 @@ def system_chat(title: str) -> dict[str, Any]:
     if title == "Slack":
         return {"channel": "slack", "account": "T1", "chat_id": "D1", "sender": "U7"}
     return {"channel": "telegram", "account": "the_bot", "chat_id": "42", "sender": "7"}
+
+
+@pytest.mark.clause("STREAM-5")
+@pytest.mark.parametrize("title", ["Telegram", "Discord"])
+async def test_an_answer_grows_and_a_service_that_asks_for_a_pause_has_all_of_it_in_the_end(
+    run: Callable[[str], dict[str, Any]], title: str
+) -> None:
+    names = run(title)
+    trouble: dict[str, Any] = {
+        "Telegram": {
+            "status": 429,
+            "times": 1,
+            "body": {
+                "ok": False,
+                "error_code": 429,
+                "description": "Too Many",
+                "parameters": {"retry_after": 1},
+            },
+        },
+        "Discord": {"status": 429, "times": 1, "headers": {"Retry-After": "1"}, "body": {"retry_after": 1.0}},
+    }
+    with FAKES[title]() as service:
+        said = asyncio.Event()
+
+        async def growing(turn: Turn) -> AsyncIterator[str]:
+            del turn
+            yield "Good "
+            await said.wait()
+            yield "morning."
+
+        async with at_work(title, names, service) as system:
+            system.register_agent("main", growing)
+            if isinstance(service, FakeDiscord):
+                await until(service, lambda: service.sockets)
+            service.say("hello")  # type: ignore[attr-defined]
+            await until(service, lambda: service.shown and service.shown[0][1] == "Good ")
+            service.away(**trouble[title])
+            said.set()
+            await until(service, lambda: service.shown[0][1] == "Good morning.")
+
+    assert len(service.shown) == 1
+    assert service.refused_calls == 1
 
 
 def wait_for_failure(system: SessionSystem) -> None:

@@ -87,7 +87,8 @@ class DeliveryDecided(DeliveryFact, frozen=True, kw_only=True):
     `session_key` is the session that sends it (its send policy decides), `run_id` the run that produced it, `owner` the
     stream of the exchange or spawn that waits for the outcome. `budget` is that of its causal chain: what the channel
     tells another session belongs to the same chain. `by` is the caller of `send`, for a text that no run produced. `files` go with
-    the text (FILE-6).
+    the text (FILE-6). `edits` is the receipt of the message that was begun while the answer was said, which this text edits; `null`
+    where the receipt is not known (STREAM-5).
     """
 
     topic: ClassVar[str] = "delivery_decided.1"
@@ -104,6 +105,10 @@ class DeliveryDecided(DeliveryFact, frozen=True, kw_only=True):
     budget: Budget | None = None
     by: str | None = None
     files: tuple[FileBlock, ...] = ()
+    edits: Source | None = None
+
+    def left_of_sources(self) -> Mapping[str, str | None]:
+        return {"edits": None if self.edits is None else ERASED_JSON}
 
     def frame(self) -> Frame:
         return Frame(place=self.route.text)

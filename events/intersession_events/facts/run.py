@@ -1,11 +1,23 @@
 """What can have happened to a run: one execution of an agent on one input. Stream `session:<key>`."""
 
+from collections.abc import Mapping
 from typing import ClassVar, Final, Literal, cast, get_args
 
 import msgspec
 
 from intersession_events.basics.ids import exchange_stream, spawn_stream
-from intersession_events.facts.base import EMPTY, Budget, Fact, Mark, Remark, Said, Whole, Work
+from intersession_events.facts.base import (
+    EMPTY,
+    ERASED_JSON,
+    Budget,
+    Fact,
+    Mark,
+    Remark,
+    Said,
+    Source,
+    Whole,
+    Work,
+)
 from intersession_events.facts.delivery import DeliveryDecided
 from intersession_events.facts.message import FileBlock, Message, Usage, files_of, text_of
 from intersession_events.facts.message_words import brief_of_message, is_by_method
@@ -21,6 +33,7 @@ from intersession_events.facts.words import NO_TEXT, Frame, Words
 
 __all__ = [
     "SESSION_TOOLS",
+    "AnswerShown",
     "Covers",
     "Fit",
     "Form",
@@ -339,6 +352,38 @@ class RunInterrupted(RunAttempt, frozen=True, kw_only=True):
         )  # fmt: skip
 
 
+class AnswerShown(RunAttempt, frozen=True, kw_only=True):
+    """The channel of the person is about to show the answer while it is said (STREAM-5).
+
+    The second one of a run has the `receipt` of the message that was begun, as source text of the channel's JSON, or the `error`
+    with which the channel did not take it.
+    """
+
+    topic: ClassVar[str] = "answer_shown.1"
+    in_stories: ClassVar[bool] = False
+
+    receipt: Source | None = None
+    error: Remark | None = None
+
+    def left_of_sources(self) -> Mapping[str, str | None]:
+        return {"receipt": None if self.receipt is None else ERASED_JSON}
+
+    def in_words(self, at: Frame) -> Words:
+        if self.error is not None:
+            return Words(
+                at.key,
+                None,
+                f"not shown while it is said: {self.error}",
+                step=f"{at.of_run} is not shown unfinished",
+            )
+        how = "is about to be shown" if self.receipt is None else "is shown"
+        return Words(
+            at.key, None, f"the answer {how} while it is said",
+            step=f"the answer of {at.agent} {how} while it is said",
+            after=f"at work: the answer of {at.agent} {how} while it is said",
+        )  # fmt: skip
+
+
 class RunCompleted(RunAttempt, frozen=True, kw_only=True):
     """The agent answered. `message` is the last message of its answer, in the generation `session_id`.
 
@@ -500,7 +545,14 @@ RunEnd = RunCompleted | RunFailed | RunAborted
 
 
 RunEvent = (
-    RunQueued | RunStarted | RunInterrupted | RunEnd | LateReplyDropped | ToolCallHeld | ToolCallReleased
+    RunQueued
+    | RunStarted
+    | AnswerShown
+    | RunInterrupted
+    | RunEnd
+    | LateReplyDropped
+    | ToolCallHeld
+    | ToolCallReleased
 )
 
 

@@ -80,6 +80,7 @@ class FakeDiscord(Served):
             web.post("/api/users/@me/channels", self._direct),
             web.get("/api/channels/{place}/messages", self._history),
             web.post("/api/channels/{place}/messages", self._post),
+            web.patch("/api/channels/{place}/messages/{number}", self._edit),
         ]
 
     def say(self, text: str, place: str = "42", *, number: int | None = None, **more: Any) -> str:
@@ -224,7 +225,14 @@ class FakeDiscord(Served):
     async def _post(self, request: web.Request) -> web.Response:
         given, place = await request.json(), request.match_info["place"]
         self.show(place, given["content"])
-        return _json(self._message("900", given["content"], place, person=1, is_bot=True))
+        number = str(899 + len(self.shown))
+        return _json(self._message(number, given["content"], place, person=1, is_bot=True))
+
+    async def _edit(self, request: web.Request) -> web.Response:
+        given, number = await request.json(), request.match_info["number"]
+        self.edit(int(number) - 900, given["content"])
+        place = request.match_info["place"]
+        return _json(self._message(number, given["content"], place, person=1, is_bot=True))
 
 
 def _json(value: Any) -> web.Response:

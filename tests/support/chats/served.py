@@ -28,6 +28,8 @@ class Served:
         self.changed = threading.Condition()
         self.shown: list[tuple[str, str]] = []
         """What people see of the bot: chat and text."""
+        self.edits: list[str] = []
+        """The texts that messages were given later."""
         self.refused_calls = 0
         self._trouble: Trouble | None = None
         self._at_work: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
@@ -66,6 +68,13 @@ class Served:
         """Note what the bot says."""
         with self.changed:
             self.shown.append((chat, text))
+            self.changed.notify_all()
+
+    def edit(self, number: int, text: str) -> None:
+        """Note that the bot gives one of its messages, counted from 0, another text."""
+        with self.changed:
+            self.shown[number] = (self.shown[number][0], text)
+            self.edits.append(text)
             self.changed.notify_all()
 
     # --- its life

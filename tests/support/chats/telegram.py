@@ -57,10 +57,19 @@ class FakeTelegram(Served):
                 told = "Bad Request: group chat was upgraded to a supergroup chat"
                 answer = {"ok": False, "error_code": 400, "description": told}
                 return web.json_response({**answer, "parameters": {"migrate_to_chat_id": new}}, status=400)
+            case "editMessageText":
+                text = str(given["text"])
+                if text == self.shown[int(str(given["message_id"])) - 900][1]:
+                    told = "Bad Request: message is not modified"
+                    return web.json_response(
+                        {"ok": False, "error_code": 400, "description": told}, status=400
+                    )
+                self.edit(int(str(given["message_id"])) - 900, text)
+                result = True
             case "sendMessage":
                 self.show(str(given["chat_id"]), str(given["text"]))
                 chat = {"id": int(str(given["chat_id"])), "type": "private"}
-                result = {"message_id": 900, "date": 0, "chat": chat}
+                result = {"message_id": 899 + len(self.shown), "date": 0, "chat": chat}
             case method:
                 raise AssertionError(method)
         return web.json_response({"ok": True, "result": result})

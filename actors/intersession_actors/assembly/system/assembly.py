@@ -214,6 +214,7 @@ class Assembly:
         )
         listeners = (standing.holds.sessions, standing.generations, standing.threads, self.caller.turns)
         self._stops = [log.on_committed(listener.take, listener.HANDLES) for listener in listeners]
+        self._stops.append(self.executor.pieces.watch(self.caller.drafts.heard))
         results = self.executor.results  # what is on record is forgotten before anybody acts on that it is
         self._stops.append(log.on_committed(results.take, results.HANDLES, first=True))
         self.service = Service(

@@ -12,13 +12,16 @@ from intersession_actors.outside.channels.channels import (
     AnyChannel,
     Channel,
     Deliver,
+    DeliveryRefused,
     Outbound,
     ThreadWanted,
     as_channel,
 )
+from intersession_actors.outside.channels.drafts import Begun, Drafts
 from intersession_actors.outside.channels.fitting import fitted
 from intersession_actors.outside.channels.lanes import Lanes, Waiting
 from intersession_actors.outside.channels.outcomes import (
+    Delivered,
     DeliveryResult,
     NotDelivered,
     ThreadOpened,
@@ -87,6 +90,8 @@ class ChannelCaller:
         """The seats of each channel. What was started and never called would be in doubt after a crash, so a text has its seat first."""
         self.deliveries: Attempts[DeliveryResult] = Attempts()
         """What came of each attempt, by key and number, that is not on record yet."""
+        self.drafts = Drafts(self._show, timers)
+        """The unfinished answers that are shown while they are said."""
         self.turns = Turns(threads)
         """Which text to a place goes out first."""
         self.threads: Attempts[ThreadOpened | NotDelivered] = Attempts()
@@ -125,6 +130,12 @@ class ChannelCaller:
         with self._changed:
             return name in self._channels and self._channels[name].idempotent
 
+    def edits(self, name: str) -> Channel | None:
+        """Return the channel of this name if it can edit a message that it has sent; None if it can't, or is missing."""
+        with self._changed:
+            channel = self._channels.get(name)
+        return channel if channel is not None and channel.edit is not None else None
+
     def has_threads(self, name: str) -> bool:
         """Whether the channel can open threads; True for a sealed channel that is not registered."""
         with self._changed:
@@ -147,12 +158,16 @@ class ChannelCaller:
         begins: int = 0,
         inside: host_calls.Inside = nullcontext,
         seat: str = "",
+        draft: str | None = None,
     ) -> None:
         """Deliver a text, or its next part; `done` gets the outcome, once. Never blocks, never raises.
 
         What the channel has of it already ends `begins` characters into the text. Each part has a key of its own.
         The channel's code runs `inside` what is given, on the `seat` that was kept for it. While the caller
         stops, nothing is called and nothing comes back.
+
+        `draft` is the run whose unfinished answer the channel may have: the text edits that message, once no other call does.
+        Where the message is not known, the text goes out anew, behind a line that says so (STREAM-5).
         """
         with self._changed:
             channel = self._channels.get(name)
@@ -168,12 +183,41 @@ class ChannelCaller:
             self.lanes.give_back(seat)
             came(NotDelivered(error=f"no channel {name!r} is registered in this process", retry=True))
             return
+
+        def deliver(begun: Begun) -> None:
+            onto = _onto(outbound, begun)
+            head = f"{CUT_OFF}\n\n" if onto.receipt is None and begun.in_doubt and not begins else ""
+            self._deliver(name, channel, onto, came, begins=begins, head=head, inside=inside, seat=seat)
+
+        if draft is None:
+            deliver(Begun())
+        else:
+            self.drafts.close(draft, deliver)
+
+    def _deliver(
+        self,
+        name: str,
+        channel: Channel,
+        outbound: Outbound,
+        came: Callable[[DeliveryResult], None],
+        *,
+        begins: int = 0,
+        head: str = "",
+        inside: host_calls.Inside,
+        seat: str = "",
+    ) -> None:
+        """Call a channel with a text, behind a `head` that is not of it; an edit that it refuses is a text of its own."""
+        is_edit = outbound.receipt is not None and channel.edit is not None and begins == 0
         function = _as_function(channel.deliver)
+        if is_edit and channel.edit is not None:
+            function = channel.edit if outbound.unfinished else _edit_or_send(channel.edit, function)
         sent: list[int | None] = [None]
 
         def part_of(given: Outbound) -> Outbound:
-            text, sent[0] = fitted(given.text, channel, begins)
+            text, sent[0] = _behind(head, given.text, channel, begins)
             key = f"{given.key}+{begins}" if begins else given.key
+            if is_edit and given.files and sent[0] is None:
+                sent[0] = len(given.text)  # an edit takes no files: they are a part of their own
             files = given.files if sent[0] is None else ()
             return msgspec.structs.replace(given, text=text, key=key, files=files)
 
@@ -183,16 +227,34 @@ class ChannelCaller:
         async def deliver_on_loop(given: Outbound) -> object:
             return await cast("Awaitable[object]", function(part_of(given)))
 
+        def came_back(outcome: host_calls.Outcome) -> None:
+            result = delivery_of(outcome, sent[0], idempotent=channel.idempotent or is_edit)
+            if is_edit and isinstance(result, Delivered) and result.receipt is None:
+                known = msgspec.json.encode(outbound.receipt).decode()
+                result = msgspec.structs.replace(result, receipt=known)
+            came(result)
+
         self._call(
             name,
             deliver_on_loop if host_calls.is_async(function) else deliver,
             outbound,
-            lambda outcome: came(delivery_of(outcome, channel, sent[0])),
+            came_back,
             came,
-            idempotent=channel.idempotent,
+            idempotent=channel.idempotent or is_edit,
             inside=inside,
             seat=seat,
         )
+
+    def _show(
+        self,
+        channel: Channel,
+        outbound: Outbound,
+        came: Callable[[DeliveryResult], None],
+        *,
+        inside: host_calls.Inside,
+    ) -> None:
+        """Show an unfinished answer (`Drafts`)."""
+        self._deliver(outbound.channel, channel, outbound, came, inside=inside)
 
     def open_thread(
         self,
@@ -322,6 +384,45 @@ class ChannelCaller:
         return NotDelivered(
             error=f"timeout: channel {name!r} has not come back in {seconds:g} s", retry=retry, in_doubt=True
         )
+
+
+CUT_OFF: Final = "(An answer that began above may have been cut off. This is the whole of it.)"
+"""Stands before an answer that can't edit the message in which it was begun."""
+
+
+def _behind(head: str, text: str, channel: Channel, begins: int) -> tuple[str, int | None]:
+    """Return the next part of a text, behind a head where that leaves room for some of it, and how far into the text it reaches."""
+    part = fitted(head + text, channel, begins)
+    if head and part.sent is not None:
+        return (part.text, part.sent - len(head)) if part.sent > len(head) else fitted(text, channel, begins)
+    return part
+
+
+def _onto(outbound: Outbound, begun: Begun) -> Outbound:
+    """Return a text as it goes out where the channel may have its beginning."""
+    if outbound.receipt is not None or begun == Begun():
+        return outbound
+    if begun.receipt is not None:
+        return msgspec.structs.replace(outbound, receipt=msgspec.json.decode(begun.receipt))
+    return outbound
+
+
+def _edit_or_send(edit: Deliver, send: Deliver) -> Deliver:
+    """Return an edit that sends its text anew where the message can't be edited any more: the text is not lost with it."""
+
+    def edited(given: Outbound) -> object:
+        try:
+            return edit(given)
+        except DeliveryRefused:
+            return send(msgspec.structs.replace(given, receipt=None))
+
+    async def edited_on_loop(given: Outbound) -> object:
+        try:
+            return await cast("Awaitable[object]", edit(given))
+        except DeliveryRefused:
+            return await cast("Awaitable[object]", send(msgspec.structs.replace(given, receipt=None)))
+
+    return edited_on_loop if host_calls.is_async(edit) else edited
 
 
 def _as_function(deliver: Deliver | actors.HostActor) -> Deliver:

@@ -7,15 +7,18 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TextIO, cast
+from typing import Final, TextIO, cast
 
 from intersession_actors.outside.attachments.stored import StoredFile
 from intersession_actors.rules.gate.shapes import flaw_of_call
 from intersession_actors.running.host.actors import HostActor, is_host_actor
+from intersession_actors.running.host.calls import is_async
 from intersession_events.basics.errors import IntersessionError
-from intersession_events.basics.plain_json import JsonObject
+from intersession_events.basics.plain_json import JsonObject, JsonValue
 from intersession_events.basics.printable import printable
 from intersession_events.facts import Fact, ready
+
+_LONGEST_PAUSE_S: Final = 86_400.0
 
 Deliver = Callable[["Outbound"], object]
 """Takes a text out, sync or async; returns a receipt, `None | str | dict` (the dict must be JSON)."""
@@ -56,6 +59,9 @@ class Outbound(Fact, frozen=True, kw_only=True):
     `files` go with the text, or with the last part of it; then the text may be empty (FILE-6). `number` counts the texts to this
     place, from 1, in the order in which they were decided (ANN-7): one that is left out was forbidden or given up. None where it is
     not known.
+
+    For `Channel.edit`, `receipt` is what `deliver` returned for the message that is to have this text now. `unfinished`: the
+    agent is still saying it, and an edit will follow (STREAM-5).
     """
 
     channel: str
@@ -66,6 +72,8 @@ class Outbound(Fact, frozen=True, kw_only=True):
     account: str | None = None
     files: tuple[StoredFile, ...] = ()
     number: int | None = None
+    receipt: JsonValue = None
+    unfinished: bool = False
 
 
 @ready
@@ -87,6 +95,10 @@ class Channel:
     often it gets its key, so that it may be called again when it is in doubt. `threads` opens a thread for a
     `ThreadWanted` and returns its id. `escape` makes a text harmless in the channel's markup; `max_chars` is the
     longest it takes, after that: longer ones go out in parts.
+
+    `edit` gives a message that `deliver` has sent another text. With it an answer that is said in pieces is shown while it is said,
+    with at least `edit_every` seconds between two edits (STREAM-5). It raises `DeliveryRefused` where the message can't be edited
+    any more. It is async if `deliver` is.
     """
 
     deliver: Deliver | HostActor
@@ -94,6 +106,8 @@ class Channel:
     threads: Callable[[ThreadWanted], object] | None = None
     escape: Callable[[str], str] | None = None
     max_chars: int | None = None
+    edit: Deliver | None = None
+    edit_every: float = 1.0
 
 
 AnyChannel = Channel | Deliver | HostActor
@@ -128,10 +142,12 @@ def _checked(channel: Channel) -> Channel:
         raise TypeError(
             f"max_chars={most!r} is no number of characters: give 1 or more, or None for no limit"
         )
+    _check_edits(channel)
     called = (
         (channel.deliver, "outbound"),
         (channel.threads, "wanted"),
         (channel.escape, "text"),
+        (channel.edit, "outbound"),
     )
     for function, name in called:
         if function is None or is_host_actor(function):
@@ -150,6 +166,15 @@ def with_lines(text: str, files: Sequence[StoredFile]) -> str:
     """Return a text with a line for each file that goes with it, for a channel that shows texts alone."""
     lines = [f"[file: {file.name} ({file.mime_type}, {file.size} bytes)]" for file in files]
     return "\n".join((*([text] if text else []), *lines))
+
+
+def _check_edits(channel: Channel) -> None:
+    every = cast("object", channel.edit_every)
+    if isinstance(every, bool) or not isinstance(every, int | float) or not 0 <= every <= _LONGEST_PAUSE_S:
+        raise TypeError(f"edit_every={every!r} is no number of seconds: give 0 to {_LONGEST_PAUSE_S:g}")
+    deliver, edit = channel.deliver, channel.edit
+    if edit is not None and callable(edit) and is_async(edit) != (callable(deliver) and is_async(deliver)):
+        raise TypeError("edit and deliver are not of a kind: make both async, or neither")
 
 
 def console_channel(stream: TextIO | None = None) -> Channel:

@@ -65,11 +65,14 @@ class ThreadOpened(Fact, frozen=True, kw_only=True):
     withheld: bool = False
 
 
-def delivery_of(outcome: calls.Outcome, channel: Channel, sent: int | None) -> DeliveryResult:
-    """Return the outcome of a delivery; `sent` is how many characters the channel has now, if more follow."""
+def delivery_of(outcome: calls.Outcome, sent: int | None, *, idempotent: bool) -> DeliveryResult:
+    """Return the outcome of a delivery; `sent` is how many characters the channel has now, if more follow.
+
+    `idempotent`: it may be made again where it is in doubt.
+    """
     match outcome:
         case calls.Raised(error):
-            return _not_delivered(error, channel)
+            return _not_delivered(error, idempotent=idempotent)
         case calls.Came(value) if inspect.isgenerator(value) or inspect.isasyncgen(value):
             what = f"the channel returned a {type(value).__name__}, of which nothing has run: it sent nothing"
             return NotDelivered(error=what, retry=False)
@@ -77,7 +80,7 @@ def delivery_of(outcome: calls.Outcome, channel: Channel, sent: int | None) -> D
             return Delivered(receipt=_receipt(value), sent=sent)
 
 
-def _not_delivered(error: BaseException, channel: Channel) -> NotDelivered:
+def _not_delivered(error: BaseException, *, idempotent: bool) -> NotDelivered:
     match error:
         case DeliveryRefused():
             return NotDelivered(error=described(error), retry=False)
@@ -91,7 +94,7 @@ def _not_delivered(error: BaseException, channel: Channel) -> NotDelivered:
         case hosts_loop.LoopEnded(begun=False):
             return NotDelivered(error=described(error), retry=True)
         case DeliveryInDoubt() | hosts_loop.LoopEnded():
-            return NotDelivered(error=described(error), retry=channel.idempotent, in_doubt=True)
+            return NotDelivered(error=described(error), retry=idempotent, in_doubt=True)
         case _:
             return NotDelivered(
                 error=described(error), retry=True, traceback=traced(error), later_ms=_asked_for(error)
@@ -148,7 +151,7 @@ def thread_of(outcome: calls.Outcome, channel: Channel) -> ThreadOpened | NotDel
                 error=f"the channel gave {type(value).__name__} for a thread's id", retry=False
             )
         case calls.Raised(error):
-            return _not_delivered(error, channel)
+            return _not_delivered(error, idempotent=channel.idempotent)
 
 
 def _checked_thread(thread: str) -> ThreadOpened | NotDelivered:

@@ -63,7 +63,8 @@ def webhook(url: ChannelUrl, *, allowed: Collection[str] = (), network: Network 
 
 def _body(outbound: Outbound) -> bytes:
     body: JsonObject = msgspec.to_builtins(msgspec.structs.replace(outbound, files=()))
-    body.pop("files", None)
+    for field in ("files", "receipt", "unfinished"):
+        body.pop(field, None)
     if outbound.files:
         body["files"] = [
             {

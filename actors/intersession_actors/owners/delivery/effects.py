@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+
 from intersession_actors.outside.channels.channels import Outbound
 from intersession_actors.outside.channels.turns import Place
 from intersession_actors.owners.chains.cause import CausedBy
@@ -66,13 +68,14 @@ class AttemptRecorded(Effect, frozen=True):
 
 
 class CallChannel(Effect, frozen=True):
-    """Call the channel with the text, from `begins` on."""
+    """Call the channel with the text, from `begins` on. `draft` is the run whose unfinished answer it may have (STREAM-5)."""
 
     outbound: Outbound
     attempt: int
     begins: int
     caused: CausedBy | None
     files: tuple[facts.FileBlock, ...] = ()
+    draft: str | None = None
 
 
 def effects(  # noqa: C901 - one case an event
@@ -167,8 +170,10 @@ def call(state: Delivery, started: str | None, attempt: int) -> CallChannel:
         account=route.account,
         text=decided.text,
         key=decided.key,
+        receipt=None if decided.edits is None else msgspec.json.decode(decided.edits),
     )
-    return CallChannel(outbound, attempt, state.sent, _caused(state, started, attempt), decided.files)
+    draft = None if decided.edits is None else decided.run_id
+    return CallChannel(outbound, attempt, state.sent, _caused(state, started, attempt), decided.files, draft)
 
 
 def report(kind: FailureKind, state: Delivery, cause: str | None, error: str, **more: object) -> Report:

@@ -7,6 +7,7 @@ from typing import assert_never
 import msgspec
 
 from intersession_actors.outside.attachments.stored import StoredFile
+from intersession_actors.outside.channels.drafts import NO_RECEIPT
 from intersession_actors.outside.channels.outcomes import Delivered, DeliveryResult, NotDelivered
 from intersession_actors.outside.channels.turns import CallState, Place
 from intersession_actors.owners.delivery import rules
@@ -144,11 +145,17 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
                 known = self._of_next_step(stream, state)
                 if known != Circumstances():
                     return known
-                return Circumstances(idempotent=self.world.channels.idempotent(state.decided.route.channel))
+                return Circumstances(idempotent=self._may_repeat(state))
             case DeliveryReturned() | RetryDelivery() | RetryDue():
                 return Circumstances()
             case _:
                 assert_never(command)
+
+    def _may_repeat(self, state: Delivery) -> bool:
+        """Whether a call that was cut off may be made again: the channel takes its key twice, or it gives a message its text."""
+        channels, channel = self.world.channels, state.decided.route.channel
+        is_edit = state.decided.edits not in {None, NO_RECEIPT} and not state.sent
+        return channels.idempotent(channel) or (is_edit and channels.edits(channel) is not None)
 
     def _of_next_step(self, stream: str, state: Delivery) -> Circumstances:
         channel = state.decided.route.channel
@@ -286,4 +293,5 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
             begins=call.begins,
             inside=self.world.inside(call.caused),
             seat=stream,
+            draft=call.draft,
         )

@@ -22,6 +22,7 @@ from intersession_actors.owners.session.effects import (
 from intersession_actors.owners.session.folding import Awake
 from intersession_actors.owners.session.held_calls import still_held
 from intersession_actors.owners.session.runs import RunStarter, TurnMaker
+from intersession_actors.owners.session.showing import ShowDraft
 from intersession_actors.owners.session.state import EMPTY, Running, Session, without
 from intersession_actors.owners.streams.commands import Accepted, Appended, Ask, Refused, StoreDue, WasRead
 from intersession_actors.owners.streams.effects import AttemptDue, CommandOutcome, Effect
@@ -189,6 +190,8 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
                 agents.results.due(run_id, attempt)
             case CallAgent(running, opened):
                 self._starter.call(running, opened)
+            case ShowDraft(running):
+                self._starter.show(running)
             case CancelAgent(run_id):
                 agents.cancel(run_id)
             case WatchThread(state):

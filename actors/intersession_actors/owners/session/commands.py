@@ -190,6 +190,22 @@ class RunReturned(Command, frozen=True, kw_only=True):
     correlation: str | None = None
 
 
+class ShowAnswer(Command, frozen=True, kw_only=True):
+    """The agent of an attempt has said something that its channel can show while the rest is said (STREAM-5)."""
+
+    run_id: str
+    attempt: int
+
+
+class AnswerTaken(Command, frozen=True, kw_only=True):
+    """The channel took the first words of an answer, with a receipt (source text of JSON), or did not, with an error."""
+
+    run_id: str
+    attempt: int
+    receipt: str | None = None
+    error: str | None = None
+
+
 class DeadlinePassed(Command, frozen=True, kw_only=True):
     """The attempt's time is over (LOOP-7)."""
 
@@ -241,6 +257,8 @@ Decidable = (
     | Compact
     | Archive
     | Abort
+    | ShowAnswer
+    | AnswerTaken
     | DeadlinePassed
     | Wake
     | StartNext

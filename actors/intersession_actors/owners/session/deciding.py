@@ -1,6 +1,7 @@
 """Decides what each command to a session leads to: gathers what the rules look at, and has them asked; watches its thread."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
@@ -26,6 +27,17 @@ from intersession_events import facts
 from intersession_events.basics.crash_points import crash_point
 from intersession_events.basics.errors import NotStorable
 from intersession_events.log.recorded import Recorded, StreamAppend
+
+_MAY_END: Final = (
+    commands.Enqueue
+    | commands.RunReturned
+    | commands.Abort
+    | commands.DeadlinePassed
+    | commands.Reset
+    | commands.Archive
+    | commands.Wake
+)
+"""The commands that may end the run under way."""
 
 SessionOwner = Owner[Session, commands.SessionCommand]
 
@@ -192,7 +204,12 @@ class Decider:
         `fresh` are events that are recorded together with those, behind which the session is in that state.
         """
         world = self.world
-        known = Circumstances(log_id=world.log.log_id, key=self.key, shown=self._shown(state, command))
+        known = Circumstances(
+            log_id=world.log.log_id,
+            key=self.key,
+            shown=self._shown(state, command),
+            now_ms=self._ends_message_ms(state, command),
+        )
         match command:
             case commands.Enqueue():
                 return self._of_message(known, state, command)
@@ -203,6 +220,10 @@ class Decider:
             case commands.RunReturned(result=Broke() as broke):
                 retries = world.limits.runs.retry_interrupted if broke.code == "interrupted" else 0
                 return msgspec.structs.replace(self._of_end(known, state), retries=retries)
+            case commands.ShowAnswer() if state.running is not None:
+                route = state.running.waiting.queued.route
+                verdict = self._policy(state, None if route is None else route.channel)
+                return msgspec.structs.replace(known, verdict=verdict)
             case commands.DeadlinePassed():
                 return self._of_end(known, state)
             case commands.Wake():
@@ -224,14 +245,7 @@ class Decider:
         match command:
             case commands.Enqueue(interrupts=None) | commands.RunReturned(result=Answered()):
                 return None
-            case (
-                commands.Enqueue()
-                | commands.RunReturned()
-                | commands.Abort()
-                | commands.DeadlinePassed()
-                | commands.Reset()
-                | commands.Archive()
-            ) if running is not None:
+            case _ if isinstance(command, _MAY_END) and running is not None:
                 shown = self.world.agents.pieces.of(running.waiting.queued.run_id)
                 is_now = shown is not None and shown.attempt == running.attempt
                 return shown.text or None if shown is not None and is_now else None
@@ -249,6 +263,13 @@ class Decider:
 
     def _of_compaction(self, known: Circumstances) -> Circumstances:
         return msgspec.structs.replace(known, compaction=self.world.rules.compaction(self._starter.runner))
+
+    def _ends_message_ms(self, state: Session, command: commands.Decidable) -> int:
+        """Return the time, if the command may end a message that is shown while it is said (STREAM-5)."""
+        running = state.running
+        if running is None or running.waiting.shown is None or not isinstance(command, _MAY_END):
+            return 0
+        return self.world.time.clock.now_ms()
 
     def _of_message(self, known: Circumstances, state: Session, command: commands.Enqueue) -> Circumstances:
         if rules.is_known(state, command):

@@ -10,9 +10,11 @@ from intersession_actors.owners.session.commands import (
     Enqueue,
     RunReturned,
     SessionCommand,
+    ShowAnswer,
     Unbind,
 )
 from intersession_actors.owners.session.held_calls import call_held, call_released
+from intersession_actors.owners.session.showing import ShowDraft, goes_on
 from intersession_actors.owners.session.state import Running, Session, Waiting
 from intersession_actors.owners.streams.commands import ChildGone
 from intersession_actors.owners.streams.effects import (
@@ -100,6 +102,9 @@ def _asked_by(
     event = recorded.event
     if isinstance(event, facts.RunStarted):
         return () if state.running is None else begun(key, state.running, state, fork)
+    if isinstance(event, facts.AnswerShown):
+        is_first = state.running is not None and event.receipt is None and event.error is None
+        return (ShowDraft(state.running),) if is_first and state.running is not None else ()
     if isinstance(event, facts.RunCompleted):
         return *_told(key, before, recorded), *_over(event.run_id, before)
     if isinstance(event, facts.RunEnd):
@@ -125,6 +130,8 @@ def beside(command: SessionCommand, state: Session, *, leads_to_events: bool) ->
     """Return a command's immediate effects, beside those of its events, if any."""
     if isinstance(command, RunReturned):
         return (StopTimer(deadline_of(command.run_id)),)
+    if isinstance(command, ShowAnswer):
+        return goes_on(state, command)
     # It may have been said since that it is not time yet. Where it is time, the timer would ring at once, again and again until
     # the store has taken the event, which may be away.
     return (WatchThread(state),) if isinstance(command, Unbind) and not leads_to_events else ()

@@ -183,6 +183,12 @@ def command_in(  # noqa: C901, PLR0912 - one case a command
             )
         case "Abort", facts.RunAborted():
             return commands.Abort(run_id=None if inputs.get("all", False) else last.run_id, by=last.by)
+        case "ShowAnswer", facts.AnswerShown():
+            return commands.ShowAnswer(run_id=last.run_id, attempt=last.attempt)
+        case "AnswerTaken", facts.AnswerShown():
+            return commands.AnswerTaken(
+                run_id=last.run_id, attempt=last.attempt, receipt=last.receipt, error=last.error
+            )
         case "DeadlinePassed", facts.RunFailed():
             held_ms = 0 if state.running is None else state.running.held_ms
             return commands.DeadlinePassed(run_id=last.run_id, attempt=last.attempt, held_ms=held_ms)

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, assert_never
 
 import msgspec
 
-from intersession_actors.owners.session import commands
+from intersession_actors.owners.session import commands, showing
 from intersession_actors.owners.session.answers import (
     decide_failure,
     decide_returned,
@@ -143,7 +143,11 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
 
 def decide(state: Session, command: commands.Decidable, now: Circumstances) -> Plan | Refused:
     """Return the events of a command: the session's own, and the appends of other streams with them."""
-    plan = _decided(state, command, now)
+    if now.shown is not None and state.running is not None:
+        state = msgspec.structs.replace(state, running=msgspec.structs.replace(state.running, said=now.shown))
+    plan = showing.message_ended(
+        state, _decided(state, command, now), key=now.key, log_id=now.log_id, now_ms=now.now_ms
+    )
     if not state.held or isinstance(plan, Refused):
         return plan
     ended = {event.run_id for event in plan.events if isinstance(event, facts.RunEnd)}
@@ -154,8 +158,6 @@ def decide(state: Session, command: commands.Decidable, now: Circumstances) -> P
 def _decided(  # noqa: C901, PLR0912 - one case a command
     state: Session, command: commands.Decidable, now: Circumstances
 ) -> Plan | Refused:
-    if now.shown is not None and state.running is not None:
-        state = msgspec.structs.replace(state, running=msgspec.structs.replace(state.running, said=now.shown))
     match command:
         case commands.Enqueue():
             return _enqueued(state, command, now)
@@ -181,6 +183,10 @@ def _decided(  # noqa: C901, PLR0912 - one case a command
             return _archived(state, command)
         case commands.Abort():
             return _of_the_run(state, decide_abort(state, command))
+        case commands.ShowAnswer():
+            return _of_the_run(state, showing.decide_show(state, command, now.verdict))
+        case commands.AnswerTaken():
+            return _of_the_run(state, showing.decide_taken(state, command))
         case commands.DeadlinePassed():
             return _timed_out(state, command, now)
         case commands.Wake():

@@ -6,12 +6,24 @@ A run begins in the append that lets it begin where that can be, else once its c
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from msgspec import json
+
 from intersession_actors.outside.agents.result import AgentResult
 from intersession_actors.outside.agents.runners import runner_of
 from intersession_actors.outside.agents.turn import Turn
+from intersession_actors.outside.channels.channels import Outbound
+from intersession_actors.outside.channels.drafts import Draft
+from intersession_actors.outside.channels.outcomes import Delivered, DeliveryResult
 from intersession_actors.owners.chains.cause import Cause, CausedBy
 from intersession_actors.owners.session import commands, rules
-from intersession_actors.owners.session.commands import ContextBuilt, ContextDue, RunReturned
+from intersession_actors.owners.session.answers import has_asker
+from intersession_actors.owners.session.commands import (
+    AnswerTaken,
+    ContextBuilt,
+    ContextDue,
+    RunReturned,
+    ShowAnswer,
+)
 from intersession_actors.owners.session.context_cache import ContextCache
 from intersession_actors.owners.session.effects import attempt_of, parked
 from intersession_actors.owners.session.rules import Start, is_task
@@ -22,6 +34,7 @@ from intersession_actors.owners.streams.owner import Owner
 from intersession_actors.owners.streams.shell import STORE_RETRY_MS
 from intersession_actors.owners.streams.world import World
 from intersession_actors.rules.policy.windows import Reckoned
+from intersession_actors.rules.prompt.silence import shown_text
 from intersession_actors.rules.prompt.transcript import RunContext
 from intersession_events import facts
 from intersession_events.basics.crash_points import crash_point
@@ -279,8 +292,60 @@ class RunStarter:
         )
         cause = Cause(caused, world.time.clock)
         world.chains.under_way.begin(cause)
+        if has_asker(running) and queued.route is not None and world.channels.edits(queued.route.channel):
+            turn = self._showing(turn)
         world.agents.start(turn, returned, returned, inside=cause.inside)
         crash_point(after)
+
+    def _showing(self, turn: Turn) -> Turn:
+        """Return a turn whose first words are told to the session, so that its channel shows them (STREAM-5)."""
+        pieces, say, key = self._world.agents.pieces, turn.stream, self._key
+        told = list[ShowAnswer]()
+
+        def said(piece: str) -> None:
+            say(piece)
+            if not told and (shown := pieces.of(turn.run_id)) is not None and shown_text(shown.text):
+                told.append(ShowAnswer(run_id=turn.run_id, attempt=turn.attempt))
+                self._world.mail.tell_session(key, told[0])
+
+        return replace(turn, _pieces=said)
+
+    def show(self, running: Running) -> None:
+        """Have the channel of the person show what the attempt says; what came of the first words returns as `AnswerTaken`."""
+        world, key, queued, attempt = self._world, self._key, running.waiting.queued, running.attempt
+        route, shown = queued.route, running.waiting.shown
+        channel = None if route is None else world.channels.edits(route.channel)
+        if route is None or channel is None:
+            return
+
+        def text() -> str | None:
+            said = world.agents.pieces.of(queued.run_id)
+            return shown_text(said.text) if said is not None and said.attempt == attempt else None
+
+        def begun(result: DeliveryResult) -> None:
+            taken = AnswerTaken(
+                run_id=queued.run_id,
+                attempt=attempt,
+                receipt=result.receipt if isinstance(result, Delivered) else None,
+                error=None if isinstance(result, Delivered) or result.in_doubt else result.error,
+            )
+            if taken.receipt is not None or taken.error is not None:
+                world.mail.tell_session(key, taken)
+
+        outbound = Outbound(
+            channel=route.channel,
+            to=route.to,
+            thread=route.thread,
+            account=route.account,
+            text="",
+            key=f"{queued.run_id}+{attempt}",
+            receipt=None if shown is None or shown.receipt is None else json.decode(shown.receipt),
+            unfinished=True,
+        )
+        caused = CausedBy(session_key=key, budget=running.waiting.budget, event=running.cause)
+        world.channels.drafts.open(
+            queued.run_id, Draft(channel, outbound, text=text, begun=begun, inside=world.inside(caused))
+        )
 
     def age_ms(self, running: Running) -> int:
         """Return how long ago the attempt began."""

@@ -37,6 +37,8 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it answers messages of runs before it with its own (QUEUE-2)."""
     interrupted: int = 0
     """How many attempts it had: they were cut off, or refused."""
+    shown: facts.AnswerShown | None = None
+    """What its channel was shown of the answer while it was said (STREAM-5)."""
 
     @property
     def budget(self) -> facts.Budget:
@@ -260,6 +262,8 @@ def evolve(state: Session | None, recorded: Recorded) -> Session:  # noqa: C901,
             return _held(state, HeldCall(held=event, since_ms=recorded.time))
         case facts.ToolCallReleased():
             return _released(state, event, recorded.time)
+        case facts.AnswerShown():
+            return _shown(state, event)
         case facts.SessionOpened():
             settings = {
                 name: value
@@ -333,6 +337,14 @@ def _imported(state: Session, event: facts.SessionImported) -> Session:
         route=event.route or state.route,
         channel=event.channel or state.channel,
     )
+
+
+def _shown(state: Session, event: facts.AnswerShown) -> Session:
+    running = state.running
+    if running is None:
+        return state
+    waiting = msgspec.structs.replace(running.waiting, shown=None if event.error is not None else event)
+    return msgspec.structs.replace(state, running=msgspec.structs.replace(running, waiting=waiting))
 
 
 def _put_back(state: Session, event: facts.RunInterrupted) -> Session:

@@ -21,6 +21,9 @@ from intersession_events.log.recorded import Recorded
 Words = Callable[[str], str]
 """Returns the words that have a digest, from the events of the append."""
 
+_MOST_BREAKS: Final = 8
+"""The most blank lines that a notice to a person may have to be known again behind what an agent had shown."""
+
 _NOTHING: Final[JsonObject] = {}
 
 
@@ -79,7 +82,17 @@ def texts_in(append: Sequence[Recorded]) -> list[str]:
             and one.event.receipt is not None
         ):
             found.append(one.event.receipt)
+        if isinstance(one.event, facts.DeliveryDecided) and one.event.edits is not None:
+            found += _behind_breaks(
+                one.event.text
+            )  # a notice stands behind what was shown before it (STREAM-5)
     return found
+
+
+def _behind_breaks(text: str) -> list[str]:
+    """Return what of a text stands behind its last blank lines, from each of them on."""
+    parts = text.rsplit("\n\n", _MOST_BREAKS)
+    return ["\n\n".join(parts[at:]) for at in range(1, len(parts))]
 
 
 def appends_in(stream: Iterable[Recorded]) -> Iterator[tuple[Recorded, ...]]:
