@@ -325,9 +325,9 @@ def test_a_text_that_is_too_long_is_edited_and_goes_on_below(booth: Booth, gate:
         ({"edit": _changing_its_mind}, "not of a kind|outbound|gate"),
     ],
 )
-def test_a_channel_that_can_not_edit_is_refused(fields: dict[str, Any], what: str) -> None:
+def test_a_channel_that_can_not_edit_is_refused(passing_url: str, fields: dict[str, Any], what: str) -> None:
     async def deliver(out: Outbound) -> None:
         del out
 
     with pytest.raises(Exception, match=what):
-        SessionSystem(":memory:", channels={"chat": Channel(deliver=deliver, **fields)})
+        SessionSystem(passing_url, channels={"chat": Channel(deliver=deliver, **fields)})
