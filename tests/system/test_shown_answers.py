@@ -317,6 +317,24 @@ def test_a_text_that_is_too_long_is_edited_and_goes_on_below(booth: Booth, gate:
     chat.until("One two", "three four", "five")
 
 
+@pytest.mark.clause("STREAM-5", "ANN-5")
+def test_nothing_is_begun_ahead_of_an_earlier_text(booth: Booth, gate: Gate) -> None:
+    chat = Chat()
+    chat.fails = DeliveryLater(1)
+    agents = {"ops": lambda _: "first", "main": talking(gate, "Good ", "morning.")}
+    system = booth.start(agents, {"chat": chat.channel}, CONFIG)
+    said_to(system, agent_id="ops", wait=WAIT)
+    wait_for(system, facts.DeliveryFailed)
+    said_to(system, agent_id="main")
+    gate.reached()
+    wait_for(system, facts.AnswerShown)
+    chat.fails = None
+    gate.open()
+
+    chat.until("first", "Good morning.")
+    assert not [call for call in chat.calls if call[2]]
+
+
 @pytest.mark.parametrize(
     ("fields", "what"),
     [

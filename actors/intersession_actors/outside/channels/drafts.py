@@ -47,7 +47,10 @@ class CallDraft(Protocol):
 
 
 class Draft:
-    """An unfinished answer. `text` reads what may be shown of it, None once its attempt is over; `begun` is told of the first call."""
+    """An unfinished answer. `text` reads what may be shown of it, None once its attempt is over; `begun` is told of the first call.
+
+    It begins once `may_begin` says that no earlier text is to go out at its place.
+    """
 
     def __init__(
         self,
@@ -56,12 +59,14 @@ class Draft:
         *,
         text: Callable[[], str | None],
         begun: Callable[[DeliveryResult], None],
+        may_begin: Callable[[], bool],
         inside: calls.Inside,
     ) -> None:
         self.channel = channel
         self.outbound = outbound
         self.text = text
         self.begun = begun
+        self.may_begin = may_begin
         self.inside = inside
         self.shown = ""
         self.state = Begun()
@@ -75,7 +80,7 @@ class Draft:
         if self.is_busy or self.is_resting or self.is_over:
             return None
         text = self.text()
-        if not text:
+        if not text or (self.outbound.receipt is None and not self.may_begin()):
             return None
         part = fitted(text, self.channel).text
         return None if part == self.shown else part

@@ -91,6 +91,11 @@ class Turns:
                 text.fails = False
             return line[0] is text
 
+    def is_idle(self, place: Place) -> bool:
+        """Whether no text is to go out at a place."""
+        with self._lock:
+            return place not in self._lines
+
     def number(self, key: str) -> int | None:
         """Return which text of its place a text is, from 1; None if nobody has counted, 0 if that could not be found out."""
         with self._lock:

@@ -14,6 +14,7 @@ from intersession_actors.outside.agents.turn import Turn
 from intersession_actors.outside.channels.channels import Outbound
 from intersession_actors.outside.channels.drafts import Draft
 from intersession_actors.outside.channels.outcomes import Delivered, DeliveryResult
+from intersession_actors.outside.channels.turns import Place
 from intersession_actors.owners.chains.cause import Cause, CausedBy
 from intersession_actors.owners.session import commands, rules
 from intersession_actors.owners.session.answers import has_asker
@@ -343,9 +344,15 @@ class RunStarter:
             unfinished=True,
         )
         caused = CausedBy(session_key=key, budget=running.waiting.budget, event=running.cause)
-        world.channels.drafts.open(
-            queued.run_id, Draft(channel, outbound, text=text, begun=begun, inside=world.inside(caused))
+        draft = Draft(
+            channel,
+            outbound,
+            text=text,
+            begun=begun,
+            may_begin=lambda: world.channels.turns.is_idle(Place.of(route)),
+            inside=world.inside(caused),
         )
+        world.channels.drafts.open(queued.run_id, draft)
 
     def age_ms(self, running: Running) -> int:
         """Return how long ago the attempt began."""
