@@ -52,8 +52,8 @@ RULES: Final[dict[str, tuple[ModuleType, str, str]]] = {
     ),
     "an attempt that was cut off is made once less": (
         session_rules,
-        "running.attempt - running.waiting.refused <= now.retries",
-        "running.attempt - running.waiting.refused < now.retries",
+        "counted <= now.retries",
+        "counted < now.retries",
     ),
     "a run may last longer": (session_rules, "now_ms + queued.timeout_ms", "now_ms + queued.timeout_ms + 1"),
     "nobody hears of a failure": (

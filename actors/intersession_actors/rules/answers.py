@@ -6,7 +6,7 @@ well may be missing: look at `status` first, or read a field with `get`.
 
 from typing import Literal, NotRequired, TypedDict
 
-from intersession_events.basics.plain_json import JsonObject
+from intersession_events.basics.plain_json import JsonObject, JsonValue
 
 
 class Refused(TypedDict, total=False):
@@ -158,9 +158,11 @@ class AttachmentsAnswer(TypedDict):
 
 
 class SpawnAnswer(Refused):
-    """The answer of `sessions_spawn`, always immediate (SPAWN-6)."""
+    """The answer of `sessions_spawn`, immediate (SPAWN-6) unless it waits: then the child's `reply`, or its `output` (CHILD-1)."""
 
-    status: Literal["accepted", "error", "forbidden"]
+    status: Literal["accepted", "ok", "timeout", "error", "forbidden"]
+    reply: NotRequired[str]
+    output: NotRequired[JsonValue]
     runId: NotRequired[str]
     childSessionKey: NotRequired[str]
     mode: NotRequired[Literal["run", "session"]]

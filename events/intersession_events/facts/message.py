@@ -35,7 +35,7 @@ __all__ = [
 
 Role = Literal["user", "assistant", "toolResult", "system"]
 ProvenanceKind = Literal["external_user", "inter_session", "internal_system"]
-SourceTool = Literal["sessions_send", "sessions_spawn"]
+SourceTool = Literal["sessions_send", "sessions_spawn", "subagents"]
 
 
 class Provenance(Fact, frozen=True, kw_only=True):

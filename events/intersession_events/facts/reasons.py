@@ -75,6 +75,8 @@ SpawnClose = Literal[
     "announced",
     "silent",
     "handed_over",
+    "returned",
+    "cancelled",
     "announce_failed",
     "announce_denied",
     "delivery_unknown",
@@ -127,6 +129,8 @@ CLOSES: Final[Mapping[CloseReason | SpawnClose, str]] = {
     "ended": "it was held, and ended at its release",
     "target_gone": "the asked session is gone, or was reset",
     "handed_over": "the result was handed to the asking session",
+    "returned": "the call that waited has the result",
+    "cancelled": "the asking session cancelled it",
     "requester_gone": "the asking session is gone, or was reset",
     "not_started": "the sub-agent could not be given what it needs",
     "inferred": "as far as the imported record goes",
@@ -143,6 +147,8 @@ SHORT_ENDS: Final[Mapping[LoopEnd | CloseReason | SpawnClose | RunStatus, str]] 
     "aborted": "aborted",
     "withheld": "the announce is withheld",
     "handed_over": "the result was handed over",
+    "returned": "the result was returned",
+    "cancelled": "cancelled",
 }
 """The ends that people look for, each in a few words, for lists and tables."""
 

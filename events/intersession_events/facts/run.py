@@ -327,6 +327,7 @@ class RunInterrupted(RunAttempt, frozen=True, kw_only=True):
     """A stop or a crash cut an attempt off; the run will be tried again.
 
     `too_long` is the error of a model's server that refused its input as too long: the next attempt sends less (CTX-3).
+    `steered_by` is the session that gave it a message, which the next attempt has (CHILD-3).
     """
 
     topic: ClassVar[str] = "run_interrupted.1"
@@ -334,9 +335,21 @@ class RunInterrupted(RunAttempt, frozen=True, kw_only=True):
     mark: ClassVar[Mark | None] = "failed"
 
     too_long: Remark | None = None
+    steered_by: str | None = None
+
+    @property
+    def doer(self) -> str | None:
+        return self.steered_by
 
     def in_words(self, at: Frame) -> Words:
         who, run, attempt = at.agent, at.of_run, self.attempt
+        if self.steered_by is not None:
+            return Words(
+                self.steered_by, at.key, f"attempt {attempt} was steered",
+                f"steers attempt {attempt}: the run starts again with the message",
+                step=f"{who} is steered at {run} by {at.named(self.steered_by)}",
+                after=f"steered: {who} had begun, and begins again with the message",
+            )  # fmt: skip
         if self.too_long is not None:
             return Words(
                 at.key, None, f"attempt {attempt} was too long for the model",

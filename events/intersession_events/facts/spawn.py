@@ -29,6 +29,7 @@ __all__ = [
     "ChildArchived",
     "ChildEnded",
     "SpawnAccepted",
+    "SpawnClaimed",
     "SpawnEvent",
     "ThreadAsked",
     "ThreadOpened",
@@ -78,6 +79,7 @@ class SpawnAccepted(FlowAccepted, frozen=True, kw_only=True):
     `route` is the requester's at this moment (SPAWN-9). Times in milliseconds; `run_timeout_ms` 0 is no
     limit and counts from the start of the run, `archive_after_ms` 0 never archives. With `attachments` or a `thread` the child
     starts when those are there; `mount_path` is where it is told its files would be mounted. `budget` is its run's.
+    Until `awaited_until_ms` the call itself waits for the result, which is not announced then (CHILD-1).
     `announce_timeout_ms` limits the child's announce turn, `result_timeout_ms` the requester's run on the result. With
     `announce_details` people are shown the stats and the error's text (SPAWN-10).
     """
@@ -105,6 +107,7 @@ class SpawnAccepted(FlowAccepted, frozen=True, kw_only=True):
     attachments: Attachments | None = None
     mount_path: str | None = None
     thread: ThreadAsked | None = None
+    awaited_until_ms: Whole = 0
 
     @property
     def asked(self) -> str:
@@ -153,6 +156,26 @@ class ThreadOpened(Deciding, frozen=True, kw_only=True):
         return Words(
             at.acting, None, f"thread {self.route.text}", f"has a thread of its own: {self.route.text}"
         )
+
+
+class SpawnClaimed(Fact, frozen=True, kw_only=True):
+    """The requester waits for the result in its session: it is handed there, whatever its route is (CHILD-4).
+
+    `run_id` is the requester's run that ended with that.
+    """
+
+    topic: ClassVar[str] = "spawn_claimed.1"
+    from_outside: ClassVar[bool] = True
+    mark: ClassVar[Mark | None] = "note"
+
+    run_id: str
+    by: str
+
+    def in_words(self, at: Frame) -> Words:
+        return Words(
+            self.by, None, f"waits for the result of {at.asked}", "waits for the result",
+            step=f"{at.asker} waits for the result of {at.asked}",
+        )  # fmt: skip
 
 
 class AttachmentsRemoved(Fact, frozen=True, kw_only=True):
@@ -228,6 +251,7 @@ SpawnEvent = (
     SpawnAccepted
     | ThreadOpened
     | AttachmentsReady
+    | SpawnClaimed
     | ChildEnded
     | AnnounceRequested
     | AnnounceDecided

@@ -60,6 +60,8 @@ NAMED: Final[dict[str, frozenset[str]]] = {
 
 ASKED: Final[dict[str, list[dict[str, Any]]]] = {
     "agents_list": [{}],
+    "subagents": [{}, {"action": "cancel", "target": "all"}],
+    "sessions_yield": [{}],
     "sessions_history": [
         {"sessionKey": OPS},
         {"sessionKey": CRATE},

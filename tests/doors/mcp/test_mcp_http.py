@@ -15,8 +15,8 @@ from starlette.routing import Mount
 from intersession import SessionSystem, echo
 from intersession.mcp.http import McpCaller, mcp_app
 from intersession_actors.calls.service.callers import Caller
-from intersession_actors.calls.tools.registry import TOOLS
 from intersession_actors.rules.config.host import OperatorScope
+from intersession_events.facts import SESSION_TOOLS
 from support.doors.mcp_clients import Mode, over_http, plain_http, served, text_of
 from support.running import QUIET, SEES_ALL, merged
 
@@ -71,7 +71,7 @@ async def test_the_sdks_client_has_the_tools_over_http(mode: Mode) -> None:
         listed = await client.list_tools()
         sent = await client.call_tool("sessions_send", {"agentId": "ops", "message": "status?"})
 
-    assert [tool.name for tool in listed.tools] == list(TOOLS)
+    assert [tool.name for tool in listed.tools] == list(SESSION_TOOLS)
     assert sent.structured_content["reply"] == "ops heard status?"
     assert json.loads(text_of(sent)) == sent.structured_content
 
@@ -87,7 +87,7 @@ async def test_a_gateway_mounts_it_beside_its_own_routes() -> None:
         ):
             listed = await client.list_tools()
 
-    assert [tool.name for tool in listed.tools] == list(TOOLS)
+    assert [tool.name for tool in listed.tools] == list(SESSION_TOOLS)
 
 
 async def test_where_no_lifespan_is_spoken_it_serves_from_the_first_request_on() -> None:

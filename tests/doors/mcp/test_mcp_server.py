@@ -12,8 +12,8 @@ from mcp_types import INVALID_PARAMS
 
 from intersession import Reply, SessionSystem, Turn, echo
 from intersession.mcp.server import Seat, mcp_server, tool_result
-from intersession_actors.calls.tools.registry import TOOLS, schemas
-from intersession_events.facts import SpawnAccepted
+from intersession_actors.calls.tools.registry import schemas
+from intersession_events.facts import SESSION_TOOLS, SpawnAccepted
 from support.doors.mcp_clients import Mode, connected, text_of
 from support.hostile import given, row_id, rows
 from support.running import QUIET, Booth, Gate, wait_for
@@ -37,7 +37,7 @@ async def test_the_tools_are_listed_as_they_are_described_everywhere(booth: Boot
     assert [
         {"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema}
         for tool in listed
-    ] == json.loads(json.dumps(schemas(tuple(TOOLS), "mcp")))
+    ] == json.loads(json.dumps(schemas(SESSION_TOOLS, "mcp")))
 
 
 async def test_a_model_is_told_nothing_that_is_for_readers_of_the_code(booth: Booth) -> None:

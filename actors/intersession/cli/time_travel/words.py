@@ -67,6 +67,7 @@ _HOW = {
     "agent": "says",
     "sessions_send": "tells",
     "sessions_spawn": "hands over",
+    "subagents": "steers with",
     "tool": "gives",
     "delivery": "sends",
     "system": "asks",

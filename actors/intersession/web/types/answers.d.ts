@@ -209,7 +209,7 @@ declare namespace Answers {
     text: string;
     timeMs: number;
     to: string | null;
-    via: "agent" | "delivery" | "person" | "sessions_send" | "sessions_spawn" | "system" | "tool";
+    via: "agent" | "delivery" | "person" | "sessions_send" | "sessions_spawn" | "subagents" | "system" | "tool";
     who: string;
   };
   type IntegrityAnswer = {

@@ -15,6 +15,8 @@ from intersession_actors.calls.tools.sessions_list import SessionsList, list_ses
 from intersession_actors.calls.tools.sessions_search import SessionsSearch, search_sessions
 from intersession_actors.calls.tools.sessions_send import SessionsSend, send_message
 from intersession_actors.calls.tools.sessions_spawn import SessionsSpawn, start_subagent
+from intersession_actors.calls.tools.sessions_yield import SessionsYield, yield_turn
+from intersession_actors.calls.tools.subagents import Subagents, lead_subagents
 from intersession_actors.rules.config.config import Config
 from intersession_actors.rules.gate.schemas import schema_of, tool_in
 from intersession_actors.rules.gate.shapes import text_of
@@ -104,7 +106,8 @@ TOOLS: Final[Mapping[str, Tool]] = {
             title="Start a sub-agent",
             description=(
                 "Start a sub-agent in a session of its own on a task. Answers at once; "
-                "the result is announced to you when it has ended, so do not poll for it."
+                "the result is announced to you when it has ended, so do not poll for it. "
+                "With wait (seconds) the answer is the result."
             ),
             arguments=SessionsSpawn,
             call=start_subagent,
@@ -117,6 +120,30 @@ TOOLS: Final[Mapping[str, Tool]] = {
             description="List the agents you may start sub-agents of.",
             arguments=AgentsList,
             call=list_agents,
+        ),
+        Tool(
+            name="subagents",
+            title="Lead sub-agents",
+            for_children=True,
+            description=(
+                "List the sub-agents that you have started (action list), cancel one or all (action cancel), or give "
+                "one that is at work a message, with which it begins again (action steer). target is its number in the "
+                "list, its label, its session key, the beginning of its run id, or last."
+            ),
+            arguments=Subagents,
+            call=lead_subagents,
+        ),
+        Tool(
+            name="sessions_yield",
+            title="Wait for sub-agents",
+            for_children=True,
+            description=(
+                "End your turn to wait for the sub-agents that you have started in it, or with waitFor message for "
+                "anybody's message. Their results come to you as messages. Answer right after it, with NO_REPLY or a "
+                "word for those that wait."
+            ),
+            arguments=SessionsYield,
+            call=yield_turn,
         ),
     )
 }

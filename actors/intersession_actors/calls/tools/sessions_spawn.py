@@ -12,6 +12,7 @@ from intersession_actors.calls.service.callers import AccessSummary, Call
 from intersession_actors.calls.service.deliveries import route_of
 from intersession_actors.calls.service.pending import Pending, Result
 from intersession_actors.calls.service.service import Service
+from intersession_actors.calls.tools.awaited_child import AwaitedChild, check_schema, with_schema
 from intersession_actors.outside.agents.runners import ACP
 from intersession_actors.outside.attachments.checks import (
     AttachmentArgument,
@@ -35,6 +36,7 @@ from intersession_actors.rules.policy.spawning import SpawnAllowed, SpawnRefused
 from intersession_events.basics import ids
 from intersession_events.basics.crash_points import crash_point
 from intersession_events.basics.keys.key import SessionKey
+from intersession_events.basics.plain_json import JsonObject, JsonValue, present
 from intersession_events.facts import Attachments, SpawnAccepted, ThreadAsked, ready
 
 LONGER_THAN_A_CHANNEL_S: Final = 30.0
@@ -70,6 +72,10 @@ class SessionsSpawn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     attachments: tuple[AttachmentArgument, ...] = ()
     attach_as: AttachAs | None = None
     runtime: Literal["subagent", "acp"] = "subagent"
+    wait: Annotated[
+        float | None, msgspec.Meta(extra_json_schema={"minimum": 0, "maximum": limits.WAIT.most})
+    ] = None
+    output_schema: dict[str, JsonValue] | None = None
     idempotency_key: limits.IdempotencyKey | None = None
 
 
@@ -97,20 +103,36 @@ def start_subagent(service: Service, call: Call, arguments: Result) -> Result | 
     seconds = given.run_timeout_seconds
     if seconds is not None:
         values.seconds_of("runTimeoutSeconds", seconds, most=limits.RUN_TIME.most)
+    waits = 0.0 if given.wait is None else values.seconds_of("wait", given.wait)
+    if given.output_schema is not None:
+        check_schema(given.output_schema)
+        if not waits or given.cleanup == "delete":
+            raise values.invalid("outputSchema", 'it needs a wait, and cleanup "keep", give both')
     mount_path = check_mount_path(given.attach_as.mount_path if given.attach_as is not None else None)
-    asked = _CheckedSpawn(given, mount_path, asking.digest_of(given), references)
+    asked = _CheckedSpawn(given, mount_path, _digest_of(given), references)
     run_id = asking.run_id_of(service, call, method="sessions_spawn", idempotency_key=given.idempotency_key)
     # One after the other for one requester: what the limit is judged by is in the log when the next one is judged.
     with service.spawning.inside(call.caller.key or call.caller.name):
         known = _known(service, call, asked, run_id)
         accepted, started = (known, None) if known is not None else _begin(service, call, asked, run_id)
     call.summary = AccessSummary(keys=(accepted.child,))
+    if waits:
+        return AwaitedChild(service, call, accepted, _answer(accepted), waits, given.output_schema).result()
     if accepted.attachments is not None or accepted.thread is not None:
         # A channel is given up before that.
         seconds = service.config.deliveries.timeout_seconds + LONGER_THAN_A_CHANNEL_S
         late = f"the sub-agent was not ready within {seconds:g} s"
         return (started or _ask_again(service, accepted)).pending(seconds, late, lambda: _answer(accepted))
     return _answer(accepted)
+
+
+def _digest_of(given: SessionsSpawn) -> str:
+    """Return the digest of a request; one that uses no newer field has the one that it always had."""
+    newer = {"wait": given.wait, "outputSchema": given.output_schema}
+    asked: JsonObject = {
+        name: value for name, value in msgspec.to_builtins(given).items() if name not in newer
+    }
+    return asking.digest_of(asked | present(newer))
 
 
 def _check_acp(service: Service, given: SessionsSpawn) -> None:
@@ -201,7 +223,7 @@ def _accepted(
         child=child,
         child_session_id=ids.derive(log_id, "session", run_id),
         agent_id=allowed.agent_id,
-        task=given.task,
+        task=given.task if given.output_schema is None else with_schema(given.task, given.output_schema),
         message_id=ids.derive(log_id, "message", run_id),
         caller=caller.name,
         requester=caller.key,
@@ -225,6 +247,7 @@ def _accepted(
         request_digest=asked.digest,
         attachments=_attachments(service, allowed.agent_id, files, spawn_id) if files else None,
         mount_path=asked.mount_path,
+        awaited_until_ms=service.clock.now_ms() + milliseconds(given.wait) if given.wait else 0,
     )
     if not given.thread:
         return accepted

@@ -24,7 +24,7 @@ from intersession_actors.owners.spawn import records as spawn_records
 from intersession_events import facts
 from intersession_events.log.recorded import Recorded
 
-_WELL = frozenset({"text", "announced", "handed_over", "full", "asked_for"})
+_WELL = frozenset({"text", "announced", "handed_over", "returned", "full", "asked_for"})
 """Codes of normal ends: each is explained for that event alone, not beside another."""
 
 

@@ -396,6 +396,7 @@ def ended_word(
         ended_ms=recorded.time,
         cause=recorded.id,
         gone=_is_gone(event),
+        by=event.by if isinstance(event, facts.RunAborted) else None,
     )
 
 

@@ -92,6 +92,14 @@ class CallDue(Command, frozen=True, kw_only=True):
     hold_id: str
 
 
+class Steer(Request, frozen=True, kw_only=True):
+    """Give a run that is not over a message: the attempt under way is cut off, and the next one has it (CHILD-3)."""
+
+    run_id: str
+    message: facts.Message
+    by: str
+
+
 class AddMessage(Request, frozen=True, kw_only=True):
     """Record a message without a run (chat.inject, a mirrored delivery)."""
 
@@ -251,6 +259,7 @@ Decidable = (
     | HoldCall
     | ReleaseCall
     | CallDue
+    | Steer
     | AddMessage
     | Patch
     | Reset

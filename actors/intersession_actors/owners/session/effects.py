@@ -114,6 +114,8 @@ def _asked_by(
     if isinstance(event, facts.RunInterrupted):
         # Where a fork was cut in the middle of it, nothing went wrong.
         told = () if event.run_id in fork.cut_runs else _told(key, before, recorded)
+        if event.steered_by is not None:  # its agent is at work, and nothing went wrong
+            told = (StopTimer(deadline_of(event.run_id)), CancelAgent(event.run_id))
         return *told, *_over(event.run_id, before)
     if isinstance(event, facts.ToolCallHeld):
         return call_held(key, event, recorded.time, fork)

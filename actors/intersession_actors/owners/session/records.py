@@ -150,6 +150,14 @@ def command_in(  # noqa: C901, PLR0912 - one case a command
             )
         case "CallDue", facts.ToolCallReleased():
             return commands.CallDue(hold_id=last.hold_id)
+        case "Steer", facts.MessageRecorded() | facts.RunInterrupted():
+            said = first.event
+            if not isinstance(said, facts.MessageRecorded):
+                return None
+            by = said.message.provenance
+            run_id = said.message.run_id or ""
+            source = "" if by is None else by.source_session_key or ""
+            return commands.Steer(run_id=run_id, message=said.message, by=source)
         case "AddMessage", facts.MessageRecorded():
             return commands.AddMessage(message=last.message, session_id=inputs.get("sessionId"))
         case "Patch", facts.SessionPatched() | facts.SessionOpened():

@@ -171,6 +171,8 @@ def _decided(  # noqa: C901, PLR0912 - one case a command
             return _of_the_run(state, decide_release(state, command))
         case commands.CallDue():
             return _of_the_run(state, decide_due(state, command))
+        case commands.Steer():
+            return _of_the_run(state, decide_steer(state, command))
         case commands.AddMessage():
             return _denied(now) or _plan(decide_add(state, command))
         case commands.Patch():
@@ -458,6 +460,27 @@ def decide_messages(state: Session, command: commands.RecordMessages) -> list[fa
         facts.MessageRecorded(session_id=state.session_id, message=message, attempt=command.anew)
         for message in command.messages
     ]
+
+
+MOST_STEERED: Final = 16
+"""How often one run may be steered: each time its agent begins again."""
+
+
+def decide_steer(state: Session, command: commands.Steer) -> list[facts.Event] | Refused:
+    """Return the message for a run, and the end of its attempt; none where it has the message already."""
+    if command.message.id in state.heard:
+        return []
+    said = facts.MessageRecorded(session_id=state.session_id, message=command.message)
+    running = state.running
+    if running is None or running.waiting.queued.run_id != command.run_id:
+        waits = any(one.queued.run_id == command.run_id for one in state.queue)
+        over = "target: its run is over, read its result, or send it a message with sessions_send"
+        return [said] if waits else Refused(code="invalid_request", error=over)
+    if running.waiting.steered >= MOST_STEERED:
+        error = f"target: its run was steered {MOST_STEERED} times, cancel it, or wait for its result"
+        return Refused(code="busy", error=error)
+    attempt = running.attempt
+    return [said, facts.RunInterrupted(run_id=command.run_id, attempt=attempt, steered_by=command.by)]
 
 
 def decide_add(state: Session, command: commands.AddMessage) -> list[facts.Event] | Refused:

@@ -30,7 +30,8 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     last_tool_result: str | None = None
     """What an attempt that was cut off had of its tools; the next one knows it and need not ask again."""
     waited: int = 0
-    """How many of its attempts were cut off while a call waited for a release (ASK-1)."""
+    """How many of its attempts were cut off while a call waited for a release (ASK-1), or were steered (CHILD-3)."""
+    steered: int = 0
     refused: int = 0
     """How many of its attempts the model's server refused as too long (CTX-3)."""
     collected: bool = False
@@ -356,7 +357,8 @@ def _put_back(state: Session, event: facts.RunInterrupted) -> Session:
         running.waiting,
         last_tool_result=running.last_tool_result,
         refused=running.waiting.refused + refused,
-        waited=running.waiting.waited + bool(state.held_open),
+        waited=running.waiting.waited + (bool(state.held_open) or event.steered_by is not None),
+        steered=running.waiting.steered + (event.steered_by is not None),
         interrupted=event.attempt,
     )
     most = state.most

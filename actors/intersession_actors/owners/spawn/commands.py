@@ -5,6 +5,7 @@ from intersession_actors.owners.streams.commands import (
     ChildGone,
     DeliveryEnded,
     FlowCommand,
+    FlowRequest,
     OnAnswer,
     Refused,
     Resume,
@@ -27,6 +28,13 @@ class OpenSpawn(Begins, frozen=True, kw_only=True):
     def stream(self) -> str:
         """The name of the spawn's stream."""
         return ids.spawn_stream(self.accepted.spawn_id)
+
+
+class ClaimResult(FlowRequest, frozen=True, kw_only=True):
+    """Have the result handed to the requester's session, which ended its run `run_id` to wait for it (CHILD-4)."""
+
+    run_id: str
+    by: str
 
 
 class AskStarted(FlowCommand, frozen=True, kw_only=True):
@@ -65,6 +73,7 @@ SpawnCommand = (
     | Resume
     | ArchiveDue
     | AskStarted
+    | ClaimResult
     | Prepared
     | FilesRemoved
     | ChildGone

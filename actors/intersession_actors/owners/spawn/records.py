@@ -6,7 +6,13 @@ from msgspec.structs import asdict
 
 from intersession_actors.owners.flows import led
 from intersession_actors.owners.flows.rules import RecordRead, Rules
-from intersession_actors.owners.spawn.commands import ArchiveDue, FilesRemoved, Prepared, SpawnCommand
+from intersession_actors.owners.spawn.commands import (
+    ArchiveDue,
+    ClaimResult,
+    FilesRemoved,
+    Prepared,
+    SpawnCommand,
+)
 from intersession_actors.owners.spawn.effects import effects
 from intersession_actors.owners.spawn.rules import Circumstances, Spawn, decide, fold
 from intersession_actors.owners.streams.commands import ChildGone, Refused, RunEnded
@@ -33,6 +39,8 @@ def inputs_of(command: SpawnCommand) -> JsonObject:
             return {"thread": present(asdict(thread))}
         case FilesRemoved():
             return present({"error": command.error})
+        case ClaimResult():
+            return {"runId": command.run_id, "by": command.by}
         case _:
             return {}
 
@@ -42,7 +50,7 @@ def knew_of(state: Spawn, now: Circumstances) -> JsonObject:
     return present(led.knew_of(state.budget, now) | {"transcriptPath": now.transcript_path})
 
 
-def command_in(read: RecordRead) -> Prepared | FilesRemoved | ChildGone | ArchiveDue | None:
+def command_in(read: RecordRead) -> Prepared | FilesRemoved | ChildGone | ArchiveDue | ClaimResult | None:
     """Return the command of a record that is complete by itself; None if events tell it."""
     stream, inputs = read.stream, read.record.inputs
     match read.record.asked:
@@ -62,6 +70,8 @@ def command_in(read: RecordRead) -> Prepared | FilesRemoved | ChildGone | Archiv
             return FilesRemoved(stream=stream, error=inputs.get("error"))
         case "ChildGone":
             return ChildGone(stream=stream)
+        case "ClaimResult":
+            return ClaimResult(stream=stream, run_id=inputs["runId"], by=inputs["by"])
         case "ArchiveDue":
             return ArchiveDue(stream=stream)
         case _:

@@ -14,6 +14,7 @@ from intersession_actors.owners.spawn.announce import SpawnOutcome, announce_tex
 from intersession_actors.owners.spawn.commands import (
     ArchiveDue,
     AskStarted,
+    ClaimResult,
     FilesRemoved,
     OpenSpawn,
     Prepared,
@@ -47,6 +48,8 @@ class Spawn(led.Led, frozen=True, kw_only=True):
     ended: facts.ChildEnded | None = None
     archived: bool = False
     closed: facts.SpawnClosed | None = None
+    claimed: bool = False
+    """Whether the requester waits for the result in its session (CHILD-4)."""
     files_over: bool = False
     """Whether its files were removed, or could not be."""
 
@@ -93,6 +96,8 @@ def evolve(state: Spawn | None, event: facts.SpawnEvent) -> Spawn:  # noqa: C901
     match event:
         case facts.AttachmentsReady() | facts.ThreadOpened():
             return replace(state, phase="task")
+        case facts.SpawnClaimed():
+            return replace(state, claimed=True)
         case facts.ChildEnded():
             return replace(state, ended=event, pending="")
         case facts.AnnounceRequested():
@@ -136,6 +141,9 @@ def decide(state: Spawn, outcome: SpawnCommand, now: Circumstances) -> list[fact
             return decide_removed(state, outcome.error)
         case ChildGone():
             return decide_gone(state)
+        case ClaimResult():
+            is_late = state.claimed or state.phase in {"delivery", "closed"}
+            return [] if is_late else [facts.SpawnClaimed(run_id=outcome.run_id, by=outcome.by)]
         case ArchiveDue():
             return [] if state.archive_after_ms is None else [decide_archived(state)]
         case RunEnded() if outcome.run_id == state.pending and state.phase == "task":
@@ -216,6 +224,11 @@ def _task_ended(state: Spawn, outcome: RunEnded, now: Circumstances) -> list[fac
         started_ms=outcome.started_ms,
         ended_ms=outcome.ended_ms,
     )
+    accepted = state.accepted
+    if outcome.by is not None and outcome.by == accepted.requester:
+        return [ended, facts.SpawnClosed(reason="cancelled")]
+    if 0 < (outcome.ended_ms or 0) <= accepted.awaited_until_ms:
+        return [ended, facts.SpawnClosed(reason="returned")]
     after = evolve(state, ended)
     asked = led.announce_requested(now.log_id, state.accepted.spawn_id, state.accepted.child)
     if outcome.status != "ok" or asked.run_id in now.refused:

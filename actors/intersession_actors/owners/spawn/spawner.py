@@ -14,6 +14,7 @@ from intersession_actors.owners.flows.process_manager import Flow
 from intersession_actors.owners.spawn.commands import (
     ArchiveDue,
     AskStarted,
+    ClaimResult,
     FilesRemoved,
     OpenSpawn,
     Prepared,
@@ -142,6 +143,8 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
         if state is None:
             return None
         match command:
+            case ClaimResult():
+                return self._on(flow, state, command) or Accepted(recorded=(), again=True)
             case RunEnded() | DeliveryEnded() | ChildGone():
                 return self._on(flow, state, command)
             case Prepared():
@@ -256,7 +259,7 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
         return Circumstances(
             log_id=log_id,
             now_ms=self.world.now_of(state.budget),
-            has_route=self.way_out(state, command)[0] is not None,
+            has_route=not state.claimed and self.way_out(state, command)[0] is not None,
             spent=self.world.chains.spent(state.budget.root, besides=flow.stream),
             transcript_path=self.world.rules.transcript_path(state.accepted.child_session_id),
             refused=dict(flow.refused),

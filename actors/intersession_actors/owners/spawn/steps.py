@@ -136,6 +136,7 @@ def result_step(
         answers=handed.message_id,
         instructions=facts.Instructions(form="result.1", session=handed.requester, other=accepted.child),
         timeout_ms=accepted.result_timeout_ms,
+        route=accepted.route if state.claimed else None,
         spawn_id=accepted.spawn_id,
     )
     step = step_of(queued, text, appends, state.budget, said_by=accepted.child, causation=cause)

@@ -152,7 +152,7 @@ class RunEnded(FlowCommand, frozen=True, kw_only=True):
 
     `thread` is the one that the session is bound to. `gone`: the session was archived, and the run ended with it. `behind`
     is the append of that event, where the word came before it was durable; if that fails, the word is void. `in_transcript`:
-    the text is that of the last message of the run.
+    the text is that of the last message of the run. `by` is the caller who aborted it.
     """
 
     run_id: str
@@ -168,6 +168,7 @@ class RunEnded(FlowCommand, frozen=True, kw_only=True):
     cause: str | None = None
     thread: Route | None = None
     gone: bool = False
+    by: str | None = None
     behind: InFlight | None = None
 
     @property

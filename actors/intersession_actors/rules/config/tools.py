@@ -32,7 +32,10 @@ SESSION_TOOLS: Final = (
 )
 """The tools on sessions; a sub-agent does not get them of itself."""
 
-TOOL_NAMES: Final = (*SESSION_TOOLS, "session_status")
+LED_TOOLS: Final = ("subagents", "sessions_yield")
+"""The tools that lead sub-agents; a session has those that its settings name."""
+
+TOOL_NAMES: Final = (*SESSION_TOOLS, *LED_TOOLS, "session_status")
 TOOL_GROUPS: Final = {"group:sessions": TOOL_NAMES, "group:openclaw": ("*",)}
 """Names in settings that stand for several tools."""
 

@@ -6,6 +6,7 @@ from typing import Final
 from intersession_actors.rules.config.config import Config
 from intersession_actors.rules.config.settings import ToolRules
 from intersession_actors.rules.config.tools import (
+    LED_TOOLS,
     SESSION_TOOLS,
     AgentTools,
     ToolProfile,
@@ -21,7 +22,7 @@ _WITHHELD: Final = tuple(sorted(SESSION_TOOLS))
 
 _PROFILES: Final[dict[ToolProfile, tuple[str, ...]]] = {
     "minimal": ("session_status",),
-    "coding": (*_ON_SESSIONS, "sessions_spawn", "session_status"),
+    "coding": (*_ON_SESSIONS, "sessions_spawn", *LED_TOOLS, "session_status"),
     "messaging": (*_ON_SESSIONS, "session_status"),
     "full": ("*",),
 }
@@ -95,7 +96,10 @@ def judge_tool(asked: UseTool, known: Workshop) -> Denial | None:
         return Denial("not_supported")
     if asked.tool == "sessions_spawn" and _is_too_deep(known):
         return Denial("subagent_spawn", ("agents.defaults.subagents.maxSpawnDepth",))
-    for rules in (known.everyone, known.own, known.sandbox, known.own_sandbox):
+    in_force = (known.everyone, known.own, known.sandbox, known.own_sandbox)
+    if asked.tool in LED_TOOLS and not any(_names(rules, asked.tool) for rules in in_force):
+        return Denial("not_supported", ("tools.alsoAllow",))
+    for rules in in_force:
         if rules != _NO_RULES and not _gives(rules, asked.tool):
             return Denial("not_supported")
     if known.subagent and not _child_gets(known.subagents, asked.tool, known.withheld):
@@ -111,6 +115,12 @@ def _is_too_deep(known: Workshop) -> bool:
 def _rules(settings: ToolRules | ToolSettings | AgentTools) -> Rules:
     profile = None if isinstance(settings, ToolRules) else settings.profile
     return Rules(profile=profile, allow=settings.allow, also_allow=settings.also_allow, deny=settings.deny)
+
+
+def _names(rules: Rules, tool: str) -> bool:
+    """Whether settings name a tool that is given to nobody else (CHILD-2)."""
+    profile = () if rules.profile is None else _PROFILES[rules.profile]
+    return names_tool((*rules.also_allow, *(rules.allow or ()), *profile), tool)
 
 
 def _gives(rules: Rules, tool: str) -> bool:

@@ -260,7 +260,7 @@ class TranscriptFold:
                 self._close()
             return self._context(self._waiting[run_id], (), self.version, may_read=may_read)
         if started is not None and started[0].run_id == run_id:
-            partial = tuple(said for said in started[1] if said.run_id == run_id and said.role != "user")
+            partial = tuple(said for said in started[1] if said.run_id == run_id and _is_of_run(said))
             return self._context(started[0], partial, self.version, may_read=may_read)
         raise CorruptEvent(f"run {run_id} has no message in this stream")
 
@@ -430,6 +430,12 @@ class TranscriptFold:
         self.size += len(encoded)
         self.tokens += tokens
         self._chain = hashlib.sha256(self._chain + encoded).digest()
+
+
+def _is_of_run(said: facts.Message) -> bool:
+    """Whether a message of a run is its agent's, or steers it (CHILD-3)."""
+    origin = said.provenance
+    return said.role != "user" or (origin is not None and origin.source_tool == "subagents")
 
 
 def _hash(chain: bytes, context: str, message: facts.Message, partial: tuple[facts.Message, ...]) -> str:

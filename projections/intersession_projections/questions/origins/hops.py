@@ -16,7 +16,7 @@ from intersession_events.log.row_state import payload_in
 from intersession_events.log.sql import Row
 from intersession_projections.basics.speakers import as_read, is_openclaws, speaker
 
-Via = Literal["person", "agent", "sessions_send", "sessions_spawn", "tool", "delivery", "system"]
+Via = Literal["person", "agent", "sessions_send", "sessions_spawn", "subagents", "tool", "delivery", "system"]
 """How words came to where they are: a person or an agent said them, another session sent or handed them over, a tool gave
 them, a text took them to a channel, or they stand in a message of the system's."""
 

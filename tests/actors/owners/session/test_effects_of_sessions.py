@@ -153,7 +153,7 @@ def test_nobody_works_on_a_run_that_broke_or_was_aborted() -> None:
     aborted, _ = asked_by(OPENED, TURN, STARTED, RunAborted(run_id="r1", by="ann"))
 
     assert failed == [told("run_failed", 4, **why), *over, word("error", error="backend: down")]
-    assert aborted == [*over, word("aborted")]
+    assert aborted == [*over, word("aborted", by="ann")]
 
 
 @pytest.mark.clause("O9")

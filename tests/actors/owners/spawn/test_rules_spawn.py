@@ -192,7 +192,12 @@ def closes() -> dict[SpawnClose, tuple[Spawn, RunEnded | DeliveryEnded, Circumst
     def delivered(outcome: Any) -> DeliveryEnded:
         return DeliveryEnded(stream=STREAM, delivery_id=DELIVERY, outcome=outcome)
 
+    awaited = state_after(accepted(awaited_until_ms=9_000))
+    by_requester = ended(accepted().run_id, status="aborted", by=accepted().requester)
+
     return {
+        "returned": (awaited, ended(accepted().run_id, "All counted.", ended_ms=8_000), facts()),
+        "cancelled": (state_after(accepted()), by_requester, facts()),
         "no_route": (state_after(accepted(requester=None), DONE, ASKED), said, facts(has_route=False)),
         "announced": (delivering, delivered("done"), facts()),
         "silent": (announcing, ended(ANNOUNCE_RUN, " ANNOUNCE_SKIP\n"), facts()),

@@ -143,6 +143,12 @@ CLOSES: Final[Mapping[CloseReason | SpawnClose, Rule]] = {
         "a result whose requester has no route is handed to its session, and its agent runs on it",
         "a route of the requester at the time of the spawn",
     ),
+    "returned": Rule(
+        "CHILD-1",
+        "a result that came while the call waited for it is its answer, and not announced",
+        "a shorter wait",
+    ),
+    "cancelled": Rule("CHILD-2", "nobody is told of a sub-agent that its requester cancelled", "no cancel"),
     "requester_gone": Rule(
         "HIST-6",
         "results go to the generation of the session that spawned, or to nobody",
