@@ -258,8 +258,9 @@ class Decider:
         spent = world.chains.spent(head.budget.root) if counts_use(head.budget) else Spent()
         now_ms = world.time.clock.now_ms() if head.queued.timeout_ms else 0
         known = msgspec.structs.replace(known, start=start, spent=spent, now_ms=now_ms)
-        is_full = rules.is_full(state, start)
-        return self._of_compaction(known) if is_full else known
+        if start.beginning.compacts_at is None or not rules.is_full(state, start):
+            return known
+        return self._of_compaction(known)
 
     def _of_compaction(self, known: Circumstances) -> Circumstances:
         return msgspec.structs.replace(known, compaction=self.world.rules.compaction(self._starter.runner))

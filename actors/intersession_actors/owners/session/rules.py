@@ -629,7 +629,7 @@ def decide_start(state: Session, now: Circumstances) -> list[facts.Event]:
                 notes=(nothing,),
             )
         ]
-    if is_full(state, now.start):
+    if now.start.beginning.compacts_at is not None and is_full(state, now.start):
         return [compaction_before(state, queued, now)]
     return [started(state, queued, now.start, now.now_ms)]
 
@@ -702,7 +702,7 @@ def started(state: Session, queued: facts.RunQueued, start: Start, now_ms: int) 
         used=None if beginning.room is None else context.used,
         fit=context.fit,
         compacts_at=beginning.compacts_at,
-        covers=context.covers,
+        covers=context.covers if context.compacts else None,
     )
 
 

@@ -142,7 +142,8 @@ class RunStarter:
 
     def _beginning(self, state: Session, queued: facts.RunQueued) -> rules.Beginning:
         """Return the next attempt's tools and window."""
-        runner, compacts = self.runner_for(queued), queued.step == "compaction"
+        compacts = queued.step == "compaction"
+        runner = self._summariser() if compacts else self.runner
         said = self._world.agents.window(runner, queued.run_id, state.interrupted + 1)
         if said == "as before":
             said = None if state.window is None else Reckoned(*state.window, state.compacts_at is not None)
@@ -151,23 +152,21 @@ class RunStarter:
             said = self._world.rules.reckoned(runner, asked_for, said)
         # Their names are recorded with the run's start (LENS-1).
         tools = None if state.opened is None else self._world.rules.tools_of(state.opened)
-        compaction = self._world.rules.compaction(self.runner)
+        compaction = self._world.rules.compaction(self.runner) if compacts or said.compaction else None
         if not compacts:
             return rules.beginning_of(state, tools, said, compaction)
         # It has no tools, and leaves alone what the run behind it, which has some, has room for.
         keep = rules.beginning_of(state, tools, said._replace(compaction=True), compaction).keep
         return rules.beginning_of(state, (), said)._replace(keep=keep)
 
-    def runner_for(self, queued: facts.RunQueued) -> str:
-        """Return who answers a run: the session's agent, or for a compaction the one that is configured, if it is here (CTX-5)."""
-        if queued.step == "compaction":
-            configured = self._world.rules.compaction(self.runner).agent
-            if configured is not None and self._world.agents.has(configured):
-                return configured
-        return self.runner
+    def _summariser(self) -> str:
+        """Return who answers a compaction: the agent that is configured, if it is here, else the session's own (CTX-5)."""
+        configured = self._world.rules.compaction(self.runner).agent
+        return self.runner if configured is None or not self._world.agents.has(configured) else configured
 
     def _has_agent(self, queued: facts.RunQueued) -> bool:
-        return self._world.agents.has(self.runner_for(queued))
+        runner = self._summariser() if queued.step == "compaction" else self.runner
+        return self._world.agents.has(runner)
 
     # --- its context
 
@@ -266,8 +265,7 @@ class RunStarter:
         before, after = _OF_A_TASK if is_task(queued) else _POINTS[queued.step]
         crash_point(before)
         turn = self._make_turn(key, running, context, opened)
-        runner = self.runner_for(queued)
-        if runner != self.runner:
+        if queued.step == "compaction" and (runner := self._summariser()) != self.runner:
             turn = replace(turn, agent_id=runner, runner=runner)
 
         def returned(result: AgentResult) -> None:

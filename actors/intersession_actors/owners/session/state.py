@@ -248,7 +248,9 @@ def evolve(state: Session | None, recorded: Recorded) -> Session:  # noqa: C901,
                 replace(state, queue=(*queue[:at], *queue[at + 1 :]), running=running), event, running
             )
         case facts.RunCompleted():
-            return _ended(_tries_more(_uncompacted(state, event)), event.run_id)
+            if event.message is None:  # as of each compaction
+                state = _uncompacted(state, event)
+            return _ended(_tries_more(state), event.run_id)
         case facts.RunFailed() | facts.RunAborted(into=None):
             return _ended(_uncompacted(state, event), event.run_id)
         case facts.RunAborted(into=into):

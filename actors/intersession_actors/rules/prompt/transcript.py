@@ -161,6 +161,7 @@ class TranscriptFold:
 
     __slots__ = (
         "_chain",
+        "_compactions",
         "_earlier",
         "_last",
         "_room",
@@ -192,6 +193,8 @@ class TranscriptFold:
         self.window: Window = Window(state.began, start=state.count, room=room, earlier=earlier)
         self._chain: bytes = bytes.fromhex(state.chain)
         self._waiting = {asked.run_id: asked for asked in state.waiting}
+        self._compactions = {asked.run_id for asked in state.waiting if asked.compacts}
+        """Those of them that are no part of the transcript, whatever their agents do."""
         self._last: facts.Message | None = state.last
         self._summary: Summary | None = state.summary
         self._started: tuple[RunInput, list[facts.Message]] | None = None
@@ -221,7 +224,7 @@ class TranscriptFold:
             case facts.SessionOpened(session_id=session_id) | facts.SessionReset(session_id=session_id):
                 self._begin(session_id)
             case facts.MessageRecorded(message=message, session_id=of) if of == self._session_id:
-                if not self._compacts(message.run_id):
+                if message.run_id not in self._compactions:
                     self._take(message)
             case facts.RunQueued(session_id=of) as queued if of == self._session_id:
                 self._queue(queued)
@@ -230,8 +233,8 @@ class TranscriptFold:
             case facts.RunAborted(run_id=run_id) | facts.RunFailed(run_id=run_id):
                 self._give_up(run_id)
                 self._end(run_id)
-            case facts.RunCompleted(run_id=run_id) as completed if self._compacts(run_id):
-                del self._waiting[run_id]
+            case facts.RunCompleted(run_id=run_id) as completed if run_id in self._compactions:
+                self._give_up(run_id)
                 if completed.covers is not None and completed.session_id == self._session_id:
                     self._summarise(completed, completed.covers)
             case facts.RunCompleted(run_id=run_id, message=message, session_id=of):
@@ -256,7 +259,7 @@ class TranscriptFold:
         self._settle()
         started = self._started
         if run_id in self._waiting:
-            if started is not None and not self._compacts(run_id):
+            if started is not None and run_id not in self._compactions:
                 self._close()
             return self._context(self._waiting[run_id], (), self.version, may_read=may_read)
         if started is not None and started[0].run_id == run_id:
@@ -280,20 +283,16 @@ class TranscriptFold:
         end, started, waiting = self.window.end, self._started, self._waiting
         said = None if started is None else (started[0], list(started[1]))
         summary, self._waiting = self._summary, dict(waiting)
+        compactions, self._compactions = self._compactions, set(self._compactions)
         try:
             for one in fresh:
                 self.apply(one)
             return self.context(run_id, may_read=False).fitted(room, may_read=False, keep=keep)
         finally:
-            self._summary = summary
+            self._summary, self._compactions = summary, compactions
             version, self.size, self.tokens, self._chain, self._session_id, self.window, self._last = kept
             self.version, self._waiting, self._started = version, waiting, said
             self.window.end_at(end)
-
-    def _compacts(self, run_id: str | None) -> bool:
-        """Whether a run that waits is a compaction, which is no part of the transcript, whatever its agent does."""
-        waiting = self._waiting.get(run_id or "")
-        return waiting is not None and waiting.compacts
 
     def _context(
         self, asked: RunInput, partial: tuple[facts.Message, ...], version: int, *, may_read: bool
@@ -360,6 +359,7 @@ class TranscriptFold:
     def _queue(self, queued: facts.RunQueued) -> None:
         message = queued.message
         if queued.step == "compaction":
+            self._compactions.add(queued.run_id)
             self._waiting[queued.run_id] = RunInput(
                 run_id=queued.run_id,
                 message=compaction_asked(queued.run_id),
@@ -382,7 +382,7 @@ class TranscriptFold:
 
     def _start(self, run_id: str) -> None:
         """Put the message in its place; a retried run keeps its earlier messages. A compaction has no place in the transcript."""
-        if self._compacts(run_id):
+        if run_id in self._compactions:
             return
         self._settle()
         if self._started is not None and self._started[0].run_id == run_id:
@@ -405,7 +405,9 @@ class TranscriptFold:
     def _give_up(self, run_id: str) -> None:
         """Keep the message of a run that ended before it began: it is part of the transcript."""
         waiting = self._waiting.pop(run_id, None)
-        if waiting is not None and not waiting.compacts:
+        if run_id in self._compactions:
+            self._compactions.discard(run_id)
+        elif waiting is not None:
             self._take(waiting.message)
             self._settle()
 
