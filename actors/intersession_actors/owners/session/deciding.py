@@ -13,7 +13,7 @@ from intersession_actors.owners.session.effects import beside, effects
 from intersession_actors.owners.session.records import inputs_of, knew_of
 from intersession_actors.owners.session.rules import Circumstances, ThreadLeft
 from intersession_actors.owners.session.runs import RETURNED, RunStarter
-from intersession_actors.owners.session.state import EMPTY, Session, evolve, without
+from intersession_actors.owners.session.state import EMPTY, Running, Session, evolve, without
 from intersession_actors.owners.streams.commands import Refused, RunEnded, Step
 from intersession_actors.owners.streams.drafting import recorded_as
 from intersession_actors.owners.streams.effects import Effect, Plan
@@ -207,7 +207,7 @@ class Decider:
         known = Circumstances(
             log_id=world.log.log_id,
             key=self.key,
-            shown=self._shown(state, command),
+            shown=None if state.running is None else self._shown(state.running, command),
             now_ms=self._ends_message_ms(state, command),
         )
         match command:
@@ -228,7 +228,9 @@ class Decider:
                 return self._of_end(known, state)
             case commands.Wake():
                 return self._of_wake(self._of_end(known, state), state)
-            case commands.StartNext() if rules.collected(state):
+            case commands.StartNext() if (
+                state.queue and state.queue[0].queued.collects and rules.collected(state)
+            ):
                 return known
             case commands.StartNext() if (start := self._starter.next_start(owner, state, fresh)) is not None:
                 return self._of_start(known, state, start)
@@ -239,13 +241,12 @@ class Decider:
             case _:
                 return known
 
-    def _shown(self, state: Session, command: commands.Decidable) -> str | None:
+    def _shown(self, running: Running, command: commands.Decidable) -> str | None:
         """Return what the attempt under way has shown in pieces, if the command may end it without an answer (STREAM-3)."""
-        running = state.running
         match command:
             case commands.Enqueue(interrupts=None) | commands.RunReturned(result=Answered()):
                 return None
-            case _ if isinstance(command, _MAY_END) and running is not None:
+            case _ if isinstance(command, _MAY_END):
                 shown = self.world.agents.pieces.of(running.waiting.queued.run_id)
                 is_now = shown is not None and shown.attempt == running.attempt
                 return shown.text or None if shown is not None and is_now else None

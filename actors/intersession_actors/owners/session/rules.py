@@ -599,7 +599,7 @@ def decide_start(state: Session, now: Circumstances) -> list[facts.Event]:
     A run whose chain has meanwhile used all that it may does not start, and says so (LOOP-5); the one that a chain begins
     with always does.
     """
-    if state.exists and (ends := collected(state)):
+    if state.exists and state.queue and state.queue[0].queued.collects and (ends := collected(state)):
         return ends
     if state.running is not None or not state.queue or not state.exists or now.start is None:
         return []
