@@ -304,6 +304,8 @@ def methods_of(exchange: str, other: str, run_of_person: str) -> Mapping[str, As
         "agent.wait": Asked(7, {"runId": run_of_person, "timeoutMs": 1}),
         "agents.list": Asked(0),
         "chat.history": Asked(4, {"sessionKey": ASKED_SESSION}),
+        "cron.list": Asked(0),
+        "cron.status": Asked(0),
         "debug.calls": Asked(20),
         "debug.deliveries": Asked(2),
         "debug.diff": Asked(17, {"a": exchange, "b": other}),
@@ -332,6 +334,7 @@ def methods_of(exchange: str, other: str, run_of_person: str) -> Mapping[str, As
 
 CHANGING: Final = {
     *("agent", "chat.abort", "chat.inject", "chat.send", "checkpoints.take", "deliveries.retry"),
+    *("cron.run", "cron.update"),
     *("exchanges.hold", "exchanges.release", "forks.make", "forks.remove", "import.openclaw", "notes.pin"),
     *("runs.retry", "send", "sessions.delete", "sessions.erase", "sessions.patch", "sessions.reset"),
 }
@@ -362,6 +365,7 @@ def pages_of(exchange: str, other: str) -> Mapping[str, Asked]:
         "runs": Asked(16, {"limit": 200}),
         "search": Asked(13, {"words": "hello"}),
         "sessions": Asked(12, {"limit": 200}),
+        "schedules": Asked(0),
         "settings": Asked(2),
         "show": Asked(8, run),
         "smells": Asked(16, {"limit": 200}),

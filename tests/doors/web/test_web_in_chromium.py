@@ -197,6 +197,7 @@ def test_every_page_is_readable_for_everybody_and_asks_nothing_elsewhere(debugge
         "forks",
         f"diff?a={debugger.exchange}@turn:2&b={debugger.exchange}",
         "integrity",
+        "schedules",
         "settings",
         "search?words=ferry",
         "nowhere",

@@ -86,6 +86,7 @@ ASKED: Final[dict[str, list[dict[str, Any]]]] = {
         {"agent": "research", "at": "head"},
         {"cursor": "none"},
     ],
+    "schedules": [{}],
     "settings": [{}],
     "show": [{"run": "RUN", "at": "head"}],
     "smells": [

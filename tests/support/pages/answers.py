@@ -275,6 +275,27 @@ class SettingsAnswer(Shape, frozen=True, kw_only=True):
     loaded: list[LoadedAnswer]
 
 
+class JobAnswer(Shape, frozen=True, kw_only=True):
+    """A scheduled job: how it is set, what came of it last, when it is due next."""
+
+    id: str
+    name: str | None
+    enabled: bool
+    paused: bool
+    schedule: JsonObject
+    session_target: str
+    session_key: str | None
+    catch_up: str
+    delivery: JsonObject
+    state: JsonObject
+
+
+class SchedulesAnswer(Shape, frozen=True, kw_only=True):
+    """The scheduled jobs."""
+
+    jobs: list[JobAnswer]
+
+
 class FindingAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What verification has found."""
 
@@ -369,6 +390,7 @@ ANSWERS: Final[dict[str, Any]] = {
     "rows": RowsAnswer,
     "run": RunAnswer,
     "runs": RunsListed,
+    "schedules": SchedulesAnswer,
     "search": SearchAnswer,
     "sessions": SessionsAnswer,
     "settings": SettingsAnswer,

@@ -21,6 +21,8 @@ from intersession_events.facts import AccessRecorded, Erased
 from intersession_events.log.recorded import Recorded
 
 DeedName = Literal[
+    "cron.run",
+    "cron.update",
     "deliveries.retry",
     "exchanges.hold",
     "exchanges.release",

@@ -9,6 +9,7 @@ import msgspec
 from intersession.web.questions.cache import LruCache
 from intersession.web.questions.of_events import head_of
 from intersession.web.questions.of_runs import as_they_are, positions_of
+from intersession_actors.assembly.schedules.reading import job_value
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import KeyText, PlaceText
 from intersession_events.basics.plain_json import JsonObject
@@ -56,6 +57,14 @@ def speakers(view: View) -> JsonObject:
         "edits": dict(EDITS),
         "heldBefore": dict(HELD_BEFORE),
     }
+
+
+def schedules(view: View, given: Nothing) -> JsonObject:
+    """Return the scheduled jobs of the configuration in force, with when each is due next and what came of it last."""
+    del given
+    reader = view.reader
+    jobs = [job_value(reader, name, job) for name, job in sorted(reader.config.cron.jobs.items())]
+    return {"jobs": jobs}
 
 
 _opened: Final = LruCache[tuple[str, ...]](32)

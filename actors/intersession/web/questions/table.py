@@ -27,6 +27,7 @@ from intersession.web.questions.of_the_log import (
     Place,
     integrity,
     place,
+    schedules,
     settings,
     speakers,
 )
@@ -59,6 +60,7 @@ _OF_PAGES: Final = (
     Question(
         name="runs", title="Exchanges, spawns and runs, the newest first", arguments=RunsQuery, call=runs
     ),
+    Question(name="schedules", title="The scheduled jobs", arguments=Nothing, call=schedules),
     Question(
         name="sessions", title="Sessions, as sessions_list gives them", arguments=Sessions, call=sessions
     ),

@@ -15,6 +15,7 @@ import { Integrity } from './pages/integrity.js';
 import { Log } from './pages/log.js';
 import { Run } from './pages/run.js';
 import { Runs } from './pages/runs.js';
+import { Schedules } from './pages/schedules.js';
 import { Search } from './pages/search.js';
 import { Session } from './pages/session.js';
 import { Sessions } from './pages/sessions.js';
@@ -29,6 +30,7 @@ const PAGES = {
   log: Log,
   deliveries: Deliveries,
   integrity: Integrity,
+  schedules: Schedules,
   settings: Settings,
   search: Search,
   diff: Diff,

@@ -227,6 +227,18 @@ declare namespace Answers {
     logHead?: Record<string, any>;
     problem?: string;
   };
+  type JobAnswer = {
+    id: string;
+    name: string | null;
+    enabled: boolean;
+    paused: boolean;
+    schedule: Record<string, any>;
+    sessionTarget: string;
+    sessionKey: string | null;
+    catchUp: string;
+    delivery: Record<string, any>;
+    state: Record<string, any>;
+  };
   type LaneAnswer = {
     id: string;
     name: string;
@@ -453,6 +465,9 @@ declare namespace Answers {
     imported?: boolean;
     limitApplied?: number;
   };
+  type SchedulesAnswer = {
+    jobs: JobAnswer[];
+  };
   type SearchAnswer = {
     cursor: string | null;
     hits: HitAnswer[];
@@ -552,6 +567,7 @@ declare namespace Answers {
     rows: RowsAnswer;
     run: RunAnswer;
     runs: RunsListed;
+    schedules: SchedulesAnswer;
     search: SearchAnswer;
     sessions: SessionsAnswer;
     settings: SettingsAnswer;

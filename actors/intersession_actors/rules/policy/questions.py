@@ -35,6 +35,7 @@ OPERATORS: Final[Mapping[str, frozenset[str] | None]] = {
     "rows": frozenset(),
     "run": frozenset(),
     "runs": frozenset({"channel", "person", "words"}),
+    "schedules": None,
     "search": frozenset(),
     "sessions": frozenset(),
     "settings": None,

@@ -13,6 +13,7 @@ const NAV = [
   ['sessions', 'Sessions'],
   ['log', 'Log'],
   ['deliveries', 'Deliveries'],
+  ['schedules', 'Schedules'],
   ['forks', 'Forks'],
   ['integrity', 'Integrity'],
   ['settings', 'Settings'],
@@ -20,7 +21,7 @@ const NAV = [
 /** @type {Record<string, string>} */
 const WITHIN = { run: 'runs', diff: 'runs', session: 'sessions' };
 
-const OPERATORS = new Set(['forks', 'integrity', 'settings']);
+const OPERATORS = new Set(['forks', 'integrity', 'schedules', 'settings']);
 
 export const Top = view((_, self) => {
   // On a narrow screen the pages stand behind one button that says which one this is.
