@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from intersession_actors.hindsight.replaying.replayed import Replayed, replay_file
     from intersession_actors.outside.agents.agents import echo, openai_agent, pydantic_ai_agent, scripted
     from intersession_actors.outside.agents.own_tools.mcp_servers import mcp_tools
+    from intersession_actors.outside.agents.own_tools.own_tool import own_tool
     from intersession_actors.outside.agents.turn import BadPiece, Reply, ReplyTooLarge, Turn
     from intersession_actors.outside.attachments.message_files import File
     from intersession_actors.outside.attachments.stored import StoredFile
@@ -233,6 +234,7 @@ __all__ = [
     "mcp_tools",
     "open_log",
     "openai_agent",
+    "own_tool",
     "pydantic_ai_agent",
     "replay_file",
     "scripted",

@@ -2,16 +2,17 @@
 
 import asyncio
 import enum
+import inspect
 import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict, get_type_hints
 
 import msgspec
 import pytest
 
-from intersession import SessionSystem, Turn, openai_agent
+from intersession import SessionSystem, Turn, openai_agent, own_tool
 from intersession_actors.outside.agents.own_tools.functions import function_tool
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import message_in, text_of
@@ -353,3 +354,47 @@ def test_a_second_attempt_has_the_results_of_the_first_and_says_again_by_which_i
         one.message for one in all_said(second, "session:agent:main:main") if one.message.role == "toolResult"
     ]
     assert [text_of(one) for one in results] == ["Order 7 is open.", "Order 7 is paid."]
+
+
+@pytest.mark.clause("TOOL-8")
+def test_a_tool_of_a_framework_is_recorded_and_has_its_result_again(booth: Booth, gate: Gate) -> None:
+    acted = list[tuple[int, str | None]]()
+
+    @own_tool
+    def book(turn: Turn, order: int, way: Literal["air", "road"] = "road") -> dict[str, object]:
+        """Book an order."""
+        acted.append((order, turn.call_id))
+        if order < 0:
+            raise LookupError("no such order")
+        return {"order": order, "way": way}
+
+    async def agent(turn: Turn) -> str:
+        # Frameworks call tools in tasks of their own, and sync ones on threads.
+        said = await asyncio.gather(book(7), book(order=-1))
+        if turn.attempt == 1:
+            await asyncio.to_thread(gate.stop, turn)
+        return " ".join(said)
+
+    first = booth.start({"main": agent})
+    run = first.inbound(channel="x", chat_id="1", sender="ann", text="book", message_id="1")["runId"]
+    gate.reached()
+    first.close(grace=0)
+    gate.open()
+    second = booth.start({"main": agent})
+    answer = second.gateway.call("agent.wait", {"runId": run, "timeoutMs": 20_000})
+
+    booked, failed = '{"order":7,"way":"road"}', '{"error":"LookupError: no such order","status":"error"}'
+    assert answer["reply"] == f"{booked} {failed}"
+    assert sorted(order for order, _ in acted) == [-1, 7]
+    messages = [one.message for one in all_said(second, "session:agent:main:main")]
+    results = [(one.tool_call_id, text_of(one)) for one in messages if one.role == "toolResult"]
+    assert sorted(results) == sorted((call_id, booked if order == 7 else failed) for order, call_id in acted)
+    signature = inspect.signature(book)
+    assert list(signature.parameters) == ["order", "way"]
+    assert get_type_hints(book) == {"order": int, "way": Literal["air", "road"], "return": str}
+    assert book.__doc__ == "Book an order."
+
+
+async def test_a_tool_of_a_framework_needs_an_agent_that_answers() -> None:
+    with pytest.raises(RuntimeError, match="look_up is a tool of an agent, and no agent is answering here"):
+        await own_tool(look_up)(7)
