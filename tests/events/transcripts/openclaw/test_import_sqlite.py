@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from intersession_events.basics.errors import ImportFailed
 from intersession_events.facts import (
@@ -31,7 +33,7 @@ from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.opened import open_log
 from intersession_events.transcripts.openclaw.importing import import_openclaw
 from intersession_events.transcripts.openclaw.plan import ImportPlan
-from intersession_events.transcripts.openclaw.reading.databases import abandoned
+from intersession_events.transcripts.openclaw.reading.branches import abandoned
 from intersession_events.transcripts.openclaw.reading.stamp import strip_stamp
 from support.openclaw.samples import (
     all_events,
@@ -420,6 +422,74 @@ def test_a_compressed_text_is_skipped_if_damaged_and_refused_if_nothing_here_can
     monkeypatch.setitem(sys.modules, "backports.zstd", None)
     with pytest.raises(ImportFailed, match=r"install intersession\[openclaw\]"):
         planned_anew(own)
+
+
+@pytest.mark.clause("IMP-6")
+def test_what_is_not_read_of_a_database_is_named_with_its_rows(own: Path) -> None:
+    changed(
+        own,
+        "main",
+        lambda database: database.execute(
+            "INSERT INTO session_progress_cards VALUES (?, 'half of it', NULL, 1, 0, 0)", (MAIN,)
+        ),
+    )
+    with closing(sqlite3.connect(own / "state" / "openclaw.sqlite")) as shared, shared:
+        shared.execute(
+            "INSERT INTO agent_databases (agent_id, path, schema_version, last_seen_at) VALUES ('far', '/srv/far.sqlite', 23, 0)"
+        )
+
+    moved = own / "agents" / "main" / "session-sqlite-import-archive" / "agent_main_main.s-1.jsonl.imported-1"
+    moved.parent.mkdir()
+    moved.write_text("{}")
+
+    told = [note.what for note in planned_anew(own).report.notes]
+
+    assert "left out: 1 files that OpenClaw has taken into its database" in told
+    assert any("were left out: " in what and "session_progress_cards (1)" in what for what in told)
+    assert "the database of agent far is elsewhere, and was left out: /srv/far.sqlite" in told
+
+
+@pytest.mark.clause("IMP-6")
+@given(
+    st.lists(
+        st.one_of(
+            st.binary(max_size=20),
+            st.builds(
+                lambda kind, name, of, rest: json.dumps(
+                    {"type": kind, "id": name, "parentId": of, **rest}
+                ).encode(),
+                st.sampled_from(["message", "reset", "leaf", "session", "compaction", ""]),
+                st.sampled_from("abcd"),
+                st.sampled_from("abcd"),
+                st.dictionaries(
+                    st.sampled_from(["targetId", "message", "timestamp"]),
+                    st.sampled_from(["a", 1, None, {"role": "user", "content": "x"}]),
+                ),
+            ),
+        ),
+        max_size=8,
+    )
+)
+def test_whatever_the_rows_of_a_transcript_are_each_is_kept_or_skipped(
+    tmp_path_factory: pytest.TempPathFactory, contents: list[bytes]
+) -> None:
+    state = restored("garden", tmp_path_factory.mktemp("state") / "garden")
+    (session_id,) = rows(state, "ops", "SELECT current_session_id FROM session_nodes")[0]
+
+    def replace(database: sqlite3.Connection) -> None:
+        database.execute("DELETE FROM transcript_events WHERE session_id = ?", (session_id,))
+        for seq, content in enumerate(contents):
+            sql = "INSERT INTO transcript_events (session_id, seq, event_json, created_at) VALUES (?, ?, CAST(? AS TEXT), 0)"
+            database.execute(sql, (session_id, seq, content))
+
+    changed(state, "ops", replace)
+    plan = planned_anew(state)
+
+    stream = session_of(plan, OPS)
+    kept = [event.source for event in (*events(stream, MessageRecorded), *events(stream, LineImported))]
+    left = [skipped for skipped in plan.report.skipped if not skipped.kept and session_id in skipped.file]
+    pending = sum(event.kind == "pending_input" for event in events(stream, LineImported))
+    assert len(kept) - pending + sum(skipped.lines for skipped in left) == len(contents)
 
 
 @pytest.mark.clause("IMP-3")

@@ -4,9 +4,9 @@ A database is read in one transaction, beside the original too, and never writte
 it. Where no process has made an index of that log, both are copied first, as the index would be a new file beside them.
 """
 
+import re
 import shutil
 import sqlite3
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +17,8 @@ import msgspec
 
 from intersession_events.basics.errors import ImportFailed
 from intersession_events.basics.plain_json import JsonObject
-from intersession_events.transcripts.openclaw.reading import state
+from intersession_events.transcripts.openclaw.reading import packed, state
+from intersession_events.transcripts.openclaw.reading.branches import PENDING, abandoned, reset_of
 from intersession_events.transcripts.openclaw.reading.foreign_json import (
     Unreadable,
     a_text,
@@ -27,9 +28,24 @@ from intersession_events.transcripts.openclaw.reading.foreign_json import (
 from intersession_events.transcripts.openclaw.report import Note, Skipped
 
 MOST_BYTES: Final = 16 * 1024 * 1024
-PENDING: Final = "pending_input"
 _AGENT: Final = 23
 _SHARED: Final = 18
+_OF_AGENTS: Final = frozenset(
+    [
+        "schema_meta",
+        "session_nodes",
+        "session_windows",
+        "transcript_events",
+        "session_pending_inputs",
+        "session_transcript_archives",
+        "session_transcript_cold_archives",
+    ]
+)
+_OF_ALL: Final = frozenset(["schema_meta", "subagent_runs", "cron_jobs", "agent_databases"])
+_INDEX: Final = re.compile(
+    r"^sqlite_|_fts|_vec|_index_|_identities$|_watermarks$|_active_events$|_validation_pending$"
+)
+_HOME: Final = re.compile(r"agents/[^/]+/agent/openclaw-agent\.sqlite")
 _BEFORE_SESSIONS: Final = 3
 """The last version of an agent's database that has no sessions in it: they were in files then."""
 
@@ -81,6 +97,11 @@ def read_shared(path: Path, name: str) -> Read:
             "SELECT job_id, name, job_json FROM cron_jobs ORDER BY 1"
         ):
             found.notes.append(not_taken_over(job_id, job_name, text))
+        for agent, where in database.execute("SELECT agent_id, path FROM agent_databases ORDER BY 1"):
+            if _HOME.fullmatch(where) is None:
+                what = f"the database of agent {agent} is elsewhere, and was left out: {where}"
+                found.notes.append(Note(subject=name, what=what))
+        found.notes += _unread(database, name, _OF_ALL)
     return found
 
 
@@ -91,7 +112,7 @@ def not_taken_over(job_id: str, name: str, source: str) -> Note:
     except (Unreadable, UnicodeEncodeError):
         job = {}
     schedule = msgspec.json.encode(job.get("schedule")).decode()
-    what = f"its schedule {schedule} (agent {a_text(job.get('agentId')) or 'of its own'}) is not taken over"
+    what = f"its schedule {schedule} (agent {a_text(job.get('agentId')) or 'of its own'}) is not taken over: write it into cron.jobs"
     return Note(subject=f"cron job {name} ({job_id})", what=what)
 
 
@@ -126,26 +147,28 @@ class _Agent:
             window = _Window(session_id, key, updated, abandoned(lines))
             self._transcript(window, [*lines, *self._pending(session_id, lines[-1][0] if lines else 0)])
         self._archives()
+        self._found.notes += _unread(self._database, self._name, _OF_AGENTS)
         return self._found
 
     def _entries(self) -> None:
-        for key, text in self._database.execute(
-            "SELECT session_key, entry_json FROM session_nodes ORDER BY 1"
-        ):
+        sql = "SELECT session_key, CAST(entry_json AS BLOB) FROM session_nodes ORDER BY 1"
+        for key, text in self._database.execute(sql):
             try:
-                values, _ = read_object(text.encode())
-            except (Unreadable, UnicodeEncodeError) as reason:
+                values, _ = read_object(text)
+            except Unreadable as reason:
                 self._found.notes.append(Note(subject=f"{self._name}: {key}", what=f"left out: {reason}"))
                 continue
             self._found.entries.append(
-                state.Entry(file=self._name, key=key, values=with_route(values), source=text)
+                state.Entry(file=self._name, key=key, values=with_route(values), source=text.decode())
             )
 
     def _lines(self, session_id: str) -> Iterator[tuple[int, bytes]]:
         """Yield the events of a transcript as numbered lines: the event of sequence number 0 is line 1."""
-        sql = "SELECT seq, event_json, event_zstd FROM transcript_events WHERE session_id = ? ORDER BY seq"
-        for seq, text, packed in self._database.execute(sql, (session_id,)):
-            line = text.encode() if text is not None else self._unpacked(packed, f"{session_id}:{seq + 1}")
+        sql = """
+            SELECT seq, CAST(event_json AS BLOB), event_zstd FROM transcript_events WHERE session_id = ? ORDER BY seq
+        """
+        for seq, text, content in self._database.execute(sql, (session_id,)):
+            line = text if text is not None else self._unpacked(content, f"{session_id}:{seq + 1}")
             if line is None or len(line) > MOST_BYTES:
                 why = (
                     f"longer than {MOST_BYTES} bytes"
@@ -157,25 +180,25 @@ class _Agent:
                 yield seq + 1, line
 
     def _cold(self, session_id: str, archive: str, blob: bytes | None) -> list[tuple[int, bytes]]:
-        packed = blob if blob is not None else self._archived(f"cold/{archive}")
-        text = self._unpacked(packed, archive) if packed is not None else None
+        content = blob if blob is not None else self._archived(f"cold/{archive}")
+        text = self._unpacked(content, archive) if content is not None else None
         if text is None:
-            why = "damaged" if packed is not None else "missing"
+            why = "damaged" if content is not None else "missing"
             self._skip(session_id, 1, f"its transcript was moved to {archive}, which is {why}")
             return []
-        return numbered(text)
+        return packed.numbered(text)
 
     def _pending(self, session_id: str, behind: int) -> Iterator[tuple[int, bytes]]:
         """Yield the inputs that no run has taken, each as a line of its own: they are kept, and not run."""
         sql = """
-            SELECT input_id, state, run_id, accepted_at, message_json FROM session_pending_inputs
+            SELECT input_id, state, run_id, accepted_at, CAST(message_json AS BLOB) FROM session_pending_inputs
             WHERE session_id = ? AND consumed_event_id IS NULL ORDER BY seq
         """
         for number, (input_id, how, run_id, accepted, message) in enumerate(
             self._database.execute(sql, (session_id,)), behind + 1
         ):
             head = {"type": PENDING, "id": input_id, "timestamp": accepted, "state": how, "runId": run_id}
-            body = msgspec.json.encode({**head, "message": msgspec.Raw(message.encode())})
+            body = msgspec.json.encode({**head, "message": msgspec.Raw(message)})
             self._note(session_id, f"input {input_id} was {how}, and no run has taken it: kept, and not run")
             yield number, body
 
@@ -188,7 +211,7 @@ class _Agent:
         before: str | None = None
         part: list[tuple[int, bytes]] = []
         for number, line in lines:
-            reset = _reset_of(line)
+            reset = reset_of(line)
             if reset is not None and part:
                 self._part(window, stem, part, before)
                 stem, part, before = f"{window.session_id}.{reset}", [], stem
@@ -229,12 +252,12 @@ class _Agent:
                     closing=reason,
                     closed_ms=created,
                     modified_ms=created,
-                    lines=tuple(numbered(text)),
+                    lines=tuple(packed.numbered(text)),
                 )
             )
 
-    def _unpacked(self, packed: bytes, where: str) -> bytes | None:
-        return unpacked(packed, f"{self._name}/{where}")
+    def _unpacked(self, content: bytes, where: str) -> bytes | None:
+        return packed.unpacked(content, f"{self._name}/{where}")
 
     def _skip(self, session_id: str, line: int, reason: str) -> None:
         path = f"{self._name}/{session_id}"
@@ -244,65 +267,6 @@ class _Agent:
         self._found.notes.append(Note(subject=f"{self._name}/{session_id}", what=what))
 
 
-def unpacked(packed: bytes, where: str) -> bytes | None:
-    """Return a text that the original had compressed; None if it is damaged.
-
-    Raises:
-        ImportFailed: nothing here can decompress it.
-    """
-    try:
-        if sys.version_info >= (3, 14):
-            from compression import zstd  # noqa: PLC0415
-        else:
-            from backports import zstd  # noqa: PLC0415 - of the extra `openclaw`
-    except ImportError as error:
-        how = "install intersession[openclaw]"
-        raise ImportFailed(f"{where} is compressed with zstd, which this Python has not; {how}") from error
-    try:
-        # A frame may say of itself that it is larger than any text is.
-        reader = zstd.ZstdDecompressor()
-        text = reader.decompress(packed, max_length=MOST_TEXT)
-    except zstd.ZstdError:
-        return None
-    return text if reader.eof else None
-
-
-MOST_TEXT: Final = 256 * 1024 * 1024
-
-
-def numbered(text: bytes) -> list[tuple[int, bytes]]:
-    """Return the lines of a text, numbered from 1, blank ones left out."""
-    return [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-
-
-def abandoned(lines: list[tuple[int, bytes]]) -> frozenset[int]:
-    """Return the numbers of the lines that the last line does not follow from: somebody took the session back before them.
-
-    Entries name the one they follow. A `leaf` names the one that the next entries follow; without one, all follow.
-    """
-    if not any(b'"leaf"' in line for _, line in lines):
-        return frozenset()
-    entries = dict[str, tuple[int, str | None]]()
-    last: str | None = None
-    for number, line in lines:
-        try:
-            values, _ = read_object(line)
-        except Unreadable:
-            continue
-        entry_id = a_text(values.get("id"))
-        if entry_id is None or values.get("type") in {"session", PENDING}:
-            continue
-        entries[entry_id] = number, a_text(values.get("parentId"))
-        last = a_text(values.get("targetId")) if values.get("type") == "leaf" else entry_id
-    followed: set[int] = set()
-    while last in entries and entries[last][0] not in followed:
-        number, last = entries[last]
-        followed.add(number)
-    # Where an entry follows one that is not here, nothing is known of those before it.
-    first = min(followed, default=0) if last is not None else 0
-    return frozenset(number for number, _ in entries.values() if number > first and number not in followed)
-
-
 def with_route(values: JsonObject) -> JsonObject:
     """Return the values of an entry with its route where earlier releases had it."""
     delivery = values.get("delivery")
@@ -310,15 +274,23 @@ def with_route(values: JsonObject) -> JsonObject:
     return values if route is None else {**values, "deliveryContext": route}
 
 
-def _reset_of(line: bytes) -> str | None:
-    """Return the entry id of a line that says that the session begins anew."""
-    if b'"reset"' not in line:
-        return None
-    try:
-        values, _ = read_object(line)
-    except Unreadable:
-        return None
-    return a_text(values.get("id")) if values.get("type") == "reset" else None
+def _text(raw: bytes) -> str:
+    """Return a text of a row; what no log can take of it is spelled out."""
+    return raw.decode("utf-8", "backslashreplace").replace("\0", "\\0")
+
+
+def _unread(database: sqlite3.Connection, name: str, read: frozenset[str]) -> Iterator[Note]:
+    """Yield the note of the tables that an import does not read, with the rows in each; indexes for search are left out."""
+    sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY 1"
+    tables = [table for (table,) in database.execute(sql).fetchall()]
+    others = [table for table in tables if table not in read and not _INDEX.search(table)]
+    rows = {
+        table: database.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0]  # noqa: S608 - names of its own schema
+        for table in others
+    }
+    told = ", ".join(f"{table} ({count})" for table, count in rows.items() if count)
+    if told:
+        yield Note(subject=name, what=f"tables without a conversation, and their rows, were left out: {told}")
 
 
 def _left_out(name: str) -> Read:
@@ -337,6 +309,7 @@ def _opened(path: Path, name: str, version: int) -> Iterator[sqlite3.Connection 
             )
             database = sqlite3.connect(address, uri=True, isolation_level=None)
             try:
+                database.text_factory = _text
                 database.execute("BEGIN")
                 (found,) = database.execute("PRAGMA user_version").fetchone()
                 if found <= _BEFORE_SESSIONS:

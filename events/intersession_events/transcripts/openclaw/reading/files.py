@@ -11,9 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
+import msgspec
+
 from intersession_events.basics.errors import ImportFailed
 from intersession_events.basics.plain_json import JsonObject, is_object
-from intersession_events.transcripts.openclaw.reading import databases, state
+from intersession_events.transcripts.openclaw.reading import databases, packed, state
 from intersession_events.transcripts.openclaw.reading.foreign_json import (
     Unreadable,
     a_count,
@@ -77,6 +79,7 @@ class _Reader:
         files: list[state.SourceFile] = []
         records = list(self._records())
         keys = list(self._cron_runs())
+        self._notes += self._schedules()
         for agent, database in self._databases():
             entries += [(agent, entry) for entry in database.entries]
             files += database.files
@@ -123,6 +126,10 @@ class _Reader:
             path, agent = home / "agent" / "openclaw-agent.sqlite", agent_id_of(home.name)
             if path.exists() and self._inside(path):
                 archived = partial(self._beside, home / "sessions")
+                moved = self._listed(home / "session-sqlite-import-archive")
+                if moved:
+                    what = f"left out: {len(moved)} files that OpenClaw has taken into its database"
+                    self._note(self._name(moved[0].parent), what)
                 yield agent, databases.read_agent(path, self._name(path), agent, archived)
         path = self._root / "state" / "openclaw.sqlite"
         if path.exists() and self._inside(path):
@@ -261,6 +268,19 @@ class _Reader:
                 if session_id and key:
                     yield session_id, key, "cron's run log"
 
+    def _schedules(self) -> Iterator[Note]:
+        path = self._root / "cron" / "jobs.json"
+        source = self._whole(path) if path.exists() else None
+        try:
+            jobs = a_list(read_object(source)[0].get("jobs")) if source is not None else []
+        except Unreadable as reason:
+            yield Note(subject=self._name(path), what=f"left out: {reason}")
+            return
+        for job in jobs:
+            text = msgspec.json.encode(job).decode()
+            job_id = a_text(at(job, "id")) or "without an id"
+            yield databases.not_taken_over(job_id, a_text(at(job, "name")) or job_id, text)
+
     def _transcript(self, agent: str, path: Path) -> state.SourceFile | None:
         match = _TRANSCRIPT.fullmatch(path.name)
         if match is None:
@@ -283,11 +303,11 @@ class _Reader:
         )
 
     def _unpacked(self, path: Path) -> list[tuple[int, bytes]]:
-        packed = self._whole(path)
-        text = databases.unpacked(packed, self._name(path)) if packed is not None else None
-        if packed is not None and text is None:
+        content = self._whole(path)
+        text = packed.unpacked(content, self._name(path)) if content is not None else None
+        if content is not None and text is None:
             self._skip(self._name(path), 1, "its compressed text is damaged")
-        return databases.numbered(text or b"")
+        return packed.numbered(text or b"")
 
     def _lines(self, path: Path) -> Iterator[tuple[int, bytes]]:
         """Yield the numbered lines of a file. One that is too long is passed over without being held in memory."""
