@@ -186,3 +186,30 @@ def test_ctrl_c_leaves_the_exchange_to_the_gateway(tmp_path: Path) -> None:
 
 def _told(beat: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(beat.get(name) for name in ("kind", "who", "to", "how", "text"))
+
+
+@pytest.mark.clause("STREAM-4")
+def test_a_reply_is_shown_while_the_agent_of_the_gateway_says_it(tmp_path: Path) -> None:
+    heard = threading.Event()
+
+    def talking(turn: Turn) -> Iterator[str]:
+        if turn.step == "message":
+            yield "Good "
+            heard.wait(WAIT)
+            yield "morning."
+
+    with hosting(tmp_path, {"main": talking}) as hosted:
+        options = [option for option in hosted.options if option != "--json"]
+        with subprocess.Popen(
+            process("send", "Hello", "--agent", "main", "--stream", *options),
+            env=environment(),
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as child:
+            assert child.stdout is not None
+            first = child.stdout.read(len("Good "))
+            heard.set()
+            rest, _ = child.communicate(timeout=30)
+
+    assert (first, child.returncode) == ("Good ", 0)
+    assert rest.startswith("morning.\n\nok  run ")

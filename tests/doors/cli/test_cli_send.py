@@ -12,6 +12,7 @@ from support.doors.command_line import DemoLog, environment, hear_ctrl_c, proces
 DEMO = "intersession.cli.commands.demo_agents:host"
 
 AGENTS = """
+import sys
 import threading
 from intersession import Reply, SessionSystem, echo
 
@@ -29,6 +30,16 @@ def stuck(turn):
     threading.Event().wait()
 
 
+def talking(turn):
+    if turn.step != "message":
+        yield Reply.skip()
+        return
+    yield "Good "
+    sys.stdin.readline()  # once its first words were seen
+    yield "morning."
+
+
+talkers = {"main": talking}
 agents = {"main": echo("main: "), "research": echo("research: ")}
 alone = {"research": echo("research: ")}
 failing = {"main": broken}
@@ -259,3 +270,40 @@ def test_send_as_a_process_finds_modules_in_the_current_directory(folder: Path) 
 
     assert done.json["reply"] == "main: hi"
     assert (folder / "s.db").is_file()
+
+
+@pytest.mark.clause("STREAM-2")
+def test_a_reply_is_shown_while_it_is_said(folder: Path) -> None:
+    tokens = ("send", "Hello", "--agent", "main", "--agents", named("talkers"), "--store", folder / "s.db")
+    with subprocess.Popen(
+        process(*tokens, "--stream"),
+        cwd=folder,
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as child:
+        assert child.stdout is not None
+        first = child.stdout.read(len("Good "))
+        rest, _ = child.communicate("go on\n", timeout=30)
+
+    assert (first, child.returncode) == ("Good ", 0)
+    assert rest.startswith("morning.\n\nok  run ")
+    assert rest.count("morning") == 1
+
+
+@pytest.mark.clause("STREAM-2")
+def test_a_reply_that_comes_at_once_is_shown_all_the_same(folder: Path) -> None:
+    done = ran(
+        "send", "Hi", "--agent", "main", "--agents", named("agents"), "--store", folder / "s.db", "--stream"
+    )
+
+    assert done.exit_code == 0
+    assert "main: Hi" in done.out
+
+
+def test_a_growing_text_is_no_json(folder: Path) -> None:
+    done = ran("send", "Hi", "--agent", "main", "--store", folder / "s.db", "--stream", "--json")
+
+    assert done.exit_code == 2
+    assert "--stream shows a text as it comes" in done.json["error"]

@@ -1,7 +1,7 @@
 """`intersession send`: a message to a session, answered by agents that this command hosts, or by a gateway that runs."""
 
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from typing import Annotated, Final, Literal, NamedTuple
 
@@ -29,6 +29,7 @@ from intersession.cli.story.telling import Beat, FlowStory
 from intersession_actors.assembly.system.follow import followed
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.hindsight.debugger.named import as_key
+from intersession_actors.rules.answers import StreamAnswer
 from intersession_actors.rules.config.config import load_config
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.running.runtime.clock import SystemClock
@@ -91,6 +92,18 @@ class Sending:
                 self._beats.append(beat)
                 if printer is not None:
                     printer.print(beat)
+
+    def run_id(self) -> str | None:
+        """Wait until the message is accepted; return the run that answers it, None where it was refused."""
+        for recorded in self._events():
+            if isinstance(recorded.event, facts.ExchangeAccepted):
+                return recorded.event.run_id
+        return None if self._thread.is_alive() else self._answer.get("runId")
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the tool has answered, or nobody waits for its answer any more."""
+        return not self._thread.is_alive() or self._parked is not None
 
     def result(self) -> JsonObject:
         """Return the tool's answer, once it is there."""
@@ -224,6 +237,12 @@ def send(
     no_follow: Annotated[
         bool, Parameter(help="Come back with the reply, and leave the rest to the log's next host.")
     ] = False,
+    stream: Annotated[
+        bool,
+        Parameter(
+            help="Show the reply while it is said, in place of the steps; leaves the rest to the host."
+        ),
+    ] = False,
     idempotency_key: Annotated[
         str | None, Parameter(help="The same key and message are sent once, however often this is called.")
     ] = None,
@@ -239,6 +258,8 @@ def send(
     """
     if to is None and label is None and agent is None:
         raise UsageError("say which session: give --to, --label or --agent")
+    if stream and reading.json:
+        raise UsageError("--stream shows a text as it comes, leave out --json")
     arguments = {
         "message": message,
         "sessionKey": to,
@@ -255,6 +276,8 @@ def send(
             reader = Reader(log, config=lambda: config, clock=SystemClock())
             call = partial(_through, beside, _named(reader, given, acting))
             sending = Sending(reader, given, call=call, agents=partial(_agents_beside, reading))
+            if stream:
+                return _growing(sending, partial(_deltas_of, reading, sending))
             return _sent(sending, no_follow=no_follow, json=reading.json)
     if agents is None and timeout > 0:
         raise UsageError(
@@ -265,6 +288,8 @@ def send(
         call = partial(system.tools(_named(reader, given, acting)).call, _TOOL)
         sending = Sending(reader, given, call=call, agents=lambda: system.status()["agents"])
         try:
+            if stream:
+                return _growing(sending, lambda run_id: _texts_of(system.stream(run_id)))
             return _sent(sending, no_follow=no_follow, json=reading.json)
         except (KeyboardInterrupt, BrokenPipeError):
             system.close(_HURRIED_S)  # what is cut off is taken up by the next host
@@ -305,6 +330,41 @@ def _agents_beside(reading: Reading) -> Collection[str] | None:
             return None
         raise
     return agents
+
+
+def _texts_of(parts: Iterable[StreamAnswer]) -> Iterator[str]:
+    return (part["text"] for part in parts if "text" in part)
+
+
+def _deltas_of(reading: Reading, sending: Sending, run_id: str) -> Iterator[str]:
+    """Yield what the agent of a run has said so far, where the host has a gateway that tells it."""
+    listening = host_beside(reading)
+    if not hasattr(listening, "deltas"):
+        return
+    with listening:
+        yield from listening.deltas(run_id, lambda: sending.is_answered)
+
+
+def _growing(sending: Sending, heard: Callable[[str], Iterator[str]]) -> Answer:
+    """Show the reply while it is said, then how it ended. What was said by an attempt that was cut off is said to be so."""
+    screen, before = Screen(), ""
+    run_id = sending.run_id()
+    for text in heard(run_id) if run_id is not None else ():
+        if not text.startswith(before):
+            screen.grow("\n")
+            screen.dim("  it was cut off there, and begins again:")
+            before = ""
+        screen.grow(text.removeprefix(before))
+        before = text
+    result = sending.result()
+    reply = str(result.get("reply") or "")
+    is_shown = bool(before) and reply.startswith(before)
+    if before:
+        screen.grow(f"{reply.removeprefix(before) if is_shown else ''}\n")
+    known, words = sending.outcome()
+    value = result | known | ({"reply": None} if is_shown else {})
+    failed = result["status"] in {"error", "forbidden"}
+    return Answer(value, lambda screen: _show(screen, value, words), REFUSED if failed else OK)
 
 
 def _sent(sending: Sending, *, no_follow: bool, json: bool) -> Answer:

@@ -126,6 +126,10 @@ class Screen:
         """Print a JSON document on one line."""
         self._out.write(f"{json_text(value, self._out.encoding, indent=None)}\n")
 
+    def grow(self, text: str) -> None:
+        """Show a piece of a text, at once and behind the one before it."""
+        self._out.write(shown(text))
+
     def look_for_reader(self) -> None:
         """Raise if the reader of the output is gone.
 

@@ -1,6 +1,7 @@
 """A small client of the gateway's WebSocket protocol, for commands beside a running gateway."""
 
 import json
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Final, Self
@@ -16,6 +17,8 @@ from intersession_events.basics.machine import random_id
 from intersession_events.basics.plain_json import JsonMapping, JsonObject, is_object
 
 OPEN_S: Final = 10.0
+LOOK_S: Final = 0.2
+"""How long a client waits for an event before it looks whether it is still to wait."""
 
 
 class GatewayClient:
@@ -72,6 +75,26 @@ class GatewayClient:
         given = {"name": tool, "args": dict(arguments)}
         named = {} if session_key is None else {"sessionKey": session_key}
         return self.call("tools.invoke", given | named, timeout=None)
+
+    def deltas(self, run_id: str, is_over: Callable[[], bool]) -> Iterator[str]:
+        """Yield what the agent of a run has said so far, each time all of it, until the run has ended or `is_over` (STREAM-4).
+
+        Raises:
+            ToolRefused: the gateway closed the connection (`unavailable`).
+        """
+        while not is_over():
+            try:
+                frame: JsonObject = json.loads(self._opened.recv(timeout=LOOK_S))
+            except TimeoutError:
+                continue
+            except WebSocketException as error:
+                raise ToolRefused("unavailable", f"the gateway closed the connection: {error}") from None
+            payload: JsonObject = frame.get("payload") or {}
+            if frame.get("event") != "chat" or payload.get("runId") != run_id:
+                continue
+            if payload["state"] != "delta":
+                return
+            yield payload["message"]["content"][0]["text"]
 
     def close(self) -> None:
         """Close the connection."""
