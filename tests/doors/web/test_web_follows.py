@@ -1,6 +1,7 @@
 """Open pages follow what somebody else does: words that are erased leave every page, forks come to the list, cuts are marked."""
 
 import json
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -8,13 +9,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from intersession import SessionSystem
+from intersession import SessionSystem, Turn
 from intersession.cli.commands.demo_agents import AGENTS, CONFIG
 from intersession_events.facts import ForkEdit
 from support.doors.chromium import WAIT_MS, Tab, chromium, come_in, found_by_axe
 from support.doors.command_line import ran
-from support.doors.gateway_live import LiveGateway
+from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.doors.web_log import played
+from support.running import Gate, merged
 
 expect.set_options(timeout=WAIT_MS)
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(400)]
@@ -104,7 +106,7 @@ def test_words_that_are_erased_leave_every_page_that_shows_them(tmp_path: Path) 
             expect(tab.page.get_by_role("dialog")).to_have_count(0)
             tab.check()
         expect(tabs[0].page.get_by_label("Transcript of research")).to_contain_text("[erased]")
-        expect(tabs[0].page.locator(".now")).to_contain_text("after turn 2")
+        expect(tabs[0].page.locator(".saying")).to_contain_text("after turn 2")
         expect(tabs[6].page.locator("#main")).to_contain_text("matches")
         assert found_by_axe(tabs[0].page) == []
 
@@ -143,7 +145,7 @@ def test_what_is_open_of_a_fork_goes_on_with_it_and_loses_what_is_erased_in_it(t
         runs_of(tab.page, gateway.address)
         tab.wrong.clear()
         tab.page.goto(f"{gateway.address}/debug/run/{run}?fork={file.stem}")
-        now, said = tab.page.locator(".now"), tab.page.get_by_label("Transcript of research")
+        now, said = tab.page.locator(".saying"), tab.page.get_by_label("Transcript of research")
         expect(now).to_contain_text("follows the log")
         expect(said).to_contain_text("Yes: the ferry runs from 07:00")
 
@@ -217,3 +219,29 @@ def test_ten_tabs_can_be_open_and_one_that_is_seen_again_has_what_came_meanwhile
         expect(new).to_have_count(0)
         come_back(first)
         expect(new).to_be_visible()
+
+
+def test_an_answer_grows_on_the_page_of_its_run(tmp_path: Path) -> None:
+    gate = Gate()
+
+    def talking(turn: Turn) -> Iterator[str]:
+        yield "Good "
+        gate.stop(turn)
+        yield "morning, <b>Ada</b>."
+
+    config = merged(CONFIG, GATEWAY)
+    with (
+        SessionSystem(tmp_path / "grows.db", agents={"main": talking}, config=config) as system,
+        LiveGateway(system) as gateway,
+        chromium() as browser,
+    ):
+        told = elsewhere(system.inbound, channel="chat", chat_id="1", text="Hello", sender="ada")
+        gate.reached()
+        tab = Tab(browser.new_context(), gateway.address)
+        come_in(tab.page, gateway.address)
+        tab.page.goto(f"{gateway.address}/debug/run/{told['runId']}")
+        growing = tab.page.locator(".saying")
+        expect(growing).to_contain_text("is saying: Good")
+        gate.open()
+        expect(tab.page.locator("body")).to_contain_text("Good morning, <b>Ada</b>.")
+        expect(growing).to_have_count(0)

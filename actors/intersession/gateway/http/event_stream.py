@@ -16,6 +16,7 @@ from intersession.gateway.admission.shares import Hold
 from intersession.gateway.door import Door
 from intersession.gateway.protocol.run_events import RunEvent
 from intersession.web.stopping import server_stops
+from intersession_actors.rules.disclosure.redaction import redact_text
 from intersession_actors.running.host.own_threads import off_loop
 from intersession_events.basics.errors import LogError
 from intersession_events.basics.ids import session_stream
@@ -123,7 +124,8 @@ class _Deltas:
 
 
 def _delta(run_id: str, told: RunEvent) -> bytes:
-    text: str = told.payload["message"]["content"][0]["text"]
+    # Pages of the web debugger are among the readers: no secret is shown there.
+    text, _ = redact_text(told.payload["message"]["content"][0]["text"])
     data = {"runId": run_id, "sessionKey": told.session_key, "text": text}
     return b"event: delta\ndata: %s\n\n" % msgspec.json.encode(data)
 

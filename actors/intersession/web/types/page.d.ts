@@ -47,6 +47,13 @@ type Row =
 type Timed = Exclude<Row, Answers.Gap>;
 type Step = Answers.StepAnswer;
 
+/** What an agent has said so far of an answer that goes on. */
+interface Saying {
+  runId: string;
+  sessionKey: string;
+  text: string;
+}
+
 /** A part of a message: words, or the call of a tool. */
 interface Block {
   type: string;

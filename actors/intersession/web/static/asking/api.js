@@ -11,6 +11,8 @@ export const turnedAway = signal(''); // what somebody is told whom no token let
 export const coming = signal(null); // how far a log is that is imported just now
 /** @type {Signal<{ state: string, head: number, since: number, why?: string }>} */
 export const live = signal({ state: 'waiting', head: 0, since: 0 });
+/** What agents say right now and is not recorded yet, by their runs. @type {Signal<Record<string, Saying>>} */
+export const saying = signal({});
 export const forked = signal(''); // what stands for the forks beside the log: another text, once they are other ones
 export const openClaws = new Set(); // messages of an import whose words are OpenClaw's own, by their ids
 export const erased = signal(0); // how often words were erased since the page began: what is shown is drawn anew
@@ -316,7 +318,11 @@ async function hear(body) {
   live.value = { ...live.peek(), state: 'live' };
   let begun = false;
   for await (const { kind, id, data } of heard(body)) {
-    if (kind === 'head') live.value = { state: 'live', head: Number(id), since: 0 };
+    if (kind === 'head') {
+      live.value = { state: 'live', head: Number(id), since: 0 };
+      if (Object.keys(saying.peek()).length) saying.value = {}; // an answer that goes on says so with its next words
+    }
+    if (kind === 'delta') saying.value = { ...saying.peek(), [data.runId]: data };
     if (kind === 'erased') {
       erasedAt(data.position);
       tabs.postMessage({ position: data.position });

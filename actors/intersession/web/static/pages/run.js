@@ -3,7 +3,7 @@
 import { html, seen, signal, view } from '../base/drawing.js';
 import { counted, ended, lasted } from '../base/words.js';
 import { href, link, queried, setQuery } from '../asking/address.js';
-import { inside } from '../asking/api.js';
+import { inside, saying } from '../asking/api.js';
 import { Failed, Loading } from '../parts/answers.js';
 import { Icon, Tri } from '../parts/icons.js';
 import { Who, laneOf } from '../parts/speakers.js';
@@ -38,7 +38,7 @@ export const Run = view(({ id }, self) => {
   document.title = `${seen(run.title.slice(0, 60))} · Intersession`;
   return html`
     <div class="run">
-      <div><${Head} run=${run} place=${place} /><${Held} place=${place} /></div>
+      <div><${Head} run=${run} place=${place} /><${Held} place=${place} /><${Now} run=${run} /></div>
       <${Slider} place=${place} />
       <div class="work">
         <section class="left" aria-label="What happened">
@@ -62,6 +62,17 @@ export const Run = view(({ id }, self) => {
       </div>
     </div>
   `;
+});
+/** What agents of an open run say while they say it. @type {View<{ run: Run }>} */
+const Now = view(({ run }) => {
+  if (run.state !== 'open' || inside.fork) return null;
+  const lanes = run.lanes.map(lane => lane.id);
+  const said = Object.values(saying.value).filter(({ sessionKey }) => lanes.includes(sessionKey));
+  return said.map(
+    ({ sessionKey, text }) => html`
+      <p class="sum saying"><${Who} lane=${laneOf(sessionKey)} /> is saying: <span class="said">${text}</span></p>
+    `,
+  );
 });
 /** @param {{ place: Place, table: boolean, timed: boolean }} given */
 const Bar = ({ place, table, timed }) => {
