@@ -339,7 +339,7 @@ def _texts_of(parts: Iterable[StreamAnswer]) -> Iterator[str]:
 def _deltas_of(reading: Reading, sending: Sending, run_id: str) -> Iterator[str]:
     """Yield what the agent of a run has said so far, where the host has a gateway that tells it."""
     listening = host_beside(reading)
-    if not hasattr(listening, "deltas"):
+    if listening is None or not hasattr(listening, "deltas"):
         return
     with listening:
         yield from listening.deltas(run_id, lambda: sending.is_answered)
