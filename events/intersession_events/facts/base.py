@@ -171,7 +171,8 @@ class Budget(Fact, frozen=True, kw_only=True):
     `root` is the run it began with, `started_ms` when that was accepted (0: not known). `path` are the sessions it came through, the
     one that this is for last; `hops` the sends and spawns on the way. `limits` were in force when it was last handed on
     by one (CFG-3). What it has used in all is counted from the events of all its runs. `held_ms` is for how long exchanges on
-    the way were held, which is no time of the chain's (LIVE-1).
+    the way were held, which is no time of the chain's (LIVE-1). `sender` is the person whose message it began with, as
+    `channel:id`, where the settings give tools by the sender (TOOLS-2).
     """
 
     root: str
@@ -180,3 +181,4 @@ class Budget(Fact, frozen=True, kw_only=True):
     hops: Whole = 0
     limits: Limits = NO_OTHER_LIMITS
     held_ms: Whole = 0
+    sender: str | None = None

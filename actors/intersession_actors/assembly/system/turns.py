@@ -35,7 +35,11 @@ class Turns:
         """Return the turn of an attempt that has just begun."""
         service, run = self._service, running.waiting.queued
         calling = CallingRun(
-            run_id=run.run_id, attempt=running.attempt, budget=running.waiting.budget, cause=running.cause
+            run_id=run.run_id,
+            attempt=running.attempt,
+            budget=running.waiting.budget,
+            cause=running.cause,
+            model=running.model,
         )
         caller = Caller(name=key, key=key, run=calling)
         tools = Tools(

@@ -19,6 +19,8 @@ from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.answers import fit_block
 from intersession_actors.rules.gate.texts import word_of
 from intersession_actors.rules.gate.values import invalid, json_or_text
+from intersession_actors.rules.policy.access import Requester
+from intersession_actors.rules.policy.tools import is_own_denied, workshop_of
 from intersession_events.basics import ids
 from intersession_events.basics.plain_json import JsonMapping, JsonObject, is_object
 from intersession_events.facts import CallRelease, Route, ToolCallBlock, ToolCallHeld, ToolCallReleased
@@ -26,6 +28,8 @@ from intersession_projections.views.held_calls import CallHold, HeldCalls, held_
 
 SHORTEST: Final = 6
 """How many characters of a hold's id name it at least."""
+
+_NAME: Final = 128
 
 _SHOWN: Final = 1_000
 """How much of a call's arguments a channel is shown, in characters."""
@@ -64,7 +68,13 @@ def begin_approval(  # noqa: PLR0917 - what a call is
     Raises:
         ToolRefused: the attempt is over, too many calls are held, or the log did not take the hold.
     """
-    agent_id = service.reader.parse(key).agent_id
+    parsed = service.reader.parse(key)
+    agent_id = parsed.agent_id
+    requester = Requester(key=parsed, agent_id=agent_id, sender=run.budget.sender, model=run.model)
+    if is_own_denied(name, workshop_of(service.config, requester)):
+        return Approval(
+            arguments=arguments, refused=f"tool: {name[:_NAME]!r} is not given in this run, go on without it"
+        )
     rule = rule_for(service, agent_id, name)
     if rule is None:
         return Approval(arguments=arguments)

@@ -131,6 +131,17 @@ def cause_of(service: Service, caller: Caller) -> Cause | None:
     return current_cause() or _under_way(service, caller)
 
 
+def of_run(service: Service, caller: Caller, requester: Requester) -> Requester:
+    """Return a caller as the run that it calls in: its model, and the person whose message led to it (TOOLS)."""
+    run, config = caller.run, service.config
+    if run is not None:
+        return msgspec.structs.replace(requester, sender=run.budget.sender, model=run.model)
+    if caller.key is None or not config.has_tools_by_sender:
+        return requester
+    cause = cause_of(service, caller)
+    return requester if cause is None else msgspec.structs.replace(requester, sender=cause.budget.sender)
+
+
 def origin_of(service: Service, caller: Caller, run_id: str) -> Origin:
     """Return what a call continues: its run, or its caller's; else `run_id` begins a chain (LOOP-5)."""
     run, cause = caller.run, cause_of(service, caller)

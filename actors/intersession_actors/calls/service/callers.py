@@ -28,6 +28,7 @@ class CallingRun(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
     budget: Budget
     cause: str | None = None
+    model: str | None = None
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):

@@ -262,6 +262,9 @@ def _recorded(
     )
     said_by = origin.provenance(message.channel)
     if by_person:
+        if service.config.has_tools_by_sender:
+            budget = replace(origin.budget, sender=f"{message.channel}:{message.sender}")
+            origin = origin._replace(budget=budget)
         said_by = replace(said_by, sender=message.sender, sender_name=shown_name(message.sender_name))
     said = bool(text or files)
     runs = message.deliver and told is None and said

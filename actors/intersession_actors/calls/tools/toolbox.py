@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession_actors.calls.service.approvals import begin_approval
-from intersession_actors.calls.service.asking import asked_within, was_asked_for
+from intersession_actors.calls.service.asking import asked_within, of_run, was_asked_for
 from intersession_actors.calls.service.callers import AccessSummary, Call, Caller
 from intersession_actors.calls.service.pending import Held, Pending, Result, afinished, finished, with_fields
 from intersession_actors.calls.service.resolve import TargetRefused
@@ -96,8 +96,9 @@ class Tools(ToolBox):
         return self._names(self._requester())
 
     def _requester(self) -> Requester:
-        caller = self._caller
-        return self._service.reader.requester(caller.key, opened=self._opened, within=caller.within)
+        caller, service = self._caller, self._service
+        requester = service.reader.requester(caller.key, opened=self._opened, within=caller.within)
+        return of_run(service, caller, requester)
 
     def _names(self, requester: Requester, among: Sequence[str] = tuple(TOOLS)) -> tuple[str, ...]:
         return tools_offered(self._service.config, requester, among)

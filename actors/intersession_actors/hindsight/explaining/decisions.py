@@ -118,7 +118,7 @@ def decision_in_session(log: Log, recorded: Recorded) -> SessionDecision | None:
     return Decision(_decided_in_session, state, command, known, came, first.position)
 
 
-def _no_tools(_opened: facts.SessionOpened | None, _begun: facts.RunStarted) -> None:
+def _no_tools(_opened: facts.SessionOpened | None, _begun: facts.RunStarted, _sender: str | None) -> None:
     """Return that the tools of a run that starts are not known: nothing that ends is decided by them."""
 
 

@@ -27,7 +27,7 @@ from intersession_events import facts
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
 from intersession_events.log.recorded import Recorded, StreamAppend
 
-ToolsOf = Callable[[facts.SessionOpened | None, facts.RunStarted], tuple[str, ...] | None]
+ToolsOf = Callable[[facts.SessionOpened | None, facts.RunStarted, str | None], tuple[str, ...] | None]
 """Says which tools a session had that was opened so, when a run of it started."""
 
 _BARE: Final[JsonObject] = {}
@@ -260,6 +260,11 @@ def _thread_left(knew: JsonMapping) -> ThreadLeft:
     return None if left is None else (left.get("ms", 0), left["why"])
 
 
+def _sender_of(state: Session, run_id: str) -> str | None:
+    """Return the person whose message led to a waiting run (TOOLS-2)."""
+    return next((one.budget.sender for one in state.queue if one.queued.run_id == run_id), None)
+
+
 def _start(
     record: Record,
     append: Sequence[Recorded],
@@ -274,7 +279,13 @@ def _start(
         case "StartNext", facts.RunStarted() as begun:
             withheld: int = record.knew.get("withheld", 0)
             compacts = begun.covers is not None
-            tools = () if compacts else ("",) * withheld if withheld else tools_of(state.opened, begun)
+            tools = (
+                ()
+                if compacts
+                else ("",) * withheld
+                if withheld
+                else tools_of(state.opened, begun, _sender_of(state, begun.run_id))
+            )
             beginning = beginning_of(state, tools, Reckoned(begun.context_tokens, begun.room))._replace(
                 compacts_at=begun.compacts_at, keep=record.knew.get("keep", 0)
             )

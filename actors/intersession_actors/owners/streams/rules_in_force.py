@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import final
 
+from msgspec.structs import replace
+
 from intersession_actors.rules.config.config import Config
 from intersession_actors.rules.config.session import SendAction
 from intersession_actors.rules.config.tools import Compaction
@@ -68,9 +70,12 @@ class RulesInForce:
             key=key, agent_id=key.agent_id, sandboxed=opened.sandboxed, spawn_depth=opened.spawn_depth
         )
 
-    def tools_of(self, opened: SessionOpened) -> tuple[str, ...]:
-        """Return a session's tools, from its opening."""
-        return self._offered(self._config(), self.requester(opened))
+    def tools_of(
+        self, opened: SessionOpened, sender: str | None = None, model: str | None = None
+    ) -> tuple[str, ...]:
+        """Return a session's tools, from its opening, in a run that a person's message led to, on a model (TOOLS)."""
+        requester = replace(self.requester(opened), sender=sender, model=model)
+        return self._offered(self._config(), requester)
 
     def reckoned(self, agent_id: str, asked_for: str | None, said: ModelWindow | None) -> Reckoned:
         """Return the window of an agent's model, or of the model that a run or its session asks for (CTX-1)."""

@@ -70,6 +70,11 @@ class Config(Settings, frozen=True, kw_only=True):
         marked = [agent.id for agent in self.agents.list if agent.default]
         return (*marked, *self.agent_ids)[0]
 
+    @property
+    def has_tools_by_sender(self) -> bool:
+        """Whether a person's tools depend on who it is (TOOLS-2)."""
+        return bool(self.tools.tools_by_sender) or any(one.tools.tools_by_sender for one in self.agents.list)
+
     def agent(self, agent_id: str) -> AgentSettings:
         """Return an agent's own settings; empty for one that is not configured."""
         for agent in self.agents.list:

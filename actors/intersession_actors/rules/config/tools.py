@@ -87,6 +87,12 @@ class ToolsOf(Settings, frozen=True, kw_only=True):
     tools: ToolRules = ToolRules()
 
 
+class RulesOfProvider(ToolRules, frozen=True, kw_only=True):
+    """Which tools a provider's models get (TOOLS-1)."""
+
+    profile: ToolProfile | None = None
+
+
 class AskRoute(Settings, frozen=True, kw_only=True):
     """The chat in which people are asked to approve tool calls (ASK-3)."""
 
@@ -100,7 +106,9 @@ class ToolSettings(Settings, frozen=True, kw_only=True):
     """The visibility and reach of tools, which tools agents get, and which calls wait for a person.
 
     `ask` are globs over the names of tools; a call that nobody released within `ask_timeout_seconds` is refused, 0 is no
-    limit. `ask_route` is where people are asked, in place of the session's own route (ASK).
+    limit. `ask_route` is where people are asked, in place of the session's own route (ASK). `by_provider` narrows the tools of
+    a provider's models, by `provider` or `provider/id`, `tools_by_sender` those of a run that a person's message led to, by
+    `channel:id`, `id:ID` or `*` (TOOLS).
     """
 
     sessions: SessionVisibility = SessionVisibility()
@@ -112,6 +120,8 @@ class ToolSettings(Settings, frozen=True, kw_only=True):
     allow: tuple[str, ...] | None = None
     also_allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    by_provider: dict[Text, RulesOfProvider] = msgspec.field(default_factory=dict[str, RulesOfProvider])
+    tools_by_sender: dict[Text, ToolRules] = msgspec.field(default_factory=dict[str, ToolRules])
     ask: tuple[Text, ...] = ()
     ask_timeout_seconds: Seconds = 1800
     ask_route: AskRoute | None = None
@@ -124,6 +134,8 @@ class AgentTools(Settings, frozen=True, kw_only=True):
     allow: tuple[str, ...] | None = None
     also_allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    by_provider: dict[Text, RulesOfProvider] = msgspec.field(default_factory=dict[str, RulesOfProvider])
+    tools_by_sender: dict[Text, ToolRules] = msgspec.field(default_factory=dict[str, ToolRules])
     ask: tuple[Text, ...] = ()
     sandbox: ToolsOf = ToolsOf()
 

@@ -209,15 +209,9 @@ IGNORED: Final[Mapping[str, frozenset[str]]] = {
 }
 """By place (`agents.list[]`: any agent), the keys there that mean nothing here and restrict nothing that happens here."""
 
-_TOOLS_REFUSED: Final[Mapping[str, Restriction]] = {
-    "byProvider": Restriction(
-        "tools by the model that asks", "take it out, and deny them to the agent: agents.list[].tools.deny"
-    ),
-    "toolsBySender": Restriction(
-        "tools by the sender",
-        "take it out, and have those people speak to an agent of their own with agents.list[].tools.deny",
-    ),
-}
+_BY_SENDER: Final = Restriction(
+    "tools by the sender", 'take it out, and name those people in tools.toolsBySender, as "CHANNEL:ID"'
+)
 _MODELS: Final = "take it out, and list the models for all agents in agents.defaults.models"
 _CONFINE: Final = "take it out, and confine the process of your agents yourself"
 _SANDBOX_REFUSED: Final[Mapping[str, Restriction]] = {
@@ -269,7 +263,6 @@ REFUSED: Final[Mapping[str, Mapping[str, Restriction]]] = {
     },
     "session.threadBindings": _ACP_THREADS,
     "channels.*.threadBindings": _ACP_THREADS,
-    "tools": _TOOLS_REFUSED,
     "agents.defaults": {"modelPolicy": Restriction("models", _MODELS)},
     "agents.defaults.sandbox": _SANDBOX_REFUSED,
     "agents.list[]": {
@@ -277,7 +270,6 @@ REFUSED: Final[Mapping[str, Mapping[str, Restriction]]] = {
         "models": Restriction("this agent's models", _MODELS),
     },
     "agents.list[].sandbox": _SANDBOX_REFUSED,
-    "agents.list[].tools": _TOOLS_REFUSED,
     "gateway": {
         "roles": Restriction(
             "what people may see and do", "take it out, and give each a credential: gateway.auth.credentials"
@@ -330,8 +322,8 @@ OF_CHANNELS: Final[Mapping[str, Restriction]] = {
     "roles": _SENDERS._replace(allows=_a_switch),
     **dict.fromkeys(
         ["toolPolicy", "tools", "toolsAllow"],
-        Restriction("tools by chat", _TOOLS_REFUSED["toolsBySender"].instead),
+        Restriction("tools by chat", _BY_SENDER.instead),
     ),
-    "toolsBySender": _TOOLS_REFUSED["toolsBySender"],
+    "toolsBySender": _BY_SENDER,
 }
 """The keys below `channels.<name>`, at any depth, that restrict something that happens here, and that nothing here reads."""

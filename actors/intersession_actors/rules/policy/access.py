@@ -91,6 +91,10 @@ class Requester(msgspec.Struct, frozen=True, kw_only=True):
     sandboxed: bool = False
     spawn_depth: int = 0
     within: tuple[str, ...] | None = None
+    sender: str | None = None
+    """The person whose message led to the run that calls, as `channel:id` (TOOLS-2)."""
+    model: str | None = None
+    """The model that its run, or its session, asks for (TOOLS-1)."""
 
     def may_know_agent(self, agent_id: str) -> bool:
         """Whether sessions of an agent can be within its credential."""

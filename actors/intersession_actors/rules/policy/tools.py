@@ -1,14 +1,15 @@
 """Which of the session tools an agent gets. Pure (SPAWN-7)."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from intersession_actors.rules.config.config import Config
-from intersession_actors.rules.config.settings import ToolRules
+from intersession_actors.rules.config.settings import ToolRules, primary_of
 from intersession_actors.rules.config.tools import (
     LED_TOOLS,
     SESSION_TOOLS,
     AgentTools,
+    RulesOfProvider,
     ToolProfile,
     ToolSettings,
     names_tool,
@@ -49,7 +50,8 @@ _NO_RULES: Final = Rules()
 class Workshop(Known, frozen=True, kw_only=True):
     """The inputs of that judgement: the settings in force, for a session that is sandboxed or not.
 
-    `everyone` and `own` narrow, one after the other, and those of `sandbox` and `own_sandbox` for a sandboxed session. `withheld`
+    `everyone` and `own` narrow, one after the other, those of `sandbox` and `own_sandbox` for a sandboxed session, and those for
+    the `provider` of its model and for the `sender` whose message led to it (TOOLS). `withheld`
     are the tools that a sub-agent does not get (`subagent`), unless `subagents` says so. `missing`: there is no such tool.
     `deepest` is how deep a sub-agent may be that starts others, `spawn_depth` how deep this one is.
     """
@@ -58,6 +60,8 @@ class Workshop(Known, frozen=True, kw_only=True):
     own: Rules = _NO_RULES
     sandbox: Rules = _NO_RULES
     own_sandbox: Rules = _NO_RULES
+    provider: tuple[Rules, ...] = ()
+    sender: tuple[Rules, ...] = ()
     subagent: bool = False
     subagents: Rules = _NO_RULES
     withheld: tuple[str, ...] = _WITHHELD
@@ -71,13 +75,20 @@ def workshop_of(config: Config, requester: Requester, withheld: Iterable[str] = 
     key = requester.key
     if key is None:
         return Workshop()
-    own = config.agent(key.agent_id).tools
+    agent = config.agent(key.agent_id)
+    own = agent.tools
+    model = requester.model or primary_of(agent.model) or primary_of(config.agents.defaults.model)
     inside = requester.sandboxed
     return Workshop(
         everyone=_rules(config.tools),
         own=_rules(own),
         sandbox=_rules(config.tools.sandbox.tools) if inside else _NO_RULES,
         own_sandbox=_rules(own.sandbox.tools) if inside else _NO_RULES,
+        provider=(*_of_model(config.tools.by_provider, model), *_of_model(own.by_provider, model)),
+        sender=(
+            *_of_sender(config.tools.tools_by_sender, requester.sender),
+            *_of_sender(own.tools_by_sender, requester.sender),
+        ),
         subagent=key.is_spawned,
         subagents=_rules(config.tools.subagents.tools) if key.is_spawned else _NO_RULES,
         withheld=tuple(sorted(withheld)) if key.is_spawned else _WITHHELD,
@@ -96,7 +107,7 @@ def judge_tool(asked: UseTool, known: Workshop) -> Denial | None:
         return Denial("not_supported")
     if asked.tool == "sessions_spawn" and _is_too_deep(known):
         return Denial("subagent_spawn", ("agents.defaults.subagents.maxSpawnDepth",))
-    in_force = (known.everyone, known.own, known.sandbox, known.own_sandbox)
+    in_force = (known.everyone, known.own, known.sandbox, known.own_sandbox, *known.provider, *known.sender)
     if asked.tool in LED_TOOLS and not any(_names(rules, asked.tool) for rules in in_force):
         return Denial("not_supported", ("tools.alsoAllow",))
     for rules in in_force:
@@ -107,13 +118,37 @@ def judge_tool(asked: UseTool, known: Workshop) -> Denial | None:
     return None
 
 
+def is_own_denied(tool: str, known: Workshop) -> bool:
+    """Whether a tool of the agent's own is kept from this model, or this person (TOOLS)."""
+    return not all(_gives(rules, tool.lower()) for rules in (*known.provider, *known.sender))
+
+
+def _of_model(settings: Mapping[str, RulesOfProvider], model: str | None) -> Iterator[Rules]:
+    """Yield the rules for a model; of one that nobody knows all hold, since any may be meant."""
+    for name, rules in settings.items():
+        asked = name.strip().lower()
+        known = (model or "").lower()
+        if model is None or asked in {known, known.partition("/")[0]}:
+            yield _rules(rules)
+
+
+def _of_sender(settings: Mapping[str, ToolRules], sender: str | None) -> Iterator[Rules]:
+    """Yield the rules for a person: those by name, else those for everybody; none for a run that no person began."""
+    if sender is None or not settings:
+        return
+    names = (sender, f"id:{sender.partition(':')[2]}", "*")
+    rules = next((settings[name] for name in names if name in settings), None)
+    if rules is not None:
+        yield _rules(rules)
+
+
 def _is_too_deep(known: Workshop) -> bool:
     """Whether this is a sub-agent that starts none of its own (SPAWN-3)."""
     return known.subagent and known.spawn_depth >= known.deepest
 
 
-def _rules(settings: ToolRules | ToolSettings | AgentTools) -> Rules:
-    profile = None if isinstance(settings, ToolRules) else settings.profile
+def _rules(settings: ToolRules | RulesOfProvider | ToolSettings | AgentTools) -> Rules:
+    profile = settings.profile if isinstance(settings, RulesOfProvider | ToolSettings | AgentTools) else None
     return Rules(profile=profile, allow=settings.allow, also_allow=settings.also_allow, deny=settings.deny)
 
 

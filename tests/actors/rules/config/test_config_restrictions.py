@@ -102,15 +102,6 @@ def test_a_value_that_restricts_nothing_is_taken(config: dict[str, Any]) -> None
 @pytest.mark.parametrize(
     ("config", "path"),
     [
-        ({"tools": {"byProvider": {"openai": {"deny": ["sessions_send"]}}}}, "tools.byProvider"),
-        (
-            {"agents": {"list": [{"id": "a", "tools": {"toolsBySender": {"x": {"deny": ["*"]}}}}]}},
-            "agents.list[0].tools.toolsBySender",
-        ),
-        (
-            {"agent": {"tools": {"byProvider": {"x/y": {"profile": "minimal"}}}}},
-            "tools.byProvider",
-        ),
         ({"channels": {"telegram": {"allowFrom": ["tg:1"]}}}, "channels.telegram.allowFrom"),
         ({"whatsapp": {"allowFrom": ["+49"]}}, "channels.whatsapp.allowFrom"),
         ({"routing": {"allowFrom": ["+49"]}}, "routing.allowFrom"),

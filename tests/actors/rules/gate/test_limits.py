@@ -11,7 +11,6 @@ import pytest
 from intersession import SessionSystem, echo
 from intersession_actors.calls.service.callers import Caller
 from intersession_actors.calls.service.receipts import filters_of
-from intersession_actors.calls.tools.registry import TOOLS
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.values import flaw_of, seconds_of
 from intersession_events.facts import AccessRecorded
@@ -205,7 +204,7 @@ def nested(levels: int, leaf: Any = 1) -> Any:
 def test_arguments_that_are_nested_too_deep_are_refused_at_entry(system: SessionSystem, levels: int) -> None:
     value = nested(levels)
 
-    for tool in TOOLS:
+    for tool in system.tools(MAIN).names:
         answer = system.tools(MAIN).call(tool, {"deep": value})
         assert answer["code"] == "invalid_request"
         assert answer["error"].startswith("deep: nested deeper than 64 levels")
@@ -292,7 +291,7 @@ def test_what_is_no_method_is_answered_as_one(system: SessionSystem, method: Any
 
     assert answer["code"] == "invalid_request"
     assert msgspec.json.encode(answer)
-    assert len(answer["error"]) < 800
+    assert len(answer["error"]) < 1_000
 
 
 @pytest.mark.parametrize("name", ["", "x" * 600, "a\0b", "caf\udce9", 3])

@@ -130,11 +130,13 @@ class Sources:
         )
 
     def tools_at(
-        self, position: int, opened: facts.SessionOpened | None, begun: facts.RunStarted
+        self, position: int, opened: facts.SessionOpened | None, begun: facts.RunStarted, sender: str | None
     ) -> tuple[str, ...] | None:
         """Return a session's tools under the settings in force: the recorded ones, unless something contradicts them."""
         configs = [] if self.settings is None or opened is None else self.settings.around(position)
-        offered = [rules_of(config).tools_of(opened) for config in configs if opened is not None]
+        offered = [
+            rules_of(config).tools_of(opened, sender, begun.model) for config in configs if opened is not None
+        ]
         return begun.tools if begun.tools in offered else next(iter(offered), begun.tools)
 
     def queued(self, run_id: str | None) -> Recorded | None:
