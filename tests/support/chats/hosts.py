@@ -45,7 +45,11 @@ def connected(title: str, names: dict[str, Any], port: int) -> Generator[Corouti
         case "Telegram":
             import telegram  # noqa: PLC0415 - only where it is installed
 
-            names["bot"] = telegram.Bot("1:token", base_url=f"http://127.0.0.1:{port}/bot")
+            names["bot"] = telegram.Bot(
+                "1:token",
+                base_url=f"http://127.0.0.1:{port}/bot",
+                base_file_url=f"http://127.0.0.1:{port}/file/bot",
+            )
             yield names["main"]()
         case "Slack":
             for client in (names["slack"], names["patient"]):

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -30,6 +31,7 @@ class FakeSlack(Served):
         """Errors by the name of a method, or by the conversation that is to be read."""
         self._numbers = itertools.count(1)
         self._last = 0.0
+        self.contents: dict[str, bytes] = {}
         self._let_in = threading.Event()
         self._let_in.set()
 
@@ -40,6 +42,8 @@ class FakeSlack(Served):
     def routes(self) -> list[web.RouteDef]:
         return [
             web.get("/link", self._link),
+            web.get("/file/{name}", self._content),
+            web.post("/upload/{name}", self._upload),
             web.post("/api/{method}", self._answer),
             web.get("/api/{method}", self._answer),
         ]
@@ -115,7 +119,21 @@ class FakeSlack(Served):
             self.sockets.remove(socket)
         return socket
 
-    async def _answer(self, request: web.Request) -> web.Response:
+    def has(self, name: str, content: bytes) -> dict[str, Any]:
+        """Keep a file that somebody sends; return what a message says of it."""
+        self.contents[name] = content
+        url = f"http://127.0.0.1:{self.port}/file/{name}"
+        return {"id": "F1", "name": name, "mimetype": "image/png", "url_private_download": url}
+
+    async def _content(self, request: web.Request) -> web.Response:
+        assert request.headers["Authorization"] == "Bearer 1:token"
+        return web.Response(body=self.contents[request.match_info["name"]])
+
+    async def _upload(self, request: web.Request) -> web.Response:
+        self.contents[request.match_info["name"]] = await request.read()
+        return web.Response(text="OK")
+
+    async def _answer(self, request: web.Request) -> web.Response:  # noqa: C901 - one case a method
         given: dict[str, Any] = {**request.query, **(await request.post())}
         if request.content_type == "application/json":
             given |= await request.json()
@@ -138,6 +156,16 @@ class FakeSlack(Served):
                     one for one in self.said[str(given["channel"])] if one.get("thread_ts") == given["ts"]
                 ]
                 result["messages"] = found
+            case "files.getUploadURLExternal":
+                name = str(given["filename"])
+                result |= {"file_id": name, "upload_url": f"http://127.0.0.1:{self.port}/upload/{name}"}
+            case "files.completeUploadExternal":
+                for one in json.loads(str(given["files"])):
+                    content = self.contents[one["id"]]
+                    self.show(
+                        str(given["channel_id"]), f"{one['id']} {content!r} {given.get('initial_comment')}"
+                    )
+                result["files"] = []
             case "chat.postMessage":
                 self.show(str(given["channel"]), str(given["text"]))
                 result["ts"] = "900.1"

@@ -24,6 +24,7 @@ class FakeTelegram(Served):
         self.on_confirmed: Callable[[list[str]], None] = lambda _: None
         self.moved: dict[str, int] = {}
         """New ids of groups that became supergroups."""
+        self.contents: dict[str, bytes] = {}
         self._number = 1000
 
     @property
@@ -31,7 +32,19 @@ class FakeTelegram(Served):
         return f"http://127.0.0.1:{self.port}/bot"
 
     def routes(self) -> list[web.RouteDef]:
-        return [web.post("/bot{token}/{method}", self._answer), web.get("/bot{token}/{method}", self._answer)]
+        return [
+            web.post("/bot{token}/{method}", self._answer),
+            web.get("/bot{token}/{method}", self._answer),
+            web.get("/file/bot{token}/{name}", self._content),
+        ]
+
+    def has(self, name: str, content: bytes) -> dict[str, Any]:
+        """Keep a file that somebody sends; return what a message says of it."""
+        self.contents[name] = content
+        return {"file_id": name, "file_unique_id": name, "file_size": len(content)}
+
+    async def _content(self, request: web.Request) -> web.Response:
+        return web.Response(body=self.contents[request.match_info["name"]])
 
     def say(self, text: str | None, chat: dict[str, Any] = PRIVATE, **more: Any) -> int:
         """Have somebody write, or send a picture with a `caption`; return the id of the message."""
@@ -68,6 +81,13 @@ class FakeTelegram(Served):
                 result = True
             case "sendMessage":
                 self.show(str(given["chat_id"]), str(given["text"]))
+                chat = {"id": int(str(given["chat_id"])), "type": "private"}
+                result = {"message_id": 899 + len(self.shown), "date": 0, "chat": chat}
+            case "getFile":
+                result = {"file_id": "x", "file_unique_id": "x", "file_path": str(given["file_id"])}
+            case "sendPhoto" | "sendDocument" as method:
+                (part,) = (one for one in given.values() if isinstance(one, web.FileField))
+                self.show(str(given["chat_id"]), f"{method} {part.filename} {part.file.read()!r}")
                 chat = {"id": int(str(given["chat_id"])), "type": "private"}
                 result = {"message_id": 899 + len(self.shown), "date": 0, "chat": chat}
             case method:
