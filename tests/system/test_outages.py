@@ -255,6 +255,24 @@ def test_all_that_failed_is_taken_up_at_once_in_order(booth: Booth) -> None:
 
 
 @pytest.mark.clause("ANN-3")
+def test_those_that_failed_are_retried_by_chat_and_by_session(booth: Booth) -> None:
+    service = Service(lambda: DeliveryRefused("no"))
+    system = booth.start({"main": echo()}, {"telegram": service})
+    for chat in ("1", "2", "3"):
+        say(system, f"to {chat}", chat, chat_type="group")
+    wait_for_number(system, DeliveryFailed, 3)
+    service.well = True
+
+    by_chat = system.gateway.call("deliveries.retry", {"failed": True, "to": "2"})
+    key = "agent:main:telegram:group:3"
+    by_session = system.gateway.call("deliveries.retry", {"failed": True, "sessionKey": key})
+    wait_for_number(system, DeliveryDone, 2)
+
+    assert (len(by_chat["retried"]), len(by_session["retried"])) == (1, 1)
+    assert service.shown == ["to 2", "to 3"]
+
+
+@pytest.mark.clause("ANN-3")
 @pytest.mark.parametrize(
     ("params", "error"),
     [

@@ -304,8 +304,9 @@ def methods_of(exchange: str, other: str, run_of_person: str) -> Mapping[str, As
         "agent.wait": Asked(7, {"runId": run_of_person, "timeoutMs": 1}),
         "agents.list": Asked(0),
         "chat.history": Asked(4, {"sessionKey": ASKED_SESSION}),
-        "cron.list": Asked(0),
-        "cron.status": Asked(0),
+        "cron.list": Asked(5),
+        "cron.runs": Asked(1, {"jobId": "news"}),
+        "cron.status": Asked(5),
         "debug.calls": Asked(20),
         "debug.deliveries": Asked(2),
         "debug.diff": Asked(17, {"a": exchange, "b": other}),
@@ -330,6 +331,13 @@ def methods_of(exchange: str, other: str, run_of_person: str) -> Mapping[str, As
         "sessions.resolve": Asked(1, {"key": ASKED_SESSION}),
         "status": Asked(27),
     }
+
+
+_JOB: Final = {
+    "schedule": {"kind": "cron", "expr": "0 9 1 1 *"},
+    "payload": {"message": "what is new?"},
+    "delivery": {"mode": "none"},
+}
 
 
 CHANGING: Final = {
@@ -365,7 +373,7 @@ def pages_of(exchange: str, other: str) -> Mapping[str, Asked]:
         "runs": Asked(16, {"limit": 200}),
         "search": Asked(13, {"words": "hello"}),
         "sessions": Asked(12, {"limit": 200}),
-        "schedules": Asked(0),
+        "schedules": Asked(5),
         "settings": Asked(2),
         "show": Asked(8, run),
         "smells": Asked(16, {"limit": 200}),
@@ -399,7 +407,7 @@ def test_every_method_and_every_page_takes_few_ways(
             url,
             agents=_agents(),
             channels={"t": MemoryChannel()},
-            config=_OPEN | {"audit": {"access": "off"}},
+            config=_OPEN | {"audit": {"access": "off"}, "cron": {"jobs": {"news": _JOB}}},
         ) as system:
             found = system.debug.runs(kind=("exchange",), end=("ok",), limit=2)["runs"]
             (person,) = system.debug.runs(kind=("run",), limit=1)["runs"]

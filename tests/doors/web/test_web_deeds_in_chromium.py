@@ -31,6 +31,15 @@ CONFIG: dict[str, Any] = {
     "tools": {"sessions": {"visibility": "all"}, "agentToAgent": {"enabled": True}},
     "session": {"agentToAgent": {"maxPingPongTurns": 1}},
     "agents": {"list": [{"id": "main", "default": True}, {"id": "research"}]},
+    "cron": {
+        "jobs": {
+            "news": {
+                "name": "The news of the day",
+                "schedule": {"kind": "cron", "expr": "0 9 1 1 *", "tz": "Europe/Berlin"},
+                "payload": {"message": "what is new?"},
+            }
+        }
+    },
 }
 
 
@@ -433,3 +442,18 @@ def test_a_fork_that_left_its_recording_goes_on_loosely_and_what_differs_is_show
     (loose,) = [fork for fork in deeds.asked("forks")["forks"] if fork["id"] not in known]
     assert loose["outcome"]["turns"] == 1
     deeds.tab.check()
+
+
+@pytest.mark.clause("CRON-5")
+def test_a_scheduled_job_is_seen_run_and_paused(deeds: Deeds) -> None:
+    page = deeds.page
+    deeds.open("schedules")
+    row = page.get_by_role("row").filter(has_text="The news of the day")
+    expect(row).to_contain_text("0 9 1 1 * Europe/Berlin")
+    row.get_by_role("button", name="Run now").click()
+    expect(row.get_by_role("link", name="Ok")).to_be_visible()
+    row.get_by_role("button", name="Pause").click()
+    expect(row).to_contain_text("paused")
+    row.get_by_role("button", name="Resume").click()
+    expect(row).not_to_contain_text("paused")
+    assert found_by_axe(page) == []

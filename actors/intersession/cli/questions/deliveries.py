@@ -89,6 +89,10 @@ def retry(
         bool, Parameter(help="All texts that failed, the oldest first, instead of one.")
     ] = False,
     channel: Annotated[str | None, Parameter(help="With --failed: only those to this channel.")] = None,
+    to: Annotated[str | None, Parameter(help="With --failed: only those to this chat, by its id.")] = None,
+    session: Annotated[
+        str | None, Parameter(help="With --failed: only those in the name of this session.")
+    ] = None,
     reading: Reading = READING,
 ) -> Answer:
     """Have a text tried once more that did not arrive, or all that failed.
@@ -105,12 +109,15 @@ def retry(
             if failed
             else "give the ID of a text, or --failed for all that failed"
         )
-    if delivery is not None and channel is not None:
-        raise UsageError("--channel says which of those that failed: give it with --failed")
+    only = {"channel": channel, "to": to, "sessionKey": session}
+    if delivery is not None and any(only.values()):
+        raise UsageError(
+            "--channel, --to and --session say which of those that failed: give them with --failed"
+        )
     with operator_of(reading) as operator:
         flows, after = operator.reader.flows, operator.reader.log.head()
         if delivery is None:
-            retried = _all_retried(operator, channel)
+            retried = _all_retried(operator, only)
         else:
             retried = [delivery_named(operator.reader, delivery)]
             operator.call("deliveries.retry", {"deliveryId": retried[0]})
@@ -138,9 +145,9 @@ def retry(
     return Answer(value, show, OK if arrived else REFUSED)
 
 
-def _all_retried(operator: "Operating", channel: str | None) -> list[str]:
-    """Retry all failed deliveries; return their ids."""
-    wanted = {"failed": True} | ({} if channel is None else {"channel": channel})
+def _all_retried(operator: "Operating", only: Mapping[str, str | None]) -> list[str]:
+    """Retry all failed deliveries, or some of them; return their ids."""
+    wanted = {"failed": True, **{name: value for name, value in only.items() if value is not None}}
     retried: list[str] = []
     more = True
     while more:

@@ -305,11 +305,16 @@ class GatewayAbout:
         if given.failed:
             if delivery_id is not None:
                 raise invalid("failed", "stands beside deliveryId, give one of them")
-            return self._retry_failed(call, given.channel)
+            return self._retry_failed(call, given)
         if delivery_id is None:
             raise invalid("deliveryId", "missing, give it, or failed: true for all texts that failed")
-        if given.channel is not None:
-            raise invalid("channel", "stands beside deliveryId, leave it out")
+        for field, value in (
+            ("channel", given.channel),
+            ("to", given.to),
+            ("sessionKey", given.session_key),
+        ):
+            if value is not None:
+                raise invalid(field, "stands beside deliveryId, leave it out")
         row = service.flows.delivery(delivery_id)
         if row is None or not self._reaches(call, row.session_key):
             raise invalid("deliveryId", "there is no such delivery, `intersession deliveries` shows them")
@@ -317,16 +322,28 @@ class GatewayAbout:
         ask_flow(service, RetryDelivery(stream=stream, by=call.caller.name))
         return {"ok": True, "deliveryId": delivery_id, "sessionKey": row.session_key, "channel": row.channel}
 
-    def _retry_failed(self, call: Call, channel: str | None) -> Result:
+    def _retry_failed(self, call: Call, given: DeliveryRetryParams) -> Result:
         """Retry failed deliveries, the oldest first, except those that were given up.
 
         One call retries a limited number; `more` says whether some are left.
         """
         service = self._service
         retried: list[str] = []
-        for row in service.flows.failed_deliveries(channel):
+        of = (
+            None
+            if given.session_key is None
+            else str(self._targets.seen(call, given.session_key, "send").key)
+        )
+        for row in service.flows.failed_deliveries(given.channel):
+            if of not in {None, row.session_key}:
+                continue
             note = service.flows.note_of(row) if self._reaches(call, row.session_key) else None
-            if note is None or note.text == ERASED or (note.error or "").startswith(GIVEN_UP):
+            if (
+                note is None
+                or given.to not in {None, note.route.to}
+                or note.text == ERASED
+                or (note.error or "").startswith(GIVEN_UP)
+            ):
                 continue
             if len(retried) == MOST_RETRIED:
                 return {"ok": True, "retried": retried, "more": True}

@@ -343,11 +343,13 @@ class SendParams(Params, frozen=True, kw_only=True):
 
 @ready
 class DeliveryRetryParams(Params, frozen=True, kw_only=True):
-    """`deliveries.retry`: a text that is to be delivered after all, or all that failed, of one channel where it is named."""
+    """`deliveries.retry`: a text that is to be delivered after all, or all that failed: to a channel, a chat, of a session, as named."""
 
     delivery_id: Annotated[limits.Identity, Some] | None = None
     failed: bool = False
     channel: Annotated[limits.Identity, Some] | None = None
+    to: Annotated[limits.Identity, Some] | None = None
+    session_key: Annotated[limits.KeyText, Some] | None = None
 
 
 @ready

@@ -8,12 +8,12 @@ import { Body, Listed, Title } from '../lists/table.js';
 import { can, done } from '../deeds/rights.js';
 
 const COLUMNS = [
-  ['w-kind', 'Job'],
+  ['w-stream', 'Job'],
   ['w-words', 'When'],
-  ['w-moment', 'Next', 'num'],
+  ['w-stream', 'Next', 'num'],
   ['w-moment', 'Last', 'num'],
   ['w-end', 'What became of it'],
-  ['w-stream', ''],
+  ['w-stream', 'Run it'],
 ];
 
 const FAILED = ['error', 'timeout', 'skipped', 'aborted', 'interrupted'];
