@@ -247,3 +247,27 @@ def test_jobs_are_listed_run_now_paused_and_told_of_by_methods(booth: Booth) -> 
         "invalid_request",
         "jobId: there is no job 'nothing', the jobs are news, other",
     )
+
+
+@pytest.mark.clause("CRON-2", "CRON-4")
+def test_a_session_that_takes_no_more_holds_up_its_own_job_alone(booth: Booth) -> None:
+    clock, gate = ManualClock(NOON), Gate()
+    jobs = {"a": job(sessionTarget="main"), "b": job(delivery=None)}
+    system = booth.start(
+        {"main": gate.saying("done")}, None, cron(**jobs), {"runs": {"inboxMax": 1}}, clock=clock
+    )
+    pass_to(system, clock, 9)
+    call: Any = system.gateway.call
+    call("chat.send", {"sessionKey": "agent:main:main", "message": "hello", "idempotencyKey": "1"})
+    gate.reached()
+    pass_to(system, clock, 1)
+
+    assert [fired.job_id for fired in recorded(system, ScheduleFired)] == ["b"]
+    trouble: Any = system.status()["schedules"]
+    assert trouble["trouble"] == {
+        "b": "its answer goes nowhere: give delivery.channel and to, or the mode none"
+    }
+    gate.open()
+    wait_for_number(system, RunCompleted, 2)
+    settle(system)
+    assert [fired.job_id for fired in recorded(system, ScheduleFired)] == ["b", "a"]

@@ -116,12 +116,13 @@ class Scheduler:
             self.next_ms = min((ms for ms in comes if ms is not None), default=None)
             if self.next_ms is not None:
                 pause_ms = min(max(self.next_ms - self._service.clock.now_ms(), 1), LOOK_AGAIN_MS)
-        except (ToolRefused, LogError) as error:
+        except LogError as error:
             pause_ms = TRY_AGAIN_MS
-            logger.warning("scheduled jobs wait: %s", error)
+            self._service.store_failed(error)
         except Exception:
             pause_ms = TRY_AGAIN_MS
-            logger.exception("scheduled jobs could not be looked at")
+            if not self._stopped:
+                logger.exception("scheduled jobs could not be looked at")
         if not self._stopped and self._known:
             self._timers.after(pause_ms, _TIMER, self.look)
 
@@ -154,7 +155,8 @@ class Scheduler:
         times, now_ms = settings.schedule.times(job.set_ms), self._service.clock.now_ms()
         decided = decide_due(job, times, catch_up=settings.catch_up, busy=self._is_busy(job), now_ms=now_ms)
         if isinstance(decided, Due):
-            self._fire(job, settings, decided)
+            if not self._fire(job, settings, decided):
+                return now_ms + TRY_AGAIN_MS
         elif decided is not None:
             self._missed(job, decided)
         job = self._job(job_id) if decided is not None else job
@@ -191,12 +193,14 @@ class Scheduler:
             raise invalid("jobId", f"there is no job {job_id!r}, the jobs are {known}")
         return jobs[job_id]
 
-    def _fire(self, job: Job, settings: CronJob, due: Due) -> None:
+    def _fire(self, job: Job, settings: CronJob, due: Due) -> bool:
+        """Run a job that is due, or record that it was refused; return whether that is so, or it is to be tried again."""
         try:
             fired = fire(self._service, job, settings, due)
         except ToolRefused as refused:
             if refused.code in {"unavailable", "busy"}:
-                raise  # nothing is decided by that
+                logger.warning("the job %s waits: %s", job.job_id, refused.error)
+                return False  # nothing is decided by that
             missed = ScheduleMissed(
                 job_id=job.job_id,
                 due_ms=due.due_ms,
@@ -210,6 +214,7 @@ class Scheduler:
             if fired.missed:
                 what = f"{fired.missed} earlier times of {job.job_id} passed while nobody was there"
                 self._service.world.reports.tell("schedule_missed", stream=_stream(job), error=what)
+        return True
 
     def _missed(self, job: Job, missed: ScheduleMissed) -> None:
         self._append(job, (missed,))

@@ -78,10 +78,15 @@ def standing_of(parts: Assembly, settings: Settings, *, unread: str | None = Non
 
 
 def _schedules(parts: Assembly) -> JsonObject:
-    """Return the number of scheduled jobs, when the next one is due, and those whose last time did not come out well."""
+    """Return the number of scheduled jobs, when the next one is due, and what is wrong with them: with the last time, or with where they announce."""
     reader = parts.service.reader
     jobs = [job_value(reader, job_id, job) for job_id, job in reader.config.cron.jobs.items()]
     trouble = {
+        job["id"]: "its answer goes nowhere: give delivery.channel and to, or the mode none"
+        for job in jobs
+        if job["enabled"] and job["delivery"] == {"mode": "announce", "to": None}
+    }
+    trouble |= {
         job["id"]: job["state"]["lastError"] or job["state"]["lastStatus"]
         for job in jobs
         if job["state"]["lastStatus"] in {"skipped", "error", "timeout", "interrupted"}

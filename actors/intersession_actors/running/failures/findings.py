@@ -113,7 +113,7 @@ def _of_schedules(schedules: JsonMapping) -> Iterator[Finding]:
     for job, why in trouble.items():
         yield warning(
             "schedule_missed",
-            f"the scheduled job {job} did not come out well when it was due last: {why}",
+            f"the scheduled job {job} does not do what it is there for: {why}",
             f"`intersession schedules runs {job}` says more; `intersession schedules run {job}` runs it now",
         )
 
