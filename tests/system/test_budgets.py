@@ -10,6 +10,7 @@ from intersession_actors.hindsight.replaying.redeciding.deciding_again import re
 from intersession_actors.hindsight.replaying.redeciding.sources import Sources
 from intersession_events.facts import RunFailed, RunStarted, SendRefused, Usage
 from support.as_caller import called_by
+from support.doors.command_line import ran
 from support.fakes import ManualClock
 from support.running import WAIT, Booth, Gate, recorded
 
@@ -158,3 +159,20 @@ def test_without_budgets_nothing_is_counted_or_recorded(booth: Booth) -> None:
 
     assert system._parts.service.spending._stop is None
     assert "counted" not in str(list(system.log.all()))
+
+
+@pytest.mark.clause("LIMIT-1")
+def test_the_command_line_shows_what_is_left(booth: Booth) -> None:
+    limits = {"tokensPerDay": 1_000, "runsPerHour": 5}
+    system = booth.start(
+        {"main": spends}, {"telegram": MemoryChannel()}, budgets(each={"per": "person", **limits})
+    )
+    speak(system)
+    system.close()
+
+    shown = ran("usage", "--left", "--json", "--store", booth.url)
+    assert [(one["of"], one["setting"], one["used"], one["left"]) for one in shown.json["budgets"]] == [
+        ("telegram:ann", "budgets.each.runsPerHour", 1, 4),
+        ("telegram:ann", "budgets.each.tokensPerDay", 100, 900),
+    ]
+    assert "900" in ran("usage", "--left", "--store", booth.url).out

@@ -52,6 +52,7 @@ class StreamAnswer(Refused):
     endedAt: NotRequired[int]
     runState: NotRequired[str]
     held: NotRequired[str]
+    collectedInto: NotRequired[str]
 
 
 class InboundAnswer(Refused):

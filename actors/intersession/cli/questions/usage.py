@@ -31,14 +31,22 @@ def usage(
     by: Annotated[By, Parameter(help="What to add up by: day, agent, session, model or person.")] = "agent",
     since: Annotated[str | None, Parameter(help="Only from this day of UTC on.")] = None,
     until: Annotated[str | None, Parameter(help="Only up to this day of UTC.")] = None,
+    left: Annotated[
+        bool, Parameter(help="Show what is used and left of budgets instead.", negative=())
+    ] = False,
     common: Common = COMMON,
 ) -> Answer:
-    """Add up what runs have used, by day, agent, model or person.
+    """Add up what runs have used, by day, agent, model or person; or show what is left of budgets.
 
     Tokens and money are what agents reported of runs that were answered, and what imported answers say. A person's is all that
     came of their words; the log is read for that. All other sums are kept in `<store>.views`, or in the log's database,
     and brought up to date first.
     """
+    if left:
+        from intersession.cli.questions.budgets import of_budgets  # noqa: PLC0415 - sums need no settings
+
+        with reading_log(common) as log:
+            return of_budgets(log)
     span = {"since_ms": _ms(since, "--since"), "until_ms": _ms(until, "--until")}
     if by == "person":
         with reading_log(common) as log:

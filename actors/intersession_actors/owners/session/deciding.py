@@ -10,6 +10,7 @@ from intersession_actors.owners.session import commands, rules
 from intersession_actors.owners.session.answers import ended_of, has_asker, leads_on
 from intersession_actors.owners.session.commands import Unbind
 from intersession_actors.owners.session.effects import beside, effects
+from intersession_actors.owners.session.messaging import collected
 from intersession_actors.owners.session.records import inputs_of, knew_of
 from intersession_actors.owners.session.rules import Circumstances, ThreadLeft
 from intersession_actors.owners.session.runs import RETURNED, RunStarter
@@ -228,9 +229,7 @@ class Decider:
                 return self._of_end(known, state)
             case commands.Wake():
                 return self._of_wake(self._of_end(known, state), state)
-            case commands.StartNext() if (
-                state.queue and state.queue[0].queued.collects and rules.collected(state)
-            ):
+            case commands.StartNext() if collected(state):
                 return known
             case commands.StartNext() if (start := self._starter.next_start(owner, state, fresh)) is not None:
                 return self._of_start(known, state, start)

@@ -21,15 +21,25 @@ from intersession_actors.owners.session.held_calls import (
     decide_hold,
     decide_release,
 )
+from intersession_actors.owners.session.messaging import (
+    all_ended,
+    collected,
+    mode_of,
+    next_generation,
+    renewed_by,
+    reset_events,
+    stop_running,
+    stopped_for,
+    unaffordable,
+)
 from intersession_actors.owners.session.state import Session, causes, is_current
 from intersession_actors.owners.streams.commands import Refused
 from intersession_actors.owners.streams.effects import Plan
 from intersession_actors.rules.config.messages import INBOUND
 from intersession_actors.rules.config.settings import milliseconds
 from intersession_actors.rules.config.tools import Compaction
-from intersession_actors.rules.policy.budgets import Counted, judge_spending, words_of
+from intersession_actors.rules.policy.budgets import judge_spending
 from intersession_actors.rules.policy.chain import Spent, check_start
-from intersession_actors.rules.policy.resetting import due
 from intersession_actors.rules.policy.sending import Verdict
 from intersession_actors.rules.policy.windows import (
     Reckoned,
@@ -252,7 +262,7 @@ def _enqueued(state: Session, command: commands.Enqueue, now: Circumstances) -> 
         return decided
     notice: tuple[StreamAppend, ...] = ()
     if full is not None and command.queue is not None:
-        decided.append(_unaffordable(command.queue.run_id, full))
+        decided.append(unaffordable(command.queue.run_id, full))
         notice = limit_notice(
             command.queue,
             command.budget,
@@ -266,14 +276,6 @@ def _enqueued(state: Session, command: commands.Enqueue, now: Circumstances) -> 
         carried=command.carried + notice,
         cause=command.causation,
         correlation=command.budget.root,
-    )
-
-
-def _unaffordable(run_id: str, full: Counted) -> facts.RunFailed:
-    """Return the end of a run that does not begin, since a budget is used up (LIMIT-2)."""
-    error = f"limit: {words_of(full)}"
-    return facts.RunFailed(
-        run_id=run_id, attempt=0, code="limit", error=error, limit=full.setting, used=full.used
     )
 
 
@@ -332,10 +334,10 @@ def decide_enqueue(  # noqa: C901 - one step a part of the command
     if command.session_id not in {None, session_id}:
         return _replaced("sessionKey")
     to, renewed = session_id, list[facts.Event]()
-    if command.renewal is not None and (renewed := _renewed(state, command, log_id)):
-        to = _generation(command, log_id)
-    mode = _mode(state, command)
-    stopped = [] if renewed else _stopped(state, command, mode)
+    if command.renewal is not None and (renewed := renewed_by(state, command, log_id)):
+        to = next_generation(command, log_id)
+    mode = mode_of(state, command)
+    stopped = [] if renewed else stopped_for(state, command, mode)
     waiting = 0 if renewed else len(state.queue) + (state.running is not None) - len(stopped)
     if command.at_most is not None and command.queue is not None and waiting >= command.at_most:
         return Refused(code="busy", error=f"sessionKey: {waiting} runs are waiting already, try again later")
@@ -363,67 +365,6 @@ def decide_enqueue(  # noqa: C901 - one step a part of the command
         )
     )
     return events
-
-
-def _mode(state: Session, command: commands.Enqueue) -> str | None:
-    """Return how a person's message waits: as its session says, else its channel (QUEUE-1); None for any other."""
-    if command.queueing is None or command.queue is None:
-        return None
-    return state.settings.get("queueMode", command.queueing.mode)
-
-
-def _stopped(state: Session, command: commands.Enqueue, mode: str | None) -> list[facts.RunAborted]:
-    """Return the aborts for a message's sake: of the run under way, and by QUEUE-3 of persons' waiting messages."""
-    if mode != "interrupt":
-        return [] if command.interrupts is None else _stop_running(state, command.interrupts)
-    said_by = command.message.provenance or facts.Provenance(kind="external_user")
-    by = f"{said_by.source_channel}:{said_by.sender}"
-    waiting = [one.queued.run_id for one in state.queue if one.queued.caller == INBOUND]
-    return _stop_running(state, by) + [facts.RunAborted(run_id=one, attempt=0, by=by) for one in waiting]
-
-
-def collected(state: Session) -> list[facts.Event]:
-    """Return the ends of runs on persons' messages that wait together: the last of them answers all (QUEUE-2)."""
-    first = next(iter(state.queue), None)
-    if first is None or not first.queued.collects or first.collected:
-        return []
-    if state.running is not None or state.interrupted:
-        return []
-    head = first.queued
-    together: list[str] = []
-    for waiting in state.queue[: head.collects]:
-        if not waiting.queued.collects or waiting.queued.route != head.route:
-            break
-        together.append(waiting.queued.run_id)
-    return [
-        facts.RunAborted(run_id=run_id, attempt=0, by="collect", into=together[-1])
-        for run_id in together[:-1]
-    ]
-
-
-def _generation(command: commands.Enqueue, log_id: str) -> str:
-    """Return the id of the conversation that a message begins."""
-    return ids.derive(log_id, "generation", command.message.id)
-
-
-def _renewed(state: Session, command: commands.Enqueue, log_id: str) -> list[facts.Event]:
-    """Return the reset that a person's message asks for, or finds due (RESET-2, RESET-3); none if the conversation goes on.
-
-    Work under way belongs to the conversation: while there is some, time alone ends nothing.
-    """
-    renewal = command.renewal
-    if renewal is None or not state.exists:
-        return []
-    if renewal.command is not None:
-        reason, due_ms = renewal.command, None
-    else:
-        now_ms = command.message.timestamp
-        over = due(renewal, began_ms=state.began_ms, said_ms=state.said_ms, now_ms=now_ms)
-        if over is None or not state.idle:
-            return []
-        reason, due_ms = over
-    reset = commands.Reset(session_id=_generation(command, log_id), reason=reason, by=renewal.by)
-    return _reset(state, reset, due_ms=due_ms)
 
 
 def _replaced(field: str) -> Refused:
@@ -517,20 +458,7 @@ def decide_reset(state: Session, command: commands.Reset) -> list[facts.Event] |
         return Refused(code="not_visible", error="key: the session is gone")
     if command.previous not in {None, state.session_id}:
         return _replaced("key")
-    return _reset(state, command)
-
-
-def _reset(state: Session, command: commands.Reset, *, due_ms: int | None = None) -> list[facts.Event]:
-    return [
-        *_all_ended(state, command.by or command.reason, "the session was reset", reset=True),
-        facts.SessionReset(
-            session_id=command.session_id,
-            previous_session_id=state.session_id,
-            reason=command.reason,
-            by=command.by,
-            due_ms=due_ms,
-        ),
-    ]
+    return reset_events(state, command)
 
 
 def decide_compact(
@@ -556,41 +484,20 @@ def decide_archive(state: Session, command: commands.Archive) -> list[facts.Even
         return _replaced("key")
     if command.only_idle and not state.idle:
         return Refused(code="busy", error="key: the session has work to do, wait for it")
-    events = _all_ended(state, command.by or "archive", "the session was archived")
+    events = all_ended(state, command.by or "archive", "the session was archived")
     if state.bound is not None:
         events.append(facts.ThreadUnbound(route=state.bound.route, reason="archived"))
     events.append(facts.SessionArchived(session_id=state.session_id, reason=command.reason, by=command.by))
     return events
 
 
-def _all_ended(state: Session, by: str, why: str, *, reset: bool = False) -> list[facts.Event]:
-    """Return the ends of all runs of a conversation that is over: those that wait, and the one under way."""
-    events: list[facts.Event] = [
-        facts.RunFailed(
-            run_id=waiting.queued.run_id, attempt=0, code="target_gone", error=f"target_gone: {why}"
-        )
-        for waiting in state.queue
-    ]
-    stopped = _stop_running(state, by)
-    return events + [msgspec.structs.replace(aborted, gone=True, reset=reset) for aborted in stopped]
-
-
 def decide_abort(state: Session, command: commands.Abort) -> list[facts.RunAborted]:
     """Return the abort of one running or waiting run, or of all; none if there is no such run."""
-    aborted = _stop_running(state, command.by)
+    aborted = stop_running(state, command.by)
     aborted += [
         facts.RunAborted(run_id=waiting.queued.run_id, attempt=0, by=command.by) for waiting in state.queue
     ]
     return [event for event in aborted if command.run_id in {None, event.run_id}]
-
-
-def _stop_running(state: Session, by: str) -> list[facts.RunAborted]:
-    """Return the abort of the run under way, if one is."""
-    running = state.running
-    if running is None:
-        return []
-    run_id = running.waiting.queued.run_id
-    return [facts.RunAborted(run_id=run_id, attempt=running.attempt, by=by, partial=running.said)]
 
 
 def decide_start(state: Session, now: Circumstances) -> list[facts.Event]:

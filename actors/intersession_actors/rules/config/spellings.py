@@ -48,6 +48,9 @@ class Renaming:
         self._compaction()
         self._missed_jobs()
         self._queue_modes()
+        kinds = _at(self.config, "session", "resetByType")
+        if is_object(kinds) and "dm" in kinds:
+            self._rename(kinds, "dm", "direct", "session.resetByType")
         return self.config
 
     def _agent_at_top(self) -> None:

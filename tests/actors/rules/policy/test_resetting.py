@@ -89,6 +89,7 @@ def test_settings_of_the_kind_and_the_channel_come_before_the_general_ones() -> 
     assert renewal(session, channel="discord") == Renewal(idle_ms=MINUTE)
     assert renewal({"idleMinutes": 3}) == Renewal(idle_ms=3 * MINUTE)
     assert renewal({"reset": {"mode": "idle", "idleMinutes": 0}}) is None
+    assert renewal({"resetByType": {"dm": {"idleMinutes": 3}}}) == Renewal(idle_ms=3 * MINUTE)
     assert renewal({}) is None
 
 
