@@ -42,6 +42,7 @@ def test_a_person_is_refused_in_words_until_time_has_passed(booth: Booth) -> Non
     config = budgets(each={"per": "person", "runsPerHour": 2})
     system = booth.start({"main": spends}, {"telegram": telegram}, config, clock=clock)
     assert [speak(system)["status"] for _ in range(2)] == ["ok", "ok"]
+    telegram.wait_for(2, timeout=WAIT)
     system.close()
     system = booth.start({"main": spends}, {"telegram": telegram}, config, clock=clock)
     refused = speak(system, "more", message_id="m3")

@@ -229,7 +229,7 @@ class Decider:
                 return self._of_end(known, state)
             case commands.Wake():
                 return self._of_wake(self._of_end(known, state), state)
-            case commands.StartNext() if collected(state):
+            case commands.StartNext() if state.queue and state.queue[0].queued.collects and collected(state):
                 return known
             case commands.StartNext() if (start := self._starter.next_start(owner, state, fresh)) is not None:
                 return self._of_start(known, state, start)
