@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from intersession import MemoryChannel, SessionSystem, Turn
-from intersession_events.facts import ExchangeClosed, ExchangeHeld
+from intersession_events.facts import ExchangeClosed, ExchangeHeld, RunCompleted, ToolCallHeld
 from intersession_events.stores.portable.log import PortableLog
 from support.doors.command_line import shown
 from support.doors.gateway_live import GATEWAY, LiveGateway
@@ -162,3 +162,31 @@ def test_what_names_nothing_is_refused_with_what_to_do(booth: Booth, command: st
     assert nobody.json["code"] == "not_visible"
     twice = shown(booth, "release", "main", "--drop", "--end")
     assert twice.exit_code == 2
+
+
+@pytest.mark.clause("ASK-2")
+def test_held_tool_call_is_listed_and_released(booth: Booth) -> None:
+    def lists(turn: Turn) -> str:
+        answer: Any = turn.tools.call("sessions_list", {"limit": 3})
+        return str(answer.get("error"))
+
+    config: dict[str, Any] = {"tools": {"ask": ["sessions_list"]}}
+    system = booth.start({"main": lists}, {"chat": MemoryChannel()}, config)
+    system.inbound(channel="chat", chat_id="7", sender="ann", text="go")
+    call = wait_for(system, ToolCallHeld)
+    system.close(grace=0)
+
+    listed = shown(booth, "runs", "--held", "--json").json
+    in_words = shown(booth, "runs", "--held").out
+    findings = {found["code"] for found in shown(booth, "doctor", "--json").json["findings"]}
+    wrong = shown(booth, "release", call.hold_id[:8], "--edit", "no JSON")
+    refused = shown(booth, "release", call.hold_id[:8], "--refuse", "not today", "--json").json
+    system = booth.start({"main": lists}, {"chat": MemoryChannel()}, config)
+    done = wait_for(system, RunCompleted)
+
+    assert [one["holdId"] for one in listed["calls"]] == [call.hold_id]
+    assert call.hold_id in in_words
+    assert "calls_held" in findings
+    assert "of a tool call it is a JSON object" in wrong.err
+    assert (refused["status"], refused["action"]) == ("released", "refuse")
+    assert "operator refused the call of sessions_list: not today" in str(done.reply)

@@ -13,6 +13,8 @@ METHODS = {
     "agent": "operator.write",
     "chat.abort": "operator.write",
     "sessions_send": "operator.write",
+    "calls.held": "operator.approvals",
+    "calls.release": "operator.approvals",
     "exchanges.held": "operator.approvals",
     "exchanges.hold": "operator.approvals",
     "exchanges.release": "operator.approvals",

@@ -387,9 +387,15 @@ def test_what_a_page_has_done_takes_the_scope_of_the_method_and_both_halves(gate
         reads = client.post("/debug/api/do", json=deed)
         sees = client.get("/debug/api/about").json()["can"]
 
-    assert {"deliveries.retry", "exchanges.hold", "exchanges.release", "notes.pin", "runs.retry", "file"} <= {
-        *can
-    }
+    assert {
+        "deliveries.retry",
+        "calls.release",
+        "exchanges.hold",
+        "exchanges.release",
+        "notes.pin",
+        "runs.retry",
+        "file",
+    } <= {*can}
     assert (plain.status_code, done.status_code, other.status_code) == (401, 200, 400)
     assert undo.status_code in {200, 400}, undo.text
     assert (reads.status_code, sees) == (403, [])

@@ -82,6 +82,20 @@ class CallerAnswer(Shape, frozen=True, kw_only=True):
     waits: list[tuple[int, int | None]]
 
 
+class HeldCallAnswer(Shape, frozen=True, kw_only=True):
+    """A tool call that waits for a release."""
+
+    hold_id: str
+    session_key: str
+    run_id: str
+    call_id: str
+    tool: str
+    arguments: str
+    rule: str
+    since: int
+    until: int | Unset = UNSET
+
+
 class ListedRun(Shape, frozen=True, kw_only=True):
     """A run as the list has it."""
 
@@ -150,6 +164,7 @@ class RunAnswer(ListedRun, frozen=True, kw_only=True):
     sessions: list[str]
     before: str | Unset = UNSET
     after: str | Unset = UNSET
+    calls: list[HeldCallAnswer] | Unset = UNSET
     imported: list[str] | Unset = UNSET
     caller: CallerAnswer | Unset = UNSET
 

@@ -21,6 +21,7 @@ from intersession_events.facts import AccessRecorded, Erased
 from intersession_events.log.recorded import Recorded
 
 DeedName = Literal[
+    "calls.release",
     "cron.run",
     "cron.update",
     "deliveries.retry",

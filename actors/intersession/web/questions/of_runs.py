@@ -147,6 +147,7 @@ def run(view: View, given: Run) -> JsonObject:
             "sessions": sessions,
             "before": None if before is None else before.run_id,
             "after": None if after is None else after.run_id,
+            "calls": verb.calls_among(view, positions) or None,
             "imported": getattr(flow, "inferred", None) or None,
             "caller": None if calling is None or not view.is_seen(calling.session_key) else calling.value(),
         }

@@ -191,6 +191,17 @@ declare namespace Answers {
     forked?: boolean;
     held?: boolean;
   };
+  type HeldCallAnswer = {
+    holdId: string;
+    sessionKey: string;
+    runId: string;
+    callId: string;
+    tool: string;
+    arguments: string;
+    rule: string;
+    since: number;
+    until?: number;
+  };
   type HitAnswer = {
     kind: string;
     position: number;
@@ -455,6 +466,7 @@ declare namespace Answers {
     sessions: string[];
     before?: string;
     after?: string;
+    calls?: HeldCallAnswer[];
     imported?: string[];
     caller?: CallerAnswer;
   };

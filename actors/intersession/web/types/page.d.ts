@@ -106,6 +106,8 @@ interface Terms {
 
 /** Where one stands in a run. */
 type Place = import('../static/run/place.js').Place;
+/** A tool call that waits for a person. */
+type HeldCall = NonNullable<Run["calls"]>[number];
 /** A text that is held, until somebody lets it go on. */
 interface HeldText {
   holdId: string;

@@ -9,6 +9,7 @@ import { Icon, Tri } from '../parts/icons.js';
 import { Who, laneOf } from '../parts/speakers.js';
 import { Seg } from '../parts/tabs.js';
 import { ForkButtons } from '../deeds/forking.js';
+import { HeldCalls } from '../deeds/approving.js';
 import { Held, HoldButton } from '../deeds/holding.js';
 import { CopyButtons, FileButton, NoteButton, Notes, storeOf } from '../deeds/sharing.js';
 import { Diagram } from '../run/diagram.js';
@@ -38,7 +39,7 @@ export const Run = view(({ id }, self) => {
   document.title = `${seen(run.title.slice(0, 60))} · Intersession`;
   return html`
     <div class="run">
-      <div><${Head} run=${run} place=${place} /><${Held} place=${place} /><${Now} run=${run} /></div>
+      <div><${Head} run=${run} place=${place} /><${Held} place=${place} /><${HeldCalls} place=${place} /><${Now} run=${run} /></div>
       <${Slider} place=${place} />
       <div class="work">
         <section class="left" aria-label="What happened">

@@ -213,6 +213,15 @@ def calls_held(view: View) -> list[CallHold]:
     return [one for one in HeldCalls(view.log).waiting() if view.is_seen(one.session_key)]
 
 
+def calls_among(view: View, positions: Sequence[int]) -> list[JsonObject]:
+    """Return those whose hold is one of some events, with what the caller may read of their arguments."""
+    return [
+        held_call_value(one) | {"arguments": view.shown(one.held.arguments, one.session_key)}
+        for one in calls_held(view)
+        if one.recorded.position in positions
+    ]
+
+
 def runs_found(view: View, given: Runs, most: int, *, only_smelling: bool = False) -> Listed[Stands]:
     """Return the same, as rows up to a limit; the one who shows them puts them into words. `only_smelling` leaves out what has no smell.
 
