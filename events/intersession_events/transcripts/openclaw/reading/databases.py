@@ -210,9 +210,12 @@ class _Agent:
         stem = window.session_id
         before: str | None = None
         part: list[tuple[int, bytes]] = []
+        resets: set[str] = set()
         for number, line in lines:
             reset = reset_of(line)
-            if reset is not None and part:
+            # An id that is there again names the same reset: its line is told as a duplicate.
+            if reset is not None and part and reset not in resets:
+                resets.add(reset)
                 self._part(window, stem, part, before)
                 stem, part, before = f"{window.session_id}.{reset}", [], stem
             part.append((number, line))
