@@ -1,7 +1,9 @@
 """`intersession doctor` names what is wrong now, on a log in use and on one that is not, and says what to do (D1, D2, D6, A22)."""
 
+import json
 import socket
 import sqlite3
+import sys
 from contextlib import closing
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -13,6 +15,7 @@ from intersession import MemoryChannel, SessionSystem
 from intersession.cli.commands.doctor import disk_findings
 from intersession_events.basics.machine import wall_clock_ms
 from intersession_events.facts import DeliveryDone, DeliveryFailed, DeliveryUnknown
+from support import mcp_server
 from support.doors.command_line import DemoLog, Ran, ran
 from support.doors.gateway_live import LiveGateway
 from support.fakes import ManualClock
@@ -218,6 +221,24 @@ def models(tmp_path: Path, port: int) -> Path:
     provider = f"{{baseUrl: 'http://127.0.0.1:{port}/v1', apiKey: 'k', models: [{{id: 'm'}}]}}"
     path.write_text(f"{{models: {{providers: {{here: {provider}}}}}}}", encoding="utf-8")
     return path
+
+
+def test_mcp_servers_are_asked_when_that_is_wanted(demo_log: DemoLog, tmp_path: Path) -> None:
+    path = tmp_path / "mcp.json5"
+    program = [str(mcp_server.__file__), str(tmp_path / "asked")]
+    there = {"command": sys.executable, "args": ["-S", "-I", *program]}
+    servers = {
+        "there": there,
+        "gone": {"command": "no-such-program-here"},
+        "off": {**there, "enabled": False},
+    }
+    path.write_text(json.dumps({"mcp": {"servers": servers}}), encoding="utf-8")
+
+    _, unasked = examined(demo_log.path, "--config", path)
+    _, asked = examined(demo_log.path, "--config", path, "--probe")
+
+    assert "mcp_server_down" not in unasked
+    assert "mcp.servers.gone gives no tools" in asked["mcp_server_down"]["what"]
 
 
 def test_endpoints_are_asked_only_when_that_is_wanted(

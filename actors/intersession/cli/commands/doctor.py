@@ -2,18 +2,16 @@
 
 import os
 import shutil
-import urllib.error
-import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Final
-from urllib.parse import urlsplit
 
 import msgspec
 from cyclopts import Parameter
 
+from intersession.cli.commands.probes import endpoint_findings, mcp_findings
 from intersession.cli.host.beside import host_beside
 from intersession.cli.host.reading import reader_of, store_url
 from intersession.cli.shell.answer import OK, READING, REFUSED, Answer, Reading
@@ -56,8 +54,6 @@ _NEWEST: Final = 20
 _NEWEST_EVENTS: Final = 10_000
 _LOOKED_AT: Final = 1_000
 """The number of sessions, updated last, that are looked at for one that is nearly full."""
-_PROBE_S: Final = 5.0
-_REFUSED: Final = (401, 403)
 _UNREADABLE = "store_unreadable"
 _STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
 
@@ -97,6 +93,7 @@ def _found(reading: Reading, *, probe: bool) -> Iterator[Finding]:
     yield from setting_findings(loaded.config, loaded.notices)
     if probe:
         yield from endpoint_findings(loaded.config)
+        yield from mcp_findings(loaded.config)
     # The log last: one that goes while its process is looked for is found to be gone.
     of_the_process = list(_of_the_process(reading))
     of_the_log = list(_of_the_log(reading, loaded.config))
@@ -378,44 +375,3 @@ def setting_findings(config: Config, notices: tuple[str, ...]) -> Iterator[Findi
         without = keyless(name, provider)
         if without is not None:
             yield warning("provider_without_key", f"{without.path} {without.what}", f"give {without.path}")
-
-
-def endpoint_findings(config: Config) -> Iterator[Finding]:
-    """Yield the endpoints of configured models that don't answer. Calls each over the network, once."""
-    for name, provider in config.models.providers.items():
-        url = provider.get("baseUrl")
-        if isinstance(url, str):
-            yield from _asked(name, url, provider.get("apiKey"))
-
-
-def _asked(name: str, url: str, key: object) -> Iterator[Finding]:
-    path, where = (
-        f"models.providers.{name}",
-        f"{urlsplit(url).scheme}://{urlsplit(url).netloc.rpartition('@')[2]}",
-    )
-    if urlsplit(url).scheme not in {"http", "https"}:
-        yield wrong(
-            "endpoint_bad",
-            f"{path}.baseUrl is no http or https address",
-            "give the address of an OpenAI-compatible endpoint",
-        )
-        return
-    request = urllib.request.Request(f"{url.rstrip('/')}/models")  # noqa: S310 - checked above
-    if isinstance(key, str) and key:
-        request.add_header("authorization", f"Bearer {key}")
-    try:
-        with urllib.request.urlopen(request, timeout=_PROBE_S):  # noqa: S310 - checked above
-            return
-    except urllib.error.HTTPError as error:
-        if error.code in _REFUSED:
-            yield wrong(
-                "endpoint_refuses",
-                f"{path} at {where} refuses the key (HTTP {error.code})",
-                f"look at {path}.apiKey",
-            )
-    except (OSError, ValueError) as error:
-        yield wrong(
-            "endpoint_down",
-            f"{path} at {where} does not answer: {error}",
-            "start the endpoint, or look at the address and the network between",
-        )

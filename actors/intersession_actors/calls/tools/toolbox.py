@@ -107,10 +107,10 @@ class Tools(ToolBox):
         """Describe the session's tools, for `openai`, `responses`, `anthropic`, `mcp` or plain `json-schema`."""
         return schemas(self.names, dialect) if self._offers else []
 
-    def allows(self, name: str) -> bool:
-        """Whether the settings let the session have a tool of the agent's own (TOOL-5)."""
-        known = workshop(self._service.config, self._requester())
-        return judge_tool(UseTool(tool=name.lower()), known) is None
+    def allowed(self, names: Sequence[str]) -> list[str]:
+        """Return which tools of the agent's own the settings let the session have (TOOL-5)."""
+        offered = self._names(self._requester(), tuple(name.lower() for name in names)) if names else ()
+        return [name for name in names if name.lower() in offered]
 
     def pass_over(self, name: str, arguments: ToolArguments = None) -> None:
         """Count a skipped call, so that the next one with the same content counts as the one after it."""

@@ -101,7 +101,7 @@ def configured_agents(config: Config) -> ConfiguredAgents:
             can't be one.
         MissingExtra: there is one to be made, and the extra `models`, or `mcp` for an MCP server, is not installed.
     """
-    tools = _mcp_tools(config)
+    tools = mcp_sources(config)
     agents: dict[str, AgentFunction] = {}
     notices: list[str] = []
     problems: list[ConfigProblem] = []
@@ -131,8 +131,13 @@ def configured_agents(config: Config) -> ConfiguredAgents:
     return ConfiguredAgents(agents, tuple(notices))
 
 
-def _mcp_tools(config: Config) -> list[McpTools]:
-    """Return the tools of the MCP servers that are not disabled."""
+def mcp_sources(config: Config) -> list[McpTools]:
+    """Return the tools of the MCP servers that are not disabled.
+
+    Raises:
+        ConfigError: one can't be an MCP server.
+        MissingExtra: there is one, and the extra `mcp` is not installed.
+    """
     sources: list[McpTools] = []
     problems: list[ConfigProblem] = []
     for server_id, server in config.mcp.servers.items():

@@ -121,10 +121,9 @@ class ToolBox:
         del dialect
         return []
 
-    def allows(self, name: str) -> bool:
-        """Whether the settings let the session have a tool of the agent's own (TOOL-5)."""
-        del name
-        return True
+    def allowed(self, names: Sequence[str]) -> list[str]:
+        """Return which tools of the agent's own the settings let the session have (TOOL-5)."""
+        return [*names]
 
     def pass_over(self, name: str, arguments: ToolArguments = None) -> None:
         """Count a skipped call, so that the next one with the same content counts as the one after it."""

@@ -87,6 +87,5 @@ class OwnTools:
                     missing.append(f"A second tool {name!r} is left out.")
                     continue
                 tools[name] = tool
-        return Offered(
-            {name: tool for name, tool in tools.items() if turn.tools.allows(name)}, tuple(missing)
-        )
+        allowed = turn.tools.allowed(list(tools))
+        return Offered({name: tools[name] for name in allowed}, tuple(missing))
