@@ -14,9 +14,12 @@ import pytest
 
 from intersession import SessionSystem, Turn, openai_agent, own_tool
 from intersession_actors.outside.agents.own_tools.functions import function_tool
+from intersession_actors.outside.agents.recorded import RecordedAgent
+from intersession_actors.outside.agents.recording import Recording
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import message_in, text_of
 from support.endpoint import Endpoint, Said, an_endpoint, calling
+from support.history import check_sealed
 from support.running import WAIT, Booth, Gate, all_said
 
 
@@ -398,3 +401,36 @@ def test_a_tool_of_a_framework_is_recorded_and_has_its_result_again(booth: Booth
 async def test_a_tool_of_a_framework_needs_an_agent_that_answers() -> None:
     with pytest.raises(RuntimeError, match="look_up is a tool of an agent, and no agent is answering here"):
         await own_tool(look_up)(7)
+
+
+@pytest.mark.clause("TOOL-2")
+@pytest.mark.clause("FORK-7")
+def test_calls_that_were_made_together_are_replayed_as_they_were_and_call_nothing(
+    endpoint: Endpoint,
+) -> None:
+    looked = list[int]()
+
+    def look(order: int) -> str:
+        """Look an order up."""
+        looked.append(order)
+        return f"Order {order} is paid."
+
+    def shape(system: SessionSystem) -> list[tuple[str, list[str], str]]:
+        messages = [one.message for one in all_said(system, "session:agent:main:main")]
+        blocks = [() if isinstance(one.content, str) else one.content for one in messages]
+        return [
+            (one.role, [type(block).__name__ for block in of_it], text_of(one))
+            for one, of_it in zip(messages, blocks, strict=True)
+        ]
+
+    will_call(endpoint, calling("look", {"order": 7}), calling("look", {"order": 8}))
+    with SessionSystem(":memory:", agents={"main": agent_on(endpoint, look)}) as system:
+        said(system)
+        assert check_sealed(system.log.log_id, list(system.log.all())) == []
+        again = RecordedAgent(Recording.of(system.log), match="meaning")
+        with SessionSystem(":memory:", agents={"main": again}) as other:
+            said(other)
+            assert shape(other) == shape(system)
+        assert ("assistant", ["ToolCallBlock", "ToolCallBlock"], "") in shape(system)
+
+    assert sorted(looked) == [7, 8]
