@@ -17,7 +17,7 @@ from intersession_actors.outside.agents.own_tools.functions import function_tool
 from intersession_actors.outside.agents.recorded import RecordedAgent
 from intersession_actors.outside.agents.recording import Recording
 from intersession_events.basics.plain_json import JsonObject
-from intersession_events.facts import message_in, text_of
+from intersession_events.facts import ToolCallHeld, message_in, text_of
 from support.endpoint import Endpoint, Said, an_endpoint, calling
 from support.history import check_sealed
 from support.running import WAIT, Booth, Gate, all_said
@@ -434,3 +434,42 @@ def test_calls_that_were_made_together_are_replayed_as_they_were_and_call_nothin
         assert ("assistant", ["ToolCallBlock", "ToolCallBlock"], "") in shape(system)
 
     assert sorted(looked) == [7, 8]
+
+
+@pytest.mark.clause("ASK-1")
+@pytest.mark.parametrize("kind", ["endpoint", "framework"])
+def test_a_tool_that_a_setting_names_acts_only_once_somebody_has_released_it(
+    endpoint: Endpoint, kind: str
+) -> None:
+    looked = list[int]()
+
+    def look(order: int) -> str:
+        """Look an order up."""
+        looked.append(order)
+        return f"Order {order} is paid."
+
+    tool = own_tool(look)
+
+    async def framework(_: Turn) -> str:
+        return await tool(7)
+
+    will_call(endpoint, calling("look", {"order": 7}))
+    agent = agent_on(endpoint, look) if kind == "endpoint" else framework
+    config = {"tools": {"ask": ["look"]}}
+    with SessionSystem(":memory:", agents={"main": agent}, config=config) as system:
+        run = system.inbound(channel="x", chat_id="1", sender="ann", text="look")["runId"]
+        held = next(
+            item.event for item in system.follow(0, timeout=WAIT) if isinstance(item.event, ToolCallHeld)
+        )
+        assert looked == []
+        system.release_call(held.hold_id, arguments={"order": 8})
+        answer = system.gateway.call("agent.wait", {"runId": run, "timeoutMs": 20_000})
+        results = [
+            text_of(one.message)
+            for one in all_said(system, "session:agent:main:main")
+            if one.message.role == "toolResult"
+        ]
+
+    assert answer["status"] == "ok"
+    assert looked == [8]
+    assert results == ['(operator changed the arguments to {"order":8}.)\nOrder 8 is paid.']

@@ -78,11 +78,7 @@ async def _answers_of_own(
                 arguments = msgspec.convert(arguments_in(call.arguments or "{}"), JsonObject)
             except ValueError as error:
                 raise BadArguments(f"the arguments are no JSON object: {error}") from None
-            approval = await turn.aapprove(identity, call.name, arguments)
-            if approval.refused is not None:
-                raise ToolFailed(approval.refused)
-            result = await tool.call(inside, {**approval.arguments})
-            return result if approval.edited_by is None else approval.told(_text(result))
+            return await released(inside, identity, tool._replace(name=call.name), arguments)
 
         return (await outcome_of(turn, identity, call.name, work)).text
 
@@ -112,6 +108,19 @@ async def outcome_of(
         outcome = Outcome(_cut(turn, _refusal(described(error))), is_error=True)
     await off_loop(turn.record_result, call_id, name, outcome.text, is_error=outcome.is_error)
     return outcome
+
+
+async def released(turn: Turn, call_id: str, tool: OwnTool, arguments: JsonObject) -> object:
+    """Call a tool, once somebody has released the call where the settings ask for that, and as it was released (ASK).
+
+    Raises:
+        ToolFailed: it was refused.
+    """
+    approval = await turn.aapprove(call_id, tool.name, arguments)
+    if approval.refused is not None:
+        raise ToolFailed(approval.refused)
+    result = await tool.call(turn, {**approval.arguments})
+    return result if approval.edited_by is None else approval.told(_text(result))
 
 
 def _text(value: object) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final, cast, get_type_hints
 
 import msgspec
 
-from intersession_actors.outside.agents.own_tools.calling import outcome_of
+from intersession_actors.outside.agents.own_tools.calling import outcome_of, released
 from intersession_actors.outside.agents.own_tools.functions import function_tool
 from intersession_actors.outside.agents.turn import Turn
 from intersession_actors.running.host.own_threads import off_loop
@@ -52,7 +52,11 @@ def own_tool(function: Callable[..., object]) -> Callable[..., Awaitable[str]]:
         bound = signature.bind(*positional, **named).arguments
         arguments = cast("JsonObject", msgspec.to_builtins(bound, enc_hook=repr))
         call_id = await off_loop(turn.record_call, tool.name, arguments)
-        return (await outcome_of(turn, call_id, tool.name, lambda inside: tool.call(inside, arguments))).text
+
+        async def work(inside: Turn) -> object:
+            return await released(inside, call_id, tool, arguments)
+
+        return (await outcome_of(turn, call_id, tool.name, work)).text
 
     hints = get_type_hints(inspect.unwrap(function), include_extras=True)
     # Any: an annotation is whatever the host wrote.
