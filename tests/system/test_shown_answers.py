@@ -317,6 +317,43 @@ def test_a_text_that_is_too_long_is_edited_and_goes_on_below(booth: Booth, gate:
     chat.until("One two", "three four", "five")
 
 
+@pytest.mark.clause("STREAM-5")
+def test_a_channel_that_edits_no_more_has_the_answer_below_in_words(booth: Booth, gate: Gate) -> None:
+    chat = Chat()
+    first = booth.start({"main": talking(gate, "Once")}, {"chat": chat.channel}, CONFIG)
+    said_to(first)
+    begun(first)
+    first.close(grace=0)
+    gate.open()
+
+    second = booth.start({"main": talking(gate, "Once ", "more")}, {"chat": chat.deliver}, CONFIG)
+    wait_for(second, facts.DeliveryDone)
+
+    chat.until("Once", f"{CUT_OFF}\n\nOnce more")
+
+
+@pytest.mark.clause("STREAM-2", "FORK-5", "FORK-7")
+def test_a_fork_of_an_answer_that_grows_shows_nothing_and_ends_as_the_answer_did(
+    booth: Booth, gate: Gate
+) -> None:
+    chat = Chat()
+    system = booth.start({"main": talking(gate, "Good ", "morning.")}, {"chat": chat.channel}, CONFIG)
+    run_id = said_to(system)
+    begun(system)
+    gate.open()
+    wait_for(system, facts.DeliveryDone)
+    shown = next(item for item in system.log.all() if isinstance(item.event, facts.AnswerShown))
+    calls = list(chat.calls)
+
+    with system.fork(run_id, at=f"#{shown.position}", agents={"*": "recorded"}) as fork:
+        fork.carried_on(WAIT)
+        withheld = recorded(fork, facts.DeliveryWithheld)
+        (end,) = recorded(fork, facts.RunCompleted)
+
+    assert (len(withheld), end.reply) == (1, "Good morning.")
+    assert chat.calls == calls
+
+
 @pytest.mark.clause("STREAM-5", "ANN-5")
 def test_nothing_is_begun_ahead_of_an_earlier_text(booth: Booth, gate: Gate) -> None:
     chat = Chat()

@@ -175,6 +175,8 @@ def _problem(provider_id: str, provider: JsonObject | None) -> ConfigProblem | N
         return ConfigProblem(
             f"{path}.api", f"{api!r} is not spoken here, use one of {', '.join(sorted(SPEAKS))}"
         )
+    if not isinstance(provider.get("stream", False), bool):
+        return ConfigProblem(f"{path}.stream", f"is {provider['stream']!r}, give true or false")
     base_url = provider.get("baseUrl")
     if not isinstance(base_url, str) or not base_url:
         return ConfigProblem(f"{path}.baseUrl", "is missing; give the address of the endpoint")
@@ -238,6 +240,7 @@ def _options(provider: JsonObject) -> JsonObject:
     # An endpoint that asks for no key still gets one: the client insists.
     api_key = provider.get("apiKey")
     headers = provider.get("headers")
-    return {"api_key": api_key if isinstance(api_key, str) and api_key else "none"} | (
+    key = api_key if isinstance(api_key, str) and api_key else "none"
+    return {"api_key": key, "stream": provider.get("stream", False)} | (
         {"client_options": {"default_headers": headers}} if is_object(headers) else {}
     )

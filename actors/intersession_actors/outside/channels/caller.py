@@ -186,7 +186,8 @@ class ChannelCaller:
 
         def deliver(begun: Begun) -> None:
             onto = _onto(outbound, begun)
-            head = f"{CUT_OFF}\n\n" if onto.receipt is None and begun.in_doubt and not begins else ""
+            is_unknown = begun.in_doubt if onto.receipt is None else channel.edit is None
+            head = f"{CUT_OFF}\n\n" if is_unknown and not begins else ""
             self._deliver(name, channel, onto, came, begins=begins, head=head, inside=inside, seat=seat)
 
         if draft is None:

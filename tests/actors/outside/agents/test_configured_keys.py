@@ -53,3 +53,10 @@ def test_an_endpoint_of_ones_own_or_with_a_key_is_none_of_it(url: str, given: di
 
     assert configured_agents(config).notices == ()
     assert list(setting_findings(config, ())) == []
+
+
+@pytest.mark.clause("STREAM-1")
+def test_a_provider_says_whether_its_answers_are_shown_while_they_are_said() -> None:
+    with pytest.raises(ConfigError, match=r"models\.providers\.remote\.stream: is 'yes', give true or false"):
+        configured_agents(a_config("http://localhost:1/v1", stream="yes"))
+    assert configured_agents(a_config("http://localhost:1/v1", stream=True)).agents
