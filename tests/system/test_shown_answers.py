@@ -17,6 +17,8 @@ from intersession import (
 )
 from intersession_actors.outside.channels.caller import CUT_OFF
 from intersession_events import facts
+from support.history.check import broken
+from support.history.evidence import Evidence
 from support.running import QUIET, WAIT, Booth, Gate, merged, recorded, wait_for
 
 NOTICE = "No answer."
@@ -86,6 +88,8 @@ def begun(system: SessionSystem) -> facts.AnswerShown:
 
 
 def replays(system: SessionSystem) -> bool:
+    """Return whether the rules decide the same again; the laws of each log hold as well."""
+    assert broken(Evidence(events=list(system.log.all()))) == []
     return system.debug.replay()["firstDifference"] is None
 
 
