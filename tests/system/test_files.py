@@ -330,3 +330,47 @@ def test_copies_of_a_log_have_its_files(booth: Booth, tmp_path: Path) -> None:
         assert seen(str(tmp_path / "copy.db")) == (FilesSeen(right=1), [])
     assert migrate(booth.url, f"sqlite:///{tmp_path}/moved.db").files == 1
     assert seen(f"sqlite:///{tmp_path}/moved.db") == (FilesSeen(right=1), [])
+
+
+@pytest.mark.clause("FILE-5")
+def test_an_agent_reads_a_text_file_by_pages_of_lines(booth: Booth) -> None:
+    answers: list[Any] = []
+    text = "".join(f"line {number}\n" for number in range(1, 251))
+
+    def agent(turn: Turn) -> str:
+        assert "read_file" in [tool["function"]["name"] for tool in turn.tools.schemas("openai")]
+        asked: list[dict[str, Any]] = [
+            {"file": "a.txt"},
+            {"file": "a.txt", "offset": 201},
+            {"file": sha(text.encode())[:12], "offset": 2, "limit": 2},
+            {"file": "long.txt"},
+            {"file": "a.png"},
+            {"file": "b.txt"},
+        ]
+        answers.extend(turn.tools.call("read_file", given) for given in asked)
+        return "ok"
+
+    system = booth.start({"main": agent}, {}, {"tools": {"alsoAllow": ["read_file"]}})
+    files = [
+        File(data=text.encode(), name="a.txt"),
+        File(data=b"x" * 60_000, name="long.txt"),
+        File(data=PNG, name="a.png"),
+    ]
+    assert system.inbound(**PERSON, text="read it", files=files)["reply"] == "ok"
+    whole, rest, some, long, picture, missing = answers
+    assert (whole["lines"], whole["totalLines"], whole["nextOffset"]) == (200, 250, 201)
+    assert whole["text"] + rest["text"] == text
+    assert "nextOffset" not in rest
+    assert some["text"] == "line 2\nline 3\n"
+    assert "10000 characters of this line cut" in long["text"]
+    assert (picture["code"], picture["error"]) == (
+        "not_supported",
+        "file: a.png is image/png, and only text can be read",
+    )
+    assert missing["code"] == "invalid_request"
+
+
+@pytest.mark.clause("FILE-5")
+def test_a_session_has_no_reader_of_files_unless_its_settings_name_it(booth: Booth) -> None:
+    system = booth.start({"main": lambda turn: " ".join(map(str, turn.tools.schemas("mcp")))})
+    assert "read_file" not in str(system.inbound(**PERSON, text="look")["reply"])

@@ -10,6 +10,7 @@ from intersession_actors.calls.service.callers import Call
 from intersession_actors.calls.service.pending import Pending, Result
 from intersession_actors.calls.service.service import Service
 from intersession_actors.calls.tools.agents_list import AgentsList, list_agents
+from intersession_actors.calls.tools.read_file import ReadFile, read_text_file
 from intersession_actors.calls.tools.sessions_history import SessionsHistory, read_history
 from intersession_actors.calls.tools.sessions_list import SessionsList, list_sessions
 from intersession_actors.calls.tools.sessions_search import SessionsSearch, search_sessions
@@ -144,6 +145,18 @@ TOOLS: Final[Mapping[str, Tool]] = {
             ),
             arguments=SessionsYield,
             call=yield_turn,
+        ),
+        Tool(
+            name="read_file",
+            title="Read a file",
+            reads=True,
+            for_children=True,
+            description=(
+                "Read a text file that came with a message of this session, by its name. nextOffset of the answer is the "
+                "offset to read on."
+            ),
+            arguments=ReadFile,
+            call=read_text_file,
         ),
     )
 }

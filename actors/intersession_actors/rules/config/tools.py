@@ -35,7 +35,10 @@ SESSION_TOOLS: Final = (
 LED_TOOLS: Final = ("subagents", "sessions_yield")
 """The tools that lead sub-agents; a session has those that its settings name."""
 
-TOOL_NAMES: Final = (*SESSION_TOOLS, *LED_TOOLS, "session_status")
+OPTIONAL_TOOLS: Final = (*LED_TOOLS, "read_file")
+"""The tools that a session has only where its settings name them."""
+
+TOOL_NAMES: Final = (*SESSION_TOOLS, *OPTIONAL_TOOLS, "session_status")
 TOOL_GROUPS: Final = {"group:sessions": TOOL_NAMES, "group:openclaw": ("*",)}
 """Names in settings that stand for several tools."""
 

@@ -7,6 +7,7 @@ from intersession_actors.rules.config.config import Config
 from intersession_actors.rules.config.settings import ToolRules, primary_of
 from intersession_actors.rules.config.tools import (
     LED_TOOLS,
+    OPTIONAL_TOOLS,
     SESSION_TOOLS,
     AgentTools,
     RulesOfProvider,
@@ -108,7 +109,7 @@ def judge_tool(asked: UseTool, known: Workshop) -> Denial | None:
     if asked.tool == "sessions_spawn" and _is_too_deep(known):
         return Denial("subagent_spawn", ("agents.defaults.subagents.maxSpawnDepth",))
     in_force = (known.everyone, known.own, known.sandbox, known.own_sandbox, *known.provider, *known.sender)
-    if asked.tool in LED_TOOLS and not any(_names(rules, asked.tool) for rules in in_force):
+    if asked.tool in OPTIONAL_TOOLS and not any(_names(rules, asked.tool) for rules in in_force):
         return Denial("not_supported", ("tools.alsoAllow",))
     for rules in in_force:
         if rules != _NO_RULES and not _gives(rules, asked.tool):

@@ -19,8 +19,6 @@ from intersession_actors.rules.prompt.fencing import fence, fence_id
 from intersession_events import facts
 
 _BETWEEN: Final = "\n\n"
-READER: Final = "read_file"
-"""The tool that reads text files of a session."""
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -130,7 +128,9 @@ def _files(blocks: Sequence[facts.Block]) -> tuple[SeenFile, ...]:
 def _why_left_out(block: facts.FileBlock) -> str:
     if block.is_picture:
         return "the picture is not shown to you"
-    return f"read it with {READER}" if block.mime_type.startswith("text/") else "its content is not text"
+    return (
+        "its text is not shown to you" if block.mime_type.startswith("text/") else "its content is not text"
+    )
 
 
 def picture_of(block: facts.ImageBlock) -> Picture:
