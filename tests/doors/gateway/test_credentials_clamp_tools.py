@@ -62,6 +62,7 @@ ASKED: Final[dict[str, list[dict[str, Any]]]] = {
     "agents_list": [{}],
     "subagents": [{}, {"action": "cancel", "target": "all"}],
     "sessions_yield": [{}],
+    "read_file": [{"file": "a.txt"}],
     "sessions_history": [
         {"sessionKey": OPS},
         {"sessionKey": CRATE},

@@ -16,7 +16,7 @@ from mcp_types import INVALID_REQUEST, PARSE_ERROR
 from intersession import SessionSystem, echo, scripted
 from intersession.cli.shell.run import main
 from intersession.mcp.stdio import Wire, serve_stdio
-from intersession_actors.calls.tools.registry import TOOLS
+from intersession_events.facts import SESSION_TOOLS
 from support.running import QUIET, SEES_ALL, WAIT, merged
 
 MAIN, OPS = "agent:main:main", "agent:ops:main"
@@ -102,7 +102,7 @@ async def test_the_sdks_client_talks_to_the_command(files: Files) -> None:
         sent = await client.call_tool("sessions_send", {"agentId": "ops", "message": "status?"})
         seen = await client.call_tool("sessions_list", {})
 
-    assert [tool.name for tool in listed.tools] == list(TOOLS)
+    assert [tool.name for tool in listed.tools] == list(SESSION_TOOLS)
     assert sent.structured_content["reply"] == "heard status?"
     assert OPS in [row["key"] for row in seen.structured_content["sessions"]]
 
@@ -162,7 +162,7 @@ async def test_the_tools_of_a_host_without_a_gateway_are_served_as_its_session_h
             wrong = await client.call_tool("sessions_send", {"agentId": "ops"})
         seen = await system.tools().acall("sessions_list", {})
 
-    assert [tool.name for tool in listed.tools] == list(TOOLS)
+    assert [tool.name for tool in listed.tools] == list(SESSION_TOOLS)
     assert sent.structured_content["reply"] == "the host says so"
     assert (wrong.is_error, wrong.structured_content["code"]) == (True, "invalid_request")
     assert OPS in [row["key"] for row in seen["sessions"]]
