@@ -39,7 +39,12 @@ export const Run = view(({ id }, self) => {
   document.title = `${seen(run.title.slice(0, 60))} · Intersession`;
   return html`
     <div class="run">
-      <div><${Head} run=${run} place=${place} /><${Held} place=${place} /><${HeldCalls} place=${place} /><${Now} run=${run} /></div>
+      <div>
+        <${Head} run=${run} place=${place} />
+        <${Held} place=${place} />
+        <${HeldCalls} place=${place} />
+        <${Now} run=${run} />
+      </div>
       <${Slider} place=${place} />
       <div class="work">
         <section class="left" aria-label="What happened">
