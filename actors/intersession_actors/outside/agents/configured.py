@@ -143,6 +143,11 @@ def mcp_sources(config: Config) -> list[McpTools]:
     for server_id, server in config.mcp.servers.items():
         if not server.enabled:
             continue
+        needs = {"stdio": server.command, "streamable-http": server.url, None: ""}[server.transport]
+        if needs is None:
+            what = f"{server.transport!r} needs {'a command' if server.url else 'a url'}"
+            problems.append(ConfigProblem(f"mcp.servers.{server_id}.transport", what))
+            continue
         try:
             sources.append(
                 mcp_tools(

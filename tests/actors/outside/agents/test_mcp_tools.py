@@ -245,8 +245,12 @@ def test_configured_agents_have_the_tools_of_the_configured_servers(endpoint: En
         ({}, r"mcp\.servers\.one.*either command"),
         ({"url": "ws://x"}, r"mcp\.servers\.one.*url: is 'ws://x'"),
         ({"command": "x", "transport": "sse"}, r"mcp\.servers\.one\.transport"),
+        (
+            {"command": "x", "transport": "streamable-http"},
+            r"mcp\.servers\.one\.transport: 'streamable-http' needs a url",
+        ),
     ],
-    ids=["nothing", "scheme", "sse"],
+    ids=["nothing", "scheme", "sse", "other"],
 )
 def test_a_configured_server_that_is_none_is_refused_at_the_start(server: Said, told: str) -> None:
     with pytest.raises(ConfigError, match=told):
