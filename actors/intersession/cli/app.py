@@ -50,7 +50,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "hold": ("changes.sessions:hold", "Have an exchange stop before a text goes on."),
     "release": (
         "changes.sessions:release",
-        "Let a held exchange, or a held tool call, go on: as it is, edited, or not.",
+        "Let what is held go on: as it is, edited, or not.",
     ),
     "compact": ("changes.sessions:compact", "Have what was said earlier in a session summarised."),
     "reset": ("changes.sessions:reset", "Begin a session anew: it remembers nothing."),

@@ -63,6 +63,7 @@ ASKED: Final[dict[str, list[dict[str, Any]]]] = {
     "subagents": [{}, {"action": "cancel", "target": "all"}],
     "sessions_yield": [{}],
     "read_file": [{"file": "a.txt"}],
+    "session_status": [{}, {"sessionKey": OPS}, {"sessionKey": CRATE, "changesSince": 0}],
     "sessions_history": [
         {"sessionKey": OPS},
         {"sessionKey": CRATE},

@@ -270,3 +270,31 @@ def test_waiting_spawn_goes_on_after_a_restart(log_url: str) -> None:
     assert done.attempt == 2
     assert answers[-1]["reply"] == "three"
     assert len(children) == 2
+
+
+@pytest.mark.clause("CHILD-5")
+def test_status_of_a_child_tells_what_has_happened_since(log_url: str) -> None:
+    gate = Gate()
+    config = {"tools": {"alsoAllow": ["session_status"], "sessions": {"visibility": "tree"}}}
+    with Booth(log_url) as booth:
+        system = booth.start({"main": gate.saying("three")}, None, config)
+        child = spawn(system)["childSessionKey"]
+        gate.reached()
+        tools: Any = system.tools(MAIN)
+        at_work = tools.call("session_status", {"sessionKey": child})
+        own = tools.call("session_status", {})
+        gate.open()
+        wait_for(system, SpawnClosed)
+        asked = {"sessionKey": child, "changesSince": at_work["stateVersion"]}
+        over = tools.call("session_status", asked)
+        nothing = tools.call("session_status", asked | {"changesSince": over["stateVersion"]})
+        future = tools.call("session_status", asked | {"changesSince": 10_000})
+        stranger: Any = system.tools("agent:ops:main").call("session_status", {"sessionKey": child})
+
+    assert (at_work["state"], at_work["running"]["runId"]) == ("running", over["changes"][0]["runId"])
+    assert (own["status"], own["children"]) == ("ok", 1)
+    assert over["state"] == "idle"
+    assert over["changes"][0]["type"] == "run_completed"
+    assert nothing["changes"] == []
+    assert future["error"].startswith("changesSince: 10000 has not come yet")
+    assert stranger["code"] in {"not_visible", "forbidden"}

@@ -301,7 +301,7 @@ def release(
     timeout: Annotated[float, Parameter(validator=Number(gte=0, lte=WAIT.most))] = 30.0,
     reading: Reading = READING,
 ) -> Answer:
-    """Let a held exchange, or a held tool call, go on: as it is, edited, or not.
+    """Let what is held go on: as it is, edited, or not.
 
     With --edit another text goes on, with --drop none, with --end the exchange is over. Of a tool call, named by its
     hold's id or how that begins, --edit takes other arguments (a JSON object), and --refuse what its agent is told.

@@ -11,13 +11,13 @@ from intersession_actors.calls.service.pending import Pending, Result
 from intersession_actors.calls.service.service import Service
 from intersession_actors.calls.tools.agents_list import AgentsList, list_agents
 from intersession_actors.calls.tools.read_file import ReadFile, read_text_file
+from intersession_actors.calls.tools.session_status import SessionStatus, session_status
 from intersession_actors.calls.tools.sessions_history import SessionsHistory, read_history
 from intersession_actors.calls.tools.sessions_list import SessionsList, list_sessions
 from intersession_actors.calls.tools.sessions_search import SessionsSearch, search_sessions
 from intersession_actors.calls.tools.sessions_send import SessionsSend, send_message
 from intersession_actors.calls.tools.sessions_spawn import SessionsSpawn, start_subagent
-from intersession_actors.calls.tools.sessions_yield import SessionsYield, yield_turn
-from intersession_actors.calls.tools.subagents import Subagents, lead_subagents
+from intersession_actors.calls.tools.subagents import SessionsYield, Subagents, lead_subagents, yield_turn
 from intersession_actors.rules.config.config import Config
 from intersession_actors.rules.gate.schemas import schema_of, tool_in
 from intersession_actors.rules.gate.shapes import text_of
@@ -51,6 +51,11 @@ def _list(service: Service, call: Call, arguments: Result) -> Result:
 
 def _history(service: Service, call: Call, arguments: Result) -> Result:
     answer, call.summary = read_history(service.reader, call.requester, arguments)
+    return answer
+
+
+def _status(service: Service, call: Call, arguments: Result) -> Result:
+    answer, call.summary = session_status(service, call.requester, arguments)
     return answer
 
 
@@ -157,6 +162,18 @@ TOOLS: Final[Mapping[str, Tool]] = {
             ),
             arguments=ReadFile,
             call=read_text_file,
+        ),
+        Tool(
+            name="session_status",
+            title="Look at a session",
+            reads=True,
+            for_children=True,
+            description=(
+                "Tell how a session stands that you can see: what runs and waits there, its model, how full its window is. "
+                "With changesSince, the stateVersion of an earlier answer, what has happened there since."
+            ),
+            arguments=SessionStatus,
+            call=_status,
         ),
     )
 }

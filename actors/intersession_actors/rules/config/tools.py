@@ -32,13 +32,13 @@ SESSION_TOOLS: Final = (
 )
 """The tools on sessions; a sub-agent does not get them of itself."""
 
-LED_TOOLS: Final = ("subagents", "sessions_yield")
-"""The tools that lead sub-agents; a session has those that its settings name."""
+LED_TOOLS: Final = ("subagents", "sessions_yield", "session_status")
+"""The tools that lead sub-agents."""
 
 OPTIONAL_TOOLS: Final = (*LED_TOOLS, "read_file")
 """The tools that a session has only where its settings name them."""
 
-TOOL_NAMES: Final = (*SESSION_TOOLS, *OPTIONAL_TOOLS, "session_status")
+TOOL_NAMES: Final = (*SESSION_TOOLS, *OPTIONAL_TOOLS)
 TOOL_GROUPS: Final = {"group:sessions": TOOL_NAMES, "group:openclaw": ("*",)}
 """Names in settings that stand for several tools."""
 

@@ -24,7 +24,7 @@ _WITHHELD: Final = tuple(sorted(SESSION_TOOLS))
 
 _PROFILES: Final[dict[ToolProfile, tuple[str, ...]]] = {
     "minimal": ("session_status",),
-    "coding": (*_ON_SESSIONS, "sessions_spawn", *LED_TOOLS, "session_status"),
+    "coding": (*_ON_SESSIONS, "sessions_spawn", *LED_TOOLS),
     "messaging": (*_ON_SESSIONS, "session_status"),
     "full": ("*",),
 }

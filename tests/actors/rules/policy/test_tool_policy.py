@@ -29,15 +29,16 @@ def given(
     return tuple(tool for tool in TOOLS if judge_tool(UseTool(tool=tool), known) is None)
 
 
-def test_an_agent_gets_every_tool_unless_something_takes_it() -> None:
-    assert given() == TOOLS
+def test_an_agent_gets_every_tool_unless_something_takes_it_but_those_that_have_to_be_named() -> None:
+    assert given() == (*SESSION_TOOLS, "exec")
+    assert given({"alsoAllow": ["session_*"]}) == TOOLS
 
 
 @pytest.mark.parametrize(
     ("tools", "own", "missing"),
     [
-        ({"deny": ["sessions_send"]}, {}, {"sessions_send"}),
-        ({}, {"deny": ["sessions_*"]}, {tool for tool in TOOLS if tool.startswith("sessions_")}),
+        ({"deny": ["sessions_send"]}, {}, {"sessions_send", "session_status"}),
+        ({}, {"deny": ["sessions_*"]}, {tool for tool in TOOLS if tool.startswith("session")}),
         ({"allow": ["sessions_*"]}, {}, {"agents_list", "session_status", "exec"}),
         ({"allow": ["sessions_*"]}, {"allow": ["sessions_list"]}, set(TOOLS) - {"sessions_list"}),
         ({"allow": ["group:sessions"]}, {}, {"exec"}),
@@ -56,18 +57,18 @@ def test_settings_narrow_one_after_the_other_and_deny_is_final(
 
 @pytest.mark.clause("SPAWN-7")
 def test_a_child_gets_the_full_set_without_the_session_tools() -> None:
-    assert given(subagent=True) == ("session_status", "exec")
+    assert given(subagent=True) == ("exec",)
 
 
 @pytest.mark.clause("SPAWN-7")
 @pytest.mark.parametrize(
     ("rules", "gets"),
     [
-        ({"alsoAllow": ["sessions_list"]}, ("sessions_list", "session_status", "exec")),
+        ({"alsoAllow": ["sessions_list"]}, ("sessions_list", "exec")),
         ({"allow": ["sessions_list", "exec"]}, ("sessions_list", "exec")),
         ({"allow": ["sessions_list"], "alsoAllow": ["exec"]}, ("sessions_list", "exec")),
-        ({"deny": ["exec"]}, ("session_status",)),
-        ({"alsoAllow": ["sessions_send"], "deny": ["sessions_*"]}, ("session_status", "exec")),
+        ({"deny": ["exec"]}, ()),
+        ({"alsoAllow": ["sessions_send"], "deny": ["sessions_*"]}, ("exec",)),
         ({"allow": []}, ()),
     ],
 )
