@@ -13,7 +13,7 @@ from intersession_events.stores import open_log
 from support.any_log import Logs
 from support.every_day import every_day
 from support.fakes import ManualClock
-from support.history.check import broken
+from support.history.check import broken, check_sealed
 from support.history.evidence import Evidence
 from support.paths import ROOT
 from support.processes.scheduled import CONFIG, DONE
@@ -51,8 +51,10 @@ def test_a_job_that_is_due_runs_once_wherever_its_host_dies(
 
     assert again == DONE, killed
     with open_log(url, read_only=True) as log:
-        assert broken(Evidence(events=list(log.all()))) == []
-        events = [item.event for item in log.all()]
+        told = list(log.all())
+        assert broken(Evidence(events=told)) == []
+        assert check_sealed(log.log_id, told) == []
+        events = [item.event for item in told]
     (fired,) = [event for event in events if isinstance(event, ScheduleFired)]
     (queued,) = [event for event in events if isinstance(event, RunQueued)]
     assert (fired.due_ms, fired.run_id) == (DUE, queued.run_id)

@@ -4,8 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from intersession import MemoryChannel, SessionSystem, Turn, echo
+from intersession_actors.hindsight.replaying.redeciding.deciding_again import redecided_all
+from intersession_actors.hindsight.replaying.redeciding.sources import Sources
 from intersession_events.basics import ids
 from intersession_events.facts import (
     DeliveryDone,
@@ -17,6 +20,7 @@ from intersession_events.facts import (
     SessionReset,
 )
 from support.fakes import ManualClock
+from support.history.check import check_sealed
 from support.running import Booth, Gate, pass_time, pass_time_until, recorded, wait_for, wait_for_number
 
 MINUTE = 60_000
@@ -271,3 +275,40 @@ def test_a_session_that_takes_no_more_holds_up_its_own_job_alone(booth: Booth) -
     wait_for_number(system, RunCompleted, 2)
     settle(system)
     assert [fired.job_id for fired in recorded(system, ScheduleFired)] == ["b", "a"]
+
+
+@pytest.mark.clause("CRON-2", "SEAL-1")
+def test_what_became_of_each_time_is_decided_again_by_a_sealed_replay(booth: Booth) -> None:
+    clock, skip = ManualClock(NOON), job(catchUp="skip")
+    first = start(booth, clock, news=job(), skips=skip)
+    pass_to(first, clock, 10)
+    wait_for_number(first, RunCompleted, 2)
+    first.close()
+    clock.advance(35 * MINUTE)
+    past = job(schedule={"kind": "at", "at": "2023-11-15T11:00"})
+    system = start(booth, clock, news=job(), skips=skip, past=past, nobody=job(agentId="nobody"))
+    wait_for_number(system, RunCompleted, 3)
+    call: Any = system.gateway.call
+    call("agent.wait", {"runId": call("cron.run", {"jobId": "news"})["runId"]})
+    for enabled in (False, True):
+        call("cron.update", {"jobId": "news", "patch": {"enabled": enabled}})
+    pass_to(system, clock, 10)
+    wait_for_number(system, RunCompleted, 6)
+    system.reload(cron(news=job("0 * * * *")))
+    settle(system)
+    events = list(system.log.all())
+    of_jobs = [item for item in events if item.stream.startswith("schedule:")]
+
+    assert {item.event.reason for item in of_jobs if isinstance(item.event, ScheduleMissed)} == {
+        *("down", "past", "refused"),
+    }
+    again = [one for one in redecided_all(Sources(system.log.log_id, events)) if one.append[0] in of_jobs]
+    assert sum(len(one.append) for one in again) == len(of_jobs)
+    assert [one for one in again if not one.is_same] == []
+    assert check_sealed(system.log.log_id, events) == []
+
+    fired = next(item for item in of_jobs if isinstance(item.event, ScheduleFired) and item.event.missed)
+    other = structs.replace(fired, event=structs.replace(fired.event, missed=7))
+    doctored = [other if item is fired else item for item in events]
+    (finding,) = check_sealed(system.log.log_id, doctored)
+    assert "the command was ScheduleDue" in finding.words

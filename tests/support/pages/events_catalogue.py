@@ -105,7 +105,7 @@ The envelope around a payload, and how to hash both again: [read the log with sq
 
 ## Decision records
 
-What a decision of a session, an exchange, a spawn or a delivery led to has its record at the first event of the append:
+What a decision of a session, an exchange, a spawn, a delivery or a schedule led to has its record at the first event of the append:
 canonical JSON, in which is left out what is nothing, false or zero. What a door judged has its record at the receipt of
 the call, at the event of a guard's refusal, and at the answer that a tool gave an agent.
 
@@ -140,6 +140,7 @@ the append, and the record has their SHA-256.
 | `tooOldS` | deliveries | how old a text may get, in seconds, where this one was older |
 | `cutOff`, `idempotent` | deliveries | that nobody made the attempt any more; that the channel takes the same key twice |
 | `nowMs` | deliveries | when an attempt came back that may be made again |
+| `nowMs`, `catchUp`, `busy` | schedules | the clock; what becomes of missed times; that the last run was not over |
 | `door` | exchanges, spawns | the judgements by which a door let the call in, as below; `age` is in that of the chain |
 
 A judgement at a door leaves out each field that has its usual value, and each that its event says (the caller, the tool,

@@ -27,8 +27,10 @@ CRON: Final = "cron"
 """The name that scheduled runs are asked for by, and the channel that their messages come from."""
 
 
-def fire(service: Service, job: Job, settings: CronJob, due: Due, *, by: str | None = None) -> ScheduleFired:
-    """Queue the run of a job that is due; `by` runs it out of turn.
+def fire(
+    service: Service, job: Job, settings: CronJob, due: Due, *, decision: str, by: str | None = None
+) -> ScheduleFired:
+    """Queue the run of a job that is due, with the record of that decision; `by` runs it out of turn.
 
     Raises:
         ToolRefused: the run was refused, or the log did not take it (`unavailable`).
@@ -36,15 +38,7 @@ def fire(service: Service, job: Job, settings: CronJob, due: Due, *, by: str | N
     log_id, now_ms = service.log.log_id, service.clock.now_ms()
     key = session_of(service.reader, job.job_id, settings)
     run_id = ids.derive(log_id, "run", CRON, job.job_id, due.due_ms)
-    fired = ScheduleFired(
-        job_id=job.job_id,
-        due_ms=due.due_ms,
-        set_at=job.set_at,
-        run_id=run_id,
-        session_key=str(key),
-        missed=due.missed,
-        by=by,
-    )
+    fired = due.fired(job, run_id=run_id, session_key=str(key), by=by)
     payload = settings.payload
     limit_ms = service.config.run_timeout_ms()
     queued = RunQueued(
@@ -81,6 +75,7 @@ def fire(service: Service, job: Job, settings: CronJob, due: Due, *, by: str | N
                         time=now_ms,
                         causation=None,
                         correlation=run_id,
+                        decision=decision,
                     ),
                 ),
                 renewal=Renewal(command="run", by=CRON) if settings.session_target == "isolated" else None,

@@ -13,16 +13,26 @@ from intersession_actors.assembly.schedules.firing import fire
 from intersession_actors.assembly.schedules.reading import known_jobs, read_job, schedule_text
 from intersession_actors.calls.service.service import Service
 from intersession_actors.owners.streams.drafting import append_of
+from intersession_actors.owners.streams.records import present, record_of
 from intersession_actors.rules.config.cron import CronJob
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.values import invalid
-from intersession_actors.rules.schedules.deciding import Due, Job, decide_due, decide_pause, decide_set
+from intersession_actors.rules.schedules.deciding import (
+    CatchUp,
+    Due,
+    Job,
+    decide_due,
+    decide_now,
+    decide_pause,
+    decide_set,
+)
 from intersession_actors.running.host.own_threads import filling
 from intersession_actors.running.host.threads import Job as Work
 from intersession_actors.running.host.threads import Workers
 from intersession_actors.running.runtime.timers import Timers
 from intersession_events.basics import ids
 from intersession_events.basics.errors import LogError
+from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import ScheduleEvent, ScheduleFired, ScheduleMissed
 
 T = TypeVar("T")
@@ -132,20 +142,17 @@ class Scheduler:
         if self._known is None:
             self._known = known_jobs(self._service.log)
         for job_id in sorted(self._known - {*cron.jobs}):
-            self._append(job := self._job(job_id), decide_set(job, schedule=None))
+            job = self._job(job_id)
+            self._append(job, decide_set(job, schedule=None), record_of("SetSchedule"))
             self._known.discard(job_id)
         for job_id, settings in cron.jobs.items():
             at_ms = settings.schedule.times(0).at_ms or None
-            job = self._job(job_id)
+            job, text = self._job(job_id), schedule_text(settings)
+            enabled = settings.enabled and cron.enabled
+            given: JsonObject = {"schedule": text, "enabled": enabled, "atMs": at_ms}
+            record = record_of("SetSchedule", present(given), {} if at_ms is None else {"nowMs": now_ms})
             self._append(
-                job,
-                decide_set(
-                    job,
-                    schedule=schedule_text(settings),
-                    enabled=settings.enabled and cron.enabled,
-                    at_ms=at_ms,
-                    now_ms=now_ms,
-                ),
+                job, decide_set(job, schedule=text, enabled=enabled, at_ms=at_ms, now_ms=now_ms), record
             )
             self._known.add(job_id)
 
@@ -153,12 +160,14 @@ class Scheduler:
         """Do what is due of a job; return when it is due next."""
         job = self._job(job_id)
         times, now_ms = settings.schedule.times(job.set_ms), self._service.clock.now_ms()
-        decided = decide_due(job, times, catch_up=settings.catch_up, busy=self._is_busy(job), now_ms=now_ms)
+        busy = self._is_busy(job)
+        decided = decide_due(job, times, catch_up=settings.catch_up, busy=busy, now_ms=now_ms)
+        record = _due_record(settings, now_ms, busy=busy)
         if isinstance(decided, Due):
-            if not self._fire(job, settings, decided):
+            if not self._fire(job, settings, decided, record):
                 return now_ms + TRY_AGAIN_MS
         elif decided is not None:
-            self._missed(job, decided)
+            self._missed(job, decided, record)
         job = self._job(job_id) if decided is not None else job
         return times.after(max(job.since_ms, now_ms)) if job.runs else None
 
@@ -173,16 +182,18 @@ class Scheduler:
             due = decide_due(job, times, catch_up="once", busy=False, now_ms=now_ms)
             if not isinstance(due, Due):
                 return None
-            return fire(self._service, job, settings, due).run_id
-        last_ms = 0 if job.last is None else job.last.due_ms
-        return fire(self._service, job, settings, Due(due_ms=max(now_ms, last_ms + 1)), by=by).run_id
+            record = _due_record(settings, now_ms, busy=False, catch_up="once")
+            return fire(self._service, job, settings, due, decision=record).run_id
+        record = record_of("RunSchedule", {"by": by}, {"nowMs": now_ms})
+        due = decide_now(job, now_ms=now_ms)
+        return fire(self._service, job, settings, due, decision=record, by=by).run_id
 
     def _pause(self, job_id: str, *, paused: bool, by: str) -> bool:
         self._settings(job_id)
         self._take_settings()
         job = self._job(job_id)
         decided = decide_pause(job, paused=paused, by=by)
-        self._append(job, decided)
+        self._append(job, decided, record_of("PauseSchedule", present({"paused": paused, "by": by})))
         self._look()
         return bool(decided)
 
@@ -193,42 +204,42 @@ class Scheduler:
             raise invalid("jobId", f"there is no job {job_id!r}, the jobs are {known}")
         return jobs[job_id]
 
-    def _fire(self, job: Job, settings: CronJob, due: Due) -> bool:
+    def _fire(self, job: Job, settings: CronJob, due: Due, record: str) -> bool:
         """Run a job that is due, or record that it was refused; return whether that is so, or it is to be tried again."""
         try:
-            fired = fire(self._service, job, settings, due)
+            fired = fire(self._service, job, settings, due, decision=record)
         except ToolRefused as refused:
             if refused.code in {"unavailable", "busy"}:
                 logger.warning("the job %s waits: %s", job.job_id, refused.error)
                 return False  # nothing is decided by that
-            missed = ScheduleMissed(
-                job_id=job.job_id,
-                due_ms=due.due_ms,
-                set_at=job.set_at,
-                reason="refused",
-                times=due.missed + 1,
-                error=refused.error,
-            )
-            self._missed(job, missed)
+            self._missed(job, due.refused(job, refused.error), record)
         else:
             if fired.missed:
                 what = f"{fired.missed} earlier times of {job.job_id} passed while nobody was there"
                 self._service.world.reports.tell("schedule_missed", stream=_stream(job), error=what)
         return True
 
-    def _missed(self, job: Job, missed: ScheduleMissed) -> None:
-        self._append(job, (missed,))
+    def _missed(self, job: Job, missed: ScheduleMissed, record: str) -> None:
+        self._append(job, (missed,), record)
         self._service.world.reports.tell(
             "schedule_missed", stream=_stream(job), error=missed.error or missed.reason
         )
 
-    def _append(self, job: Job, events: Sequence[ScheduleEvent]) -> None:
-        if events:
-            log, now_ms = self._service.log, self._service.clock.now_ms()
-            append = append_of(
-                log.log_id, _stream(job), job.version, events, time=now_ms, causation=None, correlation=None
-            )
-            log.append_now((append,))
+    def _append(self, job: Job, events: Sequence[ScheduleEvent], record: str) -> None:
+        if not events:
+            return
+        log, now_ms = self._service.log, self._service.clock.now_ms()
+        append = append_of(
+            log.log_id,
+            _stream(job),
+            job.version,
+            events,
+            time=now_ms,
+            causation=None,
+            correlation=None,
+            decision=record,
+        )
+        log.append_now((append,))
 
     def _job(self, job_id: str) -> Job:
         return read_job(self._service.log, job_id)
@@ -239,6 +250,12 @@ class Scheduler:
             return False
         run = self._service.runs.get(job.last.run_id)
         return run is not None and not run.ended
+
+
+def _due_record(settings: CronJob, now_ms: int, *, busy: bool, catch_up: CatchUp | None = None) -> str:
+    """Return the record of the decision about what is due: what it knew besides the job's stream."""
+    knew = present({"catchUp": catch_up or settings.catch_up, "busy": busy, "nowMs": now_ms})
+    return record_of("ScheduleDue", {}, knew)
 
 
 def _stream(job: Job) -> str:

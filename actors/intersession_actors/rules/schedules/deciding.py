@@ -43,6 +43,29 @@ class Due(msgspec.Struct, frozen=True, kw_only=True):
     due_ms: int
     missed: int = 0
 
+    def fired(self, job: Job, *, run_id: str, session_key: str, by: str | None = None) -> ScheduleFired:
+        """Return the event that stands beside its run."""
+        return ScheduleFired(
+            job_id=job.job_id,
+            due_ms=self.due_ms,
+            set_at=job.set_at,
+            run_id=run_id,
+            session_key=session_key,
+            missed=self.missed,
+            by=by,
+        )
+
+    def refused(self, job: Job, error: str) -> ScheduleMissed:
+        """Return the event that says that its run was refused."""
+        return ScheduleMissed(
+            job_id=job.job_id,
+            due_ms=self.due_ms,
+            set_at=job.set_at,
+            reason="refused",
+            times=self.missed + 1,
+            error=error,
+        )
+
 
 def evolve(job: Job, recorded: Recorded) -> Job:
     """Apply one recorded event of the job's stream."""
@@ -101,3 +124,8 @@ def decide_due(
             job_id=job.job_id, due_ms=latest, set_at=job.set_at, reason=reason, times=number
         )
     return Due(due_ms=latest, missed=number - 1)
+
+
+def decide_now(job: Job, *, now_ms: int) -> Due:
+    """Return the time of a job that somebody runs out of turn: one that it never had."""
+    return Due(due_ms=max(now_ms, 0 if job.last is None else job.last.due_ms + 1))

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from intersession_actors.hindsight.replaying.redeciding.doors import sent_today, spawned_today
 from intersession_actors.hindsight.replaying.redeciding.judging_again import judged_again
+from intersession_actors.hindsight.replaying.redeciding.schedules_again import decided_again
 from intersession_actors.hindsight.replaying.redeciding.sources import Sources, are_erased
 from intersession_actors.hindsight.replaying.redeciding.steps import step_again
 from intersession_actors.owners.delivery import records as delivery_records
@@ -36,6 +37,8 @@ from intersession_actors.owners.streams.drafting import append_of, caused_by
 from intersession_actors.owners.streams.effects import Plan
 from intersession_actors.owners.streams.records import Record, appends_in, record_in, words_of
 from intersession_actors.rules.prompt.transcript import TranscriptFold
+from intersession_actors.rules.schedules.deciding import Job
+from intersession_actors.rules.schedules.deciding import evolve as evolve_job
 from intersession_events import facts
 from intersession_events.log.recorded import Draft, Recorded, StreamAppend
 
@@ -126,6 +129,8 @@ def redecided(sources: Sources, stream: str) -> Iterator[Redecided]:
             yield from _again(sources, stream, spawn_records.RULES)
         case "delivery":
             yield from _again(sources, stream, delivery_records.RULES)
+        case "schedule":
+            yield from _of_schedule(sources, stream)
         case _:
             for recorded in sources.streams[stream]:
                 if recorded.position > sources.begins:
@@ -190,6 +195,14 @@ def _of_session(sources: Sources, stream: str) -> Iterator[Redecided]:
         except Exception as error:  # noqa: BLE001 - as above
             yield Redecided(append, problem=_no_fold(error), kind="failed")
             return
+
+
+def _of_schedule(sources: Sources, stream: str) -> Iterator[Redecided]:
+    job = Job(job_id=stream.partition(":")[2])
+    for append in appends_in(sources.streams[stream]):
+        if append[0].decision and append[-1].position > sources.begins:
+            yield _redecided(sources, append, partial(decided_again, job=job))
+        job = reduce(evolve_job, append, job)
 
 
 def _redecided(
