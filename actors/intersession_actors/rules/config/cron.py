@@ -18,12 +18,14 @@ from intersession_actors.rules.schedules.deciding import CatchUp
 from intersession_actors.rules.schedules.times import Kind, Times, check_expression, moment_of, zone_of
 from intersession_events.basics.errors import InvalidKey
 from intersession_events.basics.keys.key import SessionKey, valid_agent_id
+from intersession_events.facts import ready
 
 MOST_JOBS: Final = 1_000
 
 Identity = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
 
 
+@ready
 class JobSchedule(Settings, frozen=True, kw_only=True):
     """When a job is due: `cron` with `expr` and `tz`, `every` with `everyMs` from `anchorMs` on, or once `at` a moment."""
 
