@@ -6,7 +6,7 @@ import pytest
 
 from intersession import MemoryChannel, SessionSystem, Turn
 from intersession_events.facts import RunCompleted, RunStarted
-from support.running import Booth, recorded, wait_for
+from support.running import Booth, Gate, recorded, wait_for
 
 BY_SENDER: dict[str, Any] = {
     "tools": {"toolsBySender": {"chat:ann": {}, "*": {"deny": ["sessions_spawn", "pay"]}}}
@@ -91,3 +91,28 @@ def test_provider_narrows_the_tools_of_its_models(log_url: str, model: str | Non
         wait_for(system, RunCompleted)
 
     assert answer == str(has)
+
+
+@pytest.mark.clause("TOOLS-2", "QUEUE-2")
+def test_messages_of_two_people_are_not_answered_by_one_run(log_url: str) -> None:
+    gate = Gate()
+
+    def agent(turn: Turn) -> str:
+        if turn.message == "first":
+            gate.stop(turn)
+        return f"{turn.message} {'sessions_spawn' in turn.tools.names}"
+
+    config = {**BY_SENDER, "messages": {"queue": {"mode": "collect"}}}
+    with Booth(log_url) as booth:
+        system = booth.start({"main": agent}, {"chat": MemoryChannel()}, config)
+        for sender, text in (("ann", "first"), ("bob", "one"), ("bob", "two"), ("ann", "three")):
+            system.inbound(channel="chat", chat_id="7", sender=sender, text=text)
+            if text == "first":
+                gate.reached()
+        gate.open()
+        wait_for(system, RunCompleted, lambda one: one.reply == "three True")
+        answers = [one.reply for one in recorded(system, RunCompleted)]
+        replayed = system.debug.replay()
+
+    assert answers == ["first True", "two False", "three True"]
+    assert replayed["same"], replayed["firstDifference"]

@@ -52,6 +52,8 @@ def collected(state: Session) -> list[facts.Event]:
     for waiting in state.queue[: head.collects]:
         if not waiting.queued.collects or waiting.queued.route != head.route:
             break
+        if waiting.budget.sender != first.budget.sender:
+            break  # who has other tools must not have words in the run of one who has these (TOOLS-2)
         together.append(waiting.queued.run_id)
     return [
         facts.RunAborted(run_id=run_id, attempt=0, by="collect", into=together[-1])
