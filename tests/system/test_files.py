@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from intersession import File, MemoryChannel, Reply, Turn
+from intersession import File, Inbound, MemoryChannel, Reply, Turn
 from intersession.cli.commands.doctor import file_findings
 from intersession_actors.outside.attachments.message_files import kind_of
 from intersession_events.copies.migrating import migrate
@@ -374,3 +374,11 @@ def test_an_agent_reads_a_text_file_by_pages_of_lines(booth: Booth) -> None:
 def test_a_session_has_no_reader_of_files_unless_its_settings_name_it(booth: Booth) -> None:
     system = booth.start({"main": lambda turn: " ".join(map(str, turn.tools.schemas("mcp")))})
     assert "read_file" not in str(system.inbound(**PERSON, text="look")["reply"])
+
+
+@pytest.mark.clause("FILE-2")
+def test_a_pykka_actor_hands_files_in(booth: Booth) -> None:
+    system = booth.start({"main": told})
+    message = Inbound(**PERSON, text="look", files=(File(data=PNG, name="a.png"),))
+    answer: Any = system.ref.ask(message, timeout=WAIT)
+    assert answer["reply"] == f"a.png:image/png:{PNG[:4]!r}"

@@ -234,6 +234,9 @@ def test_each_role_can_do_what_it_is_for_and_nothing_else(
         log.append_now([anywhere(erased_stream("s"), Draft(event=erased, id="e", time=9))])
         assert reader.wait_for(3, timeout=20)
         assert "secret" not in repr(reader.stream("s"))
+        content = log.files.write(b"a picture", since=0)
+        log.files.keep([content])
+        assert reader.files.read(content) == b"a picture"
     with pytest.raises(StoreUnavailable, match="permission denied"):
         PostgresLog(roles["reader"])
 

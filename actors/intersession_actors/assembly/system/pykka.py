@@ -18,6 +18,7 @@ from intersession_actors.calls.service.inbound import ChatDoor, InboundMessage
 from intersession_actors.calls.service.pending import Result, afinished
 from intersession_actors.calls.tools.registry import TOOLS
 from intersession_actors.calls.tools.toolbox import Tools
+from intersession_actors.outside.attachments.message_files import File
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.values import invalid
 from intersession_actors.running.host.door_threads import DoorThreads
@@ -71,6 +72,7 @@ class Inbound(InboundMessage, frozen=True, kw_only=True, metaclass=_Filled):
         ToolRefused: a field is missing, unknown or given without its name.
     """
 
+    files: tuple[File, ...] = ()
     wait: float | None = None
 
 
@@ -164,8 +166,10 @@ class PykkaDoor:
         return await answer
 
     async def _inbound(self, message: Inbound) -> Result:
-        given = _given(message)
+        given = _given(msgspec.structs.replace(message, files=()))
         given.pop("wait", None)
+        if message.files:
+            given["files"] = message.files  # as they are: the door for chats reads them
         chat = (message.channel, message.account, message.chat_id)
         async with self._lane(chat):
             begun = await self._threads.run(lambda: self._chat.begin(given, message.wait), chat)

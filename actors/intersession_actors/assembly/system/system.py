@@ -369,11 +369,12 @@ class SessionSystem(Operated):
         """Take a person's message (INB-1): returns `{runId, sessionKey, status}` once it is durable.
 
         `inbound(*, channel, chat_id, text, sender, sender_name=None, chat_type="direct", chat_name=None, account=None,
-        thread=None, agent_id=None, owner=False, message_id=None, deliver=True, wait=None)`
+        thread=None, agent_id=None, owner=False, message_id=None, deliver=True, files=(), wait=None)`
 
         `sender` is the person's id on the channel, `sender_name` what others call them. `account` is which of the host's
         own accounts heard it. `owner`: this person may use `/send`. `message_id` is the channel's own id: the same one
-        gives the same run. `deliver=False` records and starts no run. With `wait` seconds the answer is what
+        gives the same run. `files` are those that came with the message, each a `File` (FILE-2); then the text may be empty.
+        `deliver=False` records and starts no run. With `wait` seconds the answer is what
         `agent.wait` answers. A refusal is an answer; nothing is raised for it. So is that of a field that is missing,
         unknown or given without its name.
 

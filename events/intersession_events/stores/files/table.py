@@ -11,7 +11,8 @@ from intersession_events.stores.database import Cursor
 _IS_THERE: Final = (
     "SELECT 1 FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = 'files'"
 )
-_MAKE: Final = "CREATE TABLE IF NOT EXISTS files (name text PRIMARY KEY, content bytea NOT NULL)"
+COLUMNS: Final = "(name text PRIMARY KEY, content bytea NOT NULL)"
+_MAKE: Final = f"CREATE TABLE IF NOT EXISTS files {COLUMNS}"
 
 
 class Keeps(Protocol):
@@ -28,7 +29,10 @@ class Keeps(Protocol):
 
 @final
 class Table:
-    """Contents in a table. It is made when something is put into it, and each change is a transaction of its own."""
+    """Contents in a table. A log has it from its beginning, an older one once something is put into it, by a role that may make it.
+
+    Each change is a transaction of its own.
+    """
 
     def __init__(self, log: Keeps) -> None:
         self._log = log

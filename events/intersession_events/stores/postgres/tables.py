@@ -9,6 +9,7 @@ from psycopg import sql
 
 from intersession_events.log.sql import Question, Row, Together
 from intersession_events.log.tables import FORMAT
+from intersession_events.stores.files.table import COLUMNS
 from intersession_events.stores.postgres.cursor import OTHER_EPOCH, OTHER_PLACE, PgCursor
 from intersession_events.stores.postgres.dialect import FUNCTIONS
 from intersession_events.stores.postgres.views import MARK, MARKS, TABLES, asking, there
@@ -86,7 +87,7 @@ def create(cursor: PgCursor, schema: str, *, log_id: str, now_ms: int) -> None:
     if cursor.fetchone() is None:
         cursor.run(sql.SQL("CREATE SCHEMA {schema}").format(schema=sql.Identifier(schema)))
     with cursor.without_answers():
-        for statement in _TABLES:
+        for statement in (*_TABLES, f"CREATE TABLE {{schema}}.files {COLUMNS}"):
             cursor.run(sql.SQL(statement).format(schema=sql.Identifier(schema)))
         cursor.run(
             sql.SQL("INSERT INTO {schema}.log_identity VALUES ({log_id}, {format}, 0, {now_ms})").format(
