@@ -72,6 +72,7 @@ class Turns:
             thinking=running.thinking,
             settings=running.settings,
             partial=context.partial,
+            held_before=running.held_before,
             forked=service.log.forked is not None,
             takes_images=self._takes_images(key, run.run_id, running),
             _store=service.log.files,

@@ -24,7 +24,7 @@ from intersession_actors.outside.agents.dialects.dialect import (
 )
 from intersession_actors.outside.agents.dialects.responses import Responses
 from intersession_actors.outside.agents.dialects.streaming import streamed
-from intersession_actors.outside.agents.own_tools.calling import answers_to
+from intersession_actors.outside.agents.own_tools.calling import answers_to, made_after_all
 from intersession_actors.outside.agents.own_tools.own_tools import OwnTools
 from intersession_actors.outside.agents.turn import Reply, Turn, is_blank
 from intersession_actors.rules.config.tools import TOOL_NAMES
@@ -108,6 +108,8 @@ class OpenAiAgent:
         system = "\n\n".join(part for part in (self._system, turn.context, *own.missing) if part)
         of_the_system = turn.tools.schemas(renders)
         names = frozenset({*TOOL_NAMES, *map(_name, of_the_system)})
+        if turn.held_before:
+            turn = await made_after_all(turn, own.tools, names)
         said: list[JsonObject] = list(await turn.amessages(renders))
         tools = [*of_the_system, *own.schemas(renders)]
         usage = Usage()

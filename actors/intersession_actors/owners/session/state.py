@@ -70,6 +70,8 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     covers: facts.Covers | None = None
     """What the summary will stand for that the run was asked for."""
     has_tools: bool = True
+    held_before: tuple[str, ...] = ()
+    """The ids of calls that attempts before waited with for a release, and that so can't have acted (ASK-2)."""
     held_from: int = 0
     """Since when at least one call has been held (milliseconds, the log's time); 0 for none."""
     held_ms: int = 0
@@ -82,11 +84,15 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HeldCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call of the present run that was held; `released` is the event that ended that, None if it still waits (ASK-1)."""
+    """A call of the present run that was held; `released` is the event that ended that, None if it still waits (ASK-1).
+
+    `may_have_acted`: an attempt was under way when it was released.
+    """
 
     held: facts.ToolCallHeld
     since_ms: int
     released: facts.ToolCallReleased | None = None
+    may_have_acted: bool = False
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
@@ -242,6 +248,13 @@ def evolve(state: Session | None, recorded: Recorded) -> Session:  # noqa: C901,
                 settings=event.settings,
                 last_tool_result=head.last_tool_result,
                 held_from=recorded.time if state.held_open else 0,
+                held_before=tuple(
+                    one.held.call_id
+                    for one in state.held
+                    if one.held.run_id == event.run_id and not one.may_have_acted
+                )
+                if state.held
+                else (),
                 covers=event.covers,
             )
             return _reckoned(
@@ -404,7 +417,9 @@ def _held(state: Session, held: HeldCall) -> Session:
 
 def _released(state: Session, event: facts.ToolCallReleased, at_ms: int) -> Session:
     held = tuple(
-        msgspec.structs.replace(one, released=event) if one.held.hold_id == event.hold_id else one
+        msgspec.structs.replace(one, released=event, may_have_acted=state.running is not None)
+        if one.held.hold_id == event.hold_id
+        else one
         for one in state.held
     )
     state = msgspec.structs.replace(state, held=held)

@@ -15,7 +15,7 @@ from intersession_actors.rules.gate.values import storable
 from intersession_actors.running.failures.failure import described
 from intersession_actors.running.host.own_threads import off_loop
 from intersession_events.basics.plain_json import JsonObject
-from intersession_events.facts import ToolCallBlock
+from intersession_events.facts import Message, ToolCallBlock
 
 MOST_RESULT: Final = 100_000
 """Characters of a tool's result that its model is given, and at most as many as its window has tokens, which is about a quarter of it."""
@@ -47,6 +47,35 @@ async def answers_to(
         else:
             answers += [await _answer_of_the_system(turn, call) for call in group]
     return answers
+
+
+async def made_after_all(turn: Turn, own: Mapping[str, OwnTool], of_the_system: frozenset[str]) -> Turn:
+    """Make the calls with which an attempt before had waited for a release, and return the turn with their results (ASK-2).
+
+    The model had asked for them, so it is asked on these results: on a mere word of the calls it may forget them.
+    """
+    blocks = [
+        block for message in turn.partial for block in _calls_in(message) if block.id in turn.held_before
+    ]
+    calls = [ModelCall(block.id, block.name, block.arguments) for block in blocks]
+    answers = await answers_to(turn, own, of_the_system, calls)
+    results = (
+        Message(
+            id=f"{turn.run_id}:{call.id}",
+            role="toolResult",
+            content=answer,
+            timestamp=turn.asked.timestamp,
+            tool_call_id=call.id,
+            tool_name=call.name,
+        )
+        for call, answer in zip(calls, answers, strict=True)
+    )
+    return replace(turn, partial=(*turn.partial, *results))
+
+
+def _calls_in(message: Message) -> list[ToolCallBlock]:
+    content = () if isinstance(message.content, str) else message.content
+    return [block for block in content if isinstance(block, ToolCallBlock)]
 
 
 async def _answer_of_the_system(turn: Turn, call: ModelCall) -> str:
