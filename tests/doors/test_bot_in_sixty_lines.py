@@ -81,7 +81,7 @@ def test_it_has_at_most_sixty_lines() -> None:
 
 @pytest.mark.ci
 @pytest.mark.sqlite("it runs as the page has it, on a file")
-@pytest.mark.clause("CTX-5", "FILE-1", "STREAM-5", "ASK-3", "TOOL-1")
+@pytest.mark.clause("CTX-5", "FILE-1", "STREAM-5", "ASK-3", "ASK-4", "TOOL-1")
 def test_it_sees_pictures_shows_its_answer_as_it_grows_and_asks_before_it_pays_also_after_a_kill(
     tmp_path: Path,
 ) -> None:

@@ -223,7 +223,7 @@ class Turn:
     (FILE-4). `fit` is what of all this `prompt` and `messages` leave out,
     where it is more than the model takes; `transcript` and `asked` are whole (CTX-2).
     `call_id`, inside a tool of the agent's own, is the id of its call: the same in each attempt, for another system to know the call by.
-    `held_before` are the ids of calls with which attempts before had waited for a release: these have not acted (ASK-2).
+    `held_before` are the ids of calls with which attempts before had waited for a release: these have not acted (ASK-4).
     `summary` stands for the messages of the transcript that are older than what is shown (CTX-5). `runner` is the agent that
     answers, where it is not the session's own.
     `forked`: the log is a fork of another one (FORK-5). Its channels are sealed; tools of the host's own are not, so that an

@@ -71,7 +71,7 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     """What the summary will stand for that the run was asked for."""
     has_tools: bool = True
     held_before: tuple[str, ...] = ()
-    """The ids of calls that attempts before waited with for a release, and that so can't have acted (ASK-2)."""
+    """The ids of calls that attempts before waited with for a release, and that so can't have acted (ASK-4)."""
     held_from: int = 0
     """Since when at least one call has been held (milliseconds, the log's time); 0 for none."""
     held_ms: int = 0

@@ -50,7 +50,7 @@ async def answers_to(
 
 
 async def made_after_all(turn: Turn, own: Mapping[str, OwnTool], of_the_system: frozenset[str]) -> Turn:
-    """Make the calls with which an attempt before had waited for a release, and return the turn with their results (ASK-2).
+    """Make the calls with which an attempt before had waited for a release, and return the turn with their results (ASK-4).
 
     The model had asked for them, so it is asked on these results: on a mere word of the calls it may forget them.
     """
