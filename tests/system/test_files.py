@@ -382,3 +382,21 @@ def test_a_pykka_actor_hands_files_in(booth: Booth) -> None:
     message = Inbound(**PERSON, text="look", files=(File(data=PNG, name="a.png"),))
     answer: Any = system.ref.ask(message, timeout=WAIT)
     assert answer["reply"] == f"a.png:image/png:{PNG[:4]!r}"
+
+
+@pytest.mark.clause("FILE-4", "FILE-6", "FORK-7")
+def test_messages_and_answers_with_files_are_decided_again_as_they_were(booth: Booth) -> None:
+    def agent(turn: Turn) -> Reply:
+        return Reply(turn.message or None, files=(File(data=turn.files[0].read()[::-1], name="b.bin"),))
+
+    channel = MemoryChannel()
+    system = booth.start({"main": agent}, {"chat": channel})
+    for text in ("look", ""):
+        run_id = system.inbound(**PERSON, text=text, files=[File(data=PNG)])["runId"]
+    channel.wait_for(2, timeout=WAIT)
+    assert system.debug.replay()["same"]
+    with system.fork(run_id, at="start", agents={"main": "recorded"}) as fork:
+        assert fork.carried_on(timeout=WAIT).divergence is None
+        (decided,) = recorded(fork, DeliveryDecided)[-1:]
+        assert [file.sha256 for file in decided.files] == [sha(PNG[::-1])]
+        assert fork.debug.replay()["same"]
