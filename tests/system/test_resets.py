@@ -70,6 +70,9 @@ def test_the_hour_ends_a_conversation_of_the_day_before_but_none_of_agents(booth
 
     (reset,) = recorded(system, SessionReset)
     assert (reset.reason, reset.due_ms) == ("daily", NINE + 19 * HOUR)
+    at = next(item.position for item in system.log.all() if item.event == reset)
+    (why,) = system.debug.why(at)["explanations"]
+    assert (why["code"], why["inputs"][0]["value"]) == ("daily", reset.due_ms)
     assert "daily, due since 2023-11-16 04:00:00" in (reset.in_words(Frame()).how or "")
     assert decided_alike(system)
 

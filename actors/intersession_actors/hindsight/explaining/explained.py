@@ -87,6 +87,9 @@ class Explaining:
             case facts.DeliveryFact():
                 found = deliveries.explain_ending(self._reader, self._in_force, recorded, event)
                 return () if found is None else (found,)
+            case facts.SessionReset():
+                over = sessions.explain_reset(recorded, event)
+                return () if over is None else (over,)
             case _ if isinstance(event, sessions.Leaving):
                 return (sessions.explain_leaving(self._reader, self._in_force, recorded, event),)
             case _:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.hindsight.explaining.decisions import decision_in_session
 from intersession_actors.hindsight.explaining.explanation import Explanation, Input
-from intersession_actors.hindsight.explaining.rules.ends import ARCHIVALS, UNBINDINGS
+from intersession_actors.hindsight.explaining.rules.ends import ARCHIVALS, RESETS, UNBINDINGS
 from intersession_actors.hindsight.explaining.settings import InForce
 from intersession_events import facts
 from intersession_events.basics.ids import session_stream, spawn_stream
@@ -35,6 +35,15 @@ def explain_leaving(reader: Reader, in_force: InForce, recorded: Recorded, event
     inputs = [*_of_archiving(reader, in_force, recorded, event), *_by(recorded, by)]
     rule = ARCHIVALS[event.reason]
     return rule.explains(recorded, "session", event.reason, "The session left the list", inputs)
+
+
+def explain_reset(recorded: Recorded, event: facts.SessionReset) -> Explanation | None:
+    """Explain a reset by the clock; None for one that somebody asked for, which its words tell."""
+    if event.due_ms is None:
+        return None
+    due = Input(name="due", value=event.due_ms, set_by="log", unit="time")
+    said = "The conversation was over, and began anew"
+    return RESETS[event.reason].explains(recorded, "session", event.reason, said, (due,))
 
 
 def _by(recorded: Recorded, who: str | None) -> Iterator[Input]:

@@ -94,6 +94,19 @@ SILENCES: Final[Mapping[Silence, Rule]] = {
     "dropped": Rule("LIVE-1", "a held announce that is dropped is not made", "a release with the text"),
 }
 
+RESETS: Final[Mapping[str, Rule]] = {
+    "daily": Rule(
+        "RESET-2",
+        "a person's message finds a conversation over that began before the last atHour",
+        "no daily reset for that chat in session.reset, resetByType or resetByChannel",
+    ),
+    "idle": Rule(
+        "RESET-2",
+        "a person's message finds a conversation over in which no person spoke for idleMinutes",
+        "more idleMinutes for that chat in session.reset, resetByType or resetByChannel",
+    ),
+}
+
 CLOSES: Final[Mapping[CloseReason | SpawnClose, Rule]] = {
     "announced": Rule("ANN-3", "the channel took the announce", ""),
     "silent": Rule("ANN-1", "nothing was to be announced", "a text in the announce turn"),
