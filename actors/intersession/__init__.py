@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from intersession_events.basics.faces import on_demand
 
 if TYPE_CHECKING:
-    from intersession_actors.assembly.methods.holding import ReleaseFields
+    from intersession_actors.assembly.methods.holding import ReleaseCallFields, ReleaseFields
     from intersession_actors.assembly.system.pykka import As, Inbound
     from intersession_actors.assembly.system.system import SessionSystem
     from intersession_actors.calls.service.inbound import InboundFields
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from intersession_actors.outside.agents.agents import echo, openai_agent, pydantic_ai_agent, scripted
     from intersession_actors.outside.agents.own_tools.mcp_servers import mcp_tools
     from intersession_actors.outside.agents.own_tools.own_tool import own_tool
-    from intersession_actors.outside.agents.turn import BadPiece, Reply, ReplyTooLarge, Turn
+    from intersession_actors.outside.agents.turn import Approval, BadPiece, Reply, ReplyTooLarge, Turn
     from intersession_actors.outside.attachments.message_files import File
     from intersession_actors.outside.attachments.stored import StoredFile
     from intersession_actors.outside.channels.channels import (
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         InboundAnswer,
         ListAnswer,
         ReleaseAnswer,
+        ReleasedCallAnswer,
         RunAnswer,
         SearchedAnswer,
         SendAnswer,
@@ -122,6 +123,7 @@ __all__ = [
     "AgentsList",
     "AlteredLog",
     "AppendConflict",
+    "Approval",
     "As",
     "BackupFailed",
     "BadCheckpoint",
@@ -182,7 +184,9 @@ __all__ = [
     "Outbound",
     "PlaceAnswer",
     "ReleaseAnswer",
+    "ReleaseCallFields",
     "ReleaseFields",
+    "ReleasedCallAnswer",
     "Replayed",
     "Reply",
     "ReplyTooLarge",

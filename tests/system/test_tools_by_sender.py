@@ -100,7 +100,7 @@ def test_messages_of_two_people_are_not_answered_by_one_run(log_url: str) -> Non
     def agent(turn: Turn) -> str:
         if turn.message == "first":
             gate.stop(turn)
-        return f"{turn.message} {'sessions_spawn' in turn.tools.names}"
+        return f"{turn.message} {'sessions_spawn' in str(turn.tools.schemas())}"
 
     config = {**BY_SENDER, "messages": {"queue": {"mode": "collect"}}}
     with Booth(log_url) as booth:
