@@ -153,7 +153,7 @@ def _meant(children: list[_Child], typed: str) -> _Child:
         [one for one in children if low and (one.spawn.label or "").casefold().startswith(low)],
         [one for one in children if low and one.spawn.run_id.startswith(low)],
     )
-    found: list[_Child] = next((way for way in ways if way), [])
+    found = next((way for way in ways if way), list[_Child]())
     if len(found) == 1:
         return found[0]
     if found:
