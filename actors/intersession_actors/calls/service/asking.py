@@ -229,7 +229,7 @@ def _spending(service: Service, caller: Caller, asked: MessageRequest) -> Genera
     if not budgets:
         yield ()
         return
-    by = () if caller.credential is None else (("credential", caller.credential),)
+    by: tuple[Named, ...] = () if caller.credential is None else (("credential", caller.credential),)
     names: tuple[Named, ...] = (*asked.spent_by, *by, agent_named(asked.target))
     with service.spending.asking(budgets, names, asked.run_id, now) as counted:
         full = None if asked.spent_by else judge_spending(counted)
