@@ -51,6 +51,9 @@ SECRETS: Final = {
     "in a reply": "Repl2Qa4Ws6Ed8Rf",
 }
 
+WHERE_NAMED: Final = ("subagents", "sessions_yield", "session_status", "read_file")
+"""Tools that a session has where settings name them."""
+
 CONFIG: Final[dict[str, Any]] = merged(
     SEES_ALL,
     GATEWAY,
@@ -59,7 +62,7 @@ CONFIG: Final[dict[str, Any]] = merged(
             "defaults": {"subagents": {"allowAgents": ["*"]}},
             "list": [{"id": "main", "default": True}, {"id": "ops"}],
         },
-        "tools": {"sessions_spawn": {"attachments": {"enabled": True}}},
+        "tools": {"sessions_spawn": {"attachments": {"enabled": True}}, "alsoAllow": [*WHERE_NAMED]},
         "gateway": {
             "auth": {
                 "credentials": [
@@ -227,6 +230,7 @@ METHOD_ASKED: Final[Mapping[str, list[dict[str, Any]]]] = {
     "send": [
         {"channel": "telegram", "to": "bo", "message": "x", "idempotencyKey": "FRESH", "sessionKey": "KEY"}
     ],
+    "sessions.compact": [{"key": "KEY"}],
     "sessions.delete": [{"key": "KEY"}],
     "sessions.erase": [{"key": "KEY"}],
     "sessions.list": [
@@ -243,6 +247,14 @@ METHOD_ASKED: Final[Mapping[str, list[dict[str, Any]]]] = {
     "sessions.resolve": [{"key": "KEY"}, {"sessionId": "ID"}, {"label": "LABEL"}],
     "status": [{}, {"at": "head"}],
     "system-presence": [{}],
+    "calls.held": [{}],
+    "calls.release": [{"holdId": "RUN"}],
+    "cron.list": [{}],
+    "cron.run": [{"jobId": "KEY"}],
+    "cron.runs": [{"jobId": "KEY"}],
+    "cron.status": [{}],
+    "cron.update": [{"jobId": "KEY", "patch": {"enabled": False}}],
+    "usage.budgets": [{}],
     "tools.invoke": [{"name": "sessions_list", "sessionKey": "KEY"}, {"name": "sessions_list"}],
 }
 """How each method is asked; RUN, KEY, ID, LABEL and FAILED stand for what there is of ops, FRESH for what was never said."""
@@ -278,6 +290,10 @@ TOOL_ASKED: Final[Mapping[str, list[dict[str, Any]]]] = {
         {"label": "LABEL", "message": "?"},
     ],
     "sessions_spawn": [{"task": "look", "agentId": "ops"}],
+    "subagents": [{}, {"action": "steer", "target": "RUN", "message": "x"}],
+    "sessions_yield": [{}],
+    "session_status": [{"sessionKey": "KEY"}, {"sessionKey": "KEY", "changesSince": 1}],
+    "read_file": [{"file": "notes.txt"}],
 }
 
 
@@ -418,7 +434,10 @@ async def test_no_verb_over_mcp_tells_a_session_a_secret_or_finds_one(house: Hou
     assert WORD in "".join(said.values()), "it sees what they say"
 
 
-NO_COMMAND: Final = {("command line", tool) for tool in ("agents_list", "sessions_search", "sessions_spawn")}
+NO_COMMAND: Final = {
+    *(("command line", tool) for tool in ("agents_list", "sessions_search", "sessions_spawn")),
+    *((door, tool) for door in ("command line", "pykka") for tool in WHERE_NAMED),
+}
 
 
 # --- what the operator is shown
@@ -466,12 +485,13 @@ HIDDEN: Final[Mapping[str, list[list[str]]]] = {
     "policy": [["test", OPS], ["test", MAIN]],
     "completion": [["bash"], ["zsh"], ["fish"]],
     "keys": [["--help"]],
+    "schedules": [[]],
     "rebuild": [["--help"]],
 }
 """Commands that show nothing of what was said."""
 
 ELSEWHERE: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("demo", "send", "abort", "retry", "hold", "release", "reset", "label", "delete", "erase"),
+    **dict.fromkeys(("demo", "send", "abort", "retry", "hold", "release", "reset", "compact", "label", "delete", "erase"),
                     "changes sessions, and answers what the method does"),
     **dict.fromkeys(("import", "export", "migrate", "backup", "export-test", "fork", "checkpoint"),
                     "writes files, which have what the log has"),

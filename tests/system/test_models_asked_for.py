@@ -91,7 +91,7 @@ def test_a_model_that_can_not_be_called_fails_the_run_and_says_why(
         ended = said(system)
 
     assert ended["status"] == "error"
-    assert "models.providers.mute.api" in ended["error"]
+    assert "models.providers.mute.baseUrl" in ended["error"]
     assert Endpoint.asked == []
 
 

@@ -8,6 +8,7 @@ from intersession_actors.calls.service.arguments import read_arguments
 from intersession_actors.calls.service.callers import AccessSummary
 from intersession_actors.calls.service.resolve import resolve_target
 from intersession_actors.calls.service.service import Service
+from intersession_actors.rules.disclosure.redaction import redact_text
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.limits import KeyText
 from intersession_actors.rules.gate.values import invalid
@@ -48,6 +49,8 @@ def session_status(
     if row is None:
         raise ToolRefused("not_visible", "sessionKey: the session is not open yet")
     run = None if row.running is None else service.runs.get(row.running)
+    # A label may hold a secret, as anything that people type (HIST-5).
+    label = row.label if row.label is None or target.key == requester.key else redact_text(row.label)[0]
     answer: JsonObject = {
         "status": "ok",
         "sessionKey": target.shown,
@@ -60,7 +63,7 @@ def session_status(
     } | present(
         {
             "running": None if run is None else present({"runId": run.run_id, "startedAt": run.started_ms}),
-            "label": row.label,
+            "label": label,
             "model": row.model_override or row.model,
             "thinkingLevel": row.thinking_level,
             "contextTokens": row.context_tokens,

@@ -169,6 +169,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("sessions.resolve", {"label": "desk", "agentId": "vault"}),
     ("sessions.resolve", {"key": SECRET}),
     ("sessions.reset", {"key": SECRET}),
+    ("sessions.compact", {"key": SECRET}),
     ("sessions.delete", {"key": SECRET}),
     ("sessions.erase", {"key": SECRET}),
     ("sessions.delete", {"key": "agent:vault:main"}),
