@@ -25,7 +25,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "imports": ("commands.openclaw_state:imports", "List what imports left out, and why."),
     "usage": (
         "questions.usage:usage",
-        "Add up what runs have used, by day, agent, model or person; or show what is left of budgets.",
+        "Add up what runs have used; or show what budgets have left.",
     ),
     "events": ("questions.events:events", "List the events of a log, one a line."),
     "tail": ("questions.events:tail", "Show the events of a log as they come."),

@@ -247,7 +247,7 @@ def test_the_token_may_come_from_the_environment(tmp_path: Path) -> None:
     ("models", "said"),
     [
         ({}, "models.providers.fake is not configured"),
-        ({"fake": {"baseUrl": "http://127.0.0.1:1", "api": "anthropic-messages"}}, "is not spoken here"),
+        ({"fake": {"baseUrl": "http://127.0.0.1:1", "api": "google-generative-ai"}}, "is not spoken here"),
     ],
 )
 def test_an_agent_without_an_endpoint_is_named(models: dict[str, Any], said: str) -> None:

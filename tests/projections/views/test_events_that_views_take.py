@@ -26,6 +26,7 @@ NONE_TAKES = {
     "ScheduleFired",
     "ScheduleMissed",
     "ScheduleSet",
+    "SpawnClaimed",
     "ThreadOpened",
 }
 """They are found by the streams that they stand in, or by the run that they name."""

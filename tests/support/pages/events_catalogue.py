@@ -157,7 +157,7 @@ the denial of a delivery, it stands in `with`, as `judged`.
 | `Spend` | `target` | `counted`: the limits that hold, each with `setting`, `of` (whose), `allowed`, `used` |
 | `WaitFor` | `requester`, `target` | `waits`: who waited for whom |
 | `StartSubagent` | `agentId`, `sandbox`, `mode`, `thread`, `cleanup` | the caller: `requester`, `own` (its agent), `sandboxed`, `spawnDepth`, `within`, `running` (its sub-agents at work); the settings: `maxSpawnDepth`, `maxChildren`, `requireAgentId`, `allow`, `ownSandboxed`; what is asked for: `configured`, `childSandboxed`, `noModel`, `noThinking` |
-| `UseTool` | `tool` | the session: `subagent`, `spawnDepth`; the settings: `everyone`, `own`, `sandbox`, `ownSandbox`, `subagents`, `withheld`, `deepest`; `missing` (there is no such tool) |
+| `UseTool` | `tool` | the session: `subagent`, `spawnDepth`; the settings: `everyone`, `own`, `sandbox`, `ownSandbox`, `provider` (of its model), `sender` (of the person whose message led to it), `subagents`, `withheld`, `deepest`; `missing` (there is no such tool) |
 """
 
 

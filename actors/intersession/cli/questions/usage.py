@@ -36,7 +36,7 @@ def usage(
     ] = False,
     common: Common = COMMON,
 ) -> Answer:
-    """Add up what runs have used, by day, agent, model or person; or show what is left of budgets.
+    """Add up what runs have used; or show what budgets have left.
 
     Tokens and money are what agents reported of runs that were answered, and what imported answers say. A person's is all that
     came of their words; the log is read for that. All other sums are kept in `<store>.views`, or in the log's database,

@@ -29,7 +29,7 @@ from support.golden_logs import golden_logs
 from support.log_drafts import draft, to
 from support.random_runs import random_runs
 
-CARRIED = ["held_sessions", "open_flows", "run_outcomes", "thread_bindings"]
+CARRIED = ["held_calls", "held_sessions", "open_flows", "run_outcomes", "thread_bindings"]
 WAITING = ["positions", "session_list"]
 SOME = 12
 """So many forks of each log."""
