@@ -303,6 +303,7 @@ def methods_of(exchange: str, other: str, run_of_person: str) -> Mapping[str, As
         "agent.identity.get": Asked(0, {"agentId": "main"}),
         "agent.wait": Asked(7, {"runId": run_of_person, "timeoutMs": 1}),
         "agents.list": Asked(0),
+        "calls.held": Asked(1),
         "chat.history": Asked(4, {"sessionKey": ASKED_SESSION}),
         "cron.list": Asked(5),
         "cron.runs": Asked(1, {"jobId": "news"}),
@@ -330,6 +331,7 @@ def methods_of(exchange: str, other: str, run_of_person: str) -> Mapping[str, As
         "sessions.preview": Asked(8, {"keys": [ASKER, ASKED_SESSION]}),
         "sessions.resolve": Asked(1, {"key": ASKED_SESSION}),
         "status": Asked(27),
+        "usage.budgets": Asked(0),
     }
 
 
@@ -342,7 +344,7 @@ _JOB: Final = {
 
 CHANGING: Final = {
     *("agent", "chat.abort", "chat.inject", "chat.send", "checkpoints.take", "deliveries.retry"),
-    *("cron.run", "cron.update"),
+    *("calls.release", "cron.run", "cron.update", "sessions.compact"),
     *("exchanges.hold", "exchanges.release", "forks.make", "forks.remove", "import.openclaw", "notes.pin"),
     *("runs.retry", "send", "sessions.delete", "sessions.erase", "sessions.patch", "sessions.reset"),
 }
