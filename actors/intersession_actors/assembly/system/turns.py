@@ -74,10 +74,10 @@ class Turns:
             partial=context.partial,
             held_before=running.held_before,
             forked=service.log.forked is not None,
-            takes_images=self._takes_images(key, run.run_id, running),
             _store=service.log.files,
             recorder=RunRecorder(service, key, calling, context.partial),
             _pieces=partial(service.world.agents.pieces.add, key, run.run_id, running.attempt),
+            _takes_images=partial(self._takes_images, key, run.run_id, running),
             _own_files=partial(self._files, agent_id, None if opened is None else opened.spawn_id),
         )
 

@@ -16,7 +16,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from intersession_actors.outside.agents.agents import Agent, function_of
-from intersession_actors.outside.agents.own_tools.own_tool import answering
+from intersession_actors.outside.agents.own_tools.own_tool import Answering
 from intersession_actors.outside.agents.pieces import Pieces
 from intersession_actors.outside.agents.recorded import RecordedAgent
 from intersession_actors.outside.agents.result import (
@@ -161,12 +161,8 @@ def _nothing(_: Turn) -> None:
 
 
 @contextmanager
-def _all_of(
-    outer: AbstractContextManager[object],
-    inner: AbstractContextManager[object],
-    innermost: AbstractContextManager[object],
-) -> Generator[None]:
-    with outer, inner, innermost:
+def _both(outer: AbstractContextManager[object], inner: AbstractContextManager[object]) -> Generator[None]:
+    with outer, inner:
         yield
 
 
@@ -301,8 +297,8 @@ class AgentExecutor:
             return
 
         def within() -> AbstractContextManager[None]:
-            around = self._around(turn) or nullcontext()
-            return _all_of(inside(), around, answering(turn))
+            around = self._around(turn)
+            return Answering(turn, inside() if around is None else _both(inside(), around))
 
         self._outside.call(call, agent.function, turn, inside=within, lane=runner, on_loop=agent.is_async)
 

@@ -219,8 +219,7 @@ class Turn:
     milliseconds since 1970, None is no limit. `model` (`provider/id`) and `thinking` are what the run or its session
     asks for (SPAWN-1, GATE-2), None leaves them to the agent. `settings` are the session's other settings that
     `sessions.patch` sets: verboseLevel, reasoningLevel, elevatedLevel, responseUsage, groupActivation, where set.
-    `context_tokens` is the window of its model, as far as anybody said; `takes_images` says whether that model is given pictures
-    (FILE-4). `fit` is what of all this `prompt` and `messages` leave out,
+    `context_tokens` is the window of its model, as far as anybody said. `fit` is what of all this `prompt` and `messages` leave out,
     where it is more than the model takes; `transcript` and `asked` are whole (CTX-2).
     `call_id`, inside a tool of the agent's own, is the id of its call: the same in each attempt, for another system to know the call by.
     `held_before` are the ids of calls with which attempts before had waited for a release: these have not acted (ASK-4).
@@ -253,12 +252,17 @@ class Turn:
     held_before: tuple[str, ...] = ()
     runner: str | None = None
     whole_context: str | None = field(default=None, repr=False)
-    takes_images: bool = False
     recorder: Recorder = field(default_factory=Recorder, repr=False)
     _store: Files | None = field(default=None, repr=False, compare=False)
     _own_calls: OwnCalls = field(default_factory=OwnCalls, repr=False, compare=False)
     _own_files: Callable[[], OwnFiles] = field(default=OwnFiles, repr=False, compare=False)
+    _takes_images: Callable[[], bool] = field(default=bool, repr=False, compare=False)
     _pieces: Callable[[str], None] = field(default=_unheard, repr=False, compare=False)
+
+    @property
+    def takes_images(self) -> bool:
+        """Whether its model is given pictures (FILE-4)."""
+        return self._takes_images()
 
     @property
     def message(self) -> str:

@@ -193,7 +193,7 @@ class Decider:
                 pass
         return True
 
-    def _circumstances(  # noqa: C901 - one case a command
+    def _circumstances(  # noqa: C901, PLR0912 - one case a command
         self,
         owner: SessionOwner,
         state: Session,
@@ -205,12 +205,11 @@ class Decider:
         `fresh` are events that are recorded together with those, behind which the session is in that state.
         """
         world = self.world
-        known = Circumstances(
-            log_id=world.log.log_id,
-            key=self.key,
-            shown=None if state.running is None else self._shown(state.running, command),
-            now_ms=self._ends_message_ms(state, command),
-        )
+        known, running = Circumstances(log_id=world.log.log_id, key=self.key), state.running
+        if running is not None and isinstance(command, _MAY_END):
+            # It may end a message that is shown while it is said (STREAM-5).
+            now_ms = 0 if running.waiting.shown is None else world.time.clock.now_ms()
+            known = msgspec.structs.replace(known, shown=self._shown(running, command), now_ms=now_ms)
         match command:
             case commands.Enqueue():
                 return self._of_message(known, state, command)
@@ -245,12 +244,10 @@ class Decider:
         match command:
             case commands.Enqueue(interrupts=None) | commands.RunReturned(result=Answered()):
                 return None
-            case _ if isinstance(command, _MAY_END):
+            case _:
                 shown = self.world.agents.pieces.of(running.waiting.queued.run_id)
                 is_now = shown is not None and shown.attempt == running.attempt
                 return shown.text or None if shown is not None and is_now else None
-            case _:
-                return None
 
     def _of_start(self, known: Circumstances, state: Session, start: rules.Start) -> Circumstances:
         head, world = state.queue[0], self.world
@@ -265,13 +262,6 @@ class Decider:
     def _of_compaction(self, known: Circumstances) -> Circumstances:
         return msgspec.structs.replace(known, compaction=self.world.rules.compaction(self._starter.runner))
 
-    def _ends_message_ms(self, state: Session, command: commands.Decidable) -> int:
-        """Return the time, if the command may end a message that is shown while it is said (STREAM-5)."""
-        running = state.running
-        if running is None or running.waiting.shown is None or not isinstance(command, _MAY_END):
-            return 0
-        return self.world.time.clock.now_ms()
-
     def _of_message(self, known: Circumstances, state: Session, command: commands.Enqueue) -> Circumstances:
         if rules.is_known(state, command):
             return known
@@ -279,7 +269,9 @@ class Decider:
             known,
             verdict=self._policy(state, None) if command.check_policy else None,
             thread_left=None if command.only_bound is None else self.thread_left(state),
-            failure_text=self.world.rules.limit_text() if judge_spending(command.counted) else "",
+            failure_text=self.world.rules.limit_text()
+            if command.counted and judge_spending(command.counted)
+            else "",
         )
 
     def _of_end(self, known: Circumstances, state: Session) -> Circumstances:

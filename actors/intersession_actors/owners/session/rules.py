@@ -155,9 +155,9 @@ def decide(state: Session, command: commands.Decidable, now: Circumstances) -> P
     """Return the events of a command: the session's own, and the appends of other streams with them."""
     if now.shown is not None and state.running is not None:
         state = msgspec.structs.replace(state, running=msgspec.structs.replace(state.running, said=now.shown))
-    plan = showing.message_ended(
-        state, _decided(state, command, now), key=now.key, log_id=now.log_id, now_ms=now.now_ms
-    )
+    plan, running = _decided(state, command, now), state.running
+    if running is not None and running.waiting.shown is not None:
+        plan = showing.message_ended(state, plan, key=now.key, log_id=now.log_id, now_ms=now.now_ms)
     if not state.held or isinstance(plan, Refused):
         return plan
     ended = {event.run_id for event in plan.events if isinstance(event, facts.RunEnd)}
@@ -254,7 +254,7 @@ def _enqueued(state: Session, command: commands.Enqueue, now: Circumstances) -> 
         return Plan()  # told twice, after a restart of whoever tells it: the log has it
     if (denied := _denied(now)) is not None:
         return denied
-    full = None if command.queue is None else judge_spending(command.counted)
+    full = judge_spending(command.counted) if command.counted and command.queue is not None else None
     if full is not None:
         command = msgspec.structs.replace(command, queueing=None)  # it stops and collects nothing
     decided = decide_enqueue(state, command, log_id=now.log_id, thread_left=now.thread_left)

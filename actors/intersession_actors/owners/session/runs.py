@@ -153,9 +153,7 @@ class RunStarter:
         # Their names are recorded with the run's start (LENS-1).
         tools, model = None, queued.model or state.settings.get("model")
         if state.opened is not None:
-            budget = next((one.budget for one in state.queue if one.queued.run_id == queued.run_id), None)
-            sender = None if budget is None else budget.sender
-            tools = self._world.rules.tools_of(state.opened, sender, model)
+            tools = self._world.rules.tools_of(state.opened, state.queue[0].budget.sender, model)
         compaction = self._world.rules.compaction(self.runner) if compacts or said.compaction else None
         if not compacts:
             return rules.beginning_of(state, tools, said, compaction)

@@ -78,18 +78,24 @@ def workshop_of(config: Config, requester: Requester, withheld: Iterable[str] = 
         return Workshop()
     agent = config.agent(key.agent_id)
     own = agent.tools
-    model = requester.model or primary_of(agent.model) or primary_of(config.agents.defaults.model)
+    provider: tuple[Rules, ...] = ()
+    if config.tools.by_provider or own.by_provider:
+        model = requester.model or primary_of(agent.model) or primary_of(config.agents.defaults.model)
+        provider = (*_of_model(config.tools.by_provider, model), *_of_model(own.by_provider, model))
+    sender: tuple[Rules, ...] = ()
+    if config.tools.tools_by_sender or own.tools_by_sender:
+        sender = (
+            *_of_sender(config.tools.tools_by_sender, requester.sender),
+            *_of_sender(own.tools_by_sender, requester.sender),
+        )
     inside = requester.sandboxed
     return Workshop(
         everyone=_rules(config.tools),
         own=_rules(own),
         sandbox=_rules(config.tools.sandbox.tools) if inside else _NO_RULES,
         own_sandbox=_rules(own.sandbox.tools) if inside else _NO_RULES,
-        provider=(*_of_model(config.tools.by_provider, model), *_of_model(own.by_provider, model)),
-        sender=(
-            *_of_sender(config.tools.tools_by_sender, requester.sender),
-            *_of_sender(own.tools_by_sender, requester.sender),
-        ),
+        provider=provider,
+        sender=sender,
         subagent=key.is_spawned,
         subagents=_rules(config.tools.subagents.tools) if key.is_spawned else _NO_RULES,
         withheld=tuple(sorted(withheld)) if key.is_spawned else _WITHHELD,

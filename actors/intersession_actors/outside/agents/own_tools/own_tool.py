@@ -1,10 +1,11 @@
 """Functions that are tools of a framework's agent, with their calls on record: `own_tool` (TOOL-8)."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import wraps
+from types import TracebackType
 from typing import Any, Final, cast, get_type_hints
 
 import msgspec
@@ -18,14 +19,26 @@ from intersession_events.basics.plain_json import JsonObject
 _turn: Final[ContextVar[Turn | None]] = ContextVar("intersession_turn", default=None)
 
 
-@contextmanager
-def answering(turn: Turn) -> Generator[None]:
-    """Let tools know the turn that an agent is called for, while the block lasts."""
-    token = _turn.set(turn)
-    try:
-        yield
-    finally:
-        _turn.reset(token)
+class Answering:
+    """Lets tools know the turn that an agent is called for, while a block lasts that is `inside` another one."""
+
+    __slots__ = ("_inside", "_token", "_turn")
+
+    def __init__(self, turn: Turn, inside: AbstractContextManager[object]) -> None:
+        self._turn = turn
+        self._inside = inside
+
+    def __enter__(self) -> None:
+        """Begin the block."""
+        self._inside.__enter__()
+        self._token = _turn.set(self._turn)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        """End the block."""
+        _turn.reset(self._token)
+        return self._inside.__exit__(kind, error, trace)
 
 
 def own_tool(function: Callable[..., object]) -> Callable[..., Awaitable[str]]:
