@@ -24,6 +24,7 @@ from intersession import MemoryChannel, SessionSystem, ToolRefused, Turn
 from intersession.cli.commands.demo import play_round
 from intersession.cli.commands.demo_agents import AGENTS, CONFIG
 from intersession.mcp.debugging import debug_server
+from intersession.web.questions.of_attachments import Attachment
 from intersession.web.questions.table import QUESTIONS
 from intersession.web.rate import Rates
 from intersession_actors.calls.service.callers import Caller
@@ -199,8 +200,9 @@ def _is_session(caller: Limited) -> bool:
 
 _VERBS: Final = {name: verb.arguments for name, verb in VERBS.items()}
 _OF_A_FORK: Final = [("fork", str | None, None)]
-_BESIDE: Final = {
+_BESIDE: Final[dict[str, type[msgspec.Struct]]] = {
     "about": msgspec.defstruct("About", []),
+    "attachment": Attachment,
     "file": msgspec.defstruct(
         "File", [("run", str), ("what", Literal["test", "log", "bundle"]), ("at", str | None, None)]
     ),
@@ -427,6 +429,7 @@ def _values(debug: Debugger) -> Mapping[str, list[Any]]:
         "cursor": ["1", str(hidden["accepted"]), str(own["accepted"]), "none"],
         "kind": [["message_recorded"], ["turn_ended", "run_failed"]],
         "label": ["boat", "detour", "none"],
+        "file": ["0" * 64, "boat"],
         "fork": ["0"],
         "other": ["0"],
         "person": ["ada", "bo", "eve"],

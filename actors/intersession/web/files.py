@@ -31,13 +31,14 @@ POLICY: Final = (
 )
 """Own files and own answers; nothing inline, nothing from elsewhere, no text as markup."""
 
-_SAFE: Final = (
+SAFE: Final = (
     ("content-security-policy", POLICY),
     ("x-content-type-options", "nosniff"),
     ("referrer-policy", "no-referrer"),
     ("cross-origin-opener-policy", "same-origin"),
     ("cross-origin-resource-policy", "same-origin"),
 )
+"""The headers of whatever a browser may show."""
 
 
 class WebFile(NamedTuple):
@@ -87,7 +88,7 @@ def file_at(path: str, *, encodings: str | None = None) -> WebFile | None:
 
 def _sent(body: bytes, kind: str, kept: str, vary: str, *, packed: bool) -> WebFile:
     encoding = (("content-encoding", "gzip"),) if packed else ()
-    headers = (*_SAFE, ("content-type", kind), ("cache-control", kept), ("vary", vary), *encoding)
+    headers = (*SAFE, ("content-type", kind), ("cache-control", kept), ("vary", vary), *encoding)
     return WebFile(200, headers, body)
 
 

@@ -79,7 +79,9 @@ def test_each_question_of_the_table_takes_both_halves(served: Served, token: str
         client.cookies.clear()
         page_alone = {one["url"]: asked(client, served.run, one, **{"x-intersession": page}) for one in table}
 
-    assert {f"{API}{name}" for name in (*ASKED, "live", "file", "about", "do", "reveal")} <= both.keys()
+    assert {
+        f"{API}{name}" for name in (*ASKED, "attachment", "live", "file", "about", "do", "reveal")
+    } <= both.keys()
     assert {*replayed.values(), *with_any.values(), *page_alone.values()} == {401}
     assert 401 not in both.values()
     if token == TOKEN:

@@ -341,15 +341,16 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
     return again
 
 
+_EVERY_ANSWER: Final = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
+
+
 def _guarded(send: Send) -> Send:
-    """Return a way to send that adds what every answer carries."""
+    """Return a way to send that adds what every answer carries, where it says nothing else."""
 
     async def guarded(message: Message) -> None:
         if message["type"] == "http.response.start":
             names = {name.lower() for name, _ in message.get("headers", [])}
-            more = [(b"x-content-type-options", b"nosniff")]
-            if b"cache-control" not in names:
-                more.append((b"cache-control", b"no-store"))
+            more = [one for one in _EVERY_ANSWER if one[0] not in names]
             message = {**message, "headers": [*message.get("headers", []), *more]}
         await send(message)
 

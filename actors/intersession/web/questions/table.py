@@ -16,6 +16,7 @@ from intersession.web.answers import declared, refusal_response
 from intersession.web.files import API
 from intersession.web.questions.asking import Question, answered, route_of, with_unknown
 from intersession.web.questions.files import FileWanted, as_attachment, handed_out
+from intersession.web.questions.of_attachments import Attachment, attachment, attachment_response
 from intersession.web.questions.of_events import Event, Events, event, events
 from intersession.web.questions.of_forks import Compare, Forks, asked_in, compare, forks
 from intersession.web.questions.of_notes import Notes, notes
@@ -32,7 +33,9 @@ from intersession.web.questions.of_the_log import (
     speakers,
 )
 from intersession.web.streams import EVENT_STREAM, After, LastEventId, begun_behind, stream_of, streamed
+from intersession_actors.calls.service.arguments import read_arguments
 from intersession_actors.hindsight.debugger.verbs.verbs import VERBS
+from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.limits import Name, PlaceText
 from intersession_events.basics.plain_json import JsonObject, is_object, present
@@ -139,6 +142,47 @@ async def file(
     return as_attachment(found) if response.status_code == HTTPStatus.OK and is_object(found) else response
 
 
+@get(
+    f"{API}attachment",
+    operation_id="debugAttachment",
+    summary="A file of a message: a picture as such, all else to be saved",
+    media_type="application/octet-stream",
+    responses={
+        200: ResponseSpec(
+            data_container=bytes,
+            description="PNG, JPEG, GIF and WebP by their type, else bytes.",
+            media_type="application/octet-stream",
+            generate_examples=False,
+        ),
+        **declared(400, 401, 403, 421, 429, 503),
+    },
+    raises=[],
+)
+async def message_file(
+    request: Request[object, object, State],
+    session: Annotated[str, QueryParameter(description="The session whose message names it.")],
+    file: Annotated[str, QueryParameter(description="Its SHA-256, as the message has it.")],
+    fork: Annotated[
+        str | None, QueryParameter(max_length=64, description="The fork that the message is of.")
+    ] = None,
+) -> Response[object]:
+    """Return a file of a message."""
+    access: Access = request.scope["state"][ACCESS]
+    if (unknown := with_unknown(request, ("session", "file", "fork"))) is not None:
+        return unknown
+    given: JsonObject = present({"session": session, "file": file, "fork": fork})
+
+    def question(view: View) -> JsonObject:
+        return attachment(view, read_arguments(Attachment, {"session": session, "file": file}))
+
+    same = msgspec.json.encode(["attachment", given]).decode()
+    response = await answered(access, "attachment", given, asked_in(fork, question), view=same, revealed=True)
+    found = response.content
+    return (
+        attachment_response(found) if response.status_code == HTTPStatus.OK and is_object(found) else response
+    )
+
+
 @ready
 class Reveal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The query for an event with its secrets, in a fork if one is named."""
@@ -197,4 +241,4 @@ async def live(
 
 def routes() -> list[HTTPRouteHandler]:
     """Return all routes; they find the viewer in a request's state."""
-    return [about, file, live, reveal, *map(route_of, QUESTIONS)]
+    return [about, file, live, message_file, reveal, *map(route_of, QUESTIONS)]

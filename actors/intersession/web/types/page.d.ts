@@ -54,13 +54,16 @@ interface Saying {
   text: string;
 }
 
-/** A part of a message: words, or the call of a tool. */
+/** A part of a message: words, the call of a tool, or a file. */
 interface Block {
   type: string;
   text?: string;
   id?: string;
   name?: string;
   arguments?: unknown;
+  sha256?: string;
+  size?: number;
+  mimeType?: string;
 }
 /** A message of a transcript. */
 interface Message {

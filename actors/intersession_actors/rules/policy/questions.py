@@ -15,6 +15,7 @@ _ANY: Final = frozenset({"fork"})
 
 OPERATORS: Final[Mapping[str, frozenset[str] | None]] = {
     "about": frozenset(),
+    "attachment": frozenset(),
     "calls": frozenset({"args"}),
     "compare": frozenset({"other"}),
     "deliveries": frozenset({"channel", "person", "to", "words"}),

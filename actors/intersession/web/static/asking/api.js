@@ -221,20 +221,31 @@ async function read(answer) {
   throw Object.assign(refused, { what: error.what, done: error.done, total: error.total });
 }
 
-/** @param {Record<string, string | number>} given */
-export const addressOf = given => {
-  const url = new URL('api/file', HERE);
+/** @param {Record<string, string | number>} given @param {'file' | 'attachment'} [name] */
+export const addressOf = (given, name = 'file') => {
+  const url = new URL(`api/${name}`, HERE);
   for (const [key, value] of Object.entries({ fork: inside.fork, ...given }))
     if (value) url.searchParams.set(key, value);
   return url.href;
 };
-/** @param {string} url */
-export async function download(url) {
-  const answer = await reached(url, {});
-  if (!answer.ok) await read(answer);
+/** @param {string} url @param {AbortSignal} [stop] */
+export async function bytesAt(url, stop) {
+  for (let tries = 0; ; tries++) {
+    const answer = await reached(url, { signal: stop });
+    if (answer.status === 429 && tries < 4) {
+      await wait(250 * (tries + 1));
+      continue;
+    }
+    if (!answer.ok) await read(answer);
+    return answer;
+  }
+}
+/** @param {string} url @param {string} [name] */
+export async function download(url, name) {
+  const answer = await bytesAt(url);
   const link = document.createElement('a');
   link.href = URL.createObjectURL(await answer.blob());
-  link.download = /filename="(.*)"/.exec(answer.headers.get('content-disposition') ?? '')?.[1] ?? '';
+  link.download = name ?? /filename="(.*)"/.exec(answer.headers.get('content-disposition') ?? '')?.[1] ?? '';
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), KEEP_MS);
 }

@@ -48,7 +48,8 @@ export const HeldCalls = view(
         <section class="note held" aria-label="Held call" key=${call.holdId}>
           <p>
             <b>A tool call waits</b>, ${took(Math.max(0, Date.now() - call.since))}, as ${call.rule} says.
-            <b> ${short(call.sessionKey)}</b> wants to call <code>${call.tool}</code> with <code>${call.arguments}</code>
+            <b> ${short(call.sessionKey)}</b> wants to call <code>${call.tool}</code>
+            <span> with <code>${call.arguments}</code></span>
           </p>
           ${can('calls.release')
             ? html`

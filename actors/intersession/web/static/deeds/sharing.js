@@ -1,7 +1,8 @@
 // Handing a run on: as a file, as a note pinned to a place, as a link or a command.
 import { html } from '../base/drawing.js';
 import { about } from '../asking/about.js';
-import { addressOf, download, tell } from '../asking/api.js';
+import { addressOf, tell } from '../asking/api.js';
+import { taken } from '../parts/downloads.js';
 import { Icon } from '../parts/icons.js';
 import { copy, open, say } from '../parts/window.js';
 import { can } from './rights.js';
@@ -23,17 +24,6 @@ const FILES = [
     'A pytest module with its recording: it fails when today’s rules decide otherwise.',
   ],
 ];
-// The address alone gets nothing: the page's half of the login has to go with it.
-/** @param {Happening} event @param {string} name */
-async function taken(event, name) {
-  event.preventDefault();
-  say(`${name} is being downloaded`);
-  try {
-    await download(event.currentTarget.href);
-  } catch (error) {
-    say(/** @type {Error} */ (error).message);
-  }
-}
 /** @param {Place} place */
 export const files = place => {
   const run = place.run.peek();

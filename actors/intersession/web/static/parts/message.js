@@ -2,6 +2,7 @@
 import { html, signal, view } from '../base/drawing.js';
 import { calls, gave, given, parsed, short, textOf } from '../base/words.js';
 import { openClaws } from '../asking/api.js';
+import { Attachments, attachmentsIn } from './attachments.js';
 import { hueOf } from './hues.js';
 import { Time } from './moments.js';
 import { laneOf } from './speakers.js';
@@ -88,7 +89,8 @@ export const Message = ({ message, owner, at, turn, isNew, given: prompt, caller
       </div>
       ${text ? (message.role === 'toolResult' ? html`<${Long} text=${gave(text)} />` : html`<p>${text}</p>`) : null}
       ${calls(message.content).map(call => html`<${Long} text=${`${call.name} ${given(parsed(call.arguments))}`} />`)}
-      ${!text && !tool ? html`<p class="muted">(no text)</p>` : null}
+      <${Attachments} content=${message.content} owner=${owner} />
+      ${!text && !tool && !attachmentsIn(message.content).length ? html`<p class="muted">(no text)</p>` : null}
     </div>
   `;
 };
