@@ -227,9 +227,9 @@ class GatewayAbout:
         if not call.caller.is_operator:
             return answer
         if answer["position"] is not None:
-            service, order = self._service, self._service.sessions.order()
-            rows = order.rows(list(islice(order.places(), _RECENT)))
-            full = full_findings((row.key, row.filled) for row in rows)
+            service, recent = self._service, [one["key"] for one in answer["sessions"]["recent"]]
+            filled = {row.key: row.filled for row in service.sessions.many(recent)}
+            full = full_findings((key, filled.get(key)) for key in recent)
             clock = clock_findings(service.log, service.clock.now_ms())
             answer["findings"] += msgspec.to_builtins([*clock, *full])
         return answer | self._describe()
