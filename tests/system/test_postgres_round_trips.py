@@ -80,7 +80,7 @@ def test_reading_takes_few_ways_to_the_server_and_back(
     assert waited == WAYS
 
 
-OPENED = {"made": 29, "to write": 18, "to read": 6, "closed": 2}
+OPENED = {"made": 24, "to write": 18, "to read": 6, "closed": 2}
 """How often opening a log with all of a system's views waits for the server, its connections included, and closing it."""
 
 

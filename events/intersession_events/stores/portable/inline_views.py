@@ -1,7 +1,7 @@
 """Writes the inline views in the transaction of the events: each event once, in order; no view can hold up the log."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Final, Protocol
 
@@ -34,8 +34,8 @@ class ViewTables(Protocol):
         """Return a cursor as views have it."""
         ...
 
-    def make_room(self, sql: Sql, layout: Layout) -> None:
-        """Remove an object that another program put in the place of a view's table."""
+    def make_room(self, sql: Sql, layouts: Sequence[Layout]) -> None:
+        """Remove the objects that another program put in the place of views' tables."""
         ...
 
     def mark(self, sql: Sql, layout: Layout) -> None:
@@ -174,10 +174,11 @@ class InlineViews:
         whole = self._tables.whole(together, [layout_of(self._views[name]) for name in got])
         return last, {name: position for name, position in got.items() if name in whole}
 
-    def begin(self, cursor: Cursor, name: str) -> None:
-        """Drop a view and create it again, empty, inside a transaction, with triggers that mark foreign writes."""
-        self._make(cursor, name)
-        self._tables.mark(self._tables.sql(cursor), layout_of(self._views[name]))
+    def begin(self, cursor: Cursor, names: Collection[str]) -> None:
+        """Drop views and create them again, empty, inside a transaction, with triggers that mark foreign writes."""
+        self._make(cursor, names)
+        for name in names:
+            self._tables.mark(self._tables.sql(cursor), layout_of(self._views[name]))
 
     def advance(self, cursor: Cursor, name: str, page: Page) -> None:
         """Take a page of old events into a view, and set aside those that can't be read."""
@@ -192,7 +193,7 @@ class InlineViews:
 
     def swap(self, cursor: Cursor, fold: Fold) -> None:
         """Replace a stored view by a folded one, inside a transaction: no reader sees half of it."""
-        self._make(cursor, fold.name)
+        self._make(cursor, [fold.name])
         self._tables.fill(cursor, fold, layout_of(self._views[fold.name]))
         for one in fold.set_aside:
             _set_aside(cursor, one)
@@ -211,15 +212,16 @@ class InlineViews:
     def _tell_whole(self) -> None:
         self.whole = ",".join(sorted(self._live.keys() - self._touched))
 
-    def _make(self, cursor: Cursor, name: str) -> None:
+    def _make(self, cursor: Cursor, names: Collection[str]) -> None:
         self.forget()
         sql = self._tables.sql(cursor)
-        self._tables.make_room(sql, layout_of(self._views[name]))
-        self._views[name].drop(sql)
-        self._views[name].create(sql)
-        cursor.execute("DELETE FROM set_aside WHERE view=?", (name,))
-        cursor.execute("DELETE FROM inline_views WHERE name=?", (name,))
-        cursor.execute("INSERT INTO inline_views VALUES (?, ?, 0)", (name, self._views[name].shape))
+        self._tables.make_room(sql, [layout_of(self._views[name]) for name in names])
+        for name in names:
+            self._views[name].drop(sql)
+            self._views[name].create(sql)
+            cursor.execute("DELETE FROM set_aside WHERE view=?", (name,))
+            cursor.execute("DELETE FROM inline_views WHERE name=?", (name,))
+            cursor.execute("INSERT INTO inline_views VALUES (?, ?, 0)", (name, self._views[name].shape))
 
     def _take_in(self, cursor: Cursor, name: str, events: Sequence[Recorded]) -> None:
         view, sql, failures = self._views[name], self._tables.sql(cursor), self._tables.failures

@@ -74,11 +74,11 @@ class Keeping:
             behind.update(
                 (name, positions[name] < last if name in positions else None) for name in self._views.names
             )
-            if not last:  # in an empty log each begins
+            missing = [name for name in behind if name not in positions]
+            if missing and not last:  # in an empty log each begins
                 with self._writer.recorder.without_answers(cursor):
-                    for name in behind.keys() - positions:
-                        self._views.begin(cursor, name)
-                        behind[name] = False
+                    self._views.begin(cursor, missing)
+                behind.update(dict.fromkeys(missing, False))
 
         def join() -> None:
             for name, is_behind in behind.items():

@@ -21,19 +21,20 @@ class SqliteViews:
         """Return a cursor as views have it."""
         return cursor if isinstance(cursor, PlainSql) else PlainSql(raw_of(cursor))
 
-    def make_room(self, sql: Sql, layout: Layout) -> None:
-        """Remove objects that another program put in the place of a view's tables, and those that SQLite can't drop by itself.
+    def make_room(self, sql: Sql, layouts: Sequence[Layout]) -> None:
+        """Remove objects that another program put in the place of views' tables, and those that SQLite can't drop by itself.
 
         It drops no index of text of which a part is gone.
         """
         made = made_of(sql.execute(f"{MADE} WHERE type<>'trigger'").fetchall())
-        for one in made:
-            if one.kind == "view" and one.name in layout.all_tables:
-                sql.execute(f"DROP VIEW {one.name}")
-        if schema_of(made, layout.all_tables) != layout.schema:
+        for layout in layouts:
             for one in made:
-                if one.name in layout.all_tables and str(one.sql).upper().startswith("CREATE VIRTUAL"):
-                    _forget(sql, one.name)
+                if one.kind == "view" and one.name in layout.all_tables:
+                    sql.execute(f"DROP VIEW {one.name}")
+            if schema_of(made, layout.all_tables) != layout.schema:
+                for one in made:
+                    if one.name in layout.all_tables and str(one.sql).upper().startswith("CREATE VIRTUAL"):
+                        _forget(sql, one.name)
 
     def mark(self, sql: Sql, layout: Layout) -> None:
         """Make every foreign write into the tables of a view leave a mark, inside the transaction that makes them."""

@@ -75,7 +75,7 @@ class ViewInside(QueryableView):
     def begin_anew(self) -> None:
         """Empty it."""
         with self._log.keeping(self._name) as cursor:
-            self._views.begin(cursor, self._name)
+            self._views.begin(cursor, [self._name])
         self._position = 0
 
     def forget(self) -> None:
@@ -96,7 +96,7 @@ class ViewInside(QueryableView):
         if row is not None and row[0] != self._shape:
             raise StoreUnavailable(f"{self.said} is kept by another version, in another shape")
         if row is None or row[1] < 0:
-            self._views.begin(cursor, self._name)
+            self._views.begin(cursor, [self._name])
             return 0
         position: int = row[1]
         return position
