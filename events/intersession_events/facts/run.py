@@ -28,6 +28,7 @@ from intersession_events.facts.session import (
     Route,
     ToolCallHeld,
     ToolCallReleased,
+    TranscriptGiven,
 )
 from intersession_events.facts.words import NO_TEXT, Frame, Words
 
@@ -589,10 +590,12 @@ def message_in(event: Fact) -> Message | None:
 
 
 def files_in(event: Fact) -> tuple[FileBlock, ...]:
-    """Return the files that an event names: those of the message that it brings, or of a text for a channel."""
+    """Return the files that an event names: those of the messages that it brings, or of a text for a channel."""
     message = message_in(event)
     if message is not None:
         return files_of(message)
+    if isinstance(event, TranscriptGiven):
+        return tuple(file for one in event.given for file in files_of(one))
     return event.files if isinstance(event, DeliveryDecided) else ()
 
 

@@ -39,6 +39,7 @@ __all__ = [
     "ThreadUnbound",
     "ToolCallHeld",
     "ToolCallReleased",
+    "TranscriptGiven",
     "UnbindReason",
 ]
 
@@ -195,6 +196,35 @@ class SessionArchived(Fact, frozen=True, kw_only=True):
     def in_words(self, at: Frame) -> Words:
         how = f"The session leaves the list: {ARCHIVALS[self.reason]}{by(self.by)}."
         return Words(self.by, at.key, f"{self.reason}{by(self.by)}", how)
+
+
+class TranscriptGiven(Fact, frozen=True, kw_only=True):
+    """A child began with the transcript of its requester, as of a `version` of that session's stream (CHILD-6).
+
+    `given` are the messages as they stand there, behind one of the system that says where they are from; `left_out` older ones did
+    not go along; `summary` is the run whose text stands for some of these (CTX-5). `session_id` is the child's generation, `requester_session_id` that of the requester.
+    """
+
+    topic: ClassVar[str] = "transcript_given.1"
+    mark: ClassVar[Mark | None] = "note"
+
+    session_id: str
+    requester: str
+    version: Whole
+    given: tuple[Message, ...]
+    left_out: Whole = 0
+    summary: str | None = None
+    requester_session_id: str | None = None
+
+    def in_words(self, at: Frame) -> Words:
+        count = f"{len(self.given) - 1} messages of {self.requester}"
+        left_out = f", {self.left_out} older ones left out" if self.left_out else ""
+        return Words(
+            self.requester,
+            at.key,
+            f"{count}{left_out}",
+            f"begins with {count}, up to its event {self.version}{left_out}",
+        )
 
 
 class ThreadBound(Fact, frozen=True, kw_only=True):
@@ -414,6 +444,7 @@ SessionEvent = (
     | SessionArchived
     | ThreadBound
     | ThreadUnbound
+    | TranscriptGiven
     | SessionImported
     | MessageRecorded
     | LineImported

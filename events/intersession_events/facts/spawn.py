@@ -7,6 +7,7 @@ import msgspec
 
 from intersession_events.basics.ids import spawn_stream
 from intersession_events.facts.base import Fact, Mark, Remark, Root, Said, Whole, Work
+from intersession_events.facts.message import Message
 from intersession_events.facts.parts import (
     AnnounceDecided,
     AnnounceRequested,
@@ -18,7 +19,7 @@ from intersession_events.facts.parts import (
     SpawnClosed,
 )
 from intersession_events.facts.reasons import ARCHIVALS, STATUSES
-from intersession_events.facts.session import Route
+from intersession_events.facts.session import Route, TranscriptGiven
 from intersession_events.facts.words import OF_RUN, Frame, Words
 
 __all__ = [
@@ -80,6 +81,8 @@ class SpawnAccepted(FlowAccepted, frozen=True, kw_only=True):
     limit and counts from the start of the run, `archive_after_ms` 0 never archives. With `attachments` or a `thread` the child
     starts when those are there; `mount_path` is where it is told its files would be mounted. `budget` is its run's.
     Until `awaited_until_ms` the call itself waits for the result, which is not announced then (CHILD-1).
+    Of a child that begins with its requester's transcript, `given_to` is the version of the requester's stream up to which that goes,
+    and `given_without` how many older messages do not go along, for which `given_summary` may stand; `given`, the messages, stand here as long as `task` does (CHILD-6).
     `announce_timeout_ms` limits the child's announce turn, `result_timeout_ms` the requester's run on the result. With
     `announce_details` people are shown the stats and the error's text (SPAWN-10).
     """
@@ -108,6 +111,25 @@ class SpawnAccepted(FlowAccepted, frozen=True, kw_only=True):
     mount_path: str | None = None
     thread: ThreadAsked | None = None
     awaited_until_ms: Whole = 0
+    given: tuple[Message, ...] = ()
+    given_to: Whole = 0
+    given_without: Whole = 0
+    given_summary: str | None = None
+
+    @property
+    def transcript(self) -> TranscriptGiven | None:
+        """What its child begins with; None if that is nothing, or not at hand here."""
+        if self.requester is None or not self.given:
+            return None
+        return TranscriptGiven(
+            session_id=self.child_session_id,
+            requester=self.requester,
+            requester_session_id=self.requester_session_id,
+            version=self.given_to,
+            given=self.given,
+            left_out=self.given_without,
+            summary=self.given_summary,
+        )
 
     @property
     def asked(self) -> str:

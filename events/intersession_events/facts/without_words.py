@@ -50,6 +50,8 @@ class Holding(NamedTuple):
     sources: tuple[str, ...] = ()
     message: bool = False
     """Whether it can bring a message."""
+    given: tuple[str, ...] = ()
+    """Messages of another session."""
     edits: tuple[str, ...] = ()
     """Edits of a fork, some of which have a text."""
     files: tuple[str, ...] = ()
@@ -69,6 +71,7 @@ def held_by(kind: type[Event]) -> Holding:
         held(Said, Remark, Instructions),
         held(Source),
         bool(held(Message)),
+        held(tuple[Message, ...]),
         held(ForkEdit),
         held(FileBlock),
     )
@@ -95,6 +98,9 @@ def unsaid(event: Event) -> Event:
             left[name] = _of(said)
     if (message := message_in(event)) is not None:
         left["message"] = _of_message(message)
+    left |= {
+        name: tuple(map(_of_message, getattr(event, name))) for name in held.given if getattr(event, name)
+    }
     if held.edits:
         left |= {name: _of_edits(getattr(event, name)) for name in held.edits}
     left |= {name: () for name in held.files if getattr(event, name)}
@@ -158,15 +164,10 @@ def fields_of_words(kind: type[Event]) -> tuple[str, ...] | None:
 def words(event: Event) -> Iterator[str]:
     """Yield the words of an event, text by text, as they would be erased."""
     if (message := message_in(event)) is not None:
-        yield text_of(message)
-        for block in message.content if isinstance(message.content, tuple) else ():
-            match block:
-                case ThinkingBlock():
-                    yield block.thinking
-                case ToolCallBlock():
-                    yield block.arguments
-                case _:
-                    pass
+        yield from _words_of(message)
+    for name in held_by(type(event)).given:
+        for one in cast("tuple[Message, ...]", getattr(event, name)):
+            yield from _words_of(one)
     match event:
         case LineImported():
             yield event.source
@@ -175,6 +176,18 @@ def words(event: Event) -> Iterator[str]:
         case _:
             for part in parts_of(event):
                 yield from _texts(part)
+
+
+def _words_of(message: Message) -> Iterator[str]:
+    yield text_of(message)
+    for block in message.content if isinstance(message.content, tuple) else ():
+        match block:
+            case ThinkingBlock():
+                yield block.thinking
+            case ToolCallBlock():
+                yield block.arguments
+            case _:
+                pass
 
 
 def _texts(event: Event) -> Iterator[str]:

@@ -15,6 +15,8 @@ from intersession_events.facts import (
     LogOpened,
     RecordingLeft,
     RunQueued,
+    SpawnAccepted,
+    TranscriptGiven,
     calls_of,
     files_in,
     is_summary,
@@ -101,12 +103,14 @@ class Erasable:
         texts: set[str] = set()
         missing = set(messages)
         summaries: set[str] = set()
+        summarising: set[str] = set()
         for recorded in self._stream(session_stream(key)):
             message = message_in(recorded.event)
             if message is not None and message.id in messages:
                 missing.discard(message.id)
                 texts.add(text_of(message).strip())
             elif len(missing) < len(messages) and is_summary(recorded.event):
+                summarising.add(run_named(recorded.event) or "")
                 summaries.add(recorded.id)  # it may say what the message said, in words of its own
         if missing:
             raise LookupError(min(missing))
@@ -119,19 +123,21 @@ class Erasable:
             if recorded.id in summaries or _says(recorded, messages, texts)
         )
         own = [*_with_words(found.noting(told)), *_with_words(found.noting(self._edits(texts, None)))]
-        return [*self._elsewhere(found, None), *own]
+        return [*self._elsewhere(found, None, {*messages, *summarising}), *own]
 
-    def _elsewhere(self, found: "_Found", key: str | None) -> Iterator[Words]:
+    def _elsewhere(self, found: "_Found", key: str | None, some: Collection[str] = ()) -> Iterator[Words]:
         """Yield the copies in all the rest of the log; what can't be erased, or only has a part of a text, is named.
 
-        `key` is the session whose words go wherever they say that they came from it; None where single texts go.
+        `key` is the session whose words go wherever they say that they came from it; None where single texts go,
+        `some` messages and summaries by the ids of these and their runs. A child that began with any of them loses all that it began with, and its summaries.
         """
+        inherited = _Inheritances(key, some)
         busy, parts, kept = self._busy(), dict[str, int](), dict[str, int]()
         named = self._named_by_flows()
         for recorded in self._log.all(to=self._log.head()):
             if recorded.position in found.positions or recorded.topic in _NEVER:
                 continue
-            how = _copied(recorded, found.copies, key)
+            how = "whole" if inherited.has(recorded) else _copied(recorded, found.copies, key)
             if how == "part":
                 parts[recorded.stream] = recorded.position
             if how != "whole":
@@ -294,6 +300,33 @@ def _copied(recorded: Recorded, copies: Copies, key: str | None) -> Literal["who
     if isinstance(event, AccessRecorded) and copies.are_asked_for(event):
         return "whole"
     return copies.found_in(event) if copies else None
+
+
+class _Inheritances:
+    """Finds the transcripts that children began with, of a session that goes, or with messages or summaries that do (CHILD-6)."""
+
+    def __init__(self, key: str | None, ids: Collection[str]) -> None:
+        self._key = key
+        self._ids = {*ids}
+        """Of messages, and of the runs that have summarised."""
+        self._streams = set[str]()
+
+    def has(self, recorded: Recorded) -> bool:
+        """Whether it is such a transcript, or a summary by a child that began with one."""
+        event = recorded.event
+        given = event.transcript if isinstance(event, SpawnAccepted) else event
+        if not isinstance(given, TranscriptGiven):
+            if recorded.stream not in self._streams or not is_summary(event):
+                return False
+            self._ids.add(run_named(event) or "")
+            return True
+        ids = {one.id for one in given.given} | ({given.summary} if given.summary is not None else set())
+        if given.requester != self._key and ids.isdisjoint(self._ids):
+            return False
+        self._streams.add(recorded.stream)
+        # A child of that child may have been given the same; the first of all messages says what a summary said.
+        self._ids |= ids if given.requester == self._key else {given.given[0].id}
+        return True
 
 
 def _names(key: str, stream: str) -> set[str]:

@@ -11,7 +11,7 @@ WORK: frozenset[str] = frozenset(get_args(Work))
 
 
 def test_each_event_has_a_stored_name_of_its_own() -> None:
-    assert len(TOPICS) == len(get_args(Event)) == 67
+    assert len(TOPICS) == len(get_args(Event)) == 68
     assert all(kind.topic == topic for topic, kind in TOPICS.items())
 
 

@@ -28,6 +28,7 @@ NONE_TAKES = {
     "ScheduleSet",
     "SpawnClaimed",
     "ThreadOpened",
+    "TranscriptGiven",
 }
 """They are found by the streams that they stand in, or by the run that they name."""
 

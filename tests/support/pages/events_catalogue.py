@@ -156,7 +156,7 @@ the denial of a delivery, it stands in `with`, as `judged`.
 | `CarryOn` | `target`, `runs` (a run is asked for) | the chain: `path`, `hops`, `spent`, `age`; its `limits` |
 | `Spend` | `target` | `counted`: the limits that hold, each with `setting`, `of` (whose), `allowed`, `used` |
 | `WaitFor` | `requester`, `target` | `waits`: who waited for whom |
-| `StartSubagent` | `agentId`, `sandbox`, `mode`, `thread`, `cleanup` | the caller: `requester`, `own` (its agent), `sandboxed`, `spawnDepth`, `within`, `running` (its sub-agents at work); the settings: `maxSpawnDepth`, `maxChildren`, `requireAgentId`, `allow`, `ownSandboxed`; what is asked for: `configured`, `childSandboxed`, `noModel`, `noThinking` |
+| `StartSubagent` | `agentId`, `sandbox`, `mode`, `thread`, `cleanup`, `context` | the caller: `requester`, `own` (its agent), `sandboxed`, `spawnDepth`, `within`, `running` (its sub-agents at work); the settings: `maxSpawnDepth`, `maxChildren`, `requireAgentId`, `allow`, `ownSandboxed`; what is asked for: `configured`, `childSandboxed`, `noModel`, `noThinking`, `closed` (what keeps the transcript from that agent) |
 | `UseTool` | `tool` | the session: `subagent`, `spawnDepth`; the settings: `everyone`, `own`, `sandbox`, `ownSandbox`, `provider` (of its model), `sender` (of the person whose message led to it), `subagents`, `withheld`, `deepest`; `missing` (there is no such tool) |
 """
 

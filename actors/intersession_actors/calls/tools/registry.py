@@ -113,7 +113,8 @@ TOOLS: Final[Mapping[str, Tool]] = {
             description=(
                 "Start a sub-agent in a session of its own on a task. Answers at once; "
                 "the result is announced to you when it has ended, so do not poll for it. "
-                "With wait (seconds) the answer is the result."
+                "With wait (seconds) the answer is the result. "
+                'With context "fork" it begins with this conversation.'
             ),
             arguments=SessionsSpawn,
             call=start_subagent,

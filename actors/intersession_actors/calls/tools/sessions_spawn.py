@@ -26,6 +26,7 @@ from intersession_actors.outside.attachments.checks import (
 from intersession_actors.outside.attachments.files import can_be_safe, discard_staged, stage_files
 from intersession_actors.outside.attachments.workspaces import workspace_of
 from intersession_actors.owners.spawn.commands import AskStarted, OpenSpawn
+from intersession_actors.owners.spawn.inheritance import NOTHING, inheritance_of
 from intersession_actors.owners.spawn.preparation import place_of
 from intersession_actors.rules.config.settings import milliseconds
 from intersession_actors.rules.errors import ToolRefused
@@ -76,6 +77,7 @@ class SessionsSpawn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         float | None, msgspec.Meta(extra_json_schema={"minimum": 0, "maximum": limits.WAIT.most})
     ] = None
     output_schema: dict[str, JsonValue] | None = None
+    context: Literal["isolated", "fork"] = "isolated"
     idempotency_key: limits.IdempotencyKey | None = None
 
 
@@ -128,7 +130,11 @@ def start_subagent(service: Service, call: Call, arguments: Result) -> Result | 
 
 def _digest_of(given: SessionsSpawn) -> str:
     """Return the digest of a request; one that uses no newer field has the one that it always had."""
-    newer = {"wait": given.wait, "outputSchema": given.output_schema}
+    newer = {
+        "wait": given.wait,
+        "outputSchema": given.output_schema,
+        "context": None if given.context == "isolated" else given.context,
+    }
     asked: JsonObject = {
         name: value for name, value in msgspec.to_builtins(given).items() if name not in newer
     }
@@ -211,6 +217,9 @@ def _accepted(
     """
     log_id = service.log.log_id
     given = asked.given
+    begins = NOTHING
+    if given.context == "fork" and call.caller.key is not None:
+        begins = inheritance_of(service.log, call.caller.key, run_id, service.clock.now_ms())
     spawn_id = asking.flow_begun_by(service, "spawn", run_id)
     made = SessionKey.acp if given.runtime == "acp" else SessionKey.subagent
     child = str(made(allowed.agent_id, ids.derive(log_id, "child", run_id)))
@@ -248,6 +257,10 @@ def _accepted(
         attachments=_attachments(service, allowed.agent_id, files, spawn_id) if files else None,
         mount_path=asked.mount_path,
         awaited_until_ms=service.clock.now_ms() + milliseconds(given.wait) if given.wait else 0,
+        given=begins.messages,
+        given_to=begins.version,
+        given_without=begins.left_out,
+        given_summary=begins.summary,
     )
     if not given.thread:
         return accepted

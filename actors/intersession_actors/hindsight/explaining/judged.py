@@ -177,6 +177,11 @@ def _of_spawn(asked: StartSubagent, known: Nursery, in_force: InForce, position:
         yield _Change("thinking is left out", Judgement(asked, replace(known, no_thinking=False)))
     if asked.sandbox == "require":
         yield _Change('sandbox is "inherit"', Judgement(replace(asked, sandbox="inherit"), known))
+    if asked.context == "fork":
+        yield _Change('context is "isolated"', Judgement(replace(asked, context="isolated"), known))
+    if known.closed:
+        opened = Judgement(asked, replace(known, closed=()))
+        yield _Change(f"{' and '.join(known.closed)} let both agents through", opened, known.closed[0])
     deeper = max(known.spawn_depth, 1) + 1
     if deeper <= _DEEPEST:
         other = Judgement(asked, replace(known, max_spawn_depth=deeper))
@@ -266,6 +271,8 @@ def _inputs(  # noqa: C901 - one case a judgement
             yield in_force.setting(_SANDBOX, position)
             yield Input(name="depth", value=nursery.spawn_depth, set_by="session")
             yield Input(name="running", value=nursery.running, set_by="log")
+            for closed in nursery.closed:
+                yield in_force.setting(closed, position)
         case _:
             return
 

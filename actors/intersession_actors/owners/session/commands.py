@@ -24,7 +24,7 @@ class Enqueue(Step, frozen=True, kw_only=True):
     `patch` is what an owner's command changes, recorded with it (POL-2). `carried` are appends of other
     streams for the same transaction. `at_most` bounds the queue (`busy`). `queue` None records the message
     only (INB-2). `budget` is of the causal chain that both are of (LOOP-5). `bound` is a thread that the
-    session is bound to as it opens; `only_bound` refuses the message unless the session is bound to this
+    session is bound to as it opens, `given` the transcript that it begins with (CHILD-6); `only_bound` refuses the message unless the session is bound to this
     thread (SPAWN-12). `interrupts` is who stops the run under way for the sake of this one: in the same
     append, so that a message that is refused or known already stops nothing (GATE-4). `renewal` is what can begin the session
     anew, before the message or, at an owner's bare command, behind it (RESET-1). `queueing` is what becomes of a person's
@@ -40,6 +40,7 @@ class Enqueue(Step, frozen=True, kw_only=True):
     patch: facts.SessionPatched | None = None
     session_id: str | None = None
     bound: facts.ThreadBound | None = None
+    given: facts.TranscriptGiven | None = None
     only_bound: facts.Route | None = None
     carried: tuple[StreamAppend, ...] = ()
     check_policy: bool = False

@@ -200,8 +200,8 @@ def past_context(log: ReadsEvents, key: str, run_id: str, version: int) -> RunCo
     return transcript.context(run_id) if transcript.has(run_id) else None
 
 
-def session_at(log: ReadsEvents, stream: str, version: int) -> Awake:
-    """Return a session as of a version of its stream.
+def session_at(log: ReadsEvents, stream: str, version: int | None) -> Awake:
+    """Return a session as of a version of its stream (None: now).
 
     Raises:
         CorruptEvent: an event that was read was changed, or is missing.

@@ -318,6 +318,7 @@ def _enqueued(  # noqa: C901 - one case an event
 ) -> commands.Enqueue | None:
     opening: facts.SessionOpened | None = None
     bound: facts.ThreadBound | None = None
+    given: facts.TranscriptGiven | None = None
     route: facts.RouteChanged | None = None
     message: facts.Message | None = None
     patch: facts.SessionPatched | None = None
@@ -328,6 +329,8 @@ def _enqueued(  # noqa: C901 - one case an event
             case facts.SessionOpened() as opening:
                 pass
             case facts.ThreadBound() as bound:
+                pass
+            case facts.TranscriptGiven() as given:
                 pass
             case facts.RouteChanged() as route:
                 pass
@@ -358,6 +361,7 @@ def _enqueued(  # noqa: C901 - one case an event
         patch=patch,
         session_id=inputs.get("sessionId"),
         bound=bound,
+        given=given,
         only_bound=only_bound,
         carried=() if carried is None else (carried,),
         at_most=inputs.get("atMost"),

@@ -330,6 +330,8 @@ def decide_enqueue(  # noqa: C901 - one step a part of the command
         events.append(command.opening)
         if command.bound is not None:
             events.append(command.bound)
+        if command.given is not None:
+            events.append(command.given)
         session_id = command.opening.session_id
     if command.session_id not in {None, session_id}:
         return _replaced("sessionKey")

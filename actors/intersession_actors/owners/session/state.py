@@ -216,7 +216,7 @@ def evolve(state: Session | None, recorded: Recorded) -> Session:  # noqa: C901,
         if message.provenance is not None and message.provenance.kind == "external_user":
             state = replace(state, said_ms=recorded.time)
     match event:  # those first that are most
-        case facts.MessageRecorded():
+        case facts.MessageRecorded() | facts.TranscriptGiven():
             return state
         case facts.RunQueued():
             waiting = Waiting(

@@ -123,8 +123,13 @@ def fold(state: Spawn | None, recorded: Recorded) -> Spawn:
 
 
 def decide_open(accepted: facts.SpawnAccepted, budget: facts.Budget) -> facts.SpawnAccepted:
-    """Return the beginning of a spawn, with its causal chain's budget. A child that starts at once has its task in its run."""
-    return facts.lean(replace(accepted, budget=budget, task=accepted.task if _waits(accepted) else None))
+    """Return the beginning of a spawn, with its causal chain's budget. A child that starts at once has its task in its run.
+
+    Its session has what it is given of the requester's transcript.
+    """
+    if not _waits(accepted):
+        accepted = replace(accepted, task=None, given=())
+    return facts.lean(replace(accepted, budget=budget))
 
 
 def _waits(accepted: facts.SpawnAccepted) -> bool:

@@ -178,6 +178,8 @@ class Spawner(Leader[Spawn, SpawnCommand, Circumstances]):
             return outcome
         if state.phase == "preparing" and accepted.thread is not None:
             self.world.channels.threads.due(accepted.thread.key, 1)
+        given = msgspec.structs.replace(state.accepted, given=command.accepted.given)
+        state = msgspec.structs.replace(state, accepted=given)
         return Plan(
             events=(accepted,),
             knew=knew,

@@ -32,7 +32,9 @@ def start_step(
         channel=accepted.requester_channel,
         causation=cause,
     )
-    return accepted.child, replace(step, opening=child_opening(accepted), bound=bound, session_id=None)
+    return accepted.child, replace(
+        step, opening=child_opening(accepted), bound=bound, given=accepted.transcript, session_id=None
+    )
 
 
 def child_opening(accepted: facts.SpawnAccepted) -> facts.SessionOpened:

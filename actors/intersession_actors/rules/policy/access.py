@@ -230,11 +230,19 @@ def _closing(sight: Sight, agent_id: str) -> dict[str, str]:
         )
     if sight.visibility != "all":
         todo["tools.sessions.visibility"] = f"to be all (it is {sight.visibility})"
-    if not sight.agent_to_agent:
-        todo["tools.agentToAgent.enabled"] = "to be true (it is false)"
-    if not (_matches(sight.agent, sight.allow) and _matches(agent_id, sight.allow)):
-        todo["tools.agentToAgent.allow"] = "to match both agents"
-    return todo
+    opens = {
+        "tools.agentToAgent.enabled": "to be true (it is false)",
+        "tools.agentToAgent.allow": "to match both agents",
+    }
+    return todo | {setting: opens[setting] for setting in settings_between(sight, sight.agent, agent_id)}
+
+
+def settings_between(sight: Sight, agent_id: str, other: str) -> tuple[str, ...]:
+    """Return the settings of `tools.agentToAgent` that keep what is said to one agent from another."""
+    closed = [] if sight.agent_to_agent else ["tools.agentToAgent.enabled"]
+    if not (_matches(agent_id, sight.allow) and _matches(other, sight.allow)):
+        closed.append("tools.agentToAgent.allow")
+    return tuple(closed)
 
 
 @lru_cache(_REMEMBERED)

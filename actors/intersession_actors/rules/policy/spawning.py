@@ -16,7 +16,7 @@ from intersession_actors.rules.errors import (
     RefusalStatus,
     status_of,
 )
-from intersession_actors.rules.policy.access import Requester, may_act_for
+from intersession_actors.rules.policy.access import Requester, may_act_for, settings_between, sight_of
 from intersession_actors.rules.policy.windows import find_model, model_names
 from intersession_events.basics.errors import InvalidKey
 from intersession_events.basics.keys.key import SessionKey
@@ -38,6 +38,7 @@ class SpawnWish(msgspec.Struct, frozen=True, kw_only=True):
     mode: Literal["run", "session"] | None = None
     thread: bool = False
     cleanup: Literal["delete", "keep"] = "keep"
+    context: Literal["isolated", "fork"] = "isolated"
 
 
 class SpawnAllowed(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +80,7 @@ class StartSubagent(Question, frozen=True, kw_only=True):
     mode: Literal["run", "session"] = "run"
     thread: bool = False
     cleanup: Literal["delete", "keep"] = "keep"
+    context: Literal["isolated", "fork"] = "isolated"
 
 
 class Nursery(Known, frozen=True, kw_only=True):
@@ -87,7 +89,7 @@ class Nursery(Known, frozen=True, kw_only=True):
     `requester` None is the operator; `own` is the agent of its session. `running` are the sub-agents that it has at work. `allow` is
     the list of agents that `own` may start beside itself, as configured. Of the agent that is named: whether it is
     `configured` and `child_sandboxed`; of the model and the level of thinking that are named: whether there is none (`no_model`,
-    `no_thinking`).
+    `no_thinking`). `closed` are the settings that keep what is said to `own` from the named agent (CHILD-6).
     """
 
     requester: str | None = None
@@ -105,6 +107,7 @@ class Nursery(Known, frozen=True, kw_only=True):
     child_sandboxed: bool = False
     no_model: bool = False
     no_thinking: bool = False
+    closed: tuple[str, ...] = ()
 
 
 def judge_start(asked: StartSubagent, known: Nursery) -> Denial | None:
@@ -122,6 +125,10 @@ def judge_start(asked: StartSubagent, known: Nursery) -> Denial | None:
     if not _is_sandboxed(asked, known) and (known.sandboxed or asked.sandbox == "require"):
         code: RefusalCode = "sandbox_inherit" if known.sandboxed else "sandbox_required"
         return Denial(code, ("agents.list[].sandbox.mode",))
+    if asked.context == "fork" and known.requester is None:
+        return Denial("invalid_request")
+    if asked.context == "fork" and known.closed:
+        return Denial("forbidden", known.closed)
     if known.no_thinking:
         return Denial("invalid_thinking")
     return Denial("invalid_model") if known.no_model else None
@@ -163,6 +170,7 @@ def asked_to_start(
         mode=wish.mode or ("session" if wish.thread else "run"),
         thread=wish.thread,
         cleanup=wish.cleanup,
+        context=wish.context,
     )
     known = Nursery(
         requester=None if requester.key is None else str(requester.key),
@@ -180,6 +188,9 @@ def asked_to_start(
         child_sandboxed=named is not None and config.sandboxed(named, main=False),
         no_model=wish.model is not None and find_model(config, wish.model) is None,
         no_thinking=wish.thinking is not None and wish.thinking not in THINKING_LEVELS,
+        closed=()
+        if wish.context == "isolated" or named in {None, own}
+        else settings_between(sight_of(config, requester), own, named or own),
     )
     return asked, known
 
@@ -249,7 +260,9 @@ def _startable(config: Config, agent_id: str, *, anyone: bool) -> Sequence[str]:
     return [*named, *config.agent_ids] if anyone else named
 
 
-def _error(config: Config, requester: Requester, denial: Denial, asked: StartSubagent, known: Nursery) -> str:
+def _error(  # noqa: C901 - one case a code
+    config: Config, requester: Requester, denial: Denial, asked: StartSubagent, known: Nursery
+) -> str:
     """Return what a caller is told of a sub-agent that may not be started."""
     setting = "".join(denial.settings)
     match denial.code:
@@ -285,6 +298,13 @@ def _error(config: Config, requester: Requester, denial: Denial, asked: StartSub
             return (
                 f"model: it is not configured, use one of {', '.join(model_names(config)) or 'provider/id'}"
             )
+        case "forbidden":
+            return (
+                f"context: a fork gives agent {asked.agent_id} what was said to agent {known.own}, which is closed to it "
+                f'({", ".join(denial.settings)}); use "isolated", and put what it needs in the task'
+            )
+        case _ if asked.context == "fork" and known.requester is None:
+            return 'context: "fork" needs a session whose transcript the child begins with, call as one (sessionKey)'
         case _ if not asked.thread:
             return 'mode: "session" needs a thread, give thread: true'
         case _:

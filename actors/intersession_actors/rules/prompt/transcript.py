@@ -217,12 +217,16 @@ class TranscriptFold:
             summary=self._summary,
         )
 
-    def apply(self, recorded: Recorded) -> None:  # noqa: C901 - one case an event
+    def apply(self, recorded: Recorded) -> None:  # noqa: C901, PLR0912 - one case an event
         """Take in the stream's next event."""
         self.version = recorded.version
         match recorded.event:
             case facts.SessionOpened(session_id=session_id) | facts.SessionReset(session_id=session_id):
                 self._begin(session_id)
+            case facts.TranscriptGiven(given=given, session_id=of) if of == self._session_id:
+                for message in given:
+                    self._take(message)
+                self._settle()
             case facts.MessageRecorded(message=message, session_id=of) if of == self._session_id:
                 if message.run_id not in self._compactions:
                     self._take(message)
@@ -247,6 +251,13 @@ class TranscriptFold:
     def has(self, run_id: str) -> bool:
         """Whether a run waits here, or will be retried."""
         return run_id in self._waiting or (self._started is not None and self._started[0].run_id == run_id)
+
+    def so_far(self) -> tuple[Sequence[facts.Message], tuple[facts.Message, ...], Summary | None]:
+        """Return the transcript as it is now: what it has, what the run under way has added, and the summary of the oldest."""
+        self._settle()
+        started = self._started
+        added = () if started is None else (started[0].message, *started[1])
+        return self.window.transcript(), added, self._summary
 
     def context(self, run_id: str, *, may_read: bool = True) -> RunContext:
         """Return the context of a run that waits, or will be retried.

@@ -285,3 +285,30 @@ def test_the_model_is_the_asked_one_else_that_of_the_nearest_setting() -> None:
 
     assert [allowed(config(main, **defaults)).model for main, defaults in layers] == ["d", "c", "b", "a"]
     assert allowed(config(*layers[3][:1], **layers[3][1]), model="x").model == "x"
+
+
+@pytest.mark.clause("CHILD-6")
+@pytest.mark.parametrize(
+    ("reach", "wanted"),
+    [
+        ({"enabled": True}, ()),
+        ({"enabled": True, "allow": ["main", "ops"]}, ()),
+        ({"enabled": True, "allow": ["main"]}, ("tools.agentToAgent.allow",)),
+        ({"enabled": False}, ("tools.agentToAgent.enabled",)),
+    ],
+)
+def test_transcript_goes_to_another_agent_only_where_both_may_reach_each_other(
+    reach: dict[str, Any], wanted: tuple[str, ...]
+) -> None:
+    staff = [{"id": "main", "subagents": {"allowAgents": ["ops"]}}, {"id": "ops"}]
+    config = load_config({"agents": {"list": staff}, "tools": {"agentToAgent": reach}}).config
+
+    verdicts = [
+        judge_spawn(config, MAIN, SpawnWish(agent_id=agent, context="fork"), running=0)
+        for agent in ("ops", "main", None)
+    ]
+
+    assert [isinstance(verdict, SpawnRefused) for verdict in verdicts] == [bool(wanted), False, False]
+    if isinstance(verdicts[0], SpawnRefused):
+        assert verdicts[0].code == "forbidden"
+        assert all(setting in verdicts[0].error for setting in wanted)

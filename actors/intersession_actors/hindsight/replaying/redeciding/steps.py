@@ -65,6 +65,11 @@ def _asked(sources: Sources, carried: StreamAppend, said: Step) -> Through | Non
     spawned = spawn_records.RULES.state_in(past)
     if spawned is None:
         return None
+    given = said.given if isinstance(said, session_commands.Enqueue) else None
+    accepted = spawned.accepted
+    if given is not None and accepted.given_to and not accepted.given:
+        # The child's stream alone has the messages that it began with.
+        spawned = replace(spawned, accepted=replace(accepted, given=given.given))
     path = record_in(first.decision).knew.get("transcriptPath") if first.decision else None
     return spawn_steps.step_asked(spawned, first.event, sources, first.causation, path)
 
