@@ -377,3 +377,20 @@ def test_the_command_line_asks_for_a_summary_of_a_session(log_url: str) -> None:
 
     assert shown.exit_code == 0, shown
     assert "is summarised by run" in shown.out
+
+
+@pytest.mark.clause("CTX-5")
+def test_a_summary_is_told_in_stories_and_drawn(log_url: str) -> None:
+    with a_system(log_url, Talker()) as system:
+        talk(system, 0, 10)
+        (summary, *_) = summaries(system)
+
+    assert summary.covers is not None
+    said = f"summarises the first {summary.covers.messages} messages of the transcript"
+    for told in (
+        ran("replay", summary.run_id, "--store", log_url),
+        ran("replay", "main", "--store", log_url),
+    ):
+        assert said in told.out
+        assert SUMMARY in told.out
+    assert "is to summarise" in ran("show", summary.run_id, "--store", log_url).out

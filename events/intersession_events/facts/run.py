@@ -182,7 +182,8 @@ class RunQueued(Fact, frozen=True, kw_only=True):
         message, who = self.message, at.agent
         if self.step == "compaction":
             return Words(
-                self.caller, at.key, "older turns are to be summarised",
+                self.caller, at.key, "is to summarise its older turns",
+                "is to summarise its older turns",
                 step=f"{who} is asked to summarise its older turns",
                 after=f"after the start: {who} has been asked for a summary, and has not begun yet",
             )  # fmt: skip

@@ -60,11 +60,11 @@ def message_words(message: Message, key: str) -> Iterator[Words]:
 
 
 def run_words(event: facts.Event, key: str) -> Iterator[Words]:
-    """Yield what became of an attempt that did not answer, and that a run is tried again."""
+    """Yield what became of an attempt that did not answer, that a run is tried again, and what a summary says."""
     match event:
         case _ if event.mark == "failed" and facts.run_named(event) is not None:
             yield words_of(event, Frame(key=key))._replace(who=key, to=None)
-        case facts.RunQueued(retry_of=str()):
+        case facts.RunQueued(retry_of=str()) | facts.RunCompleted(covers=facts.Covers()):
             yield words_of(event, Frame(key=key))
         case _:
             return
@@ -253,7 +253,10 @@ class SessionStory:
 def _says_nothing(event: facts.Event) -> bool:
     """Whether an event is of those that a story leaves out and a session has most of: known at a look."""
     match event:
-        case facts.RunQueued(retry_of=None, message=None) | facts.RunCompleted(reply=str(), message=None):
+        case (
+            facts.RunQueued(retry_of=None, message=None)
+            | facts.RunCompleted(reply=str(), message=None, covers=None)
+        ):
             return True
         case _:
             return not event.in_stories

@@ -101,6 +101,8 @@ class _Reading:
         if message is not None and key is not None:
             self._message(recorded, message, key)
         match recorded.event:
+            case facts.RunQueued(step="compaction") | facts.RunCompleted(covers=facts.Covers()) if key:
+                self._mark(recorded, self._session(key), "note", key)
             case facts.RunCompleted(reply=str(reply), usage=facts.Usage() as usage) if key is not None:
                 self._tokens[key, reply] = usage.tokens
             case facts.FlowAccepted() as event:
