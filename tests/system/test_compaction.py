@@ -1,14 +1,15 @@
 """A session that is longer than its model's window is summarised, by a run of its own whose end names what it covers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from intersession import MemoryChannel, Reply, SessionSystem, Turn, Usage, openai_agent
+from intersession import Channel, MemoryChannel, Outbound, Reply, SessionSystem, Turn, Usage, openai_agent
 from intersession_events.facts import (
     ERASED,
+    AnswerShown,
     DeliveryDecided,
     ForkEdit,
     RunAborted,
@@ -394,3 +395,34 @@ def test_a_summary_is_told_in_stories_and_drawn(log_url: str) -> None:
         assert said in told.out
         assert SUMMARY in told.out
     assert "is to summarise" in ran("show", summary.run_id, "--store", log_url).out
+
+
+@pytest.mark.clause("STREAM-2", "CTX-5")
+def test_a_summary_that_an_agent_says_in_pieces_is_shown_to_nobody() -> None:
+    shown, heard = list[str](), set[str]()
+
+    def talker(turn: Turn) -> Iterator[str]:
+        yield SUMMARY if turn.step == "compaction" else "It rains,"
+        yield " and will rain."
+
+    def show(out: Outbound) -> int:
+        shown.append(out.text)
+        return 1
+
+    def hear(run_id: str) -> None:
+        said = pieces.of(run_id)
+        if said is not None and said.text:
+            heard.add(run_id)
+
+    chat = Channel(deliver=show, edit=show, edit_every=0.0)
+    with SessionSystem(":memory:", agents={"main": talker}, channels={"chat": chat}, config=SMALL) as system:
+        pieces = system._parts.executor.pieces
+        pieces.watch(hear)
+        assert talk(system, 0, 30) == ["ok"] * 30
+        steps = {run.run_id: run.step for run in recorded(system, RunQueued)}
+        begun = {event.run_id for event in recorded(system, AnswerShown)}
+
+    assert "compaction" in steps.values()
+    assert {steps[run_id] for run_id in heard} == {"message"}
+    assert {steps[run_id] for run_id in begun} <= {"message"}
+    assert not any(SUMMARY in text for text in shown)

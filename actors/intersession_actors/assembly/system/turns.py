@@ -76,7 +76,13 @@ class Turns:
             forked=service.log.forked is not None,
             _store=service.log.files,
             recorder=RunRecorder(service, key, calling, context.partial),
-            _pieces=partial(service.world.agents.pieces.add, key, run.run_id, running.attempt),
+            _pieces=partial(
+                service.world.agents.pieces.add,
+                key,
+                run.run_id,
+                running.attempt,
+                is_shown=run.step != "compaction",  # a summary is for the model alone
+            ),
             _takes_images=partial(self._takes_images, key, run.run_id, running),
             _own_files=partial(self._files, agent_id, None if opened is None else opened.spawn_id),
         )

@@ -59,8 +59,8 @@ class Pieces:
         self._watchers: dict[int, tuple[str | None, Watcher]] = {}
         self._numbers = 0
 
-    def add(self, session_key: str, run_id: str, attempt: int, piece: str) -> None:
-        """Take the next piece of an attempt of a session's run.
+    def add(self, session_key: str, run_id: str, attempt: int, piece: str, *, is_shown: bool = True) -> None:
+        """Take the next piece of an attempt of a session's run. One that is not shown to anybody counts all the same.
 
         Raises:
             BadPiece: it is no text.
@@ -77,6 +77,8 @@ class Pieces:
             said.size += len(piece.encode(errors="surrogatepass"))
             if said.size > self._most_bytes:
                 raise ReplyTooLarge(f"said a text of more than {self._most_bytes} bytes")
+            if not is_shown:
+                return
             said.pieces.append(piece)
         self._tell(run_id)
 
