@@ -168,7 +168,13 @@ class FakeSlack(Served):
                 result["files"] = []
             case "chat.postMessage":
                 self.show(str(given["channel"]), str(given["text"]))
-                result["ts"] = "900.1"
+                result["ts"] = f"900.{len(self.shown):06d}"
+            case "chat.update":
+                number = int(str(given["ts"]).removeprefix("900.")) - 1
+                if not 0 <= number < len(self.shown):
+                    return web.json_response({"ok": False, "error": "message_not_found"})
+                self.edit(number, str(given["text"]))
+                result |= {"ts": given["ts"], "text": given["text"]}
             case _:
                 raise AssertionError(method)
         return web.json_response(result)
