@@ -398,7 +398,7 @@ def test_a_summary_is_told_in_stories_and_drawn(log_url: str) -> None:
 
 
 @pytest.mark.clause("STREAM-2", "CTX-5")
-def test_a_summary_that_an_agent_says_in_pieces_is_shown_to_nobody() -> None:
+def test_a_summary_that_an_agent_says_in_pieces_is_shown_to_nobody(log_url: str) -> None:
     shown, heard = list[str](), set[str]()
 
     def talker(turn: Turn) -> Iterator[str]:
@@ -415,7 +415,7 @@ def test_a_summary_that_an_agent_says_in_pieces_is_shown_to_nobody() -> None:
             heard.add(run_id)
 
     chat = Channel(deliver=show, edit=show, edit_every=0.0)
-    with SessionSystem(":memory:", agents={"main": talker}, channels={"chat": chat}, config=SMALL) as system:
+    with SessionSystem(log_url, agents={"main": talker}, channels={"chat": chat}, config=SMALL) as system:
         pieces = system._parts.executor.pieces
         pieces.watch(hear)
         assert talk(system, 0, 30) == ["ok"] * 30
