@@ -213,13 +213,14 @@ def test_a_process_that_ends_while_it_summarises_summarises_again_and_answers(lo
     waits = gate.saying(SUMMARY)
 
     with a_system(store, Talker(waits), config) as system:
-        number = 0
+        number, answer = 0, None
         while not [run for run in recorded(system, RunQueued) if run.step == "compaction"]:
             answer = system.inbound(
                 channel="chat", chat_id="42", sender="ann", text=f"{number}. {LONG}", wait=0.2
             )
             number += 1
         gate.reached()
+    assert answer is not None
     gate.open()
     talker = Talker()
     with a_system(store, talker, config) as system:

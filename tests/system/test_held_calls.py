@@ -147,6 +147,7 @@ def test_own_tool_asks_by_its_turn(log_url: str) -> None:
 @pytest.mark.clause("ASK-4")
 def test_held_call_is_still_held_after_a_restart_and_its_release_is_not_lost(log_url: str) -> None:
     with Booth(log_url) as booth:
+        call = None
         for number in range(1, 5):  # more restarts than an attempt may be cut off
             system = booth.start({"main": lists}, {"chat": MemoryChannel()}, ASK)
             if number == 1:
@@ -157,6 +158,7 @@ def test_held_call_is_still_held_after_a_restart_and_its_release_is_not_lost(log
             system.close(grace=0)
         # Nobody is here whose agent waits; the release is recorded all the same.
         system = booth.start({}, {"chat": MemoryChannel()}, ASK)
+        assert call is not None
         system.release_call(call.hold_id, action="refuse", text="no")
         system.close(grace=0)
         system = booth.start({"main": lists}, {"chat": MemoryChannel()}, ASK)

@@ -78,6 +78,7 @@ def test_files_beside_a_log_are_their_owners_alone_and_an_altered_one_is_refused
         log.files.write(HELLO, since=0)
         log.files.keep([SHA])
         path = log.files.path(SHA)
+        assert path is not None
         assert path == tmp_path / "log.db.files" / SHA
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700

@@ -176,8 +176,9 @@ def _content_of(index: int, given: object, rules: Files) -> _Content:
     if path is None:
         if not isinstance(data, bytes | bytearray | memoryview):
             raise _refused("invalid_request", "files", index, f"data is {type(data).__name__}, give bytes")
-        _check_size(len(data), rules, "files", index)
-        return _Content(bytes(data), given.name, given.mime_type)
+        whole = bytes(cast("bytes | bytearray | memoryview", data))
+        _check_size(len(whole), rules, "files", index)
+        return _Content(whole, given.name, given.mime_type)
     try:
         size = Path(path).stat().st_size
         _check_size(size, rules, "files", index)

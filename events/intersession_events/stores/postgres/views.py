@@ -91,7 +91,7 @@ class PostgresViews:
         return cast("Sql", cursor)
 
     def make_room(self, sql: Sql, layouts: Sequence[Layout]) -> None:
-        """Remove queries that another program put in the place of views' tables, asked for in one way there and back."""
+        """Remove queries that another program put in the place of views' tables, in one round trip for all."""
         names = [name for layout in layouts for name in _names(layout)]
         for (name,) in sql.execute(
             f"SELECT viewname::text FROM pg_views WHERE schemaname = current_schema() AND viewname IN ({', '.join('?' * len(names))})",  # noqa: S608 - question marks

@@ -8,7 +8,7 @@ import re
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -301,7 +301,7 @@ def _left_out(name: str) -> Read:
 
 
 @contextmanager
-def _opened(path: Path, name: str, version: int) -> Iterator[sqlite3.Connection | None]:
+def _opened(path: Path, name: str, version: int) -> Generator[sqlite3.Connection | None]:
     """Open a database for reading, as it stands at one moment; None if it is from before sessions were in databases."""
     with tempfile.TemporaryDirectory() as folder:
         try:
