@@ -17,7 +17,7 @@ from intersession_events.facts import (
     TranscriptGiven,
     text_of,
 )
-from support.running import WAIT, Booth, recorded, wait_for
+from support.running import WAIT, Booth, recorded, wait_for, wait_for_number
 
 CHAT = "agent:main:chat:group:1"
 SECRET = "the harbour code is nine four two seven"
@@ -56,6 +56,17 @@ def start(booth: Booth, crew: Crew, *config: dict[str, Any]) -> SessionSystem:
 def say(system: SessionSystem, *said: str) -> None:
     for text in said:
         system.inbound(channel="chat", chat_id="1", chat_type="group", sender="ann", text=text, wait=WAIT)
+
+
+def erase(system: SessionSystem, *messages: str) -> None:
+    """Erase the session, or some messages of it, as soon as nothing is under way."""
+    for _ in system.follow(0, timeout=WAIT):
+        flows = system.service.flows
+        if not (flows.open_deliveries() or flows.open_spawns() or system.service.runs.open_runs()):
+            break
+    chosen = {"messageIds": [*messages]} if messages else {}
+    answer = system.gateway.call("sessions.erase", {"key": CHAT, "unsent": "giveUp", **chosen})
+    assert "code" not in answer, answer
 
 
 @pytest.mark.clause("CHILD-6")
@@ -170,8 +181,7 @@ def test_erased_words_are_gone_in_the_child_that_was_given_them(log_url: str, al
         wait_for(system, SpawnClosed)
         (first, *_) = recorded(system, RunQueued)
         assert first.message is not None
-        chosen = {"messageIds": [first.message.id]} if alone else {}
-        system.gateway.call("sessions.erase", {"key": CHAT, "unsent": "giveUp", **chosen})
+        erase(system, *([first.message.id] if alone else ()))
         (given,) = recorded(system, TranscriptGiven)
         (accepted,) = recorded(system, SpawnAccepted)
         said = str([one.event for one in system.log.all()])
@@ -196,8 +206,7 @@ def test_summary_of_the_requester_stands_for_the_same_messages_in_the_child(boot
     replayed = system.debug.replay()
     (first, *_) = recorded(system, RunQueued)
     assert first.message is not None
-    erased = {"key": CHAT, "messageIds": [first.message.id], "unsent": "giveUp"}
-    system.gateway.call("sessions.erase", erased)
+    erase(system, first.message.id)
     (given,) = recorded(system, TranscriptGiven)
 
     begins, *rest = crew.shown[0]
@@ -221,13 +230,38 @@ def test_summary_that_a_child_made_of_what_it_was_given_goes_with_a_message_of_i
     (first, *_) = recorded(system, RunQueued)
     assert first.message is not None
     before = [one.reply for one in recorded(system, RunCompleted) if one.covers is not None]
-    erased = {"key": CHAT, "messageIds": [first.message.id], "unsent": "giveUp"}
-    system.gateway.call("sessions.erase", erased)
+    erase(system, first.message.id)
     after = [one.reply for one in recorded(system, RunCompleted) if one.covers is not None]
 
     assert len(before) == 1
     assert before != ["[erased]"]
     assert after == ["[erased]"]
+
+
+@pytest.mark.clause("CHILD-6", "ERASE-1")
+@pytest.mark.parametrize("alone", [True, False])
+def test_erased_words_are_gone_in_the_child_of_a_child_as_well(booth: Booth, alone: bool) -> None:
+    def agent(turn: Turn) -> str:
+        if turn.step == "message" and (turn.message == "fork it" or turn.message.startswith("start")):
+            more = "start another" if turn.message == "fork it" else "use the code"
+            turn.tools.call("sessions_spawn", {"task": more, "context": "fork"})
+        return "well"
+
+    config: dict[str, Any] = {
+        "agents": {"defaults": {"subagents": {"maxSpawnDepth": 2}}},
+        "tools": {"subagents": {"tools": {"alsoAllow": ["sessions_spawn"]}}},
+    }
+    system = booth.start({"main": agent}, {"chat": MemoryChannel()}, config)
+    say(system, "the code is 9427", "fork it")
+    wait_for_number(system, SpawnClosed, 2)
+    before = recorded(system, TranscriptGiven)
+    (first, *_) = recorded(system, RunQueued)
+    assert first.message is not None
+    erase(system, *([first.message.id] if alone else ()))
+    after = recorded(system, TranscriptGiven)
+
+    assert ["9427" in str(given) for given in before] == [True, True]
+    assert ["9427" in str(given) for given in after] == [False, False]
 
 
 @pytest.mark.clause("CHILD-6")
