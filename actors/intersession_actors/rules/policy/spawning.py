@@ -127,7 +127,7 @@ def judge_start(asked: StartSubagent, known: Nursery) -> Denial | None:
         return Denial(code, ("agents.list[].sandbox.mode",))
     if asked.context == "fork" and known.requester is None:
         return Denial("invalid_request")
-    if asked.context == "fork" and known.closed:
+    if asked.context == "fork" and known.closed and asked.agent_id not in {None, known.own}:
         return Denial("forbidden", known.closed)
     if known.no_thinking:
         return Denial("invalid_thinking")

@@ -434,6 +434,15 @@ SPAWN_REFUSALS: list[tuple[dict[str, Any], dict[str, Any], str, list[tuple[str |
         [("agents.defaults.subagents.maxChildrenPerAgent", "allowed"), (None, "allowed")],
     ),
     (
+        {
+            "agents": {"defaults": {"subagents": {"allowAgents": ["research"]}}},
+            "tools": {"agentToAgent": {"enabled": False}},
+        },
+        {"agentId": "research", "context": "fork"},
+        "forbidden",
+        [(None, "allowed"), (None, "allowed"), ("tools.agentToAgent.enabled", "allowed")],
+    ),
+    (
         {"session": {"sendPolicy": {"default": "deny"}}},
         {},
         "policy_denied",
@@ -448,7 +457,7 @@ SPAWN_REFUSALS: list[tuple[dict[str, Any], dict[str, Any], str, list[tuple[str |
 ]
 
 
-@pytest.mark.clause("WHY-2", "POL-3", "SPAWN-2", "SPAWN-3", "SPAWN-5")
+@pytest.mark.clause("WHY-2", "POL-3", "SPAWN-2", "SPAWN-3", "SPAWN-5", "CHILD-6")
 def test_a_refused_spawn_names_one_thing_after_the_other_that_would_have_let_it(tmp_path: Path) -> None:
     """A refused spawn said one sentence, or that no setting would show that session (issue 10)."""
     listed = {"agents": {"list": [{"id": "main", "default": True}, {"id": "research"}]}}
