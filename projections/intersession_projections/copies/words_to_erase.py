@@ -320,7 +320,9 @@ class _Inheritances:
                 return False
             self._ids.add(run_named(event) or "")
             return True
-        ids = {one.id for one in given.given} | ({given.summary} if given.summary is not None else set())
+        ids = {one.id for one in given.given}
+        if given.summary is not None:
+            ids.add(given.summary)
         if given.requester != self._key and ids.isdisjoint(self._ids):
             return False
         self._streams.add(recorded.stream)
