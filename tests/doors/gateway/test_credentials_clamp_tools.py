@@ -16,6 +16,7 @@ from intersession import SessionSystem, echo
 from intersession.gateway.admission.credentials import Credentials
 from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
 from intersession_actors.calls.tools.registry import TOOLS
+from intersession_actors.rules.config.tools import OPTIONAL_TOOLS
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.facts import NotePinned
 from support.doors.gateway_live import GATEWAY, LiveGateway
@@ -44,6 +45,7 @@ CONFIG: Final = merged(
     {
         "agents": {"list": [{"id": "main", "subagents": {"allowAgents": ["*"]}}, {"id": "ops"}]},
         "audit": {"access": "off"},
+        "tools": {"alsoAllow": [*OPTIONAL_TOOLS]},
         "gateway": {
             "auth": {"credentials": [{**one, "scopes": WRITING} for one in CREDENTIALS]},
             "tools": {"allow": ["sessions_send", "sessions_spawn"]},
