@@ -11,6 +11,8 @@ from simulation.people import AGENTS, COSTS
 WORKSPACE: Final = "/simulated"
 NARROW: Final = 5_000
 """A window in which there is no room for the tools of a session: 3,750 tokens are left beside an answer."""
+TINY: Final = 800
+"""A window that a few messages fill, so that older ones are summarised: 600 tokens are left beside an answer."""
 
 
 def settings_of(faults: Faults, chance: Chance) -> tuple[Mapping[str, Any], int]:
@@ -35,6 +37,7 @@ def settings_of(faults: Faults, chance: Chance) -> tuple[Mapping[str, Any], int]
             "list": [
                 {"id": name, "default": name == "main", "subagents": {"allowAgents": ["*"]}}
                 | ({"contextTokens": NARROW} if pick(f"window {name}", 3) == 1 else {})
+                | ({"contextTokens": TINY} if pick(f"tiny window {name}", 6) == 1 else {})
                 for name in AGENTS
             ],
             "defaults": {

@@ -63,6 +63,11 @@ def summaries(system: SessionSystem) -> list[RunCompleted]:
     return [event for event in recorded(system, RunCompleted) if event.covers is not None]
 
 
+def look_up(number: int) -> str:
+    """Look a number up."""
+    return str(number)
+
+
 @pytest.mark.clause("CTX-5")
 def test_older_turns_are_summarised_ahead_of_a_run_that_has_no_room_for_them(log_url: str) -> None:
     talker = Talker()
@@ -112,7 +117,12 @@ def test_a_conversation_with_a_model_that_takes_eight_thousand_tokens_goes_on_an
     with an_endpoint(8_000) as endpoint:
         endpoint.say = say
         agent = openai_agent(
-            model="tiny", base_url=endpoint.url, api_key="none", context_tokens=8_000, system="Be brief."
+            model="tiny",
+            base_url=endpoint.url,
+            api_key="none",
+            context_tokens=8_000,
+            system="Be brief.",
+            tools=[look_up],
         )
         with a_system(log_url, agent, {}) as system:
             assert talk(system, 0, 60) == ["ok"] * 60

@@ -209,8 +209,15 @@ def _before(evidence: Evidence, run_id: str, position: int) -> list[str]:
     return [
         message_id
         for message_id in evidence.transcripts[queued.session_id].taken(position)
-        if message_id != queued.message_id and evidence.messages[message_id][0][1].run_id != run_id
+        if message_id != queued.message_id
+        and (said_by := evidence.messages[message_id][0][1].run_id) != run_id
+        and not _is_compaction(evidence, said_by)
     ]
+
+
+def _is_compaction(evidence: Evidence, run_id: str | None) -> bool:
+    """Whether a run is one whose agent leaves nothing in the transcript (CTX-5)."""
+    return run_id in evidence.queued and evidence.queued[run_id][1].step == "compaction"
 
 
 def shown_once(evidence: Evidence) -> Iterator[str]:

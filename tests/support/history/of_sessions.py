@@ -43,6 +43,8 @@ class _Line:
         """Take an event in; return what is wrong with it."""
         wrong: str | None = None
         match event:
+            case RunQueued(run_id=run_id, step="compaction"):  # it goes ahead of all (CTX-5)
+                self._waiting = [run_id, *self._waiting]
             case RunQueued(run_id=run_id):
                 self._waiting.append(run_id)
             case RunStarted(run_id=run_id):
@@ -93,7 +95,7 @@ def routes_are_of_people(evidence: Evidence) -> Iterator[str]:
 def answers_are_said(evidence: Evidence) -> Iterator[str]:
     """HIST-3: the answer of a run stands in its session as what its agent said last."""
     for item, end in evidence.of(RunCompleted):
-        if said(end.reply) is None:
+        if said(end.reply) is None or end.covers is not None:  # a summary is no message (CTX-5)
             continue
         words = (
             text_of(message)

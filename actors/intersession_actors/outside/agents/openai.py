@@ -104,7 +104,8 @@ class OpenAiAgent:
             openai.OpenAIError: the endpoint did not answer, or refused.
         """
         dialect, renders = self._dialect, self._dialect.renders
-        own = await self._tools.of(turn)
+        # A summary is written without tools (CTX-5).
+        own = await (OwnTools(()) if turn.step == "compaction" else self._tools).of(turn)
         system = "\n\n".join(part for part in (self._system, turn.context, *own.missing) if part)
         of_the_system = turn.tools.schemas(renders)
         names = frozenset({*TOOL_NAMES, *map(_name, of_the_system)})

@@ -77,7 +77,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
 
     def _to_compact(self, room: int | None, keep: int, *, may_read: bool) -> "RunContext | None":
         transcript = self.transcript
-        needed = tokens_used(self.system_context, 0, self.message, ())
+        needed = tokens_used(self.system_context, 0, self.message, self.partial)
         tokens = transcript.tokens_at_hand() if isinstance(transcript, Transcript) else _tokens(transcript)
         while True:
             try:
@@ -128,6 +128,8 @@ class RunInput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     instructions: facts.Instructions | None = None
     turn: int | None = None
     compacts: bool = False
+    done: tuple[facts.Message, ...] = ()
+    """What the attempts of a compaction have recorded: it is no part of the transcript."""
 
 
 class TranscriptState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -193,8 +195,8 @@ class TranscriptFold:
         self.window: Window = Window(state.began, start=state.count, room=room, earlier=earlier)
         self._chain: bytes = bytes.fromhex(state.chain)
         self._waiting = {asked.run_id: asked for asked in state.waiting}
-        self._compactions = {asked.run_id for asked in state.waiting if asked.compacts}
-        """Those of them that are no part of the transcript, whatever their agents do."""
+        self._compactions = {asked.run_id: list(asked.done) for asked in state.waiting if asked.compacts}
+        """What the agents of those of them have done that are no part of the transcript."""
         self._last: facts.Message | None = state.last
         self._summary: Summary | None = state.summary
         self._started: tuple[RunInput, list[facts.Message]] | None = None
@@ -212,7 +214,12 @@ class TranscriptFold:
             tokens=self.tokens,
             chain=self._chain.hex(),
             last=self._last,
-            waiting=tuple(self._waiting.values()),
+            waiting=tuple(
+                msgspec.structs.replace(one, done=tuple(self._compactions[one.run_id]))
+                if one.compacts
+                else one
+                for one in self._waiting.values()
+            ),
             started=None if started is None else (started[0], tuple(started[1])),
             summary=self._summary,
         )
@@ -228,7 +235,9 @@ class TranscriptFold:
                     self._take(message)
                 self._settle()
             case facts.MessageRecorded(message=message, session_id=of) if of == self._session_id:
-                if message.run_id not in self._compactions:
+                if message.run_id in self._compactions:
+                    self._compactions[message.run_id].append(message)
+                else:
                     self._take(message)
             case facts.RunQueued(session_id=of) as queued if of == self._session_id:
                 self._queue(queued)
@@ -272,7 +281,8 @@ class TranscriptFold:
         if run_id in self._waiting:
             if started is not None and run_id not in self._compactions:
                 self._close()
-            return self._context(self._waiting[run_id], (), self.version, may_read=may_read)
+            done = tuple(self._compactions.get(run_id, ()))
+            return self._context(self._waiting[run_id], done, self.version, may_read=may_read)
         if started is not None and started[0].run_id == run_id:
             partial = tuple(said for said in started[1] if said.run_id == run_id and _is_of_run(said))
             return self._context(started[0], partial, self.version, may_read=may_read)
@@ -294,7 +304,8 @@ class TranscriptFold:
         end, started, waiting = self.window.end, self._started, self._waiting
         said = None if started is None else (started[0], list(started[1]))
         summary, self._waiting = self._summary, dict(waiting)
-        compactions, self._compactions = self._compactions, set(self._compactions)
+        compactions = self._compactions
+        self._compactions = {run_id: [*done] for run_id, done in compactions.items()}
         try:
             for one in fresh:
                 self.apply(one)
@@ -370,7 +381,7 @@ class TranscriptFold:
     def _queue(self, queued: facts.RunQueued) -> None:
         message = queued.message
         if queued.step == "compaction":
-            self._compactions.add(queued.run_id)
+            self._compactions[queued.run_id] = []
             self._waiting[queued.run_id] = RunInput(
                 run_id=queued.run_id,
                 message=compaction_asked(queued.run_id),
@@ -417,7 +428,7 @@ class TranscriptFold:
         """Keep the message of a run that ended before it began: it is part of the transcript."""
         waiting = self._waiting.pop(run_id, None)
         if run_id in self._compactions:
-            self._compactions.discard(run_id)
+            del self._compactions[run_id]
         elif waiting is not None:
             self._take(waiting.message)
             self._settle()
