@@ -217,7 +217,8 @@ def _before(evidence: Evidence, run_id: str, position: int) -> list[str]:
 
 def _is_compaction(evidence: Evidence, run_id: str | None) -> bool:
     """Whether a run is one whose agent leaves nothing in the transcript (CTX-5)."""
-    return run_id in evidence.queued and evidence.queued[run_id][1].step == "compaction"
+    _, queued = evidence.queued.get(run_id or "", (None, None))
+    return queued is not None and queued.step == "compaction"
 
 
 def shown_once(evidence: Evidence) -> Iterator[str]:

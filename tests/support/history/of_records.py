@@ -173,8 +173,8 @@ def _wrong_room(evidence: Evidence, item: Recorded, knew: dict[str, Any], held: 
     """Say where there was room for the tools of a session that it did not get, or none for those that it got (CTX-3)."""
     rest = evidence.streams[item.stream][item.version :]
     append = [item, *takewhile(lambda one: not one.decision, rest)]
-    start = next((one for one in append if isinstance(one.event, RunStarted)), None)
-    if start is None or held.tools is None or start.event.covers is not None:
+    start = next((one.event for one in append if isinstance(one.event, RunStarted)), None)
+    if start is None or held.tools is None or start.covers is not None:
         return
     window = evidence.windows.get(item.stream.split(":")[2], 128_000)
     tools = len(held.tools)
