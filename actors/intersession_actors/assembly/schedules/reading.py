@@ -52,6 +52,16 @@ def read_job(log: ReadsEvents, job_id: str) -> Job:
     return evolve(job, last)
 
 
+def last_run(log: ReadsEvents, job: Job) -> str | None:
+    """Return the run of a job that may be under way; None if there is none."""
+    if isinstance(job.last, ScheduleMissed) and job.last.reason == "busy":
+        # Each such time was missed for the run that is before all of them.
+        for recorded in log.stream(schedule_stream(job.job_id), backwards=True):
+            if isinstance(recorded.event, ScheduleFired):
+                return recorded.event.run_id
+    return job.last.run_id if isinstance(job.last, ScheduleFired) else None
+
+
 def _last_of(log: ReadsEvents, stream: str, job: Job) -> Job:
     for recorded in log.stream(stream, backwards=True, limit=_FEW):
         if isinstance(recorded.event, ScheduleFired | ScheduleMissed):

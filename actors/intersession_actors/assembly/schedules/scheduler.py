@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from typing import Final, TypeVar
 
 from intersession_actors.assembly.schedules.firing import fire
-from intersession_actors.assembly.schedules.reading import known_jobs, read_job, schedule_text
+from intersession_actors.assembly.schedules.reading import known_jobs, last_run, read_job, schedule_text
 from intersession_actors.calls.service.service import Service
 from intersession_actors.owners.streams.drafting import append_of
 from intersession_actors.owners.streams.records import present, record_of
@@ -33,7 +33,7 @@ from intersession_actors.running.runtime.timers import Timers
 from intersession_events.basics import ids
 from intersession_events.basics.errors import LogError
 from intersession_events.basics.plain_json import JsonObject
-from intersession_events.facts import ScheduleEvent, ScheduleFired, ScheduleMissed
+from intersession_events.facts import ScheduleEvent, ScheduleMissed
 
 T = TypeVar("T")
 logger = logging.getLogger("intersession.schedules")
@@ -246,9 +246,8 @@ class Scheduler:
 
     def _is_busy(self, job: Job) -> bool:
         """Whether the last run of a job is not over."""
-        if not isinstance(job.last, ScheduleFired):
-            return False
-        run = self._service.runs.get(job.last.run_id)
+        run_id = last_run(self._service.log, job)
+        run = None if run_id is None else self._service.runs.get(run_id)
         return run is not None and not run.ended
 
 
