@@ -165,6 +165,8 @@ def an_endpoint(
     with Endpoint(window, refusal) as served:
         thread = Thread(target=served.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        yield served
-        served.shutdown()
-        thread.join()
+        try:
+            yield served
+        finally:
+            served.shutdown()
+            thread.join()

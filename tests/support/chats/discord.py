@@ -243,9 +243,9 @@ class FakeDiscord(Served):
             for part in form.values():
                 if isinstance(part, web.FileField):
                     self.show(place, f"{part.filename} {part.file.read()!r}")
-        self.show(place, given["content"])
+        self.show(place, given.get("content") or "")
         number = str(899 + len(self.shown))
-        return _json(self._message(number, given["content"], place, person=1, is_bot=True))
+        return _json(self._message(number, given.get("content") or "", place, person=1, is_bot=True))
 
     async def _edit(self, request: web.Request) -> web.Response:
         given, number = await request.json(), request.match_info["number"]

@@ -1,6 +1,6 @@
 """The bot hosts of the documentation, connected to a chat service of a test: here, or in a process that can be killed.
 
-python -m support.chats.hosts Telegram 8080
+python -m support.chats.hosts Telegram 8080 shop
 """
 
 import asyncio
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from support.chats.served import Served
+from support.chats.shop import ENDPOINT, serve
 from support.paths import DOCS, ROOT
 
 PAGE = DOCS / "howto" / "bot-hosts.md"
@@ -76,17 +77,21 @@ async def _discord(names: dict[str, Any]) -> None:
         await names["client"].start("1:token")
 
 
-def started(title: str, service: Served, folder: Path) -> "subprocess.Popen[bytes]":
-    """Start a host in a process of its own, in a folder."""
+def started(
+    title: str, service: Served, folder: Path, *, shop: str | None = None
+) -> "subprocess.Popen[bytes]":
+    """Start a host in a process of its own, in a folder; it echoes, or serves the shop with a model on an endpoint."""
     path = os.pathsep.join([str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
     return subprocess.Popen(
-        [sys.executable, "-m", "support.chats.hosts", title, str(service.port)],
+        [sys.executable, "-m", "support.chats.hosts", title, str(service.port), *(["shop"] if shop else [])],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": path, ENDPOINT: shop or ""},
     )
 
 
 if __name__ == "__main__":
+    if sys.argv[3:] == ["shop"]:
+        serve(sys.argv[1])
     running = names_of(sys.argv[1])
     with connected(sys.argv[1], running, int(sys.argv[2])) as host:
         asyncio.run(host)

@@ -31,6 +31,11 @@ class Served:
         self.edits: list[str] = []
         """The texts that messages were given later."""
         self.refused_calls = 0
+        self.calls = 0
+        self.moments = 0
+        """How much has happened: each call is a moment, and what else a test counts by `moment`."""
+        self.limit: tuple[int, Trouble] | None = None
+        """Each so manieth call is told to come later, and what it is told."""
         self._trouble: Trouble | None = None
         self._at_work: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
         self._thread = threading.Thread(target=asyncio.run, args=(self._serve(),), daemon=True)
@@ -58,6 +63,12 @@ class Served:
         """Work again."""
         with self.changed:
             self._trouble = None
+
+    def moment(self) -> None:
+        """Note that something has happened."""
+        with self.changed:
+            self.moments += 1
+            self.changed.notify_all()
 
     def until(self, true: Callable[[], object]) -> None:
         """Wait until something is so."""
@@ -116,14 +127,18 @@ class Served:
     @web.middleware
     async def _in_trouble(self, request: web.Request, handler: Any) -> web.StreamResponse:
         with self.changed:
+            self.moments += 1
+            self.calls += 1
             trouble = self._trouble
+            if trouble is None and self.limit is not None and request.method != "GET":
+                trouble = self.limit[1] if self.calls % self.limit[0] == 0 else None
             if trouble is not None:
                 self.refused_calls += 1
                 if trouble.times is not None:
                     trouble.times -= 1
                     if trouble.times == 0:
                         self._trouble = None
-                self.changed.notify_all()
+            self.changed.notify_all()
         if trouble is not None:
             if trouble.body is not None:
                 return web.json_response(trouble.body, status=trouble.status, headers=trouble.headers)
