@@ -64,6 +64,7 @@ def an_agent() -> Any:
         api_key="none",
         stream=True,
         images=True,
+        context_tokens=1_000_000,
         tools=[refund],
     )
 
