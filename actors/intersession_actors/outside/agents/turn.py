@@ -1,6 +1,5 @@
 """The input of an agent's call: one message to answer, the messages before it, and its tools."""
 
-import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from contextvars import copy_context
@@ -36,7 +35,6 @@ from intersession_actors.rules.prompt.rendering import render, senders_shown
 from intersession_actors.rules.prompt.silence import ANNOUNCE_SKIP, NO_REPLY, REPLY_SKIP
 from intersession_actors.running.host.awaited import ToolCoroutine
 from intersession_actors.running.host.extras import imported
-from intersession_actors.running.host.own_threads import off_loop
 from intersession_events import facts
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.plain_json import JsonList, JsonMapping, JsonObject, JsonValue
@@ -429,6 +427,8 @@ class Turn:
         """Like `messages`, without blocking the event loop where pictures are read from the store."""
         shows = self.takes_images if images is None else images
         if shows and any(file.is_picture for message in self.shown for file in facts.files_of(message)):
+            from intersession_actors.running.host.own_threads import off_loop  # noqa: PLC0415 - what reads a log loads turns, and no loop
+
             return await off_loop(lambda: self.messages(dialect, images=True))
         return self.messages(dialect, images=False)
 
@@ -482,6 +482,10 @@ class Turn:
         self, call_id: str, name: str, arguments: JsonMapping, *, is_new: bool = False
     ) -> Approval:
         """Like `approve`, without blocking the event loop."""
+        import asyncio  # noqa: PLC0415 - what reads a log loads turns, and no loop
+
+        from intersession_actors.running.host.own_threads import off_loop  # noqa: PLC0415 - the same
+
         asked = await off_loop(self.recorder.approval, call_id, name, arguments, is_new=is_new)
         if isinstance(asked, Approval):
             return asked
