@@ -30,6 +30,7 @@ def hidden_event(event: facts.Event) -> facts.Event:
             changes: dict[str, object] = {name: _words(getattr(event, name)) for name in held.texts}
             changes |= {name: _source(getattr(event, name)) for name in held.sources}
             changes |= {name: tuple(map(_file, getattr(event, name))) for name in held.files}
+            changes |= {name: tuple(map(hidden_message, getattr(event, name))) for name in held.given}
             if (message := facts.message_in(event)) is not None:
                 changes["message"] = hidden_message(message)
             return _changed(event, **changes)
