@@ -82,11 +82,15 @@ def an_agent() -> Any:
 
 def serve(title: str) -> None:
     """Have the host's code, which is yet to run, serve the shop in place of its echo; what grows is shown at once."""
-    names = vars(intersession)
-    names["SessionSystem"] = lambda store, **_: SessionSystem(
-        store, agents={"main": an_agent()}, config=config(title)
-    )
-    names["Channel"] = lambda **given: Channel(**{**given, "edit_every": 0.02})
+
+    def system(store: str, **_: Any) -> SessionSystem:
+        return SessionSystem(store, agents={"main": an_agent()}, config=config(title))
+
+    def channel(**given: Any) -> Channel:
+        return Channel(**{**given, "edit_every": 0.02})
+
+    setattr(intersession, "SessionSystem", system)  # noqa: B010 - the name of a class, for a function
+    setattr(intersession, "Channel", channel)  # noqa: B010 - the same
 
 
 def a_model() -> Callable[[Said], Said]:

@@ -195,7 +195,9 @@ class TranscriptFold:
         self.window: Window = Window(state.began, start=state.count, room=room, earlier=earlier)
         self._chain: bytes = bytes.fromhex(state.chain)
         self._waiting = {asked.run_id: asked for asked in state.waiting}
-        self._compactions = {asked.run_id: list(asked.done) for asked in state.waiting if asked.compacts}
+        self._compactions: dict[str, list[facts.Message]] = {
+            asked.run_id: [*asked.done] for asked in state.waiting if asked.compacts
+        }
         """What the agents of those of them have done that are no part of the transcript."""
         self._last: facts.Message | None = state.last
         self._summary: Summary | None = state.summary
