@@ -101,6 +101,7 @@ def test_the_send_policy_is_judged_as_it_is_now_and_both_verdicts_are_on_record(
     gate = Gate()
     told = MemoryChannel()
     system = begun(booth, gate, told=told)
+    wait_for(system, DeliveryStarted)  # the answer to the person is judged before
     deny = {"session": {"sendPolicy": {"rules": [{"match": {"channel": "telegram"}, "action": "deny"}]}}}
     system.reload(merged(SEES_ALL, BEFORE, deny))
     gate.open()

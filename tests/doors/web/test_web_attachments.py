@@ -120,7 +120,7 @@ def test_what_names_no_file_is_refused(served: Served, given: dict[str, str]) ->
 
 @pytest.mark.clause("FILE-7", "FILE-8")
 def test_an_erased_file_is_gone(served: Served) -> None:
-    served.system.erase(served.key, reason="asked for")
+    served.system.erase(served.key, reason="asked for", unsent="giveUp")
 
     assert [served.get(one).status_code for one in (PNG, TEXT)] == [400, 400]
 
