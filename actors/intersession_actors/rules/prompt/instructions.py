@@ -137,7 +137,7 @@ def _result(given: Instructions, _run_id: str, _turn: int | None) -> str:
 
 
 def _compaction(given: Instructions, run_id: str, _turn: int | None) -> str:
-    """Return the instructions for a compaction (CTX-5): what a summary has to keep, and what whoever asked for it wants of it."""
+    """Return the instructions for a compaction (CTX-5): what a summary has to keep, and what its caller wishes of it."""
     return _lines(
         "This session has become longer than you can be shown. The messages above are its oldest part, or what came "
         "behind the last summary, which stands before them. Summarise all of that for yourself: from now on you are shown "
