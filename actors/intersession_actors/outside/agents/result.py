@@ -23,6 +23,7 @@ from intersession_events.facts import (
     ToolCallBlock,
     Usage,
     check_unknown,
+    ready,
 )
 
 DEFAULT_REPLY_BYTES: Final = 1 << 20
@@ -56,6 +57,32 @@ class Broke(Fact, frozen=True, kw_only=True):
 
 
 AgentResult = Answered | Broke
+
+
+@ready
+class _SentResult(msgspec.Struct, frozen=True, omit_defaults=True):
+    answered: Answered | None = None
+    broke: Broke | None = None
+
+
+def sent_result(result: AgentResult) -> bytes:
+    """Return a result as JSON, for the process that has asked for it."""
+    return msgspec.json.encode(
+        _SentResult(broke=result) if isinstance(result, Broke) else _SentResult(answered=result)
+    )
+
+
+def received_result(content: bytes) -> AgentResult:
+    """Return a result that another process has sent.
+
+    Raises:
+        ValueError: it is none.
+    """
+    sent = msgspec.json.decode(content, type=_SentResult)
+    result = sent.answered or sent.broke
+    if result is None:
+        raise ValueError("it is neither `answered` nor `broke`")
+    return result
 
 
 def result_of(outcome: Outcome, turn: Turn, *, most_bytes: int = DEFAULT_REPLY_BYTES) -> AgentResult:
