@@ -19,7 +19,24 @@ _PAGE: Final = 1000
 FileState = Literal["right", "altered", "missing"]
 
 
-class Files(Protocol):
+class ReadsFiles(Protocol):
+    """Reads contents; any thread may call it."""
+
+    def read(self, sha256: str) -> bytes | None:
+        """Return a content; None where it is not there: erased, lost, or gone from the log that this fork comes from.
+
+        Raises:
+            CorruptEvent: it is not what was written.
+            StoreUnavailable: it can't be read.
+        """
+        ...
+
+    def path(self, sha256: str) -> Path | None:
+        """Return the file that has a content; None where it is in none."""
+        ...
+
+
+class Files(ReadsFiles, Protocol):
     """The contents of a log's files. A fork also reads those of the logs that it comes from.
 
     Its log's one writer writes them; any thread may call it.
@@ -52,19 +69,6 @@ class Files(Protocol):
 
         `named` gets contents and a position, and returns those that an event behind it names.
         """
-        ...
-
-    def read(self, sha256: str) -> bytes | None:
-        """Return a content; None where it is not there: erased, lost, or gone from the log that this fork comes from.
-
-        Raises:
-            CorruptEvent: it is not what was written.
-            StoreUnavailable: it can't be read.
-        """
-        ...
-
-    def path(self, sha256: str) -> Path | None:
-        """Return the file that has a content; None where it is in none."""
         ...
 
     def state(self, sha256: str) -> FileState:

@@ -9,7 +9,7 @@ from intersession_events.log.sent import received, sent
 
 def test_each_event_of_a_log_comes_back_as_it_was() -> None:
     with SessionSystem(":memory:", agents={"main": lambda turn: turn.message}) as system:
-        system.inbound("agent:main:main", "hello")
+        system.inbound(channel="chat", chat_id="1", sender="mia", text="hello")
         system.tools().call("sessions_send", {"sessionKey": "agent:main:main", "message": "again"})
         events = list(system.log.all())
 

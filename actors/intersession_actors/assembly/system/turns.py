@@ -12,8 +12,8 @@ from intersession_actors.outside.agents.runners import runner_of
 from intersession_actors.outside.agents.turn import Turn
 from intersession_actors.outside.attachments.workspaces import OwnFiles, own_files
 from intersession_actors.owners.session.state import Running
+from intersession_actors.owners.session.turn_of import turn_of
 from intersession_actors.rules.policy.windows import ModelWindow, takes_images
-from intersession_actors.rules.prompt.fitting import context_shown
 from intersession_actors.rules.prompt.transcript import RunContext
 from intersession_actors.running.host.door_threads import DoorThreads
 from intersession_events.basics import ids
@@ -51,40 +51,23 @@ class Turns:
             opened=opened,
             offers=running.has_tools,
         )
-        agent_id = SessionKey.recorded(key).agent_id
-        return Turn(
-            agent_id=agent_id,
-            session_key=key,
-            step=run.step,
-            asked=context.message,
-            run_id=run.run_id,
-            transcript=context.transcript,
-            context=context_shown(context.system_context, running.fit),
-            whole_context=context.system_context,
-            context_tokens=running.context_tokens,
-            fit=running.fit,
-            summary=None if context.summary is None else context.summary.text,
-            refused=running.waiting.refused,
+        return turn_of(
+            key,
+            running,
+            context,
             tools=tools,
-            attempt=running.attempt,
-            deadline=running.deadline_ms or None,
-            model=running.model,
-            thinking=running.thinking,
-            settings=running.settings,
-            partial=context.partial,
-            held_before=running.held_before,
-            forked=service.log.forked is not None,
-            _store=service.log.files,
             recorder=RunRecorder(service, key, calling, context.partial),
-            _pieces=partial(
+            store=service.log.files,
+            pieces=partial(
                 service.world.agents.pieces.add,
                 key,
                 run.run_id,
                 running.attempt,
                 is_shown=run.step != "compaction",  # a summary is for the model alone
             ),
-            _takes_images=partial(self._takes_images, key, run.run_id, running),
-            _own_files=partial(self._files, agent_id, None if opened is None else opened.spawn_id),
+            takes_images=partial(self._takes_images, key, run.run_id, running),
+            own_files=partial(self._files, key, None if opened is None else opened.spawn_id),
+            forked=service.log.forked is not None,
         )
 
     def _takes_images(self, key: str, run_id: str, running: Running) -> bool:
@@ -93,8 +76,8 @@ class Turns:
         known = said if isinstance(said, ModelWindow) else None
         return takes_images(self._service.config, runner, running.model, known)
 
-    def _files(self, agent_id: str, spawn_id: str | None) -> OwnFiles:
+    def _files(self, key: str, spawn_id: str | None) -> OwnFiles:
         """Return an agent's files, on demand: most agents never look."""
-        log = self._service.log
+        log, agent_id = self._service.log, SessionKey.recorded(key).agent_id
         spawn = () if spawn_id is None else log.stream(ids.spawn_stream(spawn_id))
         return own_files(self._service.config, agent_id, log.log_id, spawn)

@@ -76,7 +76,7 @@ def received_result(content: bytes) -> AgentResult:
     """Return a result that another process has sent.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is no result.
     """
     sent = msgspec.json.decode(content, type=_SentResult)
     result = sent.answered or sent.broke

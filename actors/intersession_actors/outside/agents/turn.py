@@ -38,7 +38,7 @@ from intersession_actors.running.host.extras import imported
 from intersession_events import facts
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.plain_json import JsonList, JsonMapping, JsonObject, JsonValue
-from intersession_events.log.files import Files
+from intersession_events.log.files import ReadsFiles
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -251,7 +251,7 @@ class Turn:
     runner: str | None = None
     whole_context: str | None = field(default=None, repr=False)
     recorder: Recorder = field(default_factory=Recorder, repr=False)
-    _store: Files | None = field(default=None, repr=False, compare=False)
+    _store: ReadsFiles | None = field(default=None, repr=False, compare=False)
     _own_calls: OwnCalls = field(default_factory=OwnCalls, repr=False, compare=False)
     _own_files: Callable[[], OwnFiles] = field(default=OwnFiles, repr=False, compare=False)
     _takes_images: Callable[[], bool] = field(default=bool, repr=False, compare=False)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final, Self, final
 
 from intersession_events.facts import FileBlock
-from intersession_events.log.files import Files
+from intersession_events.log.files import ReadsFiles
 
 
 @final
@@ -18,7 +18,7 @@ class StoredFile:
 
     __slots__ = ("_store", "claimed", "mime_type", "name", "sha256", "size")
 
-    def __init__(self, block: FileBlock, store: Files | None) -> None:
+    def __init__(self, block: FileBlock, store: ReadsFiles | None) -> None:
         self.name: Final = block.name
         self.size: Final = block.size
         self.sha256: Final = block.sha256
@@ -27,7 +27,7 @@ class StoredFile:
         self._store = store
 
     @classmethod
-    def all(cls, blocks: Sequence[FileBlock], store: Files | None) -> tuple[Self, ...]:
+    def all(cls, blocks: Sequence[FileBlock], store: ReadsFiles | None) -> tuple[Self, ...]:
         """Return files of a message."""
         return tuple(cls(block, store) for block in blocks)
 

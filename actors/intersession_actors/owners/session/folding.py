@@ -4,7 +4,7 @@ A snapshot never holds the transcript itself. `EarlierMessages` reads that from 
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import count
 from typing import Final, NamedTuple
@@ -141,6 +141,29 @@ class Collected(NamedTuple):
     ended: list[Window]
 
 
+def messages_of(
+    parts: Iterable[Collected], stream: str, began: int, start: int, stop: int
+) -> Iterator[tuple[Message, int]]:
+    """Yield the messages with `start <= number < stop` of the session id that `began` at a version, and the size of each as JSON.
+
+    `parts` are what a stream's transcript comes to, again and again on the way; it is emptied each time.
+
+    Raises:
+        CorruptEvent: the log does not have them.
+    """
+    for transcript, ended in parts:
+        for window in (*ended, transcript.window):
+            first, messages, sizes = window.take_out()
+            if window.began == began:
+                for number, message, size in zip(count(first), messages, sizes, strict=False):
+                    if start <= number < stop:
+                        yield message, size
+                    if number + 1 >= stop:
+                        return
+        ended.clear()
+    raise CorruptEvent(f"{stream!r}: the log has no message {stop} of this session id any more")
+
+
 class EarlierMessages:
     """Reads earlier messages of one session id's transcript, in one stream."""
 
@@ -157,18 +180,8 @@ class EarlierMessages:
         Raises:
             CorruptEvent: the log does not have them, or not as they were.
         """
-        for folded in self._log.states.walk(self._stream, self._folding, since=self._base(start)):
-            transcript, ended = folded.state
-            for window in (*ended, transcript.window):
-                first, messages, sizes = window.take_out()
-                if window.began == self.began:
-                    for number, message, size in zip(count(first), messages, sizes, strict=False):
-                        if start <= number < stop:
-                            yield message, size
-                        if number + 1 >= stop:
-                            return
-            ended.clear()
-        raise CorruptEvent(f"{self._stream!r}: the log has no message {stop} of this session id any more")
+        walked = self._log.states.walk(self._stream, self._folding, since=self._base(start))
+        yield from messages_of((folded.state for folded in walked), self._stream, self.began, start, stop)
 
     def _base(self, number: int) -> int:
         """Return the version of the last snapshot before a message; 0 if there is none."""
