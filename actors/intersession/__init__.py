@@ -107,6 +107,7 @@ if TYPE_CHECKING:
         StoreUnavailable,
         UnknownTopic,
         UnknownWord,
+        WorkRefused,
         WriterSuperseded,
     )
     from intersession_events.basics.keys.key import SessionKey
@@ -231,6 +232,7 @@ __all__ = [
     "Usage",
     "WaitedInHandler",
     "WhyAnswer",
+    "WorkRefused",
     "WriterSuperseded",
     "console_channel",
     "echo",

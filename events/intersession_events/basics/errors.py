@@ -20,6 +20,7 @@
     + NotALog
       · AlteredLog
     + LogTooNew
+    + WorkRefused
   - BadCheckpoint
   - BadKey
   - BackupFailed
@@ -187,6 +188,10 @@ class AlteredLog(NotALog):
 
 class LogTooNew(LogError):
     """A newer version wrote the log: it can't be read here if the format is newer, else it can't be written."""
+
+
+class WorkRefused(LogError):
+    """A worker asked the queue of calls for what it may not have, or said what no queue takes. The message says what to do."""
 
 
 class BackupFailed(IntersessionError):

@@ -25,6 +25,7 @@ from intersession_events.log.recorded import (
 )
 from intersession_events.log.sql import Ask, Question, Row, SqlValue, Together
 from intersession_events.log.states import States
+from intersession_events.log.work_queue import WorkQueue
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -312,6 +313,11 @@ class HostLog(Appends, Log, Protocol):
     @property
     def epoch(self) -> int:
         """The writer's epoch; 0 for a reader."""
+        ...
+
+    @property
+    def work(self) -> WorkQueue:
+        """The calls that workers make for its writer (WORK-1); a reader's is looked at only."""
         ...
 
     def append_now(self, batch: Sequence[StreamAppend], *, timeout: float = 30.0) -> Committed:

@@ -35,6 +35,18 @@ LOG_TABLES: Final = {
 }
 """The tables of a log, as SQLite keeps the statements that made them."""
 
+WORK_TABLES: Final = {
+    "agent_calls": "CREATE TABLE agent_calls (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, id TEXT NOT NULL, "
+    "attempt INTEGER NOT NULL, name TEXT NOT NULL, stream TEXT NOT NULL, version INTEGER NOT NULL, secret TEXT NOT NULL, "
+    "context_hash TEXT NOT NULL, content BLOB NOT NULL, deadline INTEGER, offered INTEGER NOT NULL, worker TEXT, "
+    "alive_until INTEGER, answer BLOB, answered INTEGER, is_late INTEGER NOT NULL DEFAULT 0, over INTEGER, "
+    "UNIQUE (kind, id, attempt))",
+    "workers": "CREATE TABLE workers (name TEXT PRIMARY KEY, host TEXT NOT NULL, version TEXT NOT NULL, agents TEXT NOT NULL, "
+    "channels TEXT NOT NULL, seats INTEGER NOT NULL, is_draining INTEGER NOT NULL, since INTEGER NOT NULL, "
+    "alive_until INTEGER NOT NULL) WITHOUT ROWID",
+}
+"""The tables of the queue for workers, in a log that ever had one: no part of what is proven."""
+
 MADE_ANEW: Final = {
     "log_topics": "INSERT INTO log_topics SELECT DISTINCT topic FROM stored_events",
     "inline_views": None,
@@ -141,6 +153,8 @@ def schema_problems(query: Query) -> Iterator[str]:
             yield f"an index {name!r} on {table}: a log has none there (DROP INDEX takes it away)"
         elif name in LOG_TABLES:
             found[name] = " ".join(sql.split())
+        elif name in WORK_TABLES and " ".join(sql.split()) != WORK_TABLES[name]:
+            yield f"the table {name} is not as it was made: {sql} (DROP it: calls that workers make now are made again)"
     for name, made in LOG_TABLES.items():
         if name not in found:
             yield f"the table {name} is missing"

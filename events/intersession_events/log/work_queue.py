@@ -5,13 +5,29 @@ the answer until that is on record. Rows are for one attempt each. They are no e
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 import msgspec
 
+from intersession_events.basics.errors import WorkRefused
 from intersession_events.log.recorded import Recorded
 
 CallKind = Literal["agent", "channel"]
+
+ALIVE_S: Final = 15.0
+"""A call is lost to its worker once that has said nothing for this many seconds, unless the writer was told otherwise."""
+FORGOTTEN_S: Final = 3600
+"""A call that is over, and a worker that says nothing, are forgotten after this time: no late answer is expected any more."""
+MOST_AT_ONCE: Final = 1000
+"""The number of calls that are taken, and of events that are read, at once."""
+MOST_BYTES: Final = 32 * 2**20
+"""The size of what a worker says came of a call."""
+MOST_NAMES: Final = 1000
+"""The number of agents, and of channels, that a worker has."""
+MOST_LETTERS: Final = 256
+"""The length of a name that a worker says."""
+MOST_SAID: Final = 65_536
+"""The length of what a worker says of an agent or a channel."""
 
 
 class CallId(NamedTuple):
@@ -110,6 +126,9 @@ class WorkQueue(Protocol):
     Any thread may call it; each method blocks, and raises `StoreUnavailable` where the store is away.
     """
 
+    alive_s: float
+    """A call is lost to its worker once that has not renewed it for this many seconds; it may be set before the first offer."""
+
     def offer(self, offers: Sequence[Offer]) -> None:
         """Put attempts into the queue. One that is there already stays as it is: it is adopted (WORK-4)."""
         ...
@@ -119,7 +138,10 @@ class WorkQueue(Protocol):
         ...
 
     def answers(self) -> Sequence[Answer]:
-        """Return all answers that are not yet dropped, oldest first; the same ones again until then."""
+        """Return all answers that are not yet dropped, oldest first; the same ones again until then.
+
+        One that came too late is among them once its attempt was withdrawn.
+        """
         ...
 
     def drop(self, calls: Collection[CallId]) -> None:
@@ -127,7 +149,7 @@ class WorkQueue(Protocol):
         ...
 
     def lapsed(self) -> Sequence[CallId]:
-        """Return the attempts whose worker has not said for too long that it lives, and that are neither answered nor over."""
+        """Return the attempts whose worker has not said for too long that it lives, and that are neither answered in time nor over."""
         ...
 
     def standing(self) -> Sequence[QueuedCall]:
@@ -142,6 +164,10 @@ class WorkQueue(Protocol):
         """Wait until something was answered, or the workers changed, for `timeout` seconds at most; return whether it was."""
         ...
 
+    def close(self) -> None:
+        """Let all that wait go on. The log does so when it is closed."""
+        ...
+
     @property
     def to_take(self) -> "TakesWork":
         """The same queue as workers have it that reach it through this process."""
@@ -152,15 +178,24 @@ class TakesWork(Protocol):
     """The queue as workers have it: in a table of the log's database, or through its writer's gateway (WORK-2).
 
     Each method blocks, and raises `StoreUnavailable` where the queue can't be reached: the worker goes on with what it has, and
-    asks again. A call is lost to its worker once that has not renewed it for `alive_s` seconds.
+    asks again. It raises `WorkRefused` for what the worker may not do, and for what no queue takes.
     """
+
+    @property
+    def alive_s(self) -> float:
+        """A call is lost to its worker once that has not renewed it for this many seconds."""
+        ...
 
     def announce(self, worker: Worker) -> None:
         """Say that a worker lives, and what it has; again with each change, and before `alive_s` seconds are over."""
         ...
 
     def take(self, worker: str, most: int, wait: float) -> Sequence[Offer]:
-        """Take up to `most` calls that an announced worker has the agent or the channel for, oldest first; wait for the first one."""
+        """Take up to `most` calls that an announced worker has the agent or the channel for, oldest first; wait for the first one.
+
+        Raises:
+            WorkRefused: the worker is not announced, or was forgotten.
+        """
         ...
 
     def renew(self, worker: str, calls: Collection[CallId]) -> Collection[CallId]:
@@ -170,7 +205,7 @@ class TakesWork(Protocol):
     def answer(self, worker: str, call: CallId, content: bytes) -> bool:
         """Say what came of a call, durably; False if it is no longer this worker's. The same answer again counts once.
 
-        An answer to an attempt that is over is taken, so that it is put on record as late.
+        An answer to an attempt that is over, or lost, is kept all the same, so that it is put on record as late.
         """
         ...
 
@@ -178,6 +213,9 @@ class TakesWork(Protocol):
         """Return the events of the stream of a call that the worker has taken, behind a version, up to the call's own.
 
         May return only the first of them: then more are behind the last.
+
+        Raises:
+            WorkRefused: it does not have the call, or no longer.
         """
         ...
 
@@ -188,3 +226,36 @@ class TakesWork(Protocol):
     def gateway(self) -> str | None:
         """Return the address of the gateway of the log's writer; None while there is none."""
         ...
+
+
+def checked_worker(worker: Worker) -> None:
+    """Check what a worker says of itself.
+
+    Raises:
+        WorkRefused: it is too long, or too much.
+    """
+    for what, names in (("agents", worker.agents), ("channels", worker.channels)):
+        if len(names) > MOST_NAMES:
+            raise WorkRefused(f"{len(names)} {what}: a worker has at most {MOST_NAMES}, so start several")
+        for name, said in names.items():
+            if len(said) > MOST_SAID:
+                raise WorkRefused(
+                    f"{len(said)} characters about {name[:MOST_LETTERS]!r}: at most {MOST_SAID} are taken"
+                )
+    for name in (worker.name, worker.host, worker.version, *worker.agents, *worker.channels):
+        if not 0 < len(name) <= MOST_LETTERS or not name.isprintable():
+            raise WorkRefused(
+                f"{name[:MOST_LETTERS]!r} is no name: give 1 to {MOST_LETTERS} characters that can be printed"
+            )
+    if not 0 < worker.seats <= MOST_AT_ONCE:
+        raise WorkRefused(f"{worker.seats} seats: a worker makes from 1 to {MOST_AT_ONCE} calls at once")
+
+
+def checked_content(content: bytes) -> None:
+    """Check the size of what a worker says came of a call.
+
+    Raises:
+        WorkRefused: it is too large.
+    """
+    if len(content) > MOST_BYTES:
+        raise WorkRefused(f"an answer of {len(content)} bytes: at most {MOST_BYTES} are taken")

@@ -211,9 +211,10 @@ class Transact(Work, Generic[T]):
     Where nobody knows how the commit ended it is told that it failed: only the caller could tell, and looks.
     """
 
-    alone = True
-
-    def __init__(self, work: Callable[[Cursor], T], then: Callable[[], None], failures: Failures) -> None:
+    def __init__(
+        self, work: Callable[[Cursor], T], then: Callable[[], None], failures: Failures, *, alone: bool = True
+    ) -> None:
+        self.alone = alone
         self._work = work
         self._then = then
         self._failures = failures

@@ -30,6 +30,7 @@ from intersession_events.log.recorded import (
 from intersession_events.log.sql import Query, Question
 from intersession_events.log.sql import Row as AnyRow
 from intersession_events.log.views import InlineView
+from intersession_events.log.work_queue import WorkQueue
 from intersession_events.stores.folding.carrying import is_carried
 from intersession_events.stores.later import Loader, tell
 from intersession_events.stores.library.frontier import Frontier
@@ -81,6 +82,8 @@ class PortableLog(Gathers):
     """Whether its database keeps tailed views as well, since several processes share it."""
     files: Files
     """The contents of the files that its events name (FILE-1)."""
+    work: WorkQueue
+    """The calls that workers make for its writer (WORK-1); a reader's is looked at only."""
     _recorder: ReadsLog
     _events: EventReader
     _states: StreamStates
@@ -107,6 +110,8 @@ class PortableLog(Gathers):
         self._keeping: Keeping | None = None
         self._is_served = False
         """Whether a simulation does our work while somebody waits."""
+        self.gateway: str | None = None
+        """The address of this writer's gateway, as it was announced."""
         self._following = threading.Lock()
         self._follower: Following | None = None
 
@@ -344,6 +349,7 @@ class PortableLog(Gathers):
     def announce_gateway(self, address: str | None) -> None:
         """Publish the address of this writer's gateway, for commands in other processes."""
         self._the_writer().opened.announce(address)
+        self.gateway = address
 
     def step(self) -> bool:
         """Write or load one batch in the calling thread; False if nothing waits. Only without `threads`."""
@@ -370,6 +376,8 @@ class PortableLog(Gathers):
         if self._closed or os.getpid() != self._process:
             return
         self._closed = True
+        if hasattr(self, "work"):  # that of a server follows
+            self.work.close()
         self._loader.close()
         with self._following:
             if self._follower is not None:

@@ -156,11 +156,19 @@ class Writer(BatchObserver):
         return waiting.committed(timeout)
 
     def transact(
-        self, work: Callable[[Cursor], T], timeout: float, then: Callable[[], None] = lambda: None
+        self,
+        work: Callable[[Cursor], T],
+        timeout: float,
+        then: Callable[[], None] = lambda: None,
+        *,
+        alone: bool = True,
     ) -> T:
-        """Run work in a transaction of its own, between appends; `then` follows a success, before the next transaction."""
+        """Run work in a transaction of its own, between appends; `then` follows a success, before the next transaction.
+
+        Work that need not be `alone` shares the transaction, and the sync, of what waits with it.
+        """
         self._check_may_wait()
-        transact = Transact(work, then, self.recorder.failures)
+        transact = Transact(work, then, self.recorder.failures, alone=alone)
         self.recorder.submit(transact)
         while self.commits.by_hand and not transact.is_done and self.commits.step():
             pass

@@ -1,0 +1,238 @@
+"""The queue of calls that workers make: one worker a call, an answer counts once, what is over or lost comes to nothing."""
+
+import threading
+
+import pytest
+
+from intersession_events.basics.errors import StoreUnavailable, WorkRefused
+from intersession_events.log.work_queue import CallId, Worker
+from intersession_events.stores.opened import open_log
+from support.work_queue import offer, queue, record, worker
+
+pytestmark = pytest.mark.sqlite("the queue of a server follows")
+
+
+@pytest.mark.clause("WORK-1")
+def test_call_is_taken_once_answered_and_gone_once_it_is_on_record(log_url: str) -> None:
+    with queue(log_url) as q:
+        q.workers.announce(worker())
+        q.writer.offer([offer("a"), offer("b"), offer("c", agent="other")])
+
+        first, second = q.workers.take("w1", 5, 0)
+
+        assert (first, second) == (offer("a"), offer("b"))
+        assert q.workers.take("w1", 5, 0) == ()
+        assert [(one.worker, one.is_alive, one.is_answered) for one in q.writer.standing()] == [
+            ("w1", True, False),
+            ("w1", True, False),
+            (None, False, False),
+        ]
+        assert [one.taken for one in q.writer.workers()] == [2]
+        assert q.workers.answer("w1", second.call, b'"two"')
+        q.later(0.001)
+        assert q.workers.answer("w1", first.call, b'"one"')
+        assert [(one.call, one.content) for one in q.writer.answers()] == [
+            (second.call, b'"two"'),
+            (first.call, b'"one"'),
+        ]
+        q.writer.drop([first.call, second.call])
+        assert q.writer.answers() == []
+        assert [one.id for one in q.writer.standing()] == ["run-c"]
+
+
+@pytest.mark.clause("WORK-1")
+def test_attempt_that_is_in_the_queue_is_adopted_by_the_next_writer(log_url: str) -> None:
+    with queue(log_url) as q:
+        q.workers.announce(worker())
+        q.writer.offer([offer("a"), offer("b")])
+        q.workers.take("w1", 1, 0)
+        q.again()
+
+        q.writer.offer([offer("a"), offer("b")])
+
+        assert [(one.id, one.worker) for one in q.writer.standing()] == [("run-a", "w1"), ("run-b", None)]
+        assert q.workers.renew("w1", [offer("a").call]) == []
+        assert q.workers.answer("w1", offer("a").call, b"1")
+        q.again()
+        assert [one.content for one in q.writer.answers()] == [b"1"]
+
+
+@pytest.mark.clause("WORK-1")
+def test_same_answer_again_counts_once_and_another_one_does_not(log_url: str) -> None:
+    with queue(log_url) as q:
+        q.workers.announce(worker())
+        q.writer.offer([offer("a")])
+        (call,) = (one.call for one in q.workers.take("w1", 1, 0))
+
+        assert q.workers.answer("w1", call, b"yes")
+        assert q.workers.answer("w1", call, b"yes")
+        assert not q.workers.answer("w1", call, b"no")
+        assert not q.workers.answer("w2", call, b"no")
+        assert [one.content for one in q.writer.answers()] == [b"yes"]
+
+
+@pytest.mark.clause("WORK-1")
+def test_worker_that_sleeps_past_its_time_has_lost_its_call(log_url: str) -> None:
+    with queue(log_url) as q:
+        record(q.log, "session:a")
+        q.workers.announce(worker())
+        q.writer.offer([offer("a")])
+        (call,) = (one.call for one in q.workers.take("w1", 1, 0))
+        q.later(10)
+        assert q.workers.renew("w1", [call]) == []
+        q.later(10)
+        assert q.writer.lapsed() == []
+
+        q.later(6)
+
+        assert q.writer.lapsed() == [call]
+        assert q.workers.renew("w1", [call]) == [call]
+        with pytest.raises(WorkRefused, match="run-a, attempt 1: it is over, or lost"):
+            q.workers.events("w1", call, 0)
+        assert not q.workers.answer("w1", call, b"late")
+        # What came too late is told once its writer has said that the attempt is over: until then it goes on.
+        assert q.writer.answers() == []
+        assert q.writer.lapsed() == [call]
+        q.writer.withdraw([call])
+        assert q.writer.lapsed() == []
+        assert [(one.content, one.is_late) for one in q.writer.answers()] == [(b"late", True)]
+
+
+@pytest.mark.clause("WORK-1")
+def test_worker_is_told_of_what_is_over_and_what_nobody_took_goes(log_url: str) -> None:
+    with queue(log_url) as q:
+        q.workers.announce(worker())
+        q.writer.offer([offer("a"), offer("b")])
+        (call,) = (one.call for one in q.workers.take("w1", 1, 0))
+
+        q.writer.withdraw([call, offer("b").call, CallId("channel", "unheard of", 1)])
+
+        assert [(one.id, one.is_over) for one in q.writer.standing()] == [("run-a", True)]
+        assert q.workers.renew("w1", [call]) == [call]
+        assert not q.workers.answer("w1", call, b"late")
+        assert [(one.content, one.is_late) for one in q.writer.answers()] == [(b"late", True)]
+
+
+def test_call_that_is_over_is_forgotten_if_its_worker_says_no_more(log_url: str) -> None:
+    with queue(log_url) as q:
+        q.workers.announce(worker())
+        q.writer.offer([offer("a")])
+        q.workers.take("w1", 1, 0)
+        q.writer.withdraw([offer("a").call])
+        q.later(3601)
+        q.writer.withdraw([])
+
+        assert q.writer.standing() == []
+
+
+@pytest.mark.clause("WORK-1")
+def test_calls_of_a_worker_that_leaves_are_lapsed_at_once(log_url: str) -> None:
+    with queue(log_url) as q:
+        q.workers.announce(worker())
+        q.writer.offer([offer("a"), offer("b")])
+        a, b = (one.call for one in q.workers.take("w1", 2, 0))
+        q.workers.answer("w1", a, b"1")
+
+        q.workers.leave("w1")
+
+        assert q.writer.workers() == []
+        assert q.writer.lapsed() == [b]
+        assert [one.call for one in q.writer.answers()] == [a]
+        with pytest.raises(WorkRefused, match="announce it, and then take"):
+            q.workers.take("w1", 1, 0)
+
+
+@pytest.mark.clause("WORK-2")
+def test_worker_takes_what_it_has_and_nothing_while_it_drains(log_url: str) -> None:
+    with queue(log_url) as q:
+        q.workers.announce(worker("w1", "research", telegram="{}"))
+        channel = Worker(name="w2", host="h", version="1", agents={}, channels={"main": "{}"}, seats=1)
+        q.workers.announce(channel)
+        q.workers.announce(worker("w3", "main", draining=True))
+        q.writer.offer([offer("a"), offer("b", agent="research")])
+
+        assert [one.id for one in q.workers.take("w1", 9, 0)] == ["run-b"]
+        assert q.workers.take("w2", 9, 0) == ()
+        assert q.workers.take("w3", 9, 0) == ()
+        assert [(one.name, one.is_draining) for one in q.writer.workers()] == [
+            ("w1", False),
+            ("w2", False),
+            ("w3", True),
+        ]
+        q.later(16)
+        assert q.writer.workers() == []
+
+
+@pytest.mark.clause("WORK-2")
+def test_events_are_those_of_the_stream_up_to_the_call(log_url: str) -> None:
+    with queue(log_url) as q:
+        record(q.log, "session:a", 5)
+        q.workers.announce(worker())
+        q.writer.offer([offer("a", version=4)])
+        (call,) = (one.call for one in q.workers.take("w1", 1, 0))
+
+        assert q.workers.events("w1", call, 0) == q.log.stream("session:a", to=4)
+        assert q.workers.events("w1", call, 2) == q.log.stream("session:a", after=2, to=4)
+        with pytest.raises(WorkRefused):
+            q.workers.events("w2", call, 0)
+
+
+def test_worker_that_waits_is_given_what_is_offered(log_url: str) -> None:
+    with queue(log_url) as q:
+        q.workers.announce(worker())
+        taken: list[str] = []
+        waiting = threading.Thread(target=lambda: taken.extend(one.id for one in q.workers.take("w1", 1, 30)))
+        waiting.start()
+        q.writer.offer([offer("a")])
+        waiting.join(30)
+
+        assert taken == ["run-a"]
+
+
+def test_writer_hears_of_answers_and_of_workers_that_come_change_and_go(log_url: str) -> None:
+    with queue(log_url) as q:
+        q.writer.wait(0)
+        q.workers.announce(worker())
+        assert q.writer.wait(30)
+        q.workers.announce(worker(draining=True))
+        assert q.writer.wait(30)
+        q.writer.offer([offer("a")])
+        q.workers.announce(worker())
+        q.workers.take("w1", 1, 0)
+        q.writer.wait(30)
+        q.workers.answer("w1", offer("a").call, b"1")
+        assert q.writer.wait(30)
+        q.workers.leave("w1")
+        assert q.writer.wait(30)
+
+
+def test_what_says_too_much_is_refused_and_what_nobody_reads_is_not_there(log_url: str) -> None:
+    with queue(log_url) as q:
+        for wrong, said in (
+            (worker("x" * 257), "no name"),
+            (worker("\n"), "no name"),
+            (worker(seats=0), "0 seats"),
+            (worker("w", *map(str, range(1001))), "1001 agents"),
+            (
+                Worker(name="w", host="h", version="1", agents={"a": "x" * (65_537)}, channels={}, seats=1),
+                "about 'a'",
+            ),
+        ):
+            with pytest.raises(WorkRefused, match=said):
+                q.workers.announce(wrong)
+        with pytest.raises(WorkRefused, match="bytes"):
+            q.workers.answer("w1", offer("a").call, bytes(32 * 2**20 + 1))
+        assert not q.workers.answer("w1", offer("a").call, b"")
+
+
+def test_reader_looks_at_the_queue_and_changes_nothing(log_url: str) -> None:
+    with queue(log_url) as q:
+        with open_log(log_url, read_only=True) as reader:
+            assert (reader.work.standing(), reader.work.workers()) == ([], [])
+        q.workers.announce(worker())
+        q.writer.offer([offer("a")])
+        with open_log(log_url, read_only=True, clock=lambda: q.now) as reader:
+            assert [one.id for one in reader.work.standing()] == ["run-a"]
+            assert [one.name for one in reader.work.workers()] == ["w1"]
+            with pytest.raises(StoreUnavailable, match="reading only"):
+                reader.work.offer([offer("b")])
