@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from intersession_events.basics.faces import on_demand
 
 if TYPE_CHECKING:
+    from intersession.fleet.fleet import Fleet, LogUpgraded, LogVerified
+    from intersession.fleet.register import FleetLog, FleetRefused
+    from intersession.fleet.standing import FleetProblem, FleetWriter, LogStanding
     from intersession_actors.assembly.methods.holding import ReleaseCallFields, ReleaseFields
     from intersession_actors.assembly.system.pykka import As, Inbound
     from intersession_actors.assembly.system.system import SessionSystem
@@ -151,6 +154,11 @@ __all__ = [
     "ExportFailed",
     "Failure",
     "File",
+    "Fleet",
+    "FleetLog",
+    "FleetProblem",
+    "FleetRefused",
+    "FleetWriter",
     "ForgedTopic",
     "ForkEdit",
     "ForkFailed",
@@ -171,7 +179,10 @@ __all__ = [
     "ListAnswer",
     "LogError",
     "LogRewound",
+    "LogStanding",
     "LogTooNew",
+    "LogUpgraded",
+    "LogVerified",
     "MemoryChannel",
     "Message",
     "MessagesAnswer",

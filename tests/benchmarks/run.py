@@ -36,6 +36,7 @@ from benchmarks import (
     reading,
     recovery,
     replaying,
+    scaling,
     send,
     size,
     waking,
@@ -65,6 +66,7 @@ BENCHMARKS: Mapping[str, Callable[..., list[Figure]]] = {
     postgres.NAME: postgres.measure,
     postgres_pairs.NAME: postgres_pairs.measure,
     postgres_reading.NAME: postgres_reading.measure,
+    scaling.NAME: scaling.measure,
     beside_openclaw.NAME: beside_openclaw.measure,
 }
 
@@ -103,6 +105,7 @@ TINY: Mapping[str, Mapping[str, int]] = {
     "flood": {"messages": 5, "at_once": 3},
     "doors": {"calls": 5},
     "forks": {"events": 60, "others": 40, "times": 2},
+    "scaling": {"exchanges": 1, "pairs": 1, "sessions": 1_000, "schemas": 2, "systems": 2},
     "browser": {"events": 60, "long": 60, "log": 60, "times": 2},
     "commands": {"messages": 20, "sessions": 10, "calls": 1},
     "beside-openclaw": {"calls": 5, "sends": 1, "rounds": 1, "sessions": 40, "messages": 20},

@@ -267,6 +267,7 @@ POOLS = re.compile(
 POOLED = {
     "intersession.cli.host.beside",
     "intersession.cli.time_travel.fork",
+    "intersession.fleet.fleet",
     "intersession_actors.running.host.own_threads",
 }
 

@@ -73,6 +73,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "Take a checkpoint: a proof of all that is in the log by now.",
     ),
     "keys": ("proofs.keys:keys", "Keys that sign checkpoints (extra `sign`)."),
+    "fleet": ("commands.fleet:fleet", "Look after many logs: status, proofs, moves and upgrades."),
     "rebuild": ("changes.stores:rebuild", "Build the views of a log anew."),
     "audit": ("questions.audit:audit", "Look at who asked for what."),
     "config": ("commands.settings:config", "Look at configurations."),
@@ -95,7 +96,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "schedules", "hold", "release", "abort", "retry", "reset", "compact", "label", "delete", "erase",
     ),
     "Prove and check": ("doctor", "verify", "checkpoint", "keys", "audit", "config", "policy"),
-    "Keep and move a log": ("import", "imports", "export", "backup", "migrate", "rebuild"),
+    "Keep and move a log": ("import", "imports", "export", "backup", "migrate", "fleet", "rebuild"),
 }  # fmt: skip
 """Under which heading the help lists each command, in this order."""
 

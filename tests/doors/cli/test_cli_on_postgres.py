@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from intersession import SessionSystem, echo
 from support.doors.command_line import ran
 from support.paths import DATA
 from support.postgres.server import Server
+from support.running import WAIT
 
 pytestmark = pytest.mark.postgres
 
@@ -48,3 +50,14 @@ def test_an_import_is_proven_backed_up_and_erased_there(
     assert "rows that are dead and not yet vacuumed" in (unproven := "\n".join(told.json["unproven"]))
     assert "SQLite" not in unproven
     assert ran("verify", "--check-proof", proof, "--json").exit_code == 0
+
+
+def test_a_host_is_asked_on_a_machine_on_which_its_log_has_no_files_yet(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    """Before: the folder of the control socket was made by whatever kept the first file there."""
+    url = f"{postgres_url.partition('&files=')[0]}&files={tmp_path / 'new'}"
+    with SessionSystem(url, agents={"main": echo()}) as system:
+        system.inbound(channel="telegram", chat_id="1", sender="ada", text="Hello", wait=WAIT)
+
+        assert ran("label", "main", "boiler", "--store", url).exit_code == 0

@@ -6,6 +6,7 @@ from typing import Final
 from cyclopts import CycloptsError
 
 from intersession.cli.shell.answer import NOT_VERIFIED, REFUSED, UNAVAILABLE, USAGE, Failure, UsageError
+from intersession.fleet.register import FleetRefused
 from intersession_actors.assembly.control.beside_log import ControlClient
 from intersession_actors.rules.errors import ConfigError, ToolRefused
 from intersession_actors.rules.gate.values import is_storable
@@ -17,6 +18,7 @@ _CODES: Final[tuple[tuple[type[Exception], int, str], ...]] = (
     (UsageError, USAGE, "usage"),
     (CycloptsError, USAGE, "usage"),
     (ConfigError, REFUSED, "invalid_config"),
+    (FleetRefused, REFUSED, "fleet_refused"),
     (errors.MissingExtra, REFUSED, "missing_extra"),
     (errors.BadKey, REFUSED, "bad_key"),
     (errors.BadCheckpoint, REFUSED, "bad_checkpoint"),

@@ -112,6 +112,8 @@ class ControlSocket:
         self.path = control_path(place)
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
+            # Beside a log on a server there is no folder before somebody keeps a file there.
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with _address(self.path) as address:
                 with suppress(FileNotFoundError):
                     if not stat.S_ISSOCK(self.path.lstat().st_mode):

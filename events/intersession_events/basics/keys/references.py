@@ -1,6 +1,7 @@
 """What callers type for a session, and what they are shown of its key: short forms, words and ids (KEY-2 to KEY-6). Pure."""
 
-from typing import Literal
+import re
+from typing import Final, Literal
 
 import msgspec
 
@@ -20,6 +21,10 @@ from intersession_events.basics.keys.words import (
 )
 
 Scope = Literal["per-sender", "global"]
+
+
+_OF_ANOTHER_LOG: Final = re.compile(r"^[a-z]+://|[:/@#]agent:[a-z0-9]")
+"""How callers try to name a session of another log: the URL of a store, or a word before a whole key."""
 
 
 class KeyReference(msgspec.Struct, frozen=True):
@@ -73,6 +78,12 @@ def refer(
         return IdReference(typed)
     if is_token(typed):
         return LookupMiss(typed)
+    if _OF_ANOTHER_LOG.search(folded):
+        raise invalid_key(
+            text,
+            "a key names a session of this log, and logs are separate: nothing is sent from one to another; ask the "
+            "gateway of that log",
+        )
     raise invalid_key(text, "it is neither a key nor a session id")
 
 

@@ -334,6 +334,14 @@ class PortableLog(Gathers):
     def table_problems(self) -> Iterator[str]:
         """Say what is wrong with the tables beside the events, and with their positions, for verification."""
 
+    def outdated(self, views: Sequence[InlineView]) -> Sequence[str]:
+        """Name what the next writer with these views makes anew, because another version made it, in the order of the views.
+
+        Whether somebody has changed what is there since, `verify` says.
+        """
+        shapes: dict[str, int] = dict(self.query("SELECT name, shape FROM inline_views"))
+        return [view.name for view in views if shapes.get(view.name) != view.shape]
+
     def unread(self) -> Sequence[str]:
         """Say in sentences which data beside the events no verification reads."""
         return self._unread

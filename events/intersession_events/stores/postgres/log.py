@@ -24,7 +24,7 @@ from intersession_events.stores.postgres.connections import URL
 from intersession_events.stores.postgres.lease import holder_in
 from intersession_events.stores.postgres.opening import OpenedSchema, inspect, open_for_writing
 from intersession_events.stores.postgres.readers import Reading
-from intersession_events.stores.postgres.tables import problems_of_log
+from intersession_events.stores.postgres.tables import FUNCTIONS_OF, digest_of_functions, problems_of_log
 from intersession_events.stores.postgres.views import PostgresViews, copy_views
 
 _MAY_KEEP: Final = "SELECT has_table_privilege('inline_views', 'INSERT, UPDATE') AND NOT pg_is_in_recovery()"
@@ -145,6 +145,11 @@ class PostgresLog(PortableLog):
             lock = f"intersession {address_of(self._url).schema} {view}"
             cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (lock,))
             yield cursor
+
+    def outdated(self, views: Sequence[InlineView]) -> Sequence[str]:
+        """Name what the next writer makes anew, its functions as well: only the owner of the schema can make those."""
+        ((made_of,),) = self.query(*FUNCTIONS_OF)
+        return [*super().outdated(views), *(["functions"] if made_of != digest_of_functions() else [])]
 
     def may_keep(self) -> bool:
         """Return whether tailed views can be written here: not on a standby, nor with a read-only role."""

@@ -97,14 +97,20 @@ def create(cursor: PgCursor, schema: str, *, log_id: str, now_ms: int) -> None:
         make_functions(cursor, schema)
 
 
+_MADE_ANEW: Final = (*FUNCTIONS, *MARKS, _APPEND)
+
 FUNCTIONS_OF: Final[Question] = ("SELECT obj_description(to_regproc('append_events')::oid, 'pg_proc')", ())
 """Asks of which statements the functions were made that are there: a digest, or nothing."""
 
 
+def digest_of_functions() -> str:
+    """Return the digest of the statements of which this version makes the functions."""
+    return sha256("".join(_MADE_ANEW).encode()).hexdigest()
+
+
 def make_functions(cursor: PgCursor, schema: str, made_of: str | None = None) -> None:
     """Make the functions as this version has them, inside a transaction, unless they are current: only their owner can."""
-    statements = (*FUNCTIONS, *MARKS, _APPEND)
-    digest = sha256("".join(statements).encode()).hexdigest()
+    digest = digest_of_functions()
     if made_of == digest:
         return
     parts = {
@@ -113,7 +119,7 @@ def make_functions(cursor: PgCursor, schema: str, made_of: str | None = None) ->
         "other_epoch": sql.Literal(OTHER_EPOCH),
         "other_place": sql.Literal(OTHER_PLACE),
     }
-    for statement in (*statements, "COMMENT ON FUNCTION {schema}.append_events IS {digest}"):
+    for statement in (*_MADE_ANEW, "COMMENT ON FUNCTION {schema}.append_events IS {digest}"):
         text = sql.SQL(statement)  # pyright: ignore[reportArgumentType] - our own words, made of each other
         cursor.run(text.format(digest=digest, **parts))
 

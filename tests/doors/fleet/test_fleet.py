@@ -1,0 +1,324 @@
+"""A fleet of logs: which there are, how each stands, whether each is as it was written, moves and upgrades."""
+
+import json
+import stat
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from intersession import Fleet, FleetLog, FleetRefused, NoSuchStore, SessionSystem, StoreLocked, echo
+from intersession.fleet.register import Register
+from intersession_events.basics.machine import VERSION
+from intersession_events.stores.opened import open_log
+from support.any_log import Logs, changed_behind
+from support.doors.command_line import ran
+from support.log_drafts import anywhere, said
+from support.running import WAIT
+
+OLD_VIEW = "UPDATE inline_views SET shape = shape - 1 WHERE name = 'run_outcomes'"
+"""Leaves a log as a version with another view of runs has left it."""
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Fleet:
+    return Fleet(tmp_path / "fleet.json")
+
+
+@pytest.fixture
+def at(logs: Logs, tmp_path: Path) -> Callable[[str], str]:
+    """Where the log of a name lies."""
+    return lambda name: logs.at(tmp_path, name)
+
+
+Stores = Callable[[str], str]
+
+
+def spoken(url: str, *texts: str) -> None:
+    """Let a host answer on a log."""
+    with SessionSystem(url, agents={"main": echo("heard: ")}) as system:
+        for text in texts:
+            system.inbound(channel="telegram", chat_id="1", sender="ada", text=text, wait=WAIT)
+
+
+@pytest.mark.clause("FLEET-1")
+def test_a_fleet_names_logs_by_store_and_id(fleet: Fleet, at: Stores) -> None:
+    added = fleet.add("acme", at("acme"), create=True)
+    fleet.add("zoo", at("zoo"), create=True)
+
+    with open_log(at("acme"), read_only=True) as log:
+        assert added.log_id == log.log_id
+    assert list(fleet.logs) == ["acme", "zoo"]
+    assert stat.S_IMODE(fleet.path.stat().st_mode) == 0o600
+    assert fleet.remove("acme") == added
+    assert list(Fleet(fleet.path).logs) == ["zoo"]
+    open_log(at("acme"), read_only=True).close()  # the log itself is left
+
+
+@pytest.mark.clause("FLEET-1")
+def test_what_can_not_be_added_is_refused_and_nothing_is_changed(fleet: Fleet, at: Stores) -> None:
+    fleet.add("acme", at("acme"), create=True)
+    before = fleet.path.read_bytes()
+
+    for name, store, problem in (
+        ("acme", at("other"), "take another name"),
+        ("again", at("acme"), "which is there as 'acme'"),
+        ("Acme Ltd", at("other"), "is no name of a log"),
+        ("a" * 65, at("other"), "at most 64"),
+        ("", at("other"), "is no name of a log"),
+        ("memory", ":memory:", "name a file"),
+    ):
+        with pytest.raises(FleetRefused, match=problem):
+            fleet.add(name, store, create=name == "acme")
+    with pytest.raises(NoSuchStore):
+        fleet.add("typo", at("typo"))
+    with pytest.raises(FleetRefused, match=r"names no log 'nobody'; there are acme"):
+        fleet.remove("nobody")
+    with pytest.raises(NoSuchStore):
+        open_log(at("other"), read_only=True)  # none was made for a name that is taken
+
+    assert fleet.path.read_bytes() == before
+
+
+@pytest.mark.clause("FLEET-1")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        "{",
+        '{"logs": []}',
+        '{"logs": {"a": "sqlite:///a.db"}}',
+        '{"logs": {"a": {"store": "a.db"}}}',
+        '{"logs": {"a": {"store": "a.db", "logId": "x", "tenant": 1}}}',
+        '{"logs": {"../a": {"store": "a.db", "logId": "x"}}}',
+        '{"tenants": {}}',
+        "\x00",
+    ],
+)
+def test_what_is_no_file_of_a_fleet_is_refused(fleet: Fleet, text: str) -> None:
+    fleet.path.write_text(text, encoding="utf-8")
+
+    for ask in (lambda: fleet.logs, fleet.status, lambda: fleet.remove("a")):
+        with pytest.raises(FleetRefused, match=r"fleet\.json|name of a log"):
+            ask()
+    assert fleet.path.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.clause("FLEET-1")
+def test_two_that_add_at_once_lose_none(fleet: Fleet) -> None:
+    register = Register(fleet.path)
+
+    def add(number: int) -> None:
+        with register.changed() as logs:
+            logs[f"log{number}"] = FleetLog(store=f"/srv/{number}.db", log_id=f"{number}")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(40)))
+
+    assert sorted(fleet.logs) == sorted(f"log{number}" for number in range(40))
+
+
+@pytest.mark.clause("FLEET-2")
+def test_a_log_says_who_writes_it_and_how_far_it_is(fleet: Fleet, at: Stores) -> None:
+    spoken(at("idle"), "one")
+    fleet.add("idle", at("idle"))
+    with SessionSystem(at("live"), agents={"main": echo()}) as system:
+        fleet.add("live", at("live"))
+        idle, live = fleet.status()
+        with open_log(at("idle"), read_only=True) as log:
+            *_, last = log.all()
+
+        assert (idle.name, idle.position) == ("idle", last.position)
+        assert (idle.last_event, idle.version) == (last.time, VERSION)
+        assert (idle.writer, idle.open_runs, idle.problems) == (None, 0, [])
+        assert live.writer is not None
+        assert (live.epoch, live.log_id) == (system.log.epoch, system.log.log_id)
+
+
+@pytest.mark.clause("FLEET-2")
+def test_one_that_is_away_or_is_another_one_stops_none_of_the_others(
+    fleet: Fleet, at: Stores, tmp_path: Path
+) -> None:
+    for name in ("acme", "gone", "swapped"):
+        fleet.add(name, at(name), create=True)
+    logs = json.loads(fleet.path.read_text(encoding="utf-8"))
+    logs["logs"]["gone"]["store"] = str(tmp_path / "nowhere.db")
+    logs["logs"]["swapped"]["store"] = logs["logs"]["acme"]["store"]
+    fleet.path.write_text(json.dumps(logs), encoding="utf-8")
+    done: list[tuple[int, int]] = []
+
+    acme, gone, swapped = fleet.status(on_done=lambda *of: done.append(of))
+
+    assert acme.problems == []
+    assert ([one.code for one in gone.problems], gone.is_away) == (["away"], True)
+    assert [one.code for one in swapped.problems] == ["another_log"]
+    assert done == [(1, 3), (2, 3), (3, 3)]
+    assert [one.state for one in fleet.upgrade()] == ["current", "away", "away"]
+    refused = ran("fleet", "status", "--fleet", fleet.path, "--json")
+    assert (refused.exit_code, refused.json["problems"]) == (1, {"away": 1, "another_log": 1})
+
+
+@pytest.mark.clause("FLEET-2")
+def test_runs_that_nobody_goes_on_with_are_told(fleet: Fleet, at: Stores) -> None:
+    with SessionSystem(at("acme"), config={"agents": {"list": [{"id": "main"}]}}) as system:
+        system.inbound(channel="telegram", chat_id="1", sender="ada", text="Anybody?")
+    fleet.add("acme", at("acme"))
+
+    (acme,) = fleet.status()
+
+    assert (acme.open_runs, [one.code for one in acme.problems]) == (1, ["nobody_at_work"])
+    assert "nobody_at_work: 1 run open" in ran("fleet", "status", "--fleet", fleet.path).out
+
+
+@pytest.mark.clause("FLEET-3")
+@pytest.mark.long
+def test_each_log_is_verified_and_the_altered_one_is_named(fleet: Fleet, at: Stores) -> None:
+    spoken(at("acme"), "one")
+    with open_log(at("zoo")) as log:
+        log.append_now([anywhere("s", said("I owe you 5"))])
+    for name in ("acme", "zoo"):
+        fleet.add(name, at(name))
+    changed_behind(at("zoo"), "UPDATE stored_events SET originator_version = 7")
+
+    done = ran("fleet", "verify", "--all", "--events-only", "--fleet", fleet.path, "--json")
+
+    assert done.exit_code == 4
+    assert (done.json["verified"], done.json["notVerified"], done.json["away"]) == (1, 1, 0)
+    acme, zoo = done.json["logs"]
+    assert (acme["ok"], zoo["ok"], zoo["findings"] > 0) == (True, False, True)
+
+
+@pytest.mark.clause("FLEET-3")
+def test_a_log_that_can_not_be_verified_is_no_proof(fleet: Fleet, at: Stores) -> None:
+    fleet.add("acme", at("acme"), create=True)
+    fleet.add("other", at("other"), create=True)
+    text = fleet.path.read_text(encoding="utf-8")
+    with open_log(at("acme"), read_only=True) as log:
+        fleet.path.write_text(
+            text.replace(log.log_id, "6a4d280b-fc53-4c01-9c8c-4d77a60bfa97"), encoding="utf-8"
+        )
+
+    done = ran("fleet", "verify", "acme", "--events-only", "--fleet", fleet.path, "--json")
+
+    assert (done.exit_code, done.json["away"], done.json["logs"][0]["code"]) == (3, 1, "another_log")
+    for wrong in (("verify",), ("verify", "acme", "--all"), ("upgrade",)):
+        assert ran("fleet", *wrong, "--fleet", fleet.path).exit_code == 2
+    refused = ran("fleet", "verify", "acme", "--at-once", "0", "--fleet", fleet.path, "--json")
+    assert (refused.exit_code, refused.json["code"]) == (1, "fleet_refused")
+
+
+@pytest.mark.clause("FLEET-4")
+def test_a_log_is_moved_and_the_fleet_knows_where(fleet: Fleet, at: Stores) -> None:
+    spoken(at("acme"), "one")
+    before = fleet.add("acme", at("acme"))
+    with SessionSystem(at("acme"), agents={"main": echo()}), pytest.raises(StoreLocked):
+        fleet.migrate("acme", at("new"))
+    assert fleet.logs["acme"] == before
+
+    moved = ran("fleet", "migrate", "acme", at("new"), "--fleet", fleet.path, "--json")
+
+    assert (moved.exit_code, moved.json["logId"]) == (0, before.log_id)
+    assert fleet.logs["acme"].store != before.store
+    (acme,) = fleet.status()
+    assert (acme.log_id, acme.position, acme.problems) == (before.log_id, moved.json["position"], [])
+
+
+@pytest.mark.clause("FLEET-5")
+def test_an_upgrade_makes_anew_what_another_version_made_and_goes_on_where_it_ended(
+    fleet: Fleet, at: Stores
+) -> None:
+    for name in ("acme", "busy", "zoo"):
+        spoken(at(name), "one")
+        fleet.add(name, at(name))
+    for name in ("acme", "busy"):
+        changed_behind(at(name), OLD_VIEW)
+    assert [[one.code for one in log.problems] for log in fleet.status()] == [["outdated"], ["outdated"], []]
+
+    with open_log(at("busy")):  # a writer that keeps no views: its host would make them
+        found = fleet.upgrade()
+
+    assert [(one.name, one.state) for one in found] == [
+        ("acme", "upgraded"),
+        ("busy", "written"),
+        ("zoo", "current"),
+    ]
+    assert found[0].outdated == ["run_outcomes"]
+    again = ran("fleet", "upgrade", "--all", "--fleet", fleet.path, "--json")
+    assert (again.exit_code, [one["state"] for one in again.json["logs"]]) == (
+        0,
+        ["current", "upgraded", "current"],
+    )
+    assert [log.problems for log in fleet.status()] == [[], [], []]
+
+
+@pytest.mark.clause("FLEET-5")
+@pytest.mark.postgres
+def test_functions_of_another_version_are_outdated(fleet: Fleet, postgres_url: str) -> None:
+    fleet.add("acme", postgres_url, create=True)
+    changed_behind(postgres_url, "COMMENT ON FUNCTION append_events IS 'earlier'")
+
+    (acme,) = fleet.status()
+
+    assert acme.outdated == ["functions"]
+    assert [one.state for one in fleet.upgrade()] == ["upgraded"]
+    assert fleet.status()[0].outdated == []
+
+
+@pytest.mark.postgres
+def test_no_answer_shows_a_password(fleet: Fleet, postgres_url: str) -> None:
+    secret = postgres_url.replace("postgres@", "postgres:s3cr3t@", 1)
+    fleet.add("acme", secret, create=True)
+
+    shown = [ran("fleet", *words, "--fleet", fleet.path) for words in (("list",), ("status", "--json"))]
+
+    assert "s3cr3t" in fleet.path.read_text(encoding="utf-8")
+    assert "s3cr3t" not in f"{shown}{fleet.logs}"
+
+
+@pytest.mark.clause("FLEET-6")
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "acme:agent:main:main",
+        "ACME:Agent:main:main",
+        "acme/agent:main:main",
+        "postgresql://db/bots?schema=acme",
+    ],
+)
+def test_a_session_of_another_log_is_refused_in_words(at: Stores, typed: str) -> None:
+    with SessionSystem(at("log"), agents={"main": echo()}) as system:
+        system.inbound(channel="telegram", chat_id="1", sender="ada", text="Hello", wait=WAIT)
+        answer = system.tools("agent:main:main").call(
+            "sessions_send", {"sessionKey": typed, "message": "Hello"}
+        )
+
+    assert (answer["status"], answer["code"]) == ("error", "invalid_key")
+    assert "logs are separate" in answer["error"]
+
+
+@pytest.mark.clause("FLEET-6")
+def test_an_id_that_only_looks_so_is_a_key(at: Stores) -> None:
+    with SessionSystem(at("log"), agents={"main": echo()}) as system:
+        told = system.tools().call("sessions_history", {"sessionKey": "telegram:group:a/agent"})
+
+    assert told["code"] == "not_visible"
+
+
+def test_people_see_a_line_for_each_log(fleet: Fleet, at: Stores) -> None:
+    assert "names no log" in ran("fleet", "list", "--fleet", fleet.path).out
+    assert "added: acme" in ran("fleet", "add", "acme", at("acme"), "--create", "--fleet", fleet.path).out
+    assert "acme" in ran("fleet", "list", "--fleet", fleet.path).out
+    told = ran("fleet", "status", "--fleet", fleet.path).out
+    assert told.splitlines()[0].split() == [
+        "LOG",
+        "WRITER",
+        "VERSION",
+        "EPOCH",
+        "POSITION",
+        "LAST",
+        "EVENT",
+        "OPEN",
+    ]
+    assert ran("fleet", "upgrade", "acme", "--fleet", fleet.path).out == "of this version: 1 of 1 log\n"
+    assert "removed: acme" in ran("fleet", "remove", "acme", "--fleet", fleet.path).out
