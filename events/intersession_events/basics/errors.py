@@ -120,7 +120,7 @@ class StoreUnavailable(LogError):
 
 
 class StoreLocked(StoreUnavailable):
-    """Another process writes this file, or this process by another system. `holder` names it, as far as it is known."""
+    """Another process writes this log, or this process by another system (`is_here`). `holder` names it, as far as it is known."""
 
     def __init__(self, path: str, holder: str, *, is_here: bool = False) -> None:
         super().__init__(
@@ -130,6 +130,7 @@ class StoreLocked(StoreUnavailable):
         )
         self.path = path
         self.holder = holder
+        self.is_here = is_here
 
 
 class StoreFull(StoreUnavailable):

@@ -10,6 +10,7 @@ from itertools import chain, islice
 from types import UnionType
 from typing import Any, Final, Protocol, TypeVar, overload
 
+from intersession_events.basics.errors import LogError
 from intersession_events.facts import Event, ForkedFrom
 from intersession_events.log.files import Files
 from intersession_events.log.lineage import Lineage
@@ -340,6 +341,10 @@ class HostLog(Appends, Log, Protocol):
 
     def announce_gateway(self, address: str | None) -> None:
         """Publish the address of this writer's gateway (None: it has none any more), for commands that find the log taken."""
+        ...
+
+    def on_superseded(self, listener: Callable[[LogError], None]) -> None:
+        """Tell a listener once that another writer has taken the log: nothing can be written here any more (STBY-4)."""
         ...
 
     def close(self) -> None:

@@ -4,10 +4,11 @@ import os
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from intersession_events.basics.errors import MissingExtra, NoSuchStore, StoreUnavailable
 from intersession_events.basics.machine import machine_entropy, random_id, wall_clock_ms
+from intersession_events.log.hosts import Hosts
 from intersession_events.log.log import Log
 from intersession_events.log.other_words import as_it_is
 from intersession_events.log.views import InlineView
@@ -127,6 +128,33 @@ def gateway_of(url: str | None = None) -> str | None:
             "not this machine's loopback; ask it over the network with its token"
         )
     return holder.gateway
+
+
+class Waits(Protocol):
+    """What a standby asks of a store. Each method raises `StoreUnavailable` where that is away."""
+
+    hosts: Hosts
+
+    def writer(self) -> Holder | None:
+        """Return the process that writes the log, as of a moment ago; None if there is none."""
+        ...
+
+    def pause(self, seconds: float) -> None:
+        """Wait a while, or until the writer has given up the log."""
+        ...
+
+    def close(self) -> None:
+        """Close what is open."""
+        ...
+
+
+def waiting_at(where: Located) -> Waits:
+    """Return what waits beside the writer of a log, and is among its hosts; the log need not be there yet."""
+    if where.is_file:
+        return writer_lock.Waiting(where.url)
+    postgres = _postgres()
+    found: Waits = postgres.Waiting(postgres.address_of(where.url))
+    return found
 
 
 def writer_of(where: Located) -> Holder | None:

@@ -5,6 +5,7 @@ it ended is read back.
 """
 
 import logging
+import threading
 import traceback
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -36,6 +37,10 @@ class RefusedBatch(NamedTuple):
 
 OnRefused = Callable[[RefusedBatch], None]
 """Hears of a refused batch, from the writer's thread: it must not block."""
+
+
+OnSuperseded = Callable[[LogError], None]
+"""Hears that another writer has taken the log, from a thread of the store's: it must not block."""
 
 
 class Refusals:
@@ -121,11 +126,30 @@ class Committing(ReadsLog):
         """Why nothing may be written any more, until the log is opened again."""
         self._superseded: LogError | None = None
         """Which writer came after this one, once that was seen."""
+        self._on_superseded: list[OnSuperseded] = []
+        self._telling = threading.Lock()
 
     @property
     def over(self) -> Exception | None:
         """Why nothing may be written until the log is opened again; None while writing is possible."""
         return self._broken or self._superseded
+
+    def on_superseded(self, listener: OnSuperseded) -> None:
+        """Tell a listener once that another writer has taken the log; at once, if that was seen before."""
+        with self._telling:
+            if self._superseded is None:
+                self._on_superseded.append(listener)
+                return
+        listener(self._superseded)
+
+    def superseded(self, error: LogError) -> None:
+        """Note that another writer has taken the log, and tell the listeners."""
+        with self._telling:
+            if self._superseded is not None:
+                return
+            self._superseded = another(error)
+        for listener in self._on_superseded:
+            tell(listener, self._superseded)
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[Cursor]:
@@ -254,7 +278,7 @@ class Committing(ReadsLog):
         except Exception as error:  # noqa: BLE001 - whatever it is, all waiting callers must hear of it
             self.observer.undone()
             if isinstance(error, WriterSuperseded):
-                self._superseded = another(error)
+                self.superseded(error)
             if self._broken is None and self.failures.is_final(error):
                 self._broken = _without_frames(StoreUnavailable(f"the device failed ({error})"), error)
             self._read_back(batch, failed, error)

@@ -16,6 +16,7 @@ from intersession_events.basics.errors import ForkedStoreError, StoreUnavailable
 from intersession_events.basics.machine import monotonic_s, wall_clock_ms
 from intersession_events.facts import ForkedFrom
 from intersession_events.log.files import Files
+from intersession_events.log.hosts import Hosts
 from intersession_events.log.lineage import Lineage
 from intersession_events.log.log import Gathers, InFlight, Kinds, Moment, OnCommitted, OnLoaded
 from intersession_events.log.recorded import (
@@ -36,7 +37,7 @@ from intersession_events.stores.later import Loader, tell
 from intersession_events.stores.library.frontier import Frontier
 from intersession_events.stores.portable.appends import NotTaken
 from intersession_events.stores.portable.application import LogApplication
-from intersession_events.stores.portable.committing import Committing, OnRefused
+from intersession_events.stores.portable.committing import Committing, OnRefused, OnSuperseded
 from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.portable.inline_views import InlineViews, ViewTables
 from intersession_events.stores.portable.keeping import Keeping
@@ -84,6 +85,8 @@ class PortableLog(Gathers):
     """The contents of the files that its events name (FILE-1)."""
     work: WorkQueue
     """The calls that workers make for its writer (WORK-1); a reader's is looked at only."""
+    hosts: Hosts
+    """Where standbys and doors beside its writer announce themselves (STBY-5)."""
     _recorder: ReadsLog
     _events: EventReader
     _states: StreamStates
@@ -358,6 +361,14 @@ class PortableLog(Gathers):
         """Publish the address of this writer's gateway, for commands in other processes."""
         self._the_writer().opened.announce(address)
         self.gateway = address
+
+    def on_superseded(self, listener: OnSuperseded) -> None:
+        """Tell a listener once that another writer has taken the log: nothing can be written here any more (STBY-4).
+
+        It is called from a thread of the store's, and must not block. A log that is only read never calls it.
+        """
+        if isinstance(self._recorder, Committing):
+            self._recorder.on_superseded(listener)
 
     def step(self) -> bool:
         """Write or load one batch in the calling thread; False if nothing waits. Only without `threads`."""

@@ -2,7 +2,8 @@
 
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.filling import SchemaFilling
+from intersession_events.stores.postgres.lease import Waiting
 from intersession_events.stores.postgres.log import PostgresLog
 from intersession_events.stores.postgres.opening import writer_at
 
-__all__ = ["PostgresLog", "SchemaFilling", "address_of", "writer_at"]
+__all__ = ["PostgresLog", "SchemaFilling", "Waiting", "address_of", "writer_at"]

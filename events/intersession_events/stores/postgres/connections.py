@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, Final, NamedTuple
 from weakref import WeakSet
 
@@ -14,8 +15,10 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, TupleRow
 
 from intersession_events.basics.errors import LogRewound, WriterSuperseded
+from intersession_events.stores.hosts.table import Table
 from intersession_events.stores.postgres.address import Address
 from intersession_events.stores.postgres.cursor import PgCursor
+from intersession_events.stores.postgres.failures import PostgresFailures
 from intersession_events.stores.postgres.readers import Readers
 from intersession_events.stores.postgres.wire import adapt
 
@@ -81,6 +84,12 @@ class LogDatastore(PostgresDatastore):
                 raise
         finally:
             self._give_back(taken)
+
+    @property
+    def hosts(self) -> Table:
+        """The hosts beside the writer of the log."""
+        failures = PostgresFailures(self.address)
+        return Table(partial(self.writing, None), self.readers.query, failures)
 
     def check(self) -> None:
         """Replace connections that were lost while idle."""

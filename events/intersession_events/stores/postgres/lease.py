@@ -7,18 +7,24 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import psycopg
+from psycopg import Connection, sql
+from psycopg.rows import TupleRow
 
-from intersession_events.basics.errors import LogError, StoreLocked
+from intersession_events.basics.errors import LogError, StoreLocked, WriterSuperseded
 from intersession_events.log.sql import Question, Row
+from intersession_events.stores.database import typed
 from intersession_events.stores.portable.identity import Holder
-from intersession_events.stores.postgres.connections import LogDatastore
+from intersession_events.stores.postgres.address import Address
+from intersession_events.stores.postgres.connections import LogDatastore, settle
 from intersession_events.stores.postgres.cursor import PgCursor
+from intersession_events.stores.postgres.failures import PostgresFailures
 
 ALIVE_S: Final = 15
 """A writer that says nothing for so long may be taken over."""
@@ -63,11 +69,17 @@ class _Process(NamedTuple):
             return False
         try:
             os.kill(self.pid, 0)
+            # One that was killed is there until its parent has asked for its end, and does nothing any more.
+            return Path(f"/proc/{self.pid}/stat").read_text("utf-8", "replace").rpartition(") ")[2][:1] == "Z"
         except ProcessLookupError:
             return True
         except OSError:
             return False
-        return False
+
+
+def released_on(schema: str) -> str:
+    """Return the channel that announces that the lease of a log was given up."""
+    return f"{schema}.log_writer"
 
 
 def here() -> str:
@@ -75,13 +87,20 @@ def here() -> str:
     return str(_Process.here())
 
 
+_WRITER: Final = "SELECT holder, epoch, gateway FROM log_writer WHERE alive_until > clock_timestamp()"
+
+
 def holder_in(rows: Callable[[str], list[Row]]) -> Holder | None:
     """Return the writer of a log; None if there is none."""
-    found = rows("SELECT holder, epoch, gateway FROM log_writer WHERE alive_until > clock_timestamp()")
+    found = _writer_of(rows(_WRITER))
+    return None if found is None or found[0].is_dead() else found[1]
+
+
+def _writer_of(found: Sequence[Row]) -> tuple[_Process, Holder] | None:
     holder = _Process.of(found[0][0]) if found else None
-    if holder is None or holder.is_dead():
+    if holder is None:
         return None
-    return Holder(holder.pid, found[0][1], found[0][2], None if holder.is_here() else holder.host)
+    return holder, Holder(holder.pid, found[0][1], found[0][2], None if holder.is_here() else holder.host)
 
 
 _TAKE: Final = (
@@ -128,15 +147,20 @@ _TELL: Final = (
     "UPDATE log_writer SET gateway = ?, alive_until = CASE WHEN ? THEN clock_timestamp() ELSE alive_until END "
     "WHERE epoch = ?"
 )
+_EPOCH: Final[Question] = ("SELECT epoch FROM log_identity", ())
 _RENEW: Final = "UPDATE log_writer SET alive_until = clock_timestamp() + make_interval(secs => ?) WHERE epoch = ? RETURNING 1"
 
 
 class Lease:
     """The writer's own row until it is released; renewed by a thread, where there are threads."""
 
-    def __init__(self, datastore: LogDatastore, epoch: int, *, threads: bool) -> None:
+    def __init__(
+        self, datastore: LogDatastore, epoch: int, *, threads: bool, superseded: Callable[[LogError], object]
+    ) -> None:
+        """`superseded` hears that another writer has taken the log."""
         self._datastore = datastore
         self._epoch = epoch
+        self._superseded = superseded
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="intersession-lease", daemon=True)
         if threads:
@@ -152,18 +176,94 @@ class Lease:
         self._stopping.set()
         if self._thread.ident is not None:
             self._thread.join()
+        address = self._datastore.address
         with suppress(psycopg.Error, LogError):
             self.tell(None, ends=True)
+            if address.notifies:
+                # By itself: the queue of notifications may be full, and the lease ends all the same.
+                with self._datastore.writing(None) as cursor:
+                    cursor.execute("SELECT pg_notify(?, '')", (released_on(address.schema),))
 
     def _run(self) -> None:
         while not self._stopping.wait(RENEW_S):
             try:
                 with self._datastore.writing(None) as cursor:
-                    _, renewed = cursor.together([_ON_ONE_DISK, (_RENEW, (ALIVE_S, self._epoch))])
-                    if not renewed:
-                        _LOGGER.warning("another writer has taken the log over; nothing more is written here")
-                        return
+                    _, renewed, ((epoch,),) = cursor.together(
+                        [_ON_ONE_DISK, (_RENEW, (ALIVE_S, self._epoch)), _EPOCH]
+                    )
+                if not renewed:
+                    _LOGGER.warning("another writer has taken the log over; nothing more is written here")
+                    if epoch != self._epoch:  # the fence itself, and not the row that may be anybody's
+                        self._superseded(WriterSuperseded(self._epoch, epoch))
+                    return
             except (psycopg.Error, LogError) as error:
                 _LOGGER.warning(
                     "the log's lease could not be renewed: %s", self._datastore.address.said(error)
                 )
+
+
+_LOOK_S: Final = 1.0
+"""How often the lease is looked at beside the notification of its release, which is lost with its connection."""
+
+
+class Waiting:
+    """Waits beside the writer of a log for its lease, on a connection of its own."""
+
+    def __init__(self, address: Address) -> None:
+        self._datastore = LogDatastore(address)
+        self._failures = PostgresFailures(address)
+        self._connection: Connection[TupleRow] | None = None
+        self._found: tuple[_Process, Holder] | None = None
+        self._looks_at = 0.0
+        self.hosts = self._datastore.hosts
+
+    def writer(self) -> Holder | None:
+        """Return the writer as it was a moment ago; None once its lease is over, or its process of this machine has ended.
+
+        Raises:
+            StoreUnavailable: the server is away.
+        """
+        is_known = self._found is not None and not self._found[0].is_dead()
+        if not is_known or time.monotonic() >= self._looks_at:
+            with self._connected() as connection:
+                there = connection.execute("SELECT to_regclass('log_writer') IS NOT NULL").fetchone()
+                found = connection.execute(_WRITER).fetchall() if there and there[0] else []
+            self._found, self._looks_at = _writer_of(found), time.monotonic() + _LOOK_S
+        return None if self._found is None or self._found[0].is_dead() else self._found[1]
+
+    def pause(self, seconds: float) -> None:
+        """Wait a while, or until the lease is released.
+
+        Raises:
+            StoreUnavailable: the server is away.
+        """
+        if not self._datastore.address.notifies:
+            time.sleep(seconds)
+            return
+        with self._connected() as connection:
+            if any(True for _ in connection.notifies(timeout=seconds, stop_after=1)):
+                self._looks_at = 0.0
+
+    def close(self) -> None:
+        """Close all connections."""
+        if self._connection is not None:
+            self._connection.close()
+        self._datastore.close()
+
+    @contextmanager
+    def _connected(self) -> Generator[Connection[TupleRow]]:
+        """Lend the connection that listens; a new one, where the last one was lost."""
+        with typed(self._failures):
+            if self._connection is None or self._connection.closed:
+                address = self._datastore.address
+                self._connection = psycopg.connect(address.conninfo, autocommit=True)
+                settle(self._connection, address.schema, writes=False)
+                if address.notifies:
+                    channel = sql.Identifier(released_on(address.schema))
+                    self._connection.execute(sql.SQL("LISTEN {}").format(channel))
+                self._looks_at = 0.0
+            try:
+                yield self._connection
+            except psycopg.Error:
+                self._connection.close()
+                raise

@@ -99,6 +99,7 @@ class PostgresLog(PortableLog):
         self.view_tables: ViewTables = PostgresViews(app.reading.failures)
         """What is done in PostgreSQL's own way for the tables of a view."""
         self.files = FileStore(Table(self))
+        self.hosts = app.datastore.hosts
         self._begin(app, opened, self.view_tables, inline, entropy=entropy, on_folding=on_folding)
 
     @contextmanager

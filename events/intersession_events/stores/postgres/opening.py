@@ -128,7 +128,7 @@ def open_for_writing(
             app.commits.wrote_on = cursor.connection
         app.chained.lineage = Lineage(log_id) if known is None else known.lineage
         app.commits.epoch, app.commits.holder = epoch, here()
-        lease = Lease(app.datastore, epoch, threads=threads)
+        lease = Lease(app.datastore, epoch, threads=threads, superseded=app.commits.superseded)
     except BaseException:
         app.close()
         raise

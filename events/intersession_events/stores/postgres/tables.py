@@ -10,6 +10,7 @@ from psycopg import sql
 from intersession_events.log.sql import Question, Row, Together
 from intersession_events.log.tables import FORMAT
 from intersession_events.stores.files.table import COLUMNS
+from intersession_events.stores.hosts.table import HOSTS
 from intersession_events.stores.postgres.cursor import OTHER_EPOCH, OTHER_PLACE, PgCursor
 from intersession_events.stores.postgres.dialect import FUNCTIONS
 from intersession_events.stores.postgres.views import MARK, MARKS, TABLES, asking, there
@@ -97,7 +98,8 @@ def create(cursor: PgCursor, schema: str, *, log_id: str, now_ms: int) -> None:
         make_functions(cursor, schema)
 
 
-_MADE_ANEW: Final = (*FUNCTIONS, *MARKS, _APPEND)
+# A log that an earlier version made has no table of hosts yet.
+_MADE_ANEW: Final = (HOSTS, *FUNCTIONS, *MARKS, _APPEND)
 
 FUNCTIONS_OF: Final[Question] = ("SELECT obj_description(to_regproc('append_events')::oid, 'pg_proc')", ())
 """Asks of which statements the functions were made that are there: a digest, or nothing."""

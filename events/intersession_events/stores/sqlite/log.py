@@ -15,6 +15,7 @@ from intersession_events.stores.database import MEMORY, Cursor, typed
 from intersession_events.stores.files.folder import Folder, folder_of, sources_of
 from intersession_events.stores.files.store import FileStore, Memory
 from intersession_events.stores.folding.fold import PlainSql
+from intersession_events.stores.hosts.folder import Folder as Hosts
 from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.portable.writer import PUT_TIMEOUT_S
@@ -91,6 +92,7 @@ class SqliteLog(PortableLog):
         self.application: Final = app
         """The log as an application of the eventsourcing library: its notification log, event store and mapper."""
         self._readers = app.reading.readers
+        self.hosts = Hosts(None if self.path == MEMORY else self.path)
         self.files = (
             FileStore(Memory())
             if self.path == MEMORY

@@ -13,6 +13,8 @@ import msgspec
 
 from intersession_events.basics.errors import StoreLocked, StoreUnavailable
 from intersession_events.basics.machine import on_disk, refused
+from intersession_events.stores.database import MEMORY
+from intersession_events.stores.hosts.folder import Folder
 from intersession_events.stores.portable.identity import Holder
 
 _TRIES: Final = 25
@@ -31,9 +33,9 @@ class WriterLock:
             StoreLocked: a living process has it.
             StoreUnavailable: the lock's file can't be made.
         """
-        self._path = lock_path(database)
-        with on_disk(self._path):
-            self._file: int | None = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self.path = lock_path(database)
+        with on_disk(self.path):
+            self._file: int | None = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             self._take(self._file, database)
             self.tell(Holder(pid=os.getpid()))
@@ -46,7 +48,7 @@ class WriterLock:
         """Write down the holder of the lock, for other processes."""
         if self._file is not None:
             text = msgspec.json.encode(holder)
-            with on_disk(self._path):
+            with on_disk(self.path):
                 os.pwrite(self._file, text, 0)
                 os.ftruncate(self._file, len(text))
 
@@ -66,12 +68,14 @@ class WriterLock:
 
     def _take(self, file: int, database: str) -> None:
         for _ in range(_TRIES):
-            with on_disk(self._path):
+            with on_disk(self.path):
                 if _locked(file, fcntl.LOCK_EX):
                     return
             holder = holder_of(database)
             if holder is not None and _lives(holder.pid) and _is_written_under(file):
-                raise StoreLocked(database, f"pid {holder.pid}", is_here=holder.pid == os.getpid())
+                # By what is held here, and not by the process id: another container's may be the same.
+                is_here = any(lock.path == self.path for lock in _held)
+                raise StoreLocked(database, f"pid {holder.pid}", is_here=is_here)
             # The file names a process that is gone: another one has the lock by now, and will write its own name.
             time.sleep(_PAUSE_S)
         raise StoreLocked(database, "it has not said who it is")
@@ -115,6 +119,25 @@ def writer_of(database: str) -> Holder | None:
     except OSError:
         return None
     return None if found is None else _read(found.text) or Holder(pid=0)
+
+
+class Waiting:
+    """Waits beside the writer of a log for its lock. A process that is stopped keeps it; one that was killed does not."""
+
+    def __init__(self, database: str) -> None:
+        self._database = database
+        self.hosts = Folder(None if database == MEMORY else os.path.realpath(database))
+
+    def writer(self) -> Holder | None:
+        """Return the process that has the lock now; None if there is none."""
+        return None if self._database == MEMORY else writer_of(self._database)
+
+    def pause(self, seconds: float) -> None:
+        """Wait a while."""
+        time.sleep(seconds)
+
+    def close(self) -> None:
+        """Do nothing: no file is kept open."""
 
 
 def gateway_of(database: str) -> str | None:
