@@ -9,8 +9,7 @@ from typing import Final, TypeVar
 
 from intersession_events.basics.errors import StoreLocked, StoreUnavailable
 from intersession_events.stores.hosts.announcing import announced, this_host
-from intersession_events.stores.opened import Located, waiting_at
-from intersession_events.stores.portable.identity import Holder
+from intersession_events.stores.opened import Located, Waits, waiting_at
 
 T = TypeVar("T")
 
@@ -32,39 +31,56 @@ def when_free(where: Located, make: Callable[[], T], *, stopping: threading.Even
         StoreUnavailable: the store can't be reached at the start.
         Exception: whatever else `make` raises.
     """
-    known: tuple[int, str | None] | None = None
-    is_away = False
     with closing(waiting_at(where)) as waiting, ExitStack() as held:
-        host = this_host("standby")
+        standby = _Standby(where, waiting, held)
         while not stopping.is_set():
             try:
-                writer = waiting.writer()
-                if writer is not None and writer.host is None and writer.pid == os.getpid():
-                    return make()  # refused, with a word that says so: nobody waits for itself
-                if writer is None:
-                    _LOGGER.info("standby: %s has no writer, and is taken over", where.shown)
+                if not standby.has_writer():
                     return make()
-                if known is None:
-                    held.enter_context(announced(waiting.hosts, lambda: host))
-                if known != (writer.pid, writer.host):
-                    known = (writer.pid, writer.host)
-                    _LOGGER.info("standby: waits while %s is written by %s", where.shown, _named(writer))
-                is_away = False
                 waiting.pause(_PAUSE_S)
             except StoreLocked as locked:  # another standby was quicker
                 if locked.is_here:
                     raise
                 stopping.wait(_PAUSE_S)
             except StoreUnavailable as error:
-                if type(error) is not StoreUnavailable or known is None:
-                    raise
-                if not is_away:
-                    is_away = True
-                    _LOGGER.warning("standby: waits until the store is back: %s", error)
+                standby.check_begun(error)
                 stopping.wait(_AGAIN_S)
     return None
 
 
-def _named(writer: Holder) -> str:
-    gateway = "" if writer.gateway is None else f", gateway {writer.gateway}"
-    return f"pid {writer.pid} on {writer.host or 'this machine'}{gateway}"
+class _Standby:
+    """What a process that waits for a log knows of its writer, and says of itself."""
+
+    def __init__(self, where: Located, waiting: Waits, held: ExitStack) -> None:
+        self._where = where
+        self._waiting = waiting
+        self._held = held
+        self._known: tuple[int, str | None] | None = None
+        self._is_away = False
+
+    def has_writer(self) -> bool:
+        """Return whether a writer is waited for. One that is this process itself is not: to open its log is refused."""
+        writer = self._waiting.writer()
+        self._is_away = False
+        if writer is None or (writer.host is None and writer.pid == os.getpid()):
+            _LOGGER.info("standby: %s has no other writer, and is taken over", self._where.shown)
+            return False
+        if self._known is None:
+            host = this_host("standby")
+            self._held.enter_context(announced(self._waiting.hosts, lambda: host))
+        if self._known != (writer.pid, writer.host):
+            self._known = (writer.pid, writer.host)
+            gateway = "" if writer.gateway is None else f", gateway {writer.gateway}"
+            where = writer.host or "this machine"
+            _LOGGER.info(
+                "standby: %s is written by pid %d on %s%s", self._where.shown, writer.pid, where, gateway
+            )
+        return True
+
+    def check_begun(self, error: StoreUnavailable) -> None:
+        """Raise an error that is not of a store that was there and went away."""
+        if type(error) is not StoreUnavailable or self._known is None:
+            raise error
+        if not self._is_away:
+            self._is_away = True
+            _LOGGER.warning("standby: waits until the store is back: %s", error)

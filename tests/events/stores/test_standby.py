@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from intersession_events.basics.errors import StoreLocked
@@ -124,7 +125,7 @@ def test_hosts_are_seen_beside_a_log_for_as_long_as_they_are_there(log_url: str)
         assert log.hosts.alive() == []
         door, other = this_host("door", address="http://10.0.0.7:18789"), this_host("door")
         at = 3
-        with announced(follower.hosts, lambda: Host(**{**as_dict(door), "position": at}), every_s=0.01):
+        with announced(follower.hosts, lambda: msgspec.structs.replace(door, position=at), every_s=0.01):
             with announced(log.hosts, lambda: other):
                 assert {host.name for host in hosts_at(log_url, 2)} == {door.name, other.name}
             at = 7
@@ -134,10 +135,6 @@ def test_hosts_are_seen_beside_a_log_for_as_long_as_they_are_there(log_url: str)
             assert (found.name, found.kind, found.address) == (door.name, "door", "http://10.0.0.7:18789")
             assert found.since > 0
         assert log.hosts.alive() == []
-
-
-def as_dict(host: Host) -> dict[str, object]:
-    return {name: getattr(host, name) for name in host.__struct_fields__}
 
 
 @pytest.mark.postgres

@@ -16,6 +16,12 @@ from intersession_events.stores.standby import when_free
 from support.log_drafts import anywhere, said
 
 
+def wait_until_superseded(log: PortableLog) -> None:
+    over = threading.Event()
+    log.on_superseded(lambda _: over.set())
+    assert over.wait(30)
+
+
 def main(url: str, lines: str) -> None:
     # One write a line, straight to the kernel: what was written is there, however this process ends.
     file = os.open(lines, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -27,17 +33,15 @@ def main(url: str, lines: str) -> None:
         log = when_free(located(url), lambda: open_log(url), stopping=threading.Event())
         assert isinstance(log, PortableLog)
         say(f"has {log.epoch}")
-        log.on_superseded(lambda _: say("gone"))
-        over = threading.Event()
-        log.on_superseded(lambda _: over.set())
         for at in itertools.count():
             name = f"{log.epoch}-{at}"
             try:
                 log.append_now([anywhere(f"session:{at % 5}", said(name))])
             except StoreUnavailable:
-                assert over.wait(30)
                 break
             say(f"id-{name}")
+        wait_until_superseded(log)
+        say("gone")
         log.close()
 
 

@@ -18,6 +18,7 @@ from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
 from intersession_events.basics.errors import LogError, StoreLocked, WriterSuperseded
+from intersession_events.log.hosts import Hosts
 from intersession_events.log.sql import Question, Row
 from intersession_events.stores.database import typed
 from intersession_events.stores.portable.identity import Holder
@@ -215,7 +216,7 @@ class Waiting:
         self._connection: Connection[TupleRow] | None = None
         self._found: tuple[_Process, Holder] | None = None
         self._looks_at = 0.0
-        self.hosts = self._datastore.hosts
+        self.hosts: Hosts = self._datastore.hosts
 
     def writer(self) -> Holder | None:
         """Return the writer as it was a moment ago; None once its lease is over, or its process of this machine has ended.

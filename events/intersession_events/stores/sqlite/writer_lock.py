@@ -13,6 +13,7 @@ import msgspec
 
 from intersession_events.basics.errors import StoreLocked, StoreUnavailable
 from intersession_events.basics.machine import on_disk, refused
+from intersession_events.log.hosts import Hosts
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.hosts.folder import Folder
 from intersession_events.stores.portable.identity import Holder
@@ -126,7 +127,7 @@ class Waiting:
 
     def __init__(self, database: str) -> None:
         self._database = database
-        self.hosts = Folder(None if database == MEMORY else os.path.realpath(database))
+        self.hosts: Hosts = Folder(None if database == MEMORY else os.path.realpath(database))
 
     def writer(self) -> Holder | None:
         """Return the process that has the lock now; None if there is none."""
