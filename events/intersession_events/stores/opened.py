@@ -8,11 +8,11 @@ from typing import Final, NamedTuple, Protocol
 
 from intersession_events.basics.errors import MissingExtra, NoSuchStore, StoreUnavailable
 from intersession_events.basics.machine import machine_entropy, random_id, wall_clock_ms
-from intersession_events.log.hosts import Hosts
 from intersession_events.log.log import Log
 from intersession_events.log.other_words import as_it_is
 from intersession_events.log.views import InlineView
 from intersession_events.stores.database import MEMORY
+from intersession_events.stores.hosts.host import Hosts
 from intersession_events.stores.portable.filling import Filling
 from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.portable.log import PortableLog

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from intersession_events.basics.errors import StoreLocked
-from intersession_events.log.hosts import Host
 from intersession_events.stores.hosts.announcing import announced, this_host
+from intersession_events.stores.hosts.host import Host
 from intersession_events.stores.opened import located, open_log
 from intersession_events.stores.standby import when_free
 from support.any_log import changed_behind, log_at

@@ -10,7 +10,7 @@ from typing import Final
 
 from intersession_events.basics.errors import LogError
 from intersession_events.basics.machine import VERSION, random_id
-from intersession_events.log.hosts import ALIVE_S, Host, HostKind, Hosts
+from intersession_events.stores.hosts.host import ALIVE_S, Host, HostKind, Hosts
 
 AGAIN_S: Final = ALIVE_S / 3
 

@@ -11,7 +11,7 @@ import msgspec
 
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.basics.machine import on_disk, wall_clock_ms
-from intersession_events.log.hosts import Host
+from intersession_events.stores.hosts.host import Host
 
 _SUFFIX: Final = ".hosts"
 _LONGEST: Final = 4096

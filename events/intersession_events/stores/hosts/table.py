@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Final, final
 
-from intersession_events.log.hosts import ALIVE_S, Host
 from intersession_events.log.sql import Row, SqlValue
 from intersession_events.stores.database import Cursor, Failures, typed
+from intersession_events.stores.hosts.host import ALIVE_S, Host
 
 HOSTS: Final = """CREATE TABLE IF NOT EXISTS {schema}.log_hosts (
     name text COLLATE "C" PRIMARY KEY, kind text NOT NULL, machine text NOT NULL, pid bigint NOT NULL, version text NOT NULL,

@@ -16,7 +16,6 @@ from intersession_events.basics.errors import ForkedStoreError, StoreUnavailable
 from intersession_events.basics.machine import monotonic_s, wall_clock_ms
 from intersession_events.facts import ForkedFrom
 from intersession_events.log.files import Files
-from intersession_events.log.hosts import Hosts
 from intersession_events.log.lineage import Lineage
 from intersession_events.log.log import Gathers, InFlight, Kinds, Moment, OnCommitted, OnLoaded
 from intersession_events.log.recorded import (
@@ -33,6 +32,7 @@ from intersession_events.log.sql import Row as AnyRow
 from intersession_events.log.views import InlineView
 from intersession_events.log.work_queue import WorkQueue
 from intersession_events.stores.folding.carrying import is_carried
+from intersession_events.stores.hosts.host import Hosts
 from intersession_events.stores.later import Loader, tell
 from intersession_events.stores.library.frontier import Frontier
 from intersession_events.stores.portable.appends import NotTaken

@@ -18,9 +18,9 @@ from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
 from intersession_events.basics.errors import LogError, StoreLocked, WriterSuperseded
-from intersession_events.log.hosts import Hosts
 from intersession_events.log.sql import Question, Row
 from intersession_events.stores.database import typed
+from intersession_events.stores.hosts.host import Hosts
 from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.postgres.address import Address
 from intersession_events.stores.postgres.connections import LogDatastore, settle

@@ -13,9 +13,9 @@ import msgspec
 
 from intersession_events.basics.errors import StoreLocked, StoreUnavailable
 from intersession_events.basics.machine import on_disk, refused
-from intersession_events.log.hosts import Hosts
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.hosts.folder import Folder
+from intersession_events.stores.hosts.host import Hosts
 from intersession_events.stores.portable.identity import Holder
 
 _TRIES: Final = 25

@@ -5,12 +5,15 @@ from typing import Final, Literal, Protocol
 
 import msgspec
 
+from intersession_events.facts import ready
+
 HostKind = Literal["standby", "door"]
 
 ALIVE_S: Final = 15
 """A host that says nothing for so many seconds is not named any more."""
 
 
+@ready
 class Host(msgspec.Struct, frozen=True, kw_only=True):
     """A process beside the writer, as it announces itself. It is shown, and nothing follows from it.
 
