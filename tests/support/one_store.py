@@ -32,6 +32,7 @@ ONE_STORE: Final[Mapping[str, tuple[str, ...]]] = {
         "projections/questions/smells",
         "projections/test_row_prefilter.py",
         "projections/test_usage_view.py",
+        "doors/worker",
         "system/test_halves_of_pairs.py",
         "system/test_long_sessions.py",
     ),

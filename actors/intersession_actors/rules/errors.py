@@ -53,6 +53,7 @@ RefusalCode = Literal[
     "not_started",
     "export_failed",
     "import_failed",
+    "run_over",
     "busy",
     "unavailable",
     "unreadable",

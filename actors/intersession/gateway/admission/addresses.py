@@ -77,10 +77,13 @@ def _networks(texts: tuple[str, ...]) -> tuple[ipaddress.IPv4Network | ipaddress
 
 def is_this_machine(address: str | None, headers: Sequence[tuple[bytes, bytes]]) -> bool:
     """Whether a peer is this machine, over loopback, and not a proxy for other clients."""
-    if any(name.lower() in _OF_A_PROXY for name, _ in headers):
-        return False
     found = _read(address)
-    return found is not None and found.is_loopback
+    return found is not None and found.is_loopback and not is_of_a_proxy(headers)
+
+
+def is_of_a_proxy(headers: Sequence[tuple[bytes, bytes]]) -> bool:
+    """Whether a proxy says that it passes a request on for another client."""
+    return any(name.lower() in _OF_A_PROXY for name, _ in headers)
 
 
 def host_allowed(host: str | None, *, bound: str, allowed: Sequence[str]) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 from litestar.types import Receive
 from litestar.types import Send as AsgiSend
 
-from intersession.gateway.admission.addresses import is_this_machine, printable
+from intersession.gateway.admission.addresses import is_of_a_proxy, is_this_machine, printable
 from intersession.gateway.admission.credentials import Credential
 from intersession.gateway.admission.proof import server_name
 from intersession.gateway.admission.shares import Hold
@@ -54,7 +54,7 @@ class WebSocketShell:
         # Ours, which the process puts there (`uvicorn_protocols.py`); ASGI knows dicts only. A host's server has none.
         self._protocol: Any = extensions.get(EXTENSION)
         self._here = is_this_machine(client[0] if client else None, scope["headers"])
-        server = scope.get("server") if self._here else None
+        server = None if is_of_a_proxy(scope["headers"]) else scope.get("server")
         self._client = door.client_of(scope)
         self._connection = door.connection(self._client, server and server_name(server[0], server[1] or 0))
         self._buffer: deque[Send] = deque()

@@ -22,10 +22,11 @@ LOOK_S: Final = 0.2
 
 
 class GatewayClient:
-    """Calls methods of a running gateway on this machine. Use it as a context manager.
+    """Calls methods of a running gateway. Use it as a context manager.
 
-    `address` is the gateway's, as the log's lock has it (`http://127.0.0.1:18789`). The token is never sent: each side
-    proves to the other that it knows it, before anything else is said. `ticket` is then good for its routes over HTTP.
+    `address` is the gateway's, as the log's lock has it (`http://127.0.0.1:18789`). The token is not sent: each side
+    proves to the other that it knows it, before anything else is said. `ticket` is then good for its routes over HTTP. To a
+    gateway behind TLS (`https://…`) the token is sent: its certificate says who it is.
 
     Raises:
         ToolRefused: the gateway is not there (`unavailable`), does not know the token, or is not one of ours (`forbidden`).
@@ -41,7 +42,7 @@ class GatewayClient:
         except (OSError, WebSocketException) as error:
             raise ToolRefused("unavailable", f"the gateway at {address} can't be reached: {error}") from None
         try:
-            self.ticket = self._known_to_each_other(address, token_digest(token.encode()))
+            self.ticket = self._known_to_each_other(address, token)
         except ToolRefused as refused:
             self.close()
             raise ToolRefused("forbidden", f"the gateway at {address} refused: {refused.error}") from None
@@ -56,13 +57,13 @@ class GatewayClient:
         """
         self._numbers += 1
         request_id = str(self._numbers)
-        self._send({"type": "req", "id": request_id, "method": method, "params": dict(params or {})})
+        self.send({"type": "req", "id": request_id, "method": method, "params": dict(params or {})})
         while True:
-            frame = self._receive(timeout)
+            frame = self.receive(timeout)
             if frame.get("type") != "res" or frame.get("id") != request_id:
                 continue
             if not frame["ok"]:
-                raise _refused(frame["error"])
+                raise refused_by(frame["error"])
             payload: JsonObject = frame.get("payload") or {}
             return payload
 
@@ -108,38 +109,52 @@ class GatewayClient:
     ) -> None:
         self.close()
 
-    def _known_to_each_other(self, address: str, digest: bytes) -> str:
+    def _known_to_each_other(self, address: str, token: str) -> str:
         """Prove to know the token, have the gateway prove it, and return the ticket that both make of it."""
-        challenge = self._receive(OPEN_S).get("payload")
+        challenge = self.receive(OPEN_S).get("payload")
         nonce = challenge.get("nonce") if is_object(challenge) else None
-        parts = urlsplit(address)
-        server = server_name(parts.hostname or "", parts.port or 0)
+        # As it was reached: a name stands for an address, and that is what the gateway sees of it.
+        server = server_name(*self._opened.remote_address[:2])
         if not isinstance(nonce, str) or server is None:
             raise ToolRefused("forbidden", "there is no gateway of ours at this address")
+        if urlsplit(address).scheme == "https":
+            self._connect({"token": token})
+            return token
+        digest = token_digest(token.encode())
         handshake = Handshake(challenge=nonce, nonce=random_id(), server=server)
-        hello = self.call(
-            "connect",
-            {
-                "minProtocol": PROTOCOL,
-                "maxProtocol": PROTOCOL,
-                "client": {"id": "cli", "version": "1", "platform": "python", "mode": "cli"},
-                "auth": {"proof": handshake.proof(digest, "client"), "nonce": handshake.nonce},
-            },
-            timeout=OPEN_S,
-        )
+        hello = self._connect({"proof": handshake.proof(digest, "client"), "nonce": handshake.nonce})
         auth = hello.get("auth")
         said = auth.get("proof") if is_object(auth) else None
         if not isinstance(said, str) or not handshake.proves(digest, "gateway", said):
             raise ToolRefused("forbidden", "it did not prove that it knows the token")
         return handshake.proof(digest, "ticket")
 
-    def _send(self, frame: JsonMapping) -> None:
+    def _connect(self, auth: JsonMapping) -> JsonObject:
+        params = {
+            "minProtocol": PROTOCOL,
+            "maxProtocol": PROTOCOL,
+            "client": {"id": "cli", "version": "1", "platform": "python", "mode": "cli"},
+            "auth": auth,
+        }
+        return self.call("connect", params, timeout=OPEN_S)
+
+    def send(self, frame: JsonMapping) -> None:
+        """Send a frame; any thread may.
+
+        Raises:
+            ToolRefused: the connection is lost (`unavailable`).
+        """
         try:
             self._opened.send(json.dumps(frame))
         except WebSocketException as error:
             raise ToolRefused("unavailable", f"the gateway closed the connection: {error}") from None
 
-    def _receive(self, timeout: float | None) -> JsonObject:
+    def receive(self, timeout: float | None) -> JsonObject:
+        """Return the next frame, in `timeout` seconds at most; for one thread.
+
+        Raises:
+            ToolRefused: the connection is lost, or nothing came in time (`unavailable`).
+        """
         try:
             frame: JsonObject = json.loads(self._opened.recv(timeout=timeout))
         except TimeoutError:
@@ -149,7 +164,8 @@ class GatewayClient:
         return frame
 
 
-def _refused(error: JsonMapping) -> ToolRefused:
+def refused_by(error: JsonMapping) -> ToolRefused:
+    """Return the refusal in the answer of a gateway."""
     details = error.get("details")
     code = details.get("code") if is_object(details) else None
     known: RefusalCode = code if code in REFUSAL_CODES else "invalid_request"

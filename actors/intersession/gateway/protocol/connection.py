@@ -51,8 +51,8 @@ State = Literal["new", "welcoming", "open", "closed"]
 class Connection:
     """A client's connection. `nonce` makes its challenge; `parse_key` reads canonical keys.
 
-    `server` is the gateway's end of a connection from this machine (`server_name`), where a token can be proven instead of
-    sent; None for one from elsewhere.
+    `server` is the gateway's end of a direct connection (`server_name`), where a token can be proven instead of sent; None for
+    one through a proxy.
     """
 
     def __init__(

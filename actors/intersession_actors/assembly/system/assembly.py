@@ -117,7 +117,7 @@ class Assembly:
             reply_max_bytes=runs.reply_max_bytes,
             threads=threads,
             blocking=self.reports.blocking,
-            store_files=lambda reply: store_reply_files(log, config().files, reply.files),
+            store_files=lambda _, reply: store_reply_files(log, config().files, reply.files),
             files_named=lambda files: self._on_disk(partial(keep_files, log, files), _told),
             on_disk=self._on_disk,
         )

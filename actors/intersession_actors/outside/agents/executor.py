@@ -188,7 +188,7 @@ class AgentExecutor:
         around: Around = _nothing,
         threads: Threads | None = None,
         blocking: Blocking | None = None,
-        store_files: Callable[[Reply], Sequence[facts.FileBlock]] | None = None,
+        store_files: Callable[[Turn, Reply], Sequence[facts.FileBlock]] | None = None,
         files_named: Callable[[Sequence[facts.FileBlock]], None] = _nobody,
         on_disk: OnDisk | None = None,
     ) -> None:
@@ -402,7 +402,7 @@ class AgentExecutor:
         if self._store_files is None or isinstance(result, Broke):
             return result
         try:
-            return msgspec.structs.replace(result, files=tuple(self._store_files(reply)))
+            return msgspec.structs.replace(result, files=tuple(self._store_files(turn, reply)))
         except ToolRefused as refused:
             return Broke(
                 code="bad_reply", error=f"agent {turn.agent_id!r} gave a file that is not taken: {refused}"

@@ -123,6 +123,10 @@ class ToolBox:
         """Return which tools of the agent's own the settings let the session have (TOOL-5)."""
         return [*names]
 
+    async def aallowed(self, names: Sequence[str]) -> list[str]:
+        """Like `allowed`, without blocking the event loop where the settings are another process's."""
+        return self.allowed(names)
+
     def pass_over(self, name: str, arguments: ToolArguments = None) -> None:
         """Count a skipped call, so that the next one with the same content counts as the one after it."""
 

@@ -21,7 +21,7 @@ def turn_of(
     *,
     tools: ToolBox,
     recorder: Recorder,
-    store: ReadsFiles,
+    store: ReadsFiles | None,
     pieces: Callable[[str], None],
     takes_images: Callable[[], bool],
     own_files: Callable[[], OwnFiles],

@@ -87,5 +87,5 @@ class OwnTools:
                     missing.append(f"A second tool {name!r} is left out.")
                     continue
                 tools[name] = tool
-        allowed = turn.tools.allowed(list(tools))
+        allowed = await turn.tools.aallowed(list(tools))
         return Offered({name: tools[name] for name in allowed}, tuple(missing))

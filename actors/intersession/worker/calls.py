@@ -1,0 +1,251 @@
+"""The calls that a worker has: it makes their turns, calls their agents, and keeps what came of them until the queue has it (WORK-11, WORK-13)."""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from intersession.worker.line import Line
+from intersession.worker.sessions import Attempt, Sessions
+from intersession.worker.turns import Acts, RemoteFiles, RemotePieces, RemoteRecorder, RemoteTools
+from intersession.worker.workspaces import files_here
+from intersession_actors.outside.agents.agents import Agent
+from intersession_actors.outside.agents.executor import AgentExecutor
+from intersession_actors.outside.agents.result import AgentResult, Broke, sent_result
+from intersession_actors.outside.agents.runners import runner_of
+from intersession_actors.outside.agents.turn import Reply, Turn
+from intersession_actors.outside.attachments.message_files import check_files
+from intersession_actors.owners.session.turn_of import turn_of
+from intersession_actors.rules.config.config import Config
+from intersession_actors.rules.policy.windows import ModelWindow, takes_images
+from intersession_actors.running.failures.failure import described
+from intersession_actors.running.host.hosts_loop import HostsLoop
+from intersession_actors.running.host.threads import Job, Workers
+from intersession_actors.running.runtime.threads import MachineThreads
+from intersession_events.basics.errors import LogError, StoreUnavailable, WorkRefused
+from intersession_events.facts import FileBlock
+from intersession_events.log.work_queue import CallId, Offer, TakesWork
+
+logger = logging.getLogger("intersession.worker")
+
+_AGAIN_S: Final = 0.5
+"""How long a worker waits before it asks a queue again that could not be reached."""
+
+_MOST_THREADS: Final = 16
+"""How many threads read sessions and tell answers; agents have their own."""
+
+
+class _Call:
+    """One call, as long as it is the worker's own."""
+
+    def __init__(self, offer: Offer, acts: Acts) -> None:
+        self.offer = offer
+        self.acts = acts
+        self.is_lost = False
+        self.turn: Turn | None = None
+
+
+class Calls:
+    """The calls under way. Its methods may be called from any thread."""
+
+    def __init__(
+        self,
+        work: TakesWork,
+        line: Line,
+        agents: Mapping[str, Agent],
+        *,
+        name: str,
+        config: Callable[[], Config],
+        seats: int,
+        hosts_loop: HostsLoop,
+    ) -> None:
+        self._work = work
+        self._line = line
+        self._name = name
+        self._config = config
+        self._sessions = Sessions(lambda offer, after: work.events(name, offer.call, after))
+        self._executor = AgentExecutor(
+            hosts_loop=hosts_loop,
+            pool_size=seats,
+            reply_max_bytes=config().runs.reply_max_bytes,
+            store_files=self._store,
+            on_disk=self._on_disk,
+        )
+        for agent_id, agent in agents.items():
+            self._executor.register(agent_id, agent)
+        self._threads = Workers(min(seats, _MOST_THREADS), name="worker-calls", threads=MachineThreads())
+        self.changed = threading.Condition()
+        self._calls: dict[CallId, _Call] = {}
+        self._closed = threading.Event()
+
+    def window(self, agent_id: str) -> ModelWindow:
+        """Return what is known here of an agent's model."""
+        said = self._executor.window(agent_id, "", 0)
+        if isinstance(said, ModelWindow):
+            return said
+        config = self._config()
+        model = config.model_of(agent_id)
+        if model is None:
+            return ModelWindow()
+        return ModelWindow(model=model, images=takes_images(config, agent_id, None, None))
+
+    @property
+    def under_way(self) -> Sequence[CallId]:
+        """The calls that the worker has, until the queue has what came of each."""
+        with self.changed:
+            return tuple(self._calls)
+
+    def begin(self, offer: Offer) -> None:
+        """Make a call that was taken."""
+        call = _Call(offer, Acts(self._line, offer, lambda: self.lose(offer.call)))
+        with self.changed:
+            self._calls[offer.call] = call
+        self._submit(partial(self._start, call))
+
+    def lose(self, lost: CallId) -> None:
+        """Stop a call that is over, or is no longer the worker's: what its agent answers yet comes late."""
+        with self.changed:
+            call = self._calls.pop(lost, None)
+            if call is None:
+                return
+            call.is_lost = True
+            self.changed.notify_all()
+        logger.info("attempt %d of run %s is over: its agent is stopped", lost.attempt, lost.id)
+        if self._executor.is_running(lost.id, lost.attempt):
+            self._executor.cancel(lost.id)
+        call.acts.end()
+
+    def stop(self, grace: float) -> None:
+        """Wait for the calls for `grace` seconds, and cut off what is left then."""
+        with self.changed:
+            self.changed.wait_for(lambda: not self._calls, grace)
+            left = tuple(self._calls.values())
+        self._closed.set()
+        for call in left:
+            call.acts.end()
+        self._executor.stop(0.0)
+        self._threads.stop()
+
+    # --- one call
+
+    def _submit(self, work: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the worker has ended
+            self._threads.submit(Job(work))
+
+    def _start(self, call: _Call) -> None:
+        """Make the turn, and call the agent."""
+        offer = call.offer
+        while True:
+            try:
+                attempt = self._sessions.attempt(offer)
+            except WorkRefused:
+                self.lose(offer.call)
+            except StoreUnavailable as error:
+                logger.info("session %s can't be read now: %s", offer.stream, error)
+                if not (call.is_lost or self._closed.wait(_AGAIN_S)):
+                    continue
+            except LogError as error:
+                logger.error("run %s is not answered here: %s", offer.id, error)  # noqa: TRY400 - it says all
+                self._answered(call, Broke(code="interrupted", error=f"interrupted: {described(error)}"))
+            except Exception as error:
+                logger.exception("run %s is not answered here", offer.id)
+                self._answered(call, Broke(code="interrupted", error=f"interrupted: {described(error)}"))
+            else:
+                call.turn = self._turn(call, attempt)
+                with self.changed:
+                    if call.is_lost:
+                        return
+                # An attempt before this one that nobody has heard to be over yet.
+                self._executor.cancel(offer.id)
+                self._executor.start(call.turn, partial(self._answered, call), partial(self._late, call))
+                if call.is_lost:
+                    self._executor.cancel(offer.id)
+            return
+
+    def _turn(self, call: _Call, attempt: Attempt) -> Turn:
+        offer, acts, running = call.offer, call.acts, attempt.running
+        key = offer.stream.partition(":")[2]
+        pieces, files = RemotePieces(acts), RemoteFiles(acts)
+        add = self._executor.pieces.add
+        is_shown = running.waiting.queued.step != "compaction"  # a summary is for the model alone
+
+        def say(piece: str) -> None:
+            add(key, offer.id, offer.attempt, piece, is_shown=False)
+            if is_shown:
+                pieces.say(piece)
+
+        spawned = attempt.opened is not None and attempt.opened.spawn_id is not None
+        turn = turn_of(
+            key,
+            running,
+            attempt.context,
+            tools=RemoteTools(acts, attempt.started.tools, self._executor.waiting),
+            recorder=RemoteRecorder(acts),
+            store=files,
+            pieces=say,
+            takes_images=partial(self._takes_images, offer.name, running.model),
+            own_files=partial(files_here, self._config, offer.name, files.fetched if spawned else None),
+        )
+        if offer.name == runner_of(key):
+            return turn
+        return replace(turn, agent_id=offer.name, runner=offer.name)
+
+    def _takes_images(self, agent_id: str, model: str | None) -> bool:
+        said = self._executor.window(agent_id, "", 0)
+        return takes_images(self._config(), agent_id, model, said if isinstance(said, ModelWindow) else None)
+
+    # --- what came of it
+
+    def _answered(self, call: _Call, result: AgentResult) -> None:
+        self._forget(call)
+        self._submit(partial(self._tell, call, sent_result(result)))
+
+    def _late(self, call: _Call, result: AgentResult) -> None:
+        """Tell what an agent answered that was stopped: that it was late is put on record, and nobody uses it."""
+        self._forget(call)
+        if not isinstance(result, Broke):
+            self._submit(partial(self._tell, call, sent_result(result)))
+
+    def _forget(self, call: _Call) -> None:
+        run_id, attempt = call.offer.id, call.offer.attempt
+        self._executor.results.forget(run_id, attempt)
+        self._executor.pieces.over(run_id, attempt)
+
+    def _tell(self, call: _Call, content: bytes) -> None:
+        """Tell the queue, again until it has heard."""
+        while True:
+            try:
+                if not self._work.answer(self._name, call.offer.call, content):
+                    logger.info("the answer to run %s came late", call.offer.id)
+            except WorkRefused as refused:
+                logger.warning("the answer to run %s is not taken: %s", call.offer.id, refused)
+            except StoreUnavailable as error:
+                logger.info("the answer to run %s can't be told yet: %s", call.offer.id, error)
+                if not self._closed.wait(_AGAIN_S):
+                    continue
+            break
+        with self.changed:
+            self._calls.pop(call.offer.call, None)
+            self.changed.notify_all()
+        call.acts.end()
+
+    def _store(self, turn: Turn, reply: Reply) -> Sequence[FileBlock]:
+        """Have the writer store the files of an answer."""
+        store = turn._store  # noqa: SLF001 - the one that the turn was made with
+        files = check_files(reply.files, self._config().files)
+        return store.store(files) if isinstance(store, RemoteFiles) else ()
+
+    def _on_disk(
+        self, work: Callable[[], AgentResult], done: Callable[[AgentResult | Exception], None]
+    ) -> None:
+        def job() -> None:
+            try:
+                result: AgentResult | Exception = work()
+            except Exception as error:  # noqa: BLE001 - the outcome of the work, whatever it is
+                result = error
+            done(result)
+
+        self._submit(job)

@@ -1,0 +1,96 @@
+"""The queue of calls through the gateway of the log's writer, for workers without a way to the log's database (WORK-14)."""
+
+from collections.abc import Collection, Sequence
+from concurrent.futures import CancelledError
+from typing import Final
+
+from intersession.worker.line import Line
+from intersession_actors.rules.errors import ToolRefused
+from intersession_events.basics.errors import StoreUnavailable, WorkRefused
+from intersession_events.basics.plain_json import JsonObject
+from intersession_events.log.recorded import Recorded
+from intersession_events.log.sent import received
+from intersession_events.log.work_queue import ALIVE_S, CallId, Offer, Worker
+
+_ANSWER_S: Final = 5.0
+"""How long a gateway may take to answer; then the next address is tried."""
+
+
+class GatewayWork:
+    """The queue as workers have it, by requests to the writer's gateway."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self.alive_s: float = ALIVE_S
+
+    def announce(self, worker: Worker) -> None:
+        """Say that a worker lives, and what it has."""
+        answer = self._ask(
+            "worker.announce",
+            {
+                "worker": worker.name,
+                "host": worker.host,
+                "version": worker.version,
+                "agents": dict(worker.agents),
+                "channels": dict(worker.channels),
+                "seats": worker.seats,
+                "isDraining": worker.is_draining,
+            },
+        )
+        self.alive_s = float(answer["aliveSeconds"])
+
+    def take(self, worker: str, most: int, wait: float) -> Sequence[Offer]:
+        """Take up to `most` calls, oldest first; wait for the first one."""
+        answer = self._ask("worker.take", {"worker": worker, "most": most, "wait": wait}, wait)
+        return [_offer(given) for given in answer["offers"]]
+
+    def renew(self, worker: str, calls: Collection[CallId]) -> Collection[CallId]:
+        """Say that a worker lives and has these calls; return those that are no longer its own."""
+        answer = self._ask("worker.renew", {"worker": worker, "calls": [one._asdict() for one in calls]})
+        return [CallId(**one) for one in answer["lost"]]
+
+    def answer(self, worker: str, call: CallId, content: bytes) -> bool:
+        """Say what came of a call, durably; False if it is no longer this worker's."""
+        said = {"worker": worker, **call._asdict(), "content": content.decode()}
+        return bool(self._ask("worker.answer", said)["counts"])
+
+    def events(self, worker: str, call: CallId, after: int) -> Sequence[Recorded]:
+        """Return events of the stream of a call, behind a version, up to the call's own."""
+        answer = self._ask("worker.events", {"worker": worker, **call._asdict(), "after": after})
+        return [received(event) for event in answer["events"]]
+
+    def leave(self, worker: str) -> None:
+        """Say that a worker ends."""
+        self._ask("worker.leave", {"worker": worker})
+
+    def gateway(self) -> str | None:
+        """Return None: the worker knows its gateways."""
+        return None
+
+    def _ask(self, method: str, params: JsonObject, wait: float = 0.0) -> JsonObject:
+        asked = self._line.ask(method, params, again=False)
+        try:
+            return asked.result(wait + _ANSWER_S)
+        except TimeoutError:
+            asked.cancel()
+            self._line.lose()
+            raise StoreUnavailable(f"the gateway did not answer {method} in time") from None
+        except CancelledError:
+            raise StoreUnavailable("the worker has ended") from None
+        except ToolRefused as refused:
+            raise WorkRefused(refused.error) from None
+
+
+def _offer(given: JsonObject) -> Offer:
+    return Offer(
+        kind=given["kind"],
+        id=given["id"],
+        attempt=given["attempt"],
+        name=given["name"],
+        stream=given["stream"],
+        version=given["version"],
+        secret=given["secret"],
+        context_hash=given["contextHash"],
+        content=given["content"].encode(),
+        deadline=given["deadline"],
+    )

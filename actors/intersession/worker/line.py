@@ -1,0 +1,213 @@
+"""The connection of a worker to the gateway of the log's writer: one, for many requests at once, and made again when it is lost (WORK-12)."""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from itertools import count
+from typing import Final, NamedTuple
+
+import msgspec
+
+from intersession.gateway.protocol.client import GatewayClient, refused_by
+from intersession_actors.rules.errors import ToolRefused
+from intersession_events.basics.errors import StoreUnavailable
+from intersession_events.basics.plain_json import JsonMapping, JsonObject, is_object
+
+logger = logging.getLogger("intersession.worker")
+
+MOST_BYTES: Final = 8 * 1024 * 1024
+"""The largest frame that a gateway takes; its connection would end with a larger one."""
+
+_FIRST_WAIT_S: Final = 0.05
+_LONGEST_WAIT_S: Final = 2.0
+_AGAIN_S: Final = 0.25
+"""How long a request waits that the writer could not take just now."""
+
+_LATER: Final = frozenset({"unavailable", "busy"})
+
+
+class _Request(NamedTuple):
+    id: str
+    frame: JsonMapping
+    answer: "Future[JsonObject]"
+    again: bool
+
+
+class Line:
+    """Sends requests to whichever of some addresses has the log's writer. Its methods may be called from any thread.
+
+    `addresses` gives them anew for each connection; they are tried in turn. The token is proven, not sent (`GatewayClient`).
+    """
+
+    def __init__(self, addresses: Callable[[], Sequence[str]], token: str) -> None:
+        self._addresses = addresses
+        self._token = token
+        self._lock = threading.Lock()
+        self._numbers = count(1)
+        self._waiting: dict[str, _Request] = {}
+        self._client: GatewayClient | None = None
+        self._turn = 0
+        self._closed = threading.Event()
+        self._told: str | None = None
+        self._thread = threading.Thread(target=self._run, name="worker-line", daemon=True)
+
+    def open(self) -> None:
+        """Connect for the first time, if a gateway answers; later ones are waited for.
+
+        Raises:
+            ToolRefused: a gateway does not know the token (`forbidden`).
+        """
+        try:
+            self._client = self._connected()
+        except ToolRefused as refused:
+            if refused.code == "forbidden":
+                raise
+        self._thread.start()
+
+    def ask(self, method: str, params: JsonMapping, *, again: bool = True) -> "Future[JsonObject]":
+        """Send a request; return its payload to come, or a `ToolRefused`.
+
+        With `again` it is sent again when the connection is lost, or the writer could not take it just now, until it is answered
+        or its future is cancelled. Else its future has `StoreUnavailable` then.
+        """
+        request_id = f"w{next(self._numbers)}"
+        frame: JsonObject = {"type": "req", "id": request_id, "method": method, "params": params}
+        request = _Request(request_id, frame, Future(), again)
+        if len(msgspec.json.encode(frame)) > MOST_BYTES:
+            request.answer.set_exception(
+                ToolRefused("too_large", f"{method}: more than {MOST_BYTES} bytes, send less")
+            )
+            return request.answer
+        request.answer.add_done_callback(lambda _: self._waiting.pop(request_id, None))
+        with self._lock:
+            self._waiting[request_id] = request
+            client = self._client
+        if client is not None:
+            self._send(client, request)
+        elif not again:
+            self._give_up(request, "no gateway of the log's writer answers")
+        return request.answer
+
+    def lose(self) -> None:
+        """Give the present connection up, and try the next address: its gateway does not answer."""
+        with self._lock:
+            client = self._client
+        if client is not None:
+            client.close()
+
+    def close(self) -> None:
+        """Close the connection for good."""
+        self._closed.set()
+        self.lose()
+        if self._thread.ident is not None:
+            self._thread.join(5.0)
+        for request in tuple(self._waiting.values()):
+            self._give_up(request, "the worker has ended")
+
+    # --- its thread
+
+    def _run(self) -> None:
+        wait = _FIRST_WAIT_S
+        while not self._closed.is_set():
+            client = self._client
+            if client is None:
+                try:
+                    client = self._connected()
+                except ToolRefused as refused:
+                    self._tell(refused.error)
+                    self._closed.wait(wait)
+                    wait = min(wait * 2, _LONGEST_WAIT_S)
+                    continue
+            wait = _FIRST_WAIT_S
+            self._tell(None)
+            try:
+                self._serve(client)
+            finally:
+                client.close()
+
+    def _serve(self, client: GatewayClient) -> None:
+        with self._lock:
+            self._client = client
+            waiting = tuple(self._waiting.values())
+        for request in waiting:
+            self._send(client, request)
+        try:
+            while not self._closed.is_set():
+                self._take(client.receive(None))
+        except (ToolRefused, ValueError) as error:
+            if not self._closed.is_set():
+                logger.info("the connection to the writer's gateway is lost: %s", error)
+        with self._lock:
+            self._client = None
+            lost = [request for request in self._waiting.values() if not request.again]
+        for request in lost:
+            self._give_up(request, "the connection to the writer's gateway was lost")
+
+    def _connected(self) -> GatewayClient:
+        """Return a connection to the first address that answers, from the next one on."""
+        addresses, failed = (
+            self._addresses(),
+            ToolRefused("unavailable", "the log has no writer with a gateway"),
+        )
+        first, self._turn = self._turn, self._turn + 1
+        for number in range(len(addresses)):
+            try:
+                return GatewayClient(addresses[(first + number) % len(addresses)], self._token)
+            except ToolRefused as refused:
+                failed = refused
+        raise failed
+
+    def _tell(self, problem: str | None) -> None:
+        """Log once that no gateway answers, and that one does again."""
+        if problem == self._told:
+            return
+        if problem is not None:
+            logger.warning("the writer's gateway can't be reached, and is tried again: %s", problem)
+        elif self._told is not None:
+            logger.warning("the writer's gateway is reached again")
+        self._told = problem
+
+    def _send(self, client: GatewayClient, request: _Request) -> None:
+        try:
+            client.send(request.frame)
+        except ToolRefused as refused:
+            if not request.again:
+                self._give_up(request, refused.error)
+
+    def _take(self, frame: JsonObject) -> None:
+        request = self._waiting.get(str(frame.get("id"))) if frame.get("type") == "res" else None
+        if request is None:
+            return
+        if frame.get("ok"):
+            payload = frame.get("payload")
+            self._settle(request, payload if is_object(payload) else {})
+            return
+        error = frame.get("error")
+        refused = refused_by(error if is_object(error) else {})
+        if refused.code not in _LATER:
+            self._settle(request, refused)
+        elif request.again:
+            later = threading.Timer(_AGAIN_S, self._send_again, (request,))
+            later.daemon = True
+            later.start()
+        else:
+            self._give_up(request, refused.error)
+
+    def _send_again(self, request: _Request) -> None:
+        with self._lock:
+            client = self._client
+        if client is not None and request.id in self._waiting:
+            self._send(client, request)
+
+    def _give_up(self, request: _Request, why: str) -> None:
+        self._settle(request, StoreUnavailable(why))
+
+    def _settle(self, request: _Request, answer: JsonObject | Exception) -> None:
+        """Answer a request; the first of several answers counts."""
+        if self._waiting.pop(request.id, None) is None or not request.answer.set_running_or_notify_cancel():
+            return
+        if isinstance(answer, Exception):
+            request.answer.set_exception(answer)
+        else:
+            request.answer.set_result(answer)

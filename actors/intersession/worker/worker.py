@@ -1,0 +1,253 @@
+"""A worker: takes the calls of agents that a log's writer offers, calls the agents in this process, and says what came of each (WORK-10)."""
+
+import asyncio
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import msgspec
+
+from intersession.worker.calls import Calls
+from intersession.worker.gateway_work import GatewayWork
+from intersession.worker.line import Line
+from intersession_actors.outside.agents.agents import Agent
+from intersession_actors.outside.agents.configured import configured_agents
+from intersession_actors.rules.config.config import Config, load_config
+from intersession_actors.rules.gate.limits import RUN_TIME
+from intersession_actors.rules.gate.shapes import mapping_of, text_of, texts_of
+from intersession_actors.rules.gate.values import invalid, seconds_of
+from intersession_actors.running.host.hosts_loop import HostsLoop
+from intersession_actors.running.host.own_threads import to_its_end
+from intersession_events.basics.errors import LogError, StoreUnavailable, WorkRefused
+from intersession_events.basics.machine import VERSION, random_id
+from intersession_events.basics.plain_json import JsonMapping
+from intersession_events.log import work_queue
+from intersession_events.log.work_queue import MOST_AT_ONCE, TakesWork
+
+logger = logging.getLogger("intersession.worker")
+
+TOKEN_VARIABLE: Final = "INTERSESSION_WORKER_TOKEN"  # noqa: S105 - its name
+
+_TAKE_S: Final = 5.0
+"""How long a worker waits for a call before it asks again."""
+
+_AGAIN_S: Final = 0.5
+_BEATS: Final = 4
+"""How often a worker says that it lives in the time after which its calls are lost to it."""
+
+
+class Worker:
+    """A worker for agents of a log that has its writer elsewhere.
+
+    `store` is the log's database (`postgresql://…`): calls are taken there, under a role that may do nothing else. `gateway` are
+    the addresses of gateways, of which one is the writer's at a time; without a store all goes there. With a store they may be
+    left out: the log says where its writer's is. `token` proves to the gateway which credential the worker has (scope
+    `worker`); without it `$INTERSESSION_WORKER_TOKEN`.
+
+    `agents` answer for agent ids; without them those that `config` gives a model. `seats` is how many calls are made at once.
+    `name` names the worker; no two may have the same.
+
+    Use it as a context manager, plain or async: it works until the end of the block, at which it takes no more calls and gives
+    those that it has `runs.shutdownGraceSeconds`. With `async with`, async agents run on the host's event loop.
+
+    Raises:
+        ConfigError: the configuration was refused.
+        ToolRefused: an argument is invalid; or the gateway does not know the token (`forbidden`).
+        WorkRefused: what the worker says of itself is not taken.
+        NoSuchStore: `store` is no database that workers take calls from.
+    """
+
+    def __init__(
+        self,
+        store: TakesWork | None = None,
+        *,
+        gateway: str | Sequence[str] = (),
+        agents: Mapping[str, Agent] | None = None,
+        config: Config | JsonMapping | Path | str | None = None,
+        name: str | None = None,
+        seats: int = 8,
+        token: str | None = None,
+    ) -> None:
+        self.config = load_config(config).config
+        given = mapping_of("agents", agents)
+        self.agents: Mapping[str, Agent] = given or {**configured_agents(self.config).agents}
+        if not self.agents:
+            raise invalid(
+                "agents", "none are given, and none have a model: a worker without agents has no use"
+            )
+        self.seats = _seats(seats)
+        self.name = random_name() if name is None else text_of("name", name)
+        addresses = texts_of("gateway", (gateway,) if isinstance(gateway, str) else gateway)
+        if store is None and not addresses:
+            raise invalid("gateway", "neither this nor a store is given: say where the log's writer is")
+        secret = token or os.environ.get(TOKEN_VARIABLE)
+        if not secret:
+            raise invalid("token", f"there is none, give one or set ${TOKEN_VARIABLE}")
+        self._hosts_loop = HostsLoop()
+        self._closing = threading.Lock()
+        self._ended = threading.Event()
+        self._is_draining = False
+        self._line = Line(lambda: addresses or self._address_in_log(), secret)
+        self._work = GatewayWork(self._line) if store is None else store
+        self._calls = Calls(
+            self._work,
+            self._line,
+            self.agents,
+            name=self.name,
+            config=lambda: self.config,
+            seats=self.seats,
+            hosts_loop=self._hosts_loop,
+        )
+        self._line.open()
+        try:
+            self._announce()
+        except StoreUnavailable as error:
+            logger.warning("the queue of calls can't be reached, and is tried again: %s", error)
+        except BaseException:
+            self._line.close()
+            raise
+        for run in (self._taking, self._beating):
+            threading.Thread(target=run, name=f"worker{run.__name__}", daemon=True).start()
+
+    # --- life
+
+    @property
+    def calls(self) -> int:
+        """How many calls it has."""
+        return len(self._calls.under_way)
+
+    def drain(self) -> None:
+        """Take no more calls, and go on with those that it has. Any thread may call it, and it does not block."""
+        with self._calls.changed:
+            self._is_draining = True
+            self._calls.changed.notify_all()
+        threading.Thread(target=self._say_draining, name="worker-drains", daemon=True).start()
+
+    def close(self, grace: float | None = None) -> None:
+        """Take no more calls, give those that it has `grace` seconds, and leave. What is cut off is tried again by others.
+
+        Raises:
+            ToolRefused: `grace` is no time; the worker goes on.
+        """
+        seconds = self.config.runs.shutdown_grace_seconds
+        if grace is not None:
+            seconds = seconds_of("grace", grace, most=RUN_TIME.most)
+        with self._closing:
+            if self._ended.is_set():
+                return
+            self.drain()
+            self._calls.stop(seconds)
+            self._ended.set()
+            try:
+                self._work.leave(self.name)
+            except LogError as error:
+                logger.info("the worker could not say that it ends: %s", error)
+            self._line.close()
+
+    async def aclose(self, grace: float | None = None) -> None:
+        """Like `close`, without blocking the event loop."""
+        await to_its_end(self.close, grace)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        self._hosts_loop.adopt(asyncio.get_running_loop())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    # --- what it does all the time
+
+    def _taking(self) -> None:
+        """Take calls while there are seats."""
+        calls = self._calls
+        while True:
+            with calls.changed:
+                calls.changed.wait_for(lambda: self._is_draining or len(calls.under_way) < self.seats)
+                free = self.seats - len(calls.under_way)
+            if self._is_draining:
+                return
+            self._tried(partial(self._take, free))
+
+    def _take(self, most: int) -> None:
+        try:
+            offers = self._work.take(self.name, most, _TAKE_S)
+        except WorkRefused:
+            self._announce()  # it was forgotten: it could not say for long that it lives
+            return
+        for offer in offers:
+            self._calls.begin(offer)
+
+    def _beating(self) -> None:
+        """Say again and again that it lives, and has its calls."""
+        while not self._ended.wait(self._work.alive_s / _BEATS):
+            self._tried(self._beat)
+
+    def _beat(self) -> None:
+        for lost in self._work.renew(self.name, self._calls.under_way):
+            self._calls.lose(lost)
+
+    def _announce(self) -> None:
+        self._work.announce(
+            work_queue.Worker(
+                name=self.name,
+                host=socket.gethostname() or "localhost",
+                version=VERSION,
+                agents={
+                    agent: msgspec.json.encode(self._calls.window(agent)).decode() for agent in self.agents
+                },
+                channels={},
+                seats=self.seats,
+                is_draining=self._is_draining,
+            )
+        )
+
+    def _say_draining(self) -> None:
+        self._tried(self._announce)
+
+    def _tried(self, what: Callable[[], object]) -> None:
+        """Do something, and go on whatever comes of it: calls that it has are not given up because of it."""
+        try:
+            what()
+        except StoreUnavailable as error:
+            logger.info("the queue of calls can't be reached: %s", error)
+        except Exception:
+            if self._ended.is_set():
+                return
+            logger.exception("the worker goes on, but something went wrong")
+        else:
+            return
+        self._ended.wait(_AGAIN_S)
+
+    def _address_in_log(self) -> Sequence[str]:
+        try:
+            address = self._work.gateway()
+        except LogError:
+            return ()
+        return () if address is None else (address,)
+
+
+def random_name() -> str:
+    """Return a name that no other worker has: the host's, the process's, and a part by chance."""
+    return f"{socket.gethostname()[:64] or 'localhost'}-{os.getpid()}-{random_id()[:6]}"
+
+
+def _seats(seats: object) -> int:
+    if not isinstance(seats, int) or isinstance(seats, bool) or not 0 < seats <= MOST_AT_ONCE:
+        raise invalid("seats", f"{seats!r} is no number of calls at once, give one from 1 to {MOST_AT_ONCE}")
+    return seats
