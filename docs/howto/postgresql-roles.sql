@@ -18,10 +18,12 @@ GRANT USAGE ON SCHEMA :"schema" TO :"writer", :"reader";
 -- What the owner makes from now on, among it the tables of views that a later version has:
 ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" IN SCHEMA :"schema" GRANT SELECT ON TABLES TO :"writer", :"reader";
 ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" IN SCHEMA :"schema" GRANT INSERT, UPDATE, DELETE ON TABLES TO :"writer";
+ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" IN SCHEMA :"schema" GRANT EXECUTE ON FUNCTIONS TO :"writer";
 SELECT to_regclass(format('%I.stored_events', :'schema')) IS NOT NULL AS made \gset
 \if :made
 GRANT SELECT ON ALL TABLES IN SCHEMA :"schema" TO :"writer", :"reader";
 GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA :"schema" TO :"writer";
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA :"schema" TO :"writer";
 -- Events are added. Nothing of them is ever changed but what was said in them, where it is erased; none is taken away.
 REVOKE UPDATE, DELETE ON :"schema".stored_events FROM :"writer";
 GRANT UPDATE (state) ON :"schema".stored_events TO :"writer";
@@ -29,5 +31,7 @@ REVOKE INSERT, UPDATE, DELETE ON :"schema".log_identity FROM :"writer";
 GRANT UPDATE (epoch) ON :"schema".log_identity TO :"writer";
 REVOKE INSERT, DELETE ON :"schema".log_head, :"schema".log_writer FROM :"writer";
 REVOKE UPDATE, DELETE ON :"schema".log_topics FROM :"writer";
+-- Which workers there may be is the owner's to say.
+REVOKE INSERT, UPDATE, DELETE ON :"schema".worker_roles FROM :"writer";
 \endif
 COMMIT;

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 
-from intersession_events.log.sql import Sql
 from intersession_events.log.work_queue import Offer, TakesWork, Worker, WorkQueue
-from intersession_events.stores.opened import located, open_log
+from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.log import PortableLog
+from intersession_events.stores.url import is_postgres
+from support.any_log import changed_behind
 from support.log_drafts import said, to
-from support.transacting import transact
 
 
 class Queue:
@@ -31,19 +30,19 @@ class Queue:
     def later(self, seconds: float) -> None:
         """Let time pass: a server's goes as it likes, so that what is in its tables is made older there."""
         self.now += round(seconds * 1000)
-        if not located(self.url).is_file:
-            for table in ("agent_calls", "workers"):
-                statement = f"UPDATE {table} SET alive_until = alive_until - make_interval(secs => {seconds})"  # noqa: S608 - two names
-                transact(self.log, partial(_run, statement))
+        if is_postgres(self.url):
+            for table, column in (
+                ("agent_calls", "alive_until"),
+                ("agent_calls", "over"),
+                ("workers", "alive_until"),
+            ):
+                aged = f"UPDATE {table} SET {column} = {column} - make_interval(secs => ?)"  # noqa: S608 - our names
+                changed_behind(self.url, aged, seconds)
 
     def again(self) -> None:
         """Open it anew, as after a crash of its writer's host."""
         self.log.close()
         self.log = open_log(self.url, clock=lambda: self.now)
-
-
-def _run(statement: str, sql: Sql) -> None:
-    sql.execute(statement)
 
 
 @contextmanager

@@ -227,6 +227,10 @@ class TakesWork(Protocol):
         """Return the address of the gateway of the log's writer; None while there is none."""
         ...
 
+    def close(self) -> None:
+        """Let a `take` that waits end, and close what is open. What a log lends is closed with it."""
+        ...
+
 
 def checked_worker(worker: Worker) -> None:
     """Check what a worker says of itself.

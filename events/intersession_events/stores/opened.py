@@ -11,6 +11,7 @@ from intersession_events.basics.machine import machine_entropy, random_id, wall_
 from intersession_events.log.log import Log
 from intersession_events.log.other_words import as_it_is
 from intersession_events.log.views import InlineView
+from intersession_events.log.work_queue import TakesWork
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.hosts.host import Hosts
 from intersession_events.stores.portable.filling import Filling
@@ -155,6 +156,22 @@ def waiting_at(where: Located) -> Waits:
     postgres = _postgres()
     found: Waits = postgres.Waiting(postgres.address_of(where.url))
     return found
+
+
+def work_at(url: str | None = None) -> TakesWork:
+    """Return the calls of a log as a worker takes them from its database, with a role that need have no other right (WORK-3).
+
+    Raises:
+        NoSuchStore: the log is in a file, or the URL is invalid.
+        MissingExtra: the extra `postgres` is not installed.
+    """
+    where = located(url)
+    if where.is_file:
+        raise NoSuchStore(
+            where.shown, "the calls of a log in a file are taken through the gateway of its writer: name that"
+        )
+    taking: TakesWork = _postgres().Taking(where.url)
+    return taking
 
 
 def writer_of(where: Located) -> Holder | None:

@@ -1,15 +1,18 @@
 """The queue of calls that workers make: one worker a call, an answer counts once, what is over or lost comes to nothing."""
 
 import threading
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from intersession_events.basics.errors import StoreUnavailable, WorkRefused
+from intersession_events.basics.errors import StoreUnavailable, WorkRefused, WriterSuperseded
 from intersession_events.log.work_queue import CallId, Worker
 from intersession_events.stores.opened import open_log
-from support.work_queue import offer, queue, record, worker
-
-pytestmark = pytest.mark.sqlite("the queue of a server follows")
+from support.any_log import Logs, changed_behind
+from support.work_queue import Queue, offer, queue, record, worker
 
 
 @pytest.mark.clause("WORK-1")
@@ -21,7 +24,7 @@ def test_call_is_taken_once_answered_and_gone_once_it_is_on_record(log_url: str)
         first, second = q.workers.take("w1", 5, 0)
 
         assert (first, second) == (offer("a"), offer("b"))
-        assert q.workers.take("w1", 5, 0) == ()
+        assert [*q.workers.take("w1", 5, 0)] == []
         assert [(one.worker, one.is_alive, one.is_answered) for one in q.writer.standing()] == [
             ("w1", True, False),
             ("w1", True, False),
@@ -152,8 +155,8 @@ def test_worker_takes_what_it_has_and_nothing_while_it_drains(log_url: str) -> N
         q.writer.offer([offer("a"), offer("b", agent="research")])
 
         assert [one.id for one in q.workers.take("w1", 9, 0)] == ["run-b"]
-        assert q.workers.take("w2", 9, 0) == ()
-        assert q.workers.take("w3", 9, 0) == ()
+        assert [*q.workers.take("w2", 9, 0)] == []
+        assert [*q.workers.take("w3", 9, 0)] == []
         assert [(one.name, one.is_draining) for one in q.writer.workers()] == [
             ("w1", False),
             ("w2", False),
@@ -236,3 +239,164 @@ def test_reader_looks_at_the_queue_and_changes_nothing(log_url: str) -> None:
             assert [one.name for one in reader.work.workers()] == ["w1"]
             with pytest.raises(StoreUnavailable, match="reading only"):
                 reader.work.offer([offer("b")])
+
+
+@pytest.mark.clause("WORK-1")
+def test_writer_that_another_one_has_taken_over_from_changes_nothing(log_url: str) -> None:
+    with queue(log_url) as q:
+        q.workers.announce(worker())
+        q.writer.offer([offer("a"), offer("b")])
+        (call,) = (one.call for one in q.workers.take("w1", 1, 0))
+        q.workers.answer("w1", call, b"1")
+        before = q.writer.standing()
+        changed_behind(log_url, "UPDATE log_identity SET epoch=epoch+1")
+
+        for change in (
+            lambda: q.writer.offer([offer("c")]),
+            lambda: q.writer.withdraw([offer("b").call]),
+            lambda: q.writer.drop([call]),
+        ):
+            with pytest.raises(WriterSuperseded, match="epoch 2, this writer's was 1"):
+                change()
+        assert q.writer.standing() == before
+        assert [one.content for one in q.writer.answers()] == [b"1"]
+
+
+class _Call(NamedTuple):
+    """How an attempt should stand. `until` is when it is lost, and `late` whether its answer came too late."""
+
+    worker: str | None = None
+    until: int = 0
+    answer: bytes | None = None
+    late: bool = False
+    over: bool = False
+
+
+class _Model:
+    """What the queue promises, in plain values."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.calls: dict[str, _Call] = {}
+
+    def offer(self, name: str) -> None:
+        self.calls.setdefault(name, _Call())
+
+    def take(self, by: str, most: int) -> list[str]:
+        free = [name for name, call in self.calls.items() if call.worker is None][:most]
+        for name in free:
+            self.calls[name] = _Call(by, self.now + 15)
+        return free
+
+    def has(self, by: str, name: str) -> bool:
+        call = self.calls.get(name, _Call())
+        return call.worker == by and call.until > self.now and not call.over
+
+    def renew(self, by: str, names: Sequence[str]) -> list[str]:
+        mine = [name for name in names if self.has(by, name)]
+        for name in mine:
+            self.calls[name] = self.calls[name]._replace(until=self.now + 15)
+        return [name for name in names if name not in mine]
+
+    def answer(self, by: str, name: str, content: bytes) -> bool:
+        call = self.calls.get(name, _Call())
+        if call.worker == by and call.answer is None:
+            call = self.calls[name] = call._replace(answer=content, late=not self.has(by, name))
+        return call.worker == by and call.answer == content and not call.late
+
+    def withdraw(self, name: str) -> None:
+        call = self.calls.get(name)
+        if call is not None and call.worker is None:
+            del self.calls[name]
+        elif call is not None:
+            self.calls[name] = call._replace(over=True)
+
+    def leave(self, by: str) -> None:
+        for name, call in self.calls.items():
+            if call.worker == by and call.answer is None:
+                self.calls[name] = call._replace(until=0)
+
+    def lapsed(self) -> list[str]:
+        return [
+            name
+            for name, call in self.calls.items()
+            if call.worker is not None
+            and call.until <= self.now
+            and not call.over
+            and (call.answer is None or call.late)
+        ]
+
+    def answers(self) -> set[tuple[str, bytes, bool]]:
+        return {
+            (name, call.answer, call.over)
+            for name, call in self.calls.items()
+            if call.answer is not None and (not call.late or call.over)
+        }
+
+
+_NAMES = st.sampled_from(["a", "b", "c"])
+_WORKERS = st.sampled_from(["w1", "w2"])
+_STEPS = st.one_of(
+    st.tuples(st.just("offer"), _NAMES),
+    st.tuples(st.just("take"), _WORKERS, st.integers(1, 2)),
+    st.tuples(st.just("renew"), _WORKERS, st.lists(_NAMES, unique=True, min_size=1)),
+    st.tuples(st.just("answer"), _WORKERS, _NAMES, st.sampled_from([b"1", b"2"])),
+    st.tuples(st.just("withdraw"), _NAMES),
+    st.tuples(st.just("drop"), _NAMES),
+    st.tuples(st.just("leave"), _WORKERS),
+    st.tuples(st.just("later"), st.sampled_from([6, 16])),
+)
+
+
+@pytest.mark.clause("WORK-1")
+@given(data=st.data())
+def test_each_call_has_one_worker_and_one_answer_whatever_is_done(
+    logs: Logs, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    with queue(logs.passing(tmp_path_factory.mktemp("log"))) as q:
+        model = _Model()
+        for step in data.draw(st.lists(_STEPS, max_size=30)):
+            for name in ("w1", "w2"):
+                q.workers.announce(worker(name))
+            q.now += 1
+            _step(q, model, *step)
+
+            assert [one.id for one in q.writer.lapsed()] == [f"run-{name}" for name in model.lapsed()]
+            assert {(one.id, one.content, one.is_late) for one in q.writer.answers()} == {
+                (f"run-{name}", content, late) for name, content, late in model.answers()
+            }
+            assert [(one.id, one.worker) for one in q.writer.standing()] == [
+                (f"run-{name}", call.worker) for name, call in model.calls.items()
+            ]
+
+
+def _step(q: Queue, model: _Model, kind: str, *rest: object) -> None:
+    match kind, rest:
+        case "offer", (str(name),):
+            model.offer(name)
+            q.writer.offer([offer(name)])
+        case "take", (str(by), int(most)):
+            assert [one.id for one in q.workers.take(by, most, 0)] == [
+                f"run-{name}" for name in model.take(by, most)
+            ]
+        case "renew", (str(by), list(names)):
+            lost = q.workers.renew(by, [offer(str(name)).call for name in names])
+            assert [call.id for call in lost] == [
+                f"run-{name}" for name in model.renew(by, list(map(str, names)))
+            ]
+        case "answer", (str(by), str(name), bytes(content)):
+            assert q.workers.answer(by, offer(name).call, content) == model.answer(by, name, content)
+        case "withdraw", (str(name),):
+            model.withdraw(name)
+            q.writer.withdraw([offer(name).call])
+        case "drop", (str(name),):
+            model.calls.pop(name, None)
+            q.writer.drop([offer(name).call])
+        case "leave", (str(by),):
+            model.leave(by)
+            q.workers.leave(by)
+        case "later", (int(seconds),):
+            model.now += seconds
+            q.later(seconds)
+        case _:
+            raise AssertionError(kind)

@@ -395,8 +395,7 @@ class PortableLog(Gathers):
         if self._closed or os.getpid() != self._process:
             return
         self._closed = True
-        if hasattr(self, "work"):  # that of a server follows
-            self.work.close()
+        self.work.close()
         self._loader.close()
         with self._following:
             if self._follower is not None:

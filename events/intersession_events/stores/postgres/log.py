@@ -23,6 +23,7 @@ from intersession_events.stores.postgres.application import PostgresApplication
 from intersession_events.stores.postgres.connections import URL
 from intersession_events.stores.postgres.lease import holder_in
 from intersession_events.stores.postgres.opening import OpenedSchema, inspect, open_for_writing
+from intersession_events.stores.postgres.queue.work import SchemaWork
 from intersession_events.stores.postgres.readers import Reading
 from intersession_events.stores.postgres.tables import FUNCTIONS_OF, digest_of_functions, problems_of_log
 from intersession_events.stores.postgres.views import PostgresViews, copy_views
@@ -101,6 +102,7 @@ class PostgresLog(PortableLog):
         self.files = FileStore(Table(self))
         self.hosts = app.datastore.hosts
         self._begin(app, opened, self.view_tables, inline, entropy=entropy, on_folding=on_folding)
+        self.work = SchemaWork(self, url)
 
     @contextmanager
     def stored(self) -> Generator[Reading]:

@@ -9,10 +9,18 @@ from psycopg import sql
 
 from intersession_events.log.sql import Question, Row, Together
 from intersession_events.log.tables import FORMAT
+from intersession_events.log.work_queue import MOST_BYTES
 from intersession_events.stores.files.table import COLUMNS
 from intersession_events.stores.hosts.table import HOSTS
 from intersession_events.stores.postgres.cursor import OTHER_EPOCH, OTHER_PLACE, PgCursor
 from intersession_events.stores.postgres.dialect import FUNCTIONS
+from intersession_events.stores.postgres.queue.statements import (
+    OWNERS,
+    REFUSED,
+    WORK,
+    answers_channel,
+    offers_channel,
+)
 from intersession_events.stores.postgres.views import MARK, MARKS, TABLES, asking, there
 
 _TABLES: Final = (
@@ -98,8 +106,8 @@ def create(cursor: PgCursor, schema: str, *, log_id: str, now_ms: int) -> None:
         make_functions(cursor, schema)
 
 
-# A log that an earlier version made has no table of hosts yet.
-_MADE_ANEW: Final = (HOSTS, *FUNCTIONS, *MARKS, _APPEND)
+# A log that an earlier version made has no table of hosts yet, and no queue.
+_MADE_ANEW: Final = (HOSTS, *FUNCTIONS, *MARKS, *WORK, _APPEND)
 
 FUNCTIONS_OF: Final[Question] = ("SELECT obj_description(to_regproc('append_events')::oid, 'pg_proc')", ())
 """Asks of which statements the functions were made that are there: a digest, or nothing."""
@@ -120,6 +128,12 @@ def make_functions(cursor: PgCursor, schema: str, made_of: str | None = None) ->
         "channel": sql.Literal(channel_of(schema)),
         "other_epoch": sql.Literal(OTHER_EPOCH),
         "other_place": sql.Literal(OTHER_PLACE),
+        "owners": sql.SQL(OWNERS),
+        "refused": sql.Literal(REFUSED),
+        "calls": sql.Literal(f'"{schema}".agent_calls'),
+        "most_bytes": sql.Literal(MOST_BYTES),
+        "offers": sql.Literal(offers_channel(schema)),
+        "answers": sql.Literal(answers_channel(schema)),
     }
     for statement in (*_MADE_ANEW, "COMMENT ON FUNCTION {schema}.append_events IS {digest}"):
         text = sql.SQL(statement)  # pyright: ignore[reportArgumentType] - our own words, made of each other

@@ -1,0 +1,210 @@
+"""The queue as the log's writer has it: what it changes is checked against its epoch in the same statement."""
+
+import time
+from collections.abc import Collection, Sequence
+from typing import Any, Final, Protocol
+
+from intersession_events.basics.errors import StoreUnavailable
+from intersession_events.log.lineage import Lineage
+from intersession_events.log.sql import Row, SqlValue
+from intersession_events.log.work_queue import ALIVE_S, FORGOTTEN_S, Answer, CallId, Offer, QueuedCall, Worker
+from intersession_events.stores.postgres.address import address_of
+from intersession_events.stores.postgres.queue.asking import Asking, columns_of
+from intersession_events.stores.postgres.queue.statements import answers_channel
+from intersession_events.stores.postgres.queue.taking import Taking
+
+_SET_UP: Final = "SELECT set_up_work(?, ?, ?, ?::text[]::bigint[])"
+_OFFER: Final = "SELECT offer_calls(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_WITHDRAW: Final = "SELECT withdraw_calls(?, ?, ?, ?, ?)"
+_DROP: Final = "SELECT drop_calls(?, ?, ?, ?)"
+# One that came too late follows what its writer says to that.
+_ANSWERS: Final = (
+    "SELECT kind, id, attempt, worker, answer, over IS NOT NULL FROM agent_calls "
+    "WHERE answer IS NOT NULL AND (NOT is_late OR over IS NOT NULL) ORDER BY answered, number"
+)
+_LAPSED: Final = (
+    "SELECT kind, id, attempt FROM agent_calls WHERE alive_until <= clock_timestamp() AND over IS NULL "
+    "AND (answer IS NULL OR is_late) ORDER BY number"
+)
+_STANDING: Final = (
+    "SELECT kind, id, attempt, name, stream, (extract(epoch FROM offered) * 1000)::bigint, secret, worker, "
+    "coalesce(alive_until > clock_timestamp(), false), answer IS NOT NULL, over IS NOT NULL FROM agent_calls ORDER BY number"
+)
+_WORKERS: Final = (
+    "SELECT name, host, version, agents, of_agents, channels, of_channels, seats, is_draining, "
+    "(SELECT count(*) FROM agent_calls WHERE worker = workers.name AND answer IS NULL AND over IS NULL "
+    "AND alive_until > clock_timestamp()), (extract(epoch FROM since) * 1000)::bigint "
+    "FROM workers WHERE alive_until > clock_timestamp() ORDER BY name"
+)
+_STATE: Final = (
+    "SELECT (SELECT max(answered)::text FROM agent_calls), (SELECT string_agg(name || since || is_draining, ' ' ORDER BY name) "
+    "FROM workers WHERE alive_until > clock_timestamp())"
+)
+_IS_THERE: Final = "SELECT to_regclass('agent_calls') IS NOT NULL"
+
+
+class LogOfWork(Protocol):
+    """A log in whose schema the queue is."""
+
+    epoch: int
+    path: str
+
+    @property
+    def lineage(self) -> Lineage:
+        """Which log each event was written in."""
+        ...
+
+    def kept_rows(self, statement: str, parameters: Sequence[SqlValue] = (), /) -> list[Row]:
+        """Return the rows of a reading statement."""
+        ...
+
+
+class SchemaWork:
+    """A `WorkQueue` in the log's schema."""
+
+    def __init__(self, log: LogOfWork, url: str) -> None:
+        self._log = log
+        address = address_of(url)
+        self._asking = Asking(address, answers_channel(address.schema))
+        self._taking = Taking(url)
+        self._alive_s = ALIVE_S
+        self._is_set_up = False
+        self._is_there = False
+        self._state: Row | None = None
+        """How answers and workers stood when they were last looked at."""
+
+    @property
+    def alive_s(self) -> float:
+        """A call is lost to its worker once that has not renewed it for this many seconds."""
+        return self._alive_s
+
+    @alive_s.setter
+    def alive_s(self, seconds: float) -> None:
+        self._alive_s = seconds
+        self._is_set_up = False
+        self._set_up()
+
+    @property
+    def to_take(self) -> Taking:
+        """The same queue as workers have it that reach it through this process."""
+        return self._taking
+
+    def offer(self, offers: Sequence[Offer]) -> None:
+        """Put attempts into the queue. One that is there already stays as it is."""
+        if offers:
+            self._set_up()
+            self._change(
+                _OFFER,
+                *columns_of([one.call for one in offers]),
+                [one.name for one in offers],
+                [one.stream for one in offers],
+                [one.version for one in offers],
+                [one.secret for one in offers],
+                [one.context_hash for one in offers],
+                [one.content for one in offers],
+                [-1 if one.deadline is None else one.deadline for one in offers],
+            )
+
+    def withdraw(self, calls: Collection[CallId]) -> None:
+        """Note that attempts are over. One that nobody has taken goes."""
+        self._change(_WITHDRAW, *columns_of(calls or [_NONE]), float(FORGOTTEN_S))
+
+    def answers(self) -> Sequence[Answer]:
+        """Return all answers that are not yet dropped, oldest first."""
+        return [
+            Answer(kind=kind, id=id_, attempt=attempt, worker=worker, content=content, is_late=is_late)
+            for kind, id_, attempt, worker, content, is_late in self._rows(_ANSWERS)
+        ]
+
+    def drop(self, calls: Collection[CallId]) -> None:
+        """Remove the rows of attempts."""
+        if calls:
+            self._change(_DROP, *columns_of(calls))
+
+    def lapsed(self) -> Sequence[CallId]:
+        """Return the attempts whose worker has not said for too long that it lives."""
+        return [CallId(*row) for row in self._rows(_LAPSED)]
+
+    def standing(self) -> Sequence[QueuedCall]:
+        """Return how every attempt of the queue stands, in the order in which they were offered."""
+        return [
+            QueuedCall(
+                kind=kind,
+                id=id_,
+                attempt=attempt,
+                name=name,
+                stream=stream,
+                offered=offered,
+                secret=secret,
+                worker=worker,
+                is_alive=is_alive,
+                is_answered=is_answered,
+                is_over=is_over,
+            )
+            for kind, id_, attempt, name, stream, offered, secret, worker, is_alive, is_answered, is_over in self._rows(
+                _STANDING
+            )
+        ]
+
+    def workers(self) -> Sequence[Worker]:
+        """Return the workers that are alive, by name."""
+        return [
+            Worker(
+                name=name,
+                host=host,
+                version=version,
+                agents=dict(zip(agents, of_agents, strict=True)),
+                channels=dict(zip(channels, of_channels, strict=True)),
+                seats=seats,
+                is_draining=is_draining,
+                taken=taken,
+                since=since,
+            )
+            for name, host, version, agents, of_agents, channels, of_channels, seats, is_draining, taken, since in self._rows(
+                _WORKERS
+            )
+        ]
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until something was answered, or the workers changed."""
+        until = time.monotonic() + timeout
+        while not self._asking.is_closed:
+            if self._asking.hear(until - time.monotonic()):
+                return True
+            if (state := self._asking.rows(_STATE)[0]) != self._state:
+                self._state = state
+                return True
+            if time.monotonic() >= until:
+                return False
+        return False
+
+    def close(self) -> None:
+        """Let all that wait go on, and close the connections."""
+        self._asking.close()
+        self._taking.close()
+
+    def _set_up(self) -> None:
+        """Say to workers when a call is lost, and in which logs the events were written."""
+        if not self._is_set_up:
+            forks = self._log.lineage.forks
+            self._change(
+                _SET_UP,
+                self._alive_s,
+                [fork.log_id for fork in forks],
+                [str(fork.position) for fork in forks],
+            )
+            self._is_set_up = True
+
+    def _change(self, statement: str, *parameters: Any) -> None:  # what a function takes
+        if not self._log.epoch:
+            raise StoreUnavailable(f"{self._log.path} is open for reading only")
+        self._asking.rows(statement, self._log.epoch, *parameters, epoch=self._log.epoch)
+
+    def _rows(self, statement: str) -> list[Row]:
+        if not self._is_there:  # an older log, which its owner has not opened with this version
+            self._is_there = self._log.kept_rows(_IS_THERE) == [(True,)]
+        return self._log.kept_rows(statement) if self._is_there else []
+
+
+_NONE: Final = CallId("agent", "", 0)
+"""No attempt has that number."""
