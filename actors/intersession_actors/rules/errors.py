@@ -210,10 +210,16 @@ def not_on_a_loop(call: str, instead: str) -> None:
     Raises:
         CalledOnLoop: it is.
     """
+    if is_on_a_loop():
+        raise CalledOnLoop(call, instead)
+
+
+def is_on_a_loop() -> bool:
+    """Return whether the caller is a coroutine, or is called by one."""
     import asyncio  # noqa: PLC0415 - what reads a log asks for no loop
 
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return
-    raise CalledOnLoop(call, instead)
+        return False
+    return True

@@ -1,13 +1,19 @@
 """`intersession serve` and `mcp`: the gateway in a process of its own, and a session's tools for an MCP client."""
 
 import contextlib
+import errno
 import gc
+import signal
+import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from socket import socket
 from types import ModuleType
+from typing import Final
 
 from intersession.cli.host.beside import TOKEN_VARIABLE, WayBeside, host_beside, known_token
-from intersession.cli.host.hosting import forking_beside, hosted, operator_of
+from intersession.cli.host.hosting import forking_beside, hosted, making, operator_of
 from intersession.cli.host.reading import key_of, reader_of, store_url
 from intersession.cli.shell.answer import Agents, Answer, Common, ConfigFile, Reading, Store, UsageError
 from intersession.cli.shell.run import console_log, use_level
@@ -22,7 +28,11 @@ from intersession_actors.rules.config.config import Config, load_config
 from intersession_actors.running.host.extras import imported
 from intersession_events.basics.errors import StoreLocked, StoreUnavailable
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
-from intersession_events.stores.opened import gateway_of, located
+from intersession_events.stores.opened import Located, gateway_of, located
+from intersession_events.stores.standby import when_free
+
+_PATIENCE_S: Final = 15.0
+"""How long one that took a log over waits for its address, which the writer before may keep while it ends."""
 
 
 def serve(
@@ -31,6 +41,7 @@ def serve(
     store: Store = None,
     port: int | None = None,
     agents: str | None = None,
+    standby: bool = False,
 ) -> Answer:
     """Serve the session tools over HTTP and WebSocket.
 
@@ -40,10 +51,14 @@ def serve(
     gateway.auth (or $INTERSESSION_GATEWAY_TOKEN). The configuration is read again when its file changes. SIGTERM refuses
     new work and gives what runs its time; a second one ends the process at once.
 
+    With --standby it waits while another process writes the log, and serves once that is gone. One that is taken over itself
+    ends with exit code 3.
+
     Args:
         config: The configuration file (JSON5), the original's openclaw.json for one.
         port: Listen on this port; 0 is any free one. Default: gateway.port, else 18789.
         agents: The agents, instead of the configured models: module:NAME of a dict of agents, or of a function that takes the store's URL and returns a SessionSystem.
+        standby: Wait for the log, if another process writes it.
     """
     screen = Screen()
     server = imported(
@@ -57,19 +72,22 @@ def serve(
         if agents is None or config is not None:
             # What would be refused is refused before a log is made or touched.
             server.refuse_open_door(settings)
-            gateway = settings.gateway
-            listening = taken.enter_context(
-                server.listen(gateway.host, gateway.port if port is None else port)
-            )
+            listening = _listening(server, settings, port, standby=standby)
+            if listening is not None:
+                taken.enter_context(listening)
         if agents is not None:
-            system = hosted(common, agents=agents, config=config)
-            system.reload(server.with_token(system.config))
-            use_level(system.config.logging)
+            make = making(common, agents=agents, config=config)
         else:
             made = configured_agents(settings)
             for notice in made.notices:
                 screen.note(notice)
-            system = SessionSystem(store_url(common, settings), agents=made.agents, config=given)
+            make = partial(SessionSystem, store_url(common, settings), agents=made.agents, config=given)
+        system = _when_free(located(store_url(common, settings)), make) if standby else make()
+        if system is None:
+            return Answer(None, lambda _: None)
+        if agents is not None:
+            system.reload(server.with_token(system.config))
+            use_level(system.config.logging)
 
         def ready(address: str) -> None:
             names = ", ".join(system.status()["agents"]) or "no agents"
@@ -92,8 +110,38 @@ def serve(
                 listening=listening,
                 ready=ready,
                 changed=changed,
+                patience_s=_PATIENCE_S if standby else 0.0,
             )
     return Answer(None, lambda _: None)
+
+
+def _listening(server: ModuleType, settings: Config, port: int | None, *, standby: bool) -> socket | None:
+    """Take the address of a gateway. A standby only looks whether it can be had: the writer before may still have it."""
+    gateway = settings.gateway
+    try:
+        listening: socket = server.listen(gateway.host, gateway.port if port is None else port)
+    except OSError as error:
+        if not standby or error.errno != errno.EADDRINUSE:
+            raise
+        return None
+    if not standby:
+        return listening
+    listening.close()
+    return None
+
+
+def _when_free(where: Located, make: Callable[[], SessionSystem]) -> SessionSystem | None:
+    """Return a system once its log has no writer; None if a SIGTERM comes before."""
+    stopping = threading.Event()
+    before = signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    try:
+        system = when_free(where, make, stopping=stopping)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    if system is not None and stopping.is_set():
+        system.close()
+        return None
+    return system
 
 
 def mcp(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, cast
 
@@ -39,16 +40,25 @@ def hosted(common: Common, *, agents: str | None, config: Path | None) -> Sessio
         UsageError: what `--agents` names is not there, or is neither agents nor a function that makes a system.
         StoreLocked: somebody else is the writer.
     """
+    return making(common, agents=agents, config=config)()
+
+
+def making(common: Common, *, agents: str | None, config: Path | None) -> Callable[[], SessionSystem]:
+    """Return a function that does the same, once what `--agents` names is imported, and the configuration read.
+
+    Raises:
+        UsageError: what `--agents` names is not there, or is neither agents nor a function that makes a system.
+    """
     found = None if agents is None else _imported(agents)
     if callable(found):
         if config is not None:
             raise UsageError(
                 f"--config: {agents} makes a system with a configuration of its own, leave one of them out"
             )
-        return _made(found, common, agents or "")
+        return partial(_made, found, common, agents or "")
     settings = load_config(config).config
     use_level(settings.logging)
-    return SessionSystem(store_url(common, settings), agents=found or {}, config=settings)
+    return partial(SessionSystem, store_url(common, settings), agents=found or {}, config=settings)
 
 
 def _imported(spec: str) -> Mapping[str, Agent] | Callable[[str | None], object]:

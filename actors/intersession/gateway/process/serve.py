@@ -74,19 +74,29 @@ def serve(
     listening: socket | None = None,
     ready: Callable[[str], None] = lambda _address: None,
     changed: Callable[[Config], None] = lambda _config: None,
+    patience_s: float = 0.0,
 ) -> None:
     """Serve a system until a signal comes. A configuration file that changes is read again (CFG-4).
 
-    `listening` is an address that was taken before, `ready` hears of the address that answers, `changed` of a configuration that
+    `listening` is an address that was taken before; without one, an address in use is waited for `patience_s` seconds. `ready` hears of the address that answers, `changed` of a configuration that
     came into force.
 
     Raises:
         ConfigError: no token is set.
         OSError: the address can't be listened on.
+        WriterSuperseded: another process has taken the log over.
     """
     limits = Limits()
     watch = None if config_file is None else lambda: _watched(system, config_file, limits.check_s, changed)
-    run(system, port=port, listening=listening, ready=ready, also=watch, limits=limits)
+    run(
+        system,
+        port=port,
+        listening=listening,
+        ready=ready,
+        also=watch,
+        limits=limits,
+        patience_s=patience_s,
+    )
 
 
 async def _watched(

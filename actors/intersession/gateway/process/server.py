@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Coroutine, Generator
 from typing import Final
 
@@ -20,12 +22,15 @@ from intersession.gateway.http.application import asgi_application
 from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
 from intersession.gateway.process.uvicorn_protocols import ServerConfig
 from intersession_actors.assembly.system.system import SessionSystem
+from intersession_events.basics.errors import LogError
 
 logger = logging.getLogger("intersession.gateway")
 
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 SHARE_FOR_RUNS: Final = 0.7
 """How much of the grace runs under way get; the rest is for closing."""
+
+_AGAIN_S: Final = 0.02
 
 Ready = Callable[[str], None]
 """Hears the gateway's address once it answers."""
@@ -69,20 +74,22 @@ def run(
     ready: Ready = lambda _address: None,
     also: Callable[[], Coroutine[object, object, object]] | None = None,
     limits: Limits | None = None,
+    patience_s: float = 0.0,
 ) -> None:
     """Serve a system until a signal comes, then close it. Blocks; must run in the main thread.
 
-    `listening` is an address that was taken before, `also` is a coroutine function that runs beside it. The
-    first SIGTERM or SIGINT refuses new work and gives runs under way `runs.shutdownGraceSeconds`; the second
+    `listening` is an address that was taken before; without one it is waited for `patience_s` seconds, where the writer before
+    still has it. `also` is a coroutine function that runs beside it. The first SIGTERM or SIGINT refuses new work and gives runs under way `runs.shutdownGraceSeconds`; the second
     ends the process at once, which loses nothing that was acknowledged.
 
     Raises:
         OSError: the address can't be listened on.
         ConfigError: no token is set.
+        WriterSuperseded: another process has taken the log over.
     """
     if listening is None:
         settings = system.config.gateway
-        listening = listen(settings.host, settings.port if port is None else port)
+        listening = listen(settings.host, settings.port if port is None else port, patience_s=patience_s)
     asyncio.run(_run(system, listening=listening, ready=ready, also=also, limits=limits or Limits()))
 
 
@@ -106,6 +113,14 @@ async def _run(
     grace = system.config.runs.shutdown_grace_seconds
     for number in SIGNALS:
         loop.add_signal_handler(number, _signalled, stopping, grace)
+    superseded: list[LogError] = []
+
+    def end(error: LogError) -> None:
+        superseded.append(error)
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(stopping.set)
+
+    system.log.on_superseded(end)
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     beside = asyncio.create_task(also()) if also is not None else None
     address = address_of(listening)
@@ -133,6 +148,8 @@ async def _run(
         await serving
         await mounted.aclose()
         logger.info("stopped")
+    if superseded:
+        raise superseded[0]
 
 
 def _signalled(stopping: asyncio.Event, grace: float) -> None:
@@ -152,14 +169,22 @@ def _leave(code: int) -> None:
     os._exit(code)
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """Bind an address; port 0 is any free one.
+def listen(host: str, port: int, *, patience_s: float = 0.0) -> socket.socket:
+    """Bind an address; port 0 is any free one. One that is in use is tried again for `patience_s` seconds.
 
     Raises:
         OSError: it can't be had.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.create_server((host, port), family=family, backlog=128)
+    until = time.monotonic() + patience_s
+    while True:
+        try:
+            listening = socket.create_server((host, port), family=family, backlog=128)
+            break
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or time.monotonic() >= until:
+                raise
+            time.sleep(_AGAIN_S)
     # What is accepted has it from here; asyncio only sets it where the protocol of the socket is spelt out. Without it the
     # end of an answer waits for the other side to acknowledge its beginning: 40 ms each.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

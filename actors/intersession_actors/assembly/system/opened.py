@@ -7,7 +7,9 @@ all that was said there, would be beyond reach.
 
 import logging
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Final
 
 import msgspec
@@ -20,12 +22,15 @@ from intersession_actors.rules.errors import ConfigError, ConfigProblem
 from intersession_actors.rules.gate.values import invalid
 from intersession_actors.running.runtime.clock import Clock
 from intersession_actors.running.runtime.runtime import Runtime
+from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.machine import VERSION
-from intersession_events.facts import ConfigLoaded, Event, LogOpened, ready
+from intersession_events.facts import ConfigLoaded, LogOpened, ready
+from intersession_events.facts import Event as Fact
 from intersession_events.log.log import HostLog
 from intersession_events.log.recorded import ANY_VERSION, Draft, Outcome, StreamAppend, Unavailable
-from intersession_events.stores.opened import open_log
+from intersession_events.stores.opened import located, open_log
+from intersession_events.stores.standby import when_free
 from intersession_projections.views.inline_views import inline_views
 
 logger = logging.getLogger("intersession.config")
@@ -54,15 +59,20 @@ def checked_store(store: str | Path | HostLog | None) -> str | Path | HostLog | 
     )
 
 
-def open_store(store: str | Path | None, clock: Clock, runtime: Runtime) -> HostLog:
+def open_store(
+    store: str | Path | None, clock: Clock, runtime: Runtime, *, waiting: Event | None = None
+) -> HostLog:
     """Open a log for writing, with the inline views. In a simulation, its random values come from the simulation's seed.
+
+    With `waiting` a log that another process writes is waited for, until that is set (STBY-1).
 
     Raises:
         StoreLocked: another process is the writer of this log.
-        StoreUnavailable: the log can't be opened.
+        StoreUnavailable: the log can't be opened, or the wait was ended.
     """
     url = f"sqlite:///{store}" if isinstance(store, Path) else store
-    return open_log(
+    opened = partial(
+        open_log,
         url,
         inline=inline_views(),
         clock=clock.now_ms,
@@ -72,6 +82,12 @@ def open_store(store: str | Path | None, clock: Clock, runtime: Runtime) -> Host
         threads=not runtime.threads.by_hand,
         on_folding=_tell_folding,
     )
+    if waiting is None:
+        return opened()
+    log = when_free(located(url), opened, stopping=waiting)
+    if log is None:
+        raise StoreUnavailable("the wait for the log was ended, before it had no writer")
+    return log
 
 
 def _tell_folding(position: int, head: int) -> None:
@@ -85,7 +101,7 @@ def record_opening(service: Service, config: Config) -> None:
     Raises:
         StoreUnavailable: the store could not take it; then it would not take anything else either.
     """
-    events: list[Event] = [LogOpened(epoch=service.log.epoch, version=VERSION)]
+    events: list[Fact] = [LogOpened(epoch=service.log.epoch, version=VERSION)]
     loaded = _fresh(service, config)
     if loaded is not None:
         events.append(loaded)

@@ -43,7 +43,7 @@ from intersession_actors.outside.agents.runners import ACP, is_agent
 from intersession_actors.outside.channels.channels import AnyChannel
 from intersession_actors.rules.answers import InboundAnswer
 from intersession_actors.rules.config.config import Config
-from intersession_actors.rules.errors import ConfigError, not_on_a_loop
+from intersession_actors.rules.errors import ConfigError, is_on_a_loop, not_on_a_loop
 from intersession_actors.rules.gate.limits import CREDENTIAL, IDENTITY, RUN_TIME
 from intersession_actors.rules.gate.shapes import callable_of, callables_of, mapping_of, text_of, texts_of
 from intersession_actors.rules.gate.texts import checked
@@ -85,6 +85,9 @@ class SessionSystem(Operated):
     asked about each text of an exchange before it goes on, outside of any actor: True, or a text that says why, holds it
     (LIVE-1), and so does a rule that fails.
 
+    As a `standby` it waits while another process writes the log, and starts once that is gone (STBY-1): the constructor blocks, on
+    an event loop the beginning of `async with` waits. `close`, or cancelling the task, ends the wait.
+
     The channels of a fork are sealed (FORK-5), but for those that `deliver` names. `stopping` is what its recorded agents do
     where their recording ends; `fork` hands it in.
 
@@ -113,6 +116,7 @@ class SessionSystem(Operated):
         deliver: Collection[str] = (),
         stopping: on_call.Stopping | None = None,
         hold: HoldRule | None = None,
+        standby: bool = False,
     ) -> None:
         given_agents, given_channels = mapping_of("agents", agents), mapping_of("channels", channels)
         for name in given_channels:
@@ -132,11 +136,14 @@ class SessionSystem(Operated):
         self._agents = given_agents
         self._store = checked_store(store if store is not None else self.config.store)
         self._started = False
+        self._waiting = threading.Event() if standby else None
+        """Set to end the wait for the log."""
         self._stopping = None if stopping is None else on_call.stopping_of(stopping)
         self._pykka_door: PykkaDoor | None = None
         self._control: ControlSocket | None = None
         self._opening_door = threading.Lock()
-        self.start()
+        if self._waiting is None or not is_on_a_loop():
+            self.start()
 
     # --- life
 
@@ -148,7 +155,7 @@ class SessionSystem(Operated):
         clock = self._clock or runtime.clock
         self._owns_log = self._store is None or isinstance(self._store, str | Path)
         log = (
-            open_store(self._store, clock, runtime)
+            open_store(self._store, clock, runtime, waiting=self._waiting)
             if self._store is None or isinstance(self._store, str | Path)
             else self._store
         )
@@ -196,6 +203,7 @@ class SessionSystem(Operated):
                 cover=parts.checkpointer.cover,
                 scheduler=parts.scheduler,
             )
+            log.on_superseded(parts.reports.store_away)
             parts.start()
             self._control = listening(
                 log,
@@ -209,6 +217,9 @@ class SessionSystem(Operated):
                 log.close()
             raise
         self._started = True
+        if self._waiting is not None and self._waiting.is_set():
+            self.close()
+            raise StoreUnavailable("the wait for the log was ended")
 
     def close(self, grace: float | None = None) -> None:
         """Stop in order: no new work; running agents and deliveries get `grace` seconds; then actors, then the log.
@@ -220,6 +231,8 @@ class SessionSystem(Operated):
         """
         if grace is not None:
             seconds_of("grace", grace, most=RUN_TIME.most)
+        if self._waiting is not None:
+            self._waiting.set()
         if not self._started:
             return
         self._started = False
@@ -266,6 +279,12 @@ class SessionSystem(Operated):
         self.close()
 
     async def __aenter__(self) -> Self:
+        if self._waiting is not None and not self._started:
+            try:
+                await to_its_end(self.start)
+            except asyncio.CancelledError:
+                self._waiting.set()
+                raise
         self._parts.hosts_loop.adopt(asyncio.get_running_loop())
         return self
 
