@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -194,3 +195,34 @@ def test_queue_that_nobody_has_made_is_said_to_be_the_owners_to_make(q: Queue) -
 
     with pytest.raises(StoreUnavailable, match="its owner makes that"):
         q.writer.offer([offer("a")])
+
+
+def test_queue_of_an_older_log_is_made_as_its_owner_opens_it(q: Queue) -> None:
+    for table in ("agent_calls", "workers", "worker_roles", "work_settings"):
+        changed_behind(q.url, f"DROP TABLE {table}")
+    changed_behind(q.url, "COMMENT ON FUNCTION append_events IS 'older'")
+    assert (q.writer.standing(), q.writer.workers(), q.writer.answers(), q.writer.lapsed()) == (
+        [],
+        [],
+        [],
+        [],
+    )
+
+    q.again()
+    q.writer.offer([offer("a")])
+
+    assert [one.id for one in q.writer.standing()] == ["run-a"]
+
+
+def test_queue_is_looked_at_where_no_notification_comes(postgres_url: str) -> None:
+    with queue(f"{postgres_url}&wake=poll") as q:
+        q.workers.announce(worker())
+        taken: list[str] = []
+        waiting = threading.Thread(target=lambda: taken.extend(one.id for one in q.workers.take("w1", 1, 60)))
+        waiting.start()
+        q.writer.offer([offer("a")])
+        waiting.join(60)
+        assert taken == ["run-a"]
+        q.writer.wait(0)
+        q.workers.answer("w1", offer("a").call, b"1")
+        assert q.writer.wait(60)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession_events.basics.errors import StoreUnavailable, WorkRefused, WriterSuperseded
-from intersession_events.log.work_queue import CallId, Worker
+from intersession_events.log.work_queue import CallId, Offer, Worker
 from intersession_events.stores.opened import open_log
 from support.any_log import Logs, changed_behind
 from support.work_queue import Queue, offer, queue, record, worker
@@ -78,15 +78,16 @@ def test_same_answer_again_counts_once_and_another_one_does_not(log_url: str) ->
 def test_worker_that_sleeps_past_its_time_has_lost_its_call(log_url: str) -> None:
     with queue(log_url) as q:
         record(q.log, "session:a")
+        q.writer.alive_s = 60
         q.workers.announce(worker())
         q.writer.offer([offer("a")])
         (call,) = (one.call for one in q.workers.take("w1", 1, 0))
-        q.later(10)
+        q.later(40)
         assert q.workers.renew("w1", [call]) == []
-        q.later(10)
+        q.later(40)
         assert q.writer.lapsed() == []
 
-        q.later(6)
+        q.later(21)
 
         assert q.writer.lapsed() == [call]
         assert q.workers.renew("w1", [call]) == [call]
@@ -180,16 +181,42 @@ def test_events_are_those_of_the_stream_up_to_the_call(log_url: str) -> None:
             q.workers.events("w2", call, 0)
 
 
-def test_worker_that_waits_is_given_what_is_offered(log_url: str) -> None:
+def test_workers_that_wait_are_given_what_is_offered(log_url: str) -> None:
+    with queue(log_url) as q:
+        taken: list[str] = []
+
+        def take(name: str) -> None:
+            taken.extend(one.id for one in q.workers.take(name, 1, 30))
+
+        waiting = [threading.Thread(target=take, args=(name,)) for name in ("w1", "w2", "w3")]
+        for number, one in enumerate(waiting):
+            q.workers.announce(worker(f"w{number + 1}"))
+            one.start()
+        q.writer.offer([offer("a")])
+        q.writer.offer([offer("b"), offer("c")])
+        for one in waiting:
+            one.join(30)
+
+        assert sorted(taken) == ["run-a", "run-b", "run-c"]
+
+
+def test_worker_that_waits_goes_on_as_the_log_is_closed(log_url: str) -> None:
     with queue(log_url) as q:
         q.workers.announce(worker())
-        taken: list[str] = []
-        waiting = threading.Thread(target=lambda: taken.extend(one.id for one in q.workers.take("w1", 1, 30)))
+        ended: list[Sequence[Offer] | StoreUnavailable] = []
+
+        def take() -> None:
+            try:
+                ended.append(q.workers.take("w1", 1, 600))
+            except StoreUnavailable as closed:
+                ended.append(closed)
+
+        waiting = threading.Thread(target=take)
         waiting.start()
-        q.writer.offer([offer("a")])
+        q.log.close()
         waiting.join(30)
 
-        assert taken == ["run-a"]
+        assert len(ended) == 1
 
 
 def test_writer_hears_of_answers_and_of_workers_that_come_change_and_go(log_url: str) -> None:
@@ -283,7 +310,7 @@ class _Model:
     def take(self, by: str, most: int) -> list[str]:
         free = [name for name, call in self.calls.items() if call.worker is None][:most]
         for name in free:
-            self.calls[name] = _Call(by, self.now + 15)
+            self.calls[name] = _Call(by, self.now + 60)
         return free
 
     def has(self, by: str, name: str) -> bool:
@@ -293,7 +320,7 @@ class _Model:
     def renew(self, by: str, names: Sequence[str]) -> list[str]:
         mine = [name for name in names if self.has(by, name)]
         for name in mine:
-            self.calls[name] = self.calls[name]._replace(until=self.now + 15)
+            self.calls[name] = self.calls[name]._replace(until=self.now + 60)
         return [name for name in names if name not in mine]
 
     def answer(self, by: str, name: str, content: bytes) -> bool:
@@ -342,7 +369,7 @@ _STEPS = st.one_of(
     st.tuples(st.just("withdraw"), _NAMES),
     st.tuples(st.just("drop"), _NAMES),
     st.tuples(st.just("leave"), _WORKERS),
-    st.tuples(st.just("later"), st.sampled_from([6, 16])),
+    st.tuples(st.just("later"), st.sampled_from([24, 61])),
 )
 
 
@@ -352,6 +379,7 @@ def test_each_call_has_one_worker_and_one_answer_whatever_is_done(
     logs: Logs, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     with queue(logs.passing(tmp_path_factory.mktemp("log"))) as q:
+        q.writer.alive_s = 60
         model = _Model()
         for step in data.draw(st.lists(_STEPS, max_size=30)):
             for name in ("w1", "w2"):

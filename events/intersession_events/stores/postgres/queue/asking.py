@@ -39,7 +39,11 @@ class Asking:
         self._failures = PostgresFailures(address)
         self._connections = Readers(self._connect, size=_CONNECTIONS, timeout=_PATIENCE_S)
         self._channel = channel
-        self._listening = threading.Lock()
+        self._hearing = threading.Condition()
+        self._heard = 0
+        """Counts notifications."""
+        self._is_listened_for = False
+        """Whether a caller listens for all."""
         self._listener: Connection[TupleRow] | None = None
 
     def rows(self, statement: str, *parameters: Any, epoch: int = 0) -> list[Row]:  # what a function takes
@@ -66,51 +70,63 @@ class Asking:
         raise failure
 
     def hear(self, timeout: float) -> bool:
-        """Wait for a notification, for `timeout` seconds at most and not for long; return whether there was one."""
-        timeout = min(timeout, LOOK_S if self.address.notifies else _POLL_S)
-        until = time.monotonic() + timeout
-        if not self._listening.acquire(timeout=max(timeout, 0)):
-            return False  # another caller listens, and looks
+        """Wait for a notification, for `timeout` seconds at most and not for long; return whether there was one.
+
+        Of several that wait, one listens for all.
+        """
+        until = time.monotonic() + min(timeout, LOOK_S if self.address.notifies else _POLL_S)
+        with self._hearing:
+            seen = self._heard
+            while self._is_listened_for and self._heard == seen and (left := until - time.monotonic()) > 0:
+                self._hearing.wait(left)
+            if self._heard != seen or self._is_listened_for:
+                return self._heard != seen
+            self._is_listened_for = True
+        was_heard = False
         try:
-            if self.address.notifies:
-                return self._heard(until)
-        except psycopg.Error:
-            self._stop_listening()
+            was_heard = self._listens(until)
         finally:
-            self._listening.release()
-        while not self.is_closed and (left := until - time.monotonic()) > 0:
-            time.sleep(min(left, _STOP_S))
-        return False
+            with self._hearing:
+                self._is_listened_for = False
+                self._heard += was_heard
+                self._hearing.notify_all()
+        return was_heard
 
     def close(self) -> None:
         """Close the connections, at once or when their callers are done."""
         self.is_closed = True
         self._connections.close()
-        if self._listening.acquire(blocking=False):
-            try:
+        with self._hearing:
+            if not self._is_listened_for:
                 self._stop_listening()
-            finally:
-                self._listening.release()
 
-    def _heard(self, until: float) -> bool:
-        is_new = self._listener is None
-        listener = self._listener or self._listen()
+    def _listens(self, until: float) -> bool:
         try:
             while not self.is_closed:
                 left = until - time.monotonic()
-                # What came before anybody listened is looked for.
-                if is_new or any(
-                    True for _ in listener.notifies(timeout=max(0, min(left, _STOP_S)), stop_after=1)
-                ):
+                if self._is_told(max(0.0, min(left, _STOP_S))):
                     return True
                 if left <= 0:
-                    return False
-            return False
+                    break
         finally:
             if self.is_closed:
                 self._stop_listening()
+        return False
 
-    def _listen(self) -> Connection[TupleRow]:
+    def _is_told(self, seconds: float) -> bool:
+        """Wait a moment; return whether there was a notification in it, or may have been one before anybody listened."""
+        try:
+            if self._listener is not None:
+                return any(True for _ in self._listener.notifies(timeout=seconds, stop_after=1))
+            if self.address.notifies:
+                self._listen()
+                return True
+        except psycopg.Error:
+            self._stop_listening()
+        time.sleep(seconds)
+        return False
+
+    def _listen(self) -> None:
         connection = psycopg.connect(self.address.conninfo, autocommit=True)
         try:
             connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(self._channel)))
@@ -118,7 +134,6 @@ class Asking:
             connection.close()
             raise
         self._listener = connection
-        return connection
 
     def _stop_listening(self) -> None:
         listener, self._listener = self._listener, None
