@@ -264,6 +264,7 @@ VERB_ASKED: Final[Mapping[str, list[dict[str, Any]]]] = {
     "deliveries": [{"limit": 1}, {"session": "KEY"}, {"run": "RUN"}],
     "diff": [{"a": "RUN", "b": "FAILED"}],
     "events": [{"limit": 1}, {"session": "KEY"}, {"stream": "session:KEY"}, {"stream": "exchange:RUN"}],
+    "hosts": [{}, {"limit": 1}],
     "imports": [{}],
     "lens": [{"run": "RUN"}, {"run": "FAILED"}],
     "messages": [{"limit": 1}, {"to": "KEY"}, {"from": "KEY"}],
@@ -476,6 +477,7 @@ SHOWN: Final[Mapping[str, list[str]]] = {
 """Commands that show what was said, by the sentence above."""
 
 HIDDEN: Final[Mapping[str, list[list[str]]]] = {
+    "hosts": [[]],
     "imports": [[]],
     "usage": [[], ["--by=session"], ["--by=person"]],
     "forks": [[]],
@@ -551,7 +553,7 @@ def test_no_line_of_a_log_and_no_failure_tells_a_secret(house: House) -> None:
             said = json.dumps(client.request(method, {}))
             assert told_of(said) == [], method
     with house.live.http(TOKEN) as client:
-        open_to_all = [client.get(path).text for path in ("/metrics", "/healthz", "/openapi.json")]
+        open_to_all = [client.get(path).text for path in ("/metrics", "/healthz", "/readyz", "/openapi.json")]
     with house.live.http(READER) as client:
         refused = [client.get(path).text for path in ("/metrics", "/nowhere", "/debug/api/nothing")]
     failed = "".join(f"{failure}{failure!r}" for failure in house.failures)

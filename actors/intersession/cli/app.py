@@ -66,6 +66,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "Move a log to another store: SQLite to PostgreSQL, or back.",
     ),
     "backup": ("changes.stores:backup", "Copy a log to a file, also while it is in use."),
+    "hosts": ("questions.hosts:hosts", "Show the hosts of a log now, and what they do."),
     "doctor": ("commands.doctor:doctor", "Say what is wrong now, and what to do about it."),
     "verify": ("proofs.verify:verify", "Prove that a log was not changed."),
     "checkpoint": (
@@ -95,7 +96,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Change what sessions do": (
         "schedules", "hold", "release", "abort", "retry", "reset", "compact", "label", "delete", "erase",
     ),
-    "Prove and check": ("doctor", "verify", "checkpoint", "keys", "audit", "config", "policy"),
+    "Prove and check": ("doctor", "hosts", "verify", "checkpoint", "keys", "audit", "config", "policy"),
     "Keep and move a log": ("import", "imports", "export", "backup", "migrate", "fleet", "rebuild"),
 }  # fmt: skip
 """Under which heading the help lists each command, in this order."""
@@ -107,6 +108,7 @@ _MEANT: Final = {
     "abort": ("stop", "cancel", "kill"),
     "delete": ("archive", "remove", "rm"),
     "hold": ("pause", "break"),
+    "hosts": ("workers", "cluster", "nodes", "standbys"),
     "release": ("approve", "resume", "continue"),
     "serve": ("start", "gateway"),
     "tail": ("follow", "watch", "logs"),

@@ -1,6 +1,6 @@
 """The metrics at `/metrics`: counts of committed events since the start, and the present state of the system.
 
-No metric has a label of a session, a run or a channel: their number has no bound.
+No metric has a label of a session, a run or a channel: their number has no bound. That of agents is the configuration's and the workers'.
 """
 
 import threading
@@ -13,6 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from intersession_actors.assembly.system.system import SessionSystem
+from intersession_actors.hindsight.debugger.lists.hosts import CallState, HostsAnswer
 from intersession_events import facts
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.log.recorded import Recorded
@@ -57,12 +58,29 @@ GAUGES: Final = {
     "intersession_checkpoint_age_seconds": ("How old the last checkpoint is; 0 without one.", ()),
     "intersession_checkpoint_new_events": ("Events since the last checkpoint.", ()),
     "intersession_checkpoints_unpublished": ("Checkpoints that a place does not have yet.", ("to",)),
+    "intersession_waiting_calls": (
+        "Calls that no worker has taken, and runs of agents that nobody has: what workers are missing for.",
+        ("agent",),
+    ),
+    "intersession_calls": ("Calls in the queue for workers.", ("agent", "state")),
+    "intersession_workers": ("Workers that are alive.", ()),
+    "intersession_standbys": ("Hosts that wait to take the writer's place.", ()),
+    "intersession_doors": ("Hosts that follow the log and hand on what writes.", ()),
+    "intersession_follower_lag_positions": ("Events that the door furthest behind has not read yet.", ()),
     "intersession_zombies": ("Calls that were given up and have not come back.", ("of",)),
 }
 """Every gauge, with its help and its labels."""
 
+_CALL_STATES: Final[Mapping[CallState, str]] = {
+    "waiting": "waiting",
+    "underWay": "under_way",
+    "silent": "silent",
+    "answered": "answered",
+}
 
 _RETRY: Final = "retry"
+_Values = Mapping[str, float] | Mapping[tuple[str, ...], float]
+"""The values of a metric by that of its label, or by those of all of them."""
 
 
 class Metrics(Collector):
@@ -116,11 +134,11 @@ class Metrics(Collector):
         now = self._now(status)
         for name, (words, labels) in GAUGES.items():
             gauge = GaugeMetricFamily(name, words, labels=labels)
-            for label, number in now.get(name, {}).items():
-                gauge.add_metric([label] if labels else [], number)
+            for of, number in now.get(name, {}).items():
+                gauge.add_metric(([of] if isinstance(of, str) else of) if labels else (), number)
             yield gauge
 
-    def _now(self, status: JsonObject) -> dict[str, Mapping[str, float]]:
+    def _now(self, status: JsonObject) -> dict[str, _Values]:
         """Return the values of every gauge, by label; of a log that can't be read, of those that need not read it."""
         checkpoints = status["checkpoints"]
         return {
@@ -135,7 +153,7 @@ class Metrics(Collector):
             **({} if status["position"] is None else self._recorded(status)),
         }
 
-    def _recorded(self, status: JsonObject) -> dict[str, Mapping[str, float]]:
+    def _recorded(self, status: JsonObject) -> dict[str, _Values]:
         runs, deliveries = self._system.service.runs, status["deliveries"]
         return {
             "intersession_log_position": {"": status["position"]},
@@ -148,6 +166,27 @@ class Metrics(Collector):
             },
             "intersession_held_exchanges": {"": len(status["held"])},
             "intersession_held_calls": {"": len(status["heldCalls"])},
+            **self._hosts(status["hosts"]),
+        }
+
+    def _hosts(self, hosts: HostsAnswer) -> dict[str, _Values]:
+        # An agent without any call has a 0: a scaler can't tell a metric that is missing from a writer that is down.
+        waiting: dict[str, float] = dict.fromkeys(self._system.config.agent_ids, 0)
+        calls: dict[tuple[str, ...], float] = {}
+        for each in hosts["calls"]:
+            if each["kind"] == "agent":
+                waiting[each["name"]] = each["waiting"] + each["parked"]
+                for state, name in _CALL_STATES.items():
+                    calls[each["name"], name] = each[state]
+        return {
+            "intersession_waiting_calls": waiting,
+            "intersession_calls": calls,
+            "intersession_workers": {"": len(hosts["workers"])},
+            "intersession_standbys": {"": len(hosts["standbys"])},
+            "intersession_doors": {"": len(hosts["doors"])},
+            "intersession_follower_lag_positions": {
+                "": max((door["lag"] or 0 for door in hosts["doors"]), default=0)
+            },
         }
 
     def _time(self, recorded: Recorded) -> None:

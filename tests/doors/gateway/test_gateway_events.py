@@ -277,6 +277,7 @@ def conform(live: LiveGateway, cases: int) -> None:
         "/events",
         "/healthz",
         "/metrics",
+        "/readyz",
     }
     assert len(paths) > 20, "those of the web debugger are described, too"
     for tool, schema in zip(TOOLS, schemas(list(TOOLS), "mcp"), strict=True):

@@ -299,8 +299,30 @@ def test_liveness_and_the_description_need_no_token(gateway: LiveGateway) -> Non
         assert client.get("/events").status_code == 401
 
     own = {path for path in document["paths"] if not path.startswith("/debug/api/")}
-    assert own == {"/tools/invoke", "/events", "/metrics", "/healthz"}
+    assert own == {"/tools/invoke", "/events", "/metrics", "/healthz", "/readyz"}
     assert TOKEN not in json.dumps(document)
+
+
+@pytest.mark.clause("HOSTS-4")
+def test_a_gateway_that_stops_or_can_t_read_its_log_is_not_ready(tmp_path: Path) -> None:
+    with (
+        SessionSystem(tmp_path / "log.db", agents={"main": echo()}, config=GATEWAY) as system,
+        LiveGateway(system) as live,
+        live.http(None) as client,
+    ):
+        well = client.get("/readyz")
+        live.door.draining = True
+        stopping = client.get("/readyz")
+        live.door.draining = False
+        system.log.close()
+        away, alive = client.get("/readyz"), client.get("/healthz")
+
+    assert [(one.status_code, one.json()) for one in (well, stopping, away)] == [
+        (200, {"ready": True}),
+        (503, {"ready": False}),
+        (503, {"ready": False}),
+    ]
+    assert alive.status_code == 200
 
 
 @pytest.mark.clause("X10")

@@ -35,6 +35,7 @@ ASKED: Final[dict[str, list[dict[str, Any]]]] = {
         {"session": "agent:main:main"},
     ],
     "forks": [{}, {"run": "RUN"}],
+    "hosts": [{}, {"limit": 1}],
     "imports": [{}, {"what": "skipped", "cursor": "1", "limit": 1}],
     "integrity": [{}, {"verify": "true"}],
     "lens": [

@@ -18,6 +18,7 @@ from intersession_actors.hindsight.debugger.answers import PlaceAnswer, StateAns
 from intersession_actors.hindsight.debugger.diff import DiffAnswer
 from intersession_actors.hindsight.debugger.lens import LensAnswer
 from intersession_actors.hindsight.debugger.lists.deliveries import DeliveriesAnswer
+from intersession_actors.hindsight.debugger.lists.hosts import HostsAnswer
 from intersession_actors.hindsight.debugger.origin import OriginAnswer
 from intersession_actors.hindsight.debugger.search import SearchAnswer
 from intersession_actors.hindsight.debugger.state import ChangesAnswer
@@ -397,6 +398,7 @@ ANSWERS: Final[dict[str, Any]] = {
     "event": EventAnswer,
     "events": EventsListed,
     "forks": ForksAnswer,
+    "hosts": HostsAnswer,
     "integrity": IntegrityAnswer,
     "lens": LensAnswer,
     "notes": NotesAnswer,

@@ -21,6 +21,7 @@ from intersession_actors.assembly.checkpoints.publishing import unpublished
 from intersession_actors.assembly.checkpoints.targets import publishing_targets
 from intersession_actors.assembly.system.settings import prepared
 from intersession_actors.calls.service.reader import Reader
+from intersession_actors.hindsight.debugger.lists.hosts import hosts_of
 from intersession_actors.outside.agents.configured import keyless
 from intersession_actors.rules.config.config import Config, load_config
 from intersession_actors.rules.errors import ConfigError, ToolRefused
@@ -33,6 +34,7 @@ from intersession_actors.running.failures.findings import (
     warning,
     wrong,
 )
+from intersession_actors.running.failures.host_findings import host_findings
 from intersession_events.basics.errors import IntersessionError, LogTooNew, MissingExtra, StoreUnavailable
 from intersession_events.facts.reasons import counted
 from intersession_events.log.log import Log
@@ -113,6 +115,7 @@ def _of_the_log(reading: Reading, config: Config) -> Iterator[Finding]:
             yield from file_findings(reader.log)
             yield from clock_findings(reader.log, reader.clock.now_ms())
             yield from work_findings(reader, at_work=has_writer(reader.log))
+            yield from host_findings(hosts_of(reader.log, reader.runs.open_runs(), most=_NEWEST))
             yield from checkpoint_findings(reader.log, config)
     except IntersessionError as error:
         if isinstance(error, LogTooNew):

@@ -28,8 +28,11 @@ from intersession.web.streams import EVENT_STREAM, After, LastEventId, begun_beh
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.limits import KeyText
 from intersession_actors.running.host.own_threads import off_loop
+from intersession_events.basics.errors import LogError
 from intersession_events.basics.machine import VERSION
 from intersession_events.basics.plain_json import JsonObject
+from intersession_events.log.log import HostLog
+from intersession_events.stores.portable.log import PortableLog
 
 _BAD_ARGUMENTS: Final = frozenset({"invalid_request", "too_large"})
 """Refusals of a tool that the original throws for its caller, and so answers with 400."""
@@ -73,6 +76,12 @@ class Alive(msgspec.Struct, frozen=True, kw_only=True):
     """The process lives."""
 
     ok: bool
+
+
+class Ready(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether new callers should come here."""
+
+    ready: bool
 
 
 @post(
@@ -183,11 +192,43 @@ async def is_alive() -> Alive:
     return Alive(ok=True)
 
 
+@get(
+    "/readyz",
+    operation_id="isReady",
+    responses={
+        200: ResponseSpec(data_container=Ready, description="New callers may come.", generate_examples=False),
+        503: ResponseSpec(
+            data_container=Ready, description="It stops, or can't read its log.", generate_examples=False
+        ),
+        **declared(403, 421),
+    },
+    security=[{}],
+    raises=[],
+)
+async def is_ready(request: Request[object, object, State]) -> Response[Ready]:
+    """Say whether a load balancer should send callers here (HOSTS-4): it is not stopping, and reads its log; needs no token."""
+    door: Door = request.scope["state"][DOOR]
+    ready = not door.draining
+    try:
+        await off_loop(_read, door.system.log)
+    except LogError:
+        ready = False
+    return Response(Ready(ready=ready), status_code=200 if ready else 503)
+
+
+def _read(log: HostLog) -> None:
+    """Read from a log, and look whether its store is the one that was opened."""
+    log.check()
+    if isinstance(log, PortableLog):
+        log.look()
+    log.head()
+
+
 @cache
 def routes() -> ASGIApp:
     """Return the application of all HTTP routes. It has no state of a gateway, and is made once: that takes longer than a start."""
     return Application(
-        route_handlers=[invoke_tool, follow_events, scrape_metrics, is_alive, do, *web_routes()],
+        route_handlers=[invoke_tool, follow_events, scrape_metrics, is_alive, is_ready, do, *web_routes()],
         exception_handlers={**HANDLERS, Exception: _fault},
         openapi_config=OpenAPIConfig(
             title="Intersession gateway",

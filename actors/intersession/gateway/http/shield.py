@@ -33,8 +33,8 @@ from intersession.web.files import API, LOGIN, LOGOUT, file_at, is_static
 from intersession.web.stopping import ended_well
 from intersession_events.basics.plain_json import JsonMapping
 
-OPEN_PATHS: Final = frozenset({"/healthz", "/openapi.json"})
-"""What needs no token: whether the gateway lives, and what it offers."""
+OPEN_PATHS: Final = frozenset({"/healthz", "/openapi.json", "/readyz"})
+"""What needs no token: whether the gateway lives and takes callers, and what it offers."""
 
 CREDENTIAL: Final = "intersession_credential"
 """Where a request's state has who is in."""

@@ -11,6 +11,7 @@ import { Status, Top } from './frame/frame.js';
 import { Deliveries } from './pages/deliveries.js';
 import { Diff } from './pages/diff.js';
 import { Forks } from './pages/forks.js';
+import { Hosts } from './pages/hosts.js';
 import { Integrity } from './pages/integrity.js';
 import { Log } from './pages/log.js';
 import { Run } from './pages/run.js';
@@ -29,6 +30,7 @@ const PAGES = {
   session: Session,
   log: Log,
   deliveries: Deliveries,
+  hosts: Hosts,
   integrity: Integrity,
   schedules: Schedules,
   settings: Settings,

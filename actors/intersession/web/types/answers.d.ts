@@ -28,6 +28,16 @@ declare namespace Answers {
     arrived?: number | null;
     caller?: boolean;
   };
+  type CallAnswer = {
+    attempt: number;
+    id: string;
+    kind: "agent" | "channel";
+    name: string;
+    offeredMs: number;
+    sessionKey: string | null;
+    state: "answered" | "silent" | "underWay" | "waiting";
+    worker: string | null;
+  };
   type CallerAnswer = {
     runId: string;
     sessionKey: string;
@@ -223,6 +233,16 @@ declare namespace Answers {
     via: "agent" | "delivery" | "person" | "sessions_send" | "sessions_spawn" | "subagents" | "system" | "tool";
     who: string;
   };
+  type HostsAnswer = {
+    calls: ServedAnswer[];
+    count: number;
+    doors: PresentAnswer[];
+    position: number;
+    standbys: PresentAnswer[];
+    underWay: CallAnswer[];
+    workers: WorkerAnswer[];
+    writer: WriterAnswer | null;
+  };
   type IntegrityAnswer = {
     head?: number;
     verifiedTo?: number | null;
@@ -396,6 +416,15 @@ declare namespace Answers {
     text: string;
     timeMs: number | null;
   };
+  type PresentAnswer = {
+    gateway: string | null;
+    host: string;
+    lag: number | null;
+    name: string;
+    pid: number;
+    sinceMs: number;
+    version: string;
+  };
   type RootAnswer = {
     by: string | null;
     carried: boolean;
@@ -493,6 +522,16 @@ declare namespace Answers {
     timeMs: number;
     within: string[];
   };
+  type ServedAnswer = {
+    answered: number;
+    kind: "agent" | "channel";
+    name: string;
+    parked: number;
+    silent: number;
+    underWay: number;
+    waiting: number;
+    workers: string[];
+  };
   type SessionsAnswer = {
     sessions: Record<string, any>[];
     asOf: number;
@@ -564,6 +603,24 @@ declare namespace Answers {
     root: RootAnswer | null;
     waits?: Record<string, any>;
   };
+  type WorkerAnswer = {
+    agents: string[];
+    channels: string[];
+    draining: boolean;
+    host: string;
+    name: string;
+    seats: number;
+    sinceMs: number;
+    taken: number;
+    version: string;
+  };
+  type WriterAnswer = {
+    epoch: number;
+    gateway: string | null;
+    host: string;
+    pid: number;
+    version: string;
+  };
   interface Questions {
     about: AboutAnswer;
     compare: CompareAnswer;
@@ -571,6 +628,7 @@ declare namespace Answers {
     event: EventAnswer;
     events: EventsListed;
     forks: ForksAnswer;
+    hosts: HostsAnswer;
     integrity: IntegrityAnswer;
     lens: LensAnswer;
     notes: NotesAnswer;

@@ -35,6 +35,7 @@ from intersession_actors.rules.gate.values import invalid
 from intersession_actors.rules.policy.windows import model_names, reckon
 from intersession_actors.running.failures.failure import described
 from intersession_actors.running.failures.findings import clock_findings, full_findings, process_findings
+from intersession_actors.running.failures.host_findings import host_findings
 from intersession_events.basics.errors import ImportFailed, LogError
 from intersession_events.basics.ids import delivery_stream
 from intersession_events.basics.plain_json import JsonMapping
@@ -226,13 +227,15 @@ class GatewayAbout:
         answer = self.health(call, {"probe": given.probe})
         if not call.caller.is_operator:
             return answer
+        described = self._describe()
         if answer["position"] is not None:
             service, recent = self._service, [one["key"] for one in answer["sessions"]["recent"]]
             filled = {row.key: row.filled for row in service.sessions.many(recent)}
             full = full_findings((key, filled.get(key)) for key in recent)
             clock = clock_findings(service.log, service.clock.now_ms())
-            answer["findings"] += msgspec.to_builtins([*clock, *full])
-        return answer | self._describe()
+            hosts = host_findings(described["hosts"]) if "hosts" in described else ()
+            answer["findings"] += msgspec.to_builtins([*clock, *full, *hosts])
+        return answer | described
 
     def _recent(self, call: Call, agent_id: str | None) -> list[Result]:
         """Return the sessions within reach, of one agent or of all, that were updated last, newest first, each with its age in ms."""

@@ -10,6 +10,7 @@ from intersession_actors.assembly.schedules.reading import job_value
 from intersession_actors.assembly.system.assembly import Assembly
 from intersession_actors.assembly.system.settings import Settings
 from intersession_actors.calls.service.reader import Reader
+from intersession_actors.hindsight.debugger.lists.hosts import hosts_of
 from intersession_actors.outside.agents.runners import is_agent, runner_of
 from intersession_actors.running.failures.failure import described
 from intersession_events.basics.errors import LogError, StoreUnavailable
@@ -139,6 +140,7 @@ def _open_work(
             deliveries["underWay"][channel] += number
     return {
         "fork": _fork(reader),
+        "hosts": hosts_of(reader.log, open_runs, most=_NEWEST),
         "parkedRuns": dict(parked),
         "deliveries": {name: dict(numbers) for name, numbers in deliveries.items()},
         "held": [held_value(exchange) for exchange in held],

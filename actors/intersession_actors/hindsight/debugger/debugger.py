@@ -12,6 +12,7 @@ from intersession_actors.hindsight.debugger.verbs.verbs import (
     CALLS,
     DELIVERIES,
     EVENTS,
+    HOSTS,
     IMPORTS,
     LENS,
     MESSAGES,
@@ -111,6 +112,7 @@ class Debugger:
     deliveries, adeliveries = DELIVERIES, DELIVERIES.awaited
     calls, acalls = CALLS, CALLS.awaited
     imports, aimports = IMPORTS, IMPORTS.awaited
+    hosts, ahosts = HOSTS, HOSTS.awaited
     events, aevents = EVENTS, EVENTS.awaited
     search, asearch = SEARCH, SEARCH.awaited
     lens, alens = LENS, LENS.awaited

@@ -24,6 +24,7 @@ OPERATORS: Final[Mapping[str, frozenset[str] | None]] = {
     "events": frozenset(),
     "file": None,
     "forks": None,
+    "hosts": None,
     "imports": None,
     "integrity": None,
     "lens": frozenset(),

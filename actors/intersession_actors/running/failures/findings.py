@@ -84,13 +84,13 @@ def process_findings(status: JsonMapping) -> Iterator[Finding]:
         yield warning(
             "parked_runs",
             f"{number} messages wait in {key}: its agent is not registered in the process",
-            "register the agent, or give it a model (agents.list, models.providers)",
+            "register the agent, give it a model (agents.list, models.providers), or start a worker that has it: `intersession work`",
         )
     for channel, number in waiting.items():
         yield warning(
             "channel_missing",
             f"{number} texts wait for channel {channel!r}, which nobody registered in the process",
-            f"register it, or configure channels.{channel}.deliver",
+            f"register it, configure channels.{channel}.deliver, or start a worker: `intersession work --channel {channel}`",
         )
     yield from _of_schedules(status.get("schedules") or {})
     yield from _of_checkpoints(status.get("checkpoints") or {})

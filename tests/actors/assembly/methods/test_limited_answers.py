@@ -138,6 +138,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("chat.send", {**SEND, "sessionKey": SECRET}),
     ("checkpoints.take", {}),
     *_of_verbs("before", "late", "before@end", SECRET, NOTES, "vault"),
+    ("debug.hosts", {}),
     ("debug.state", {}),
     ("debug.state", {"from": 0}),
     ("deliveries.retry", {"deliveryId": "00000000-0000-4000-8000-000000000001"}),

@@ -15,13 +15,14 @@ const NAV = [
   ['deliveries', 'Deliveries'],
   ['schedules', 'Schedules'],
   ['forks', 'Forks'],
+  ['hosts', 'Hosts'],
   ['integrity', 'Integrity'],
   ['settings', 'Settings'],
 ];
 /** @type {Record<string, string>} */
 const WITHIN = { run: 'runs', diff: 'runs', session: 'sessions' };
 
-const OPERATORS = new Set(['forks', 'integrity', 'schedules', 'settings']);
+const OPERATORS = new Set(['forks', 'hosts', 'integrity', 'schedules', 'settings']);
 
 export const Top = view((_, self) => {
   // On a narrow screen the pages stand behind one button that says which one this is.

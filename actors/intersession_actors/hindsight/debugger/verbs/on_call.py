@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from intersession_actors.hindsight.debugger.lists.calls import CallsOf, list_calls
     from intersession_actors.hindsight.debugger.lists.deliveries import Deliveries, list_deliveries
     from intersession_actors.hindsight.debugger.lists.events import Events, list_events
+    from intersession_actors.hindsight.debugger.lists.hosts import HostsOf, hosts
     from intersession_actors.hindsight.debugger.lists.imports import ImportsOf, list_imports
     from intersession_actors.hindsight.debugger.lists.messages import MessagesOf, list_messages
     from intersession_actors.hindsight.debugger.lists.paging import limits_applied
@@ -30,6 +31,7 @@ __all__ = [
     "Deliveries",
     "Diff",
     "Events",
+    "HostsOf",
     "ImportsOf",
     "Lens",
     "MessagesOf",
@@ -42,6 +44,7 @@ __all__ = [
     "State",
     "Why",
     "diff",
+    "hosts",
     "lens",
     "limits_applied",
     "list_calls",

@@ -182,6 +182,16 @@ IMPORTS: Final = Verb(
     loads=lambda: (on_call.ImportsOf, on_call.list_imports),
 )
 
+HOSTS: Final = Verb(
+    "hosts",
+    title="Hosts of the log",
+    description=(
+        "The hosts of the log now: its writer, standbys, workers and doors; how many calls of each agent and channel wait "
+        "or are under way, and the oldest of these. For the operator alone."
+    ),
+    loads=lambda: (on_call.HostsOf, on_call.hosts),
+)
+
 LENS: Final = Verb(
     "lens",
     title="What an agent was given",
@@ -299,6 +309,7 @@ VERBS: Final[Mapping[str, Verb[..., Any]]] = {  # each has arguments and an answ
         SMELLS,
         DIFF,
         REPLAY,
+        HOSTS,
     )
 }
 """All verbs, by name."""
