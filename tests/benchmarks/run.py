@@ -40,6 +40,7 @@ from benchmarks import (
     send,
     size,
     waking,
+    workers,
 )
 from benchmarks.figures import Figure, table
 
@@ -67,6 +68,7 @@ BENCHMARKS: Mapping[str, Callable[..., list[Figure]]] = {
     postgres_pairs.NAME: postgres_pairs.measure,
     postgres_reading.NAME: postgres_reading.measure,
     scaling.NAME: scaling.measure,
+    workers.NAME: workers.measure,
     beside_openclaw.NAME: beside_openclaw.measure,
 }
 
@@ -106,6 +108,7 @@ TINY: Mapping[str, Mapping[str, int]] = {
     "doors": {"calls": 5},
     "forks": {"events": 60, "others": 40, "times": 2},
     "scaling": {"exchanges": 1, "pairs": 1, "sessions": 1_000, "schemas": 2, "systems": 2},
+    "workers": {"runs": 4, "turns": 8, "most": 2},
     "browser": {"events": 60, "long": 60, "log": 60, "times": 2},
     "commands": {"messages": 20, "sessions": 10, "calls": 1},
     "beside-openclaw": {"calls": 5, "sends": 1, "rounds": 1, "sessions": 40, "messages": 20},

@@ -9,8 +9,9 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +21,9 @@ from benchmarks.figures import Figure, per_second, progress
 from benchmarks.logs import crowd_told, open_sessions, session_key, write_directly
 from benchmarks.pingpong import TURNS, talk
 from benchmarks.systems import FULL_LOOP, answers_at_once, system
+from intersession import SessionSystem
 from intersession_events.log.log import ReadsViews
+from intersession_events.proofs.stream_heads import StreamHeads
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_projections.views.inline_views import inline_views
@@ -28,6 +31,7 @@ from support.postgres.server import Server, postgres_server
 
 NAME: Final = "scaling"
 PAIRS: Final = (1, 8, 64, 512)
+_PEOPLE: Final = 64
 _KIB: Final = 1024
 _MIB: Final = 1024 * 1024
 
@@ -52,6 +56,7 @@ def measure(
             progress(f"turns on {store}")
         figures += _starts(directory, most=sessions)
         progress("starts")
+        figures += _heads(sessions * 40)
         figures += _schemas(server.url, schemas)
         progress("schemas")
         for store in ("SQLite", "PostgreSQL"):
@@ -71,39 +76,62 @@ def _turns(
     folder: Path, store: str, url: str | None, *, exchanges: int, most: int, of_server: Callable[[], float]
 ) -> list[Figure]:
     folder.mkdir()
-    figures: list[Figure] = []
-    with system(folder, {"main": answers_at_once, "desk": answers_at_once}, FULL_LOOP, store=url) as running:
+    agents = {"main": answers_at_once, "desk": answers_at_once}
+    with system(folder, agents, FULL_LOOP, store=url) as running:
+        running.register_channel("telegram", lambda _outbound: None)
+
+        def taken(name: str, turns: int, work: Callable[[], float]) -> list[Figure]:
+            before, worked, served = _sizes(running.log), time.process_time(), of_server()
+            seconds = work()
+            worked, served = time.process_time() - worked, of_server() - served
+            size, events, streams = (a - b for a, b in zip(_sizes(running.log), before, strict=True))
+            more = [("events", events / turns, ""), ("streams", streams / turns, "")]
+            if url:
+                more.append(("the server", served * 1000 / turns, "ms cpu"))
+            return [
+                Figure(
+                    benchmark=NAME,
+                    name=f"{store}, {name}",
+                    value=per_second(turns, seconds),
+                    unit="turns/s",
+                    cpu_ms=worked * 1000 / turns,
+                    kib=size / _KIB / turns,
+                ),
+                *(
+                    Figure(benchmark=NAME, name=f"{store}, {name}: {what} a turn", value=value, unit=unit)
+                    for what, value, unit in more
+                ),
+            ]
+
         left = [session_key(number, "main") for number in range(most)]
         right = [session_key(number, "desk") for number in range(most)]
         open_sessions(running.log, [*left, *right])
         everybody = list(zip(left, right, strict=True))
         talk(running, everybody, 1)
+        figures: list[Figure] = []
         for pairs in (number for number in PAIRS if number <= most):
             rounds = max(1, min(exchanges, 32 * pairs) // pairs)
-            turns = rounds * pairs * TURNS
-            before, worked, served = _bytes(running.log), time.process_time(), of_server()
-            seconds = talk(running, everybody[:pairs], rounds)
-            worked, served = time.process_time() - worked, of_server() - served
-            figures.append(
-                Figure(
-                    benchmark=NAME,
-                    name=f"{store}, {pairs} pairs",
-                    value=per_second(turns, seconds),
-                    unit="turns/s",
-                    cpu_ms=worked * 1000 / turns,
-                    kib=(_bytes(running.log) - before) / _KIB / turns,
-                )
-            )
-            if url:
-                figures.append(
-                    Figure(
-                        benchmark=NAME,
-                        name=f"server, {pairs} pairs, a turn",
-                        value=served * 1000 / turns,
-                        unit="ms cpu",
-                    )
-                )
-    return figures
+            pairing = partial(talk, running, everybody[:pairs], rounds)
+            figures += taken(f"{pairs} pairs", rounds * pairs * TURNS, pairing)
+        people = min(_PEOPLE, most)
+        _chat(running, people, people)
+        return figures + taken(
+            f"{people} people", exchanges * TURNS, partial(_chat, running, people, exchanges * TURNS)
+        )
+
+
+def _chat(running: SessionSystem, people: int, messages: int) -> float:
+    """Have people write to an agent side by side, and each wait for its answer; return the seconds."""
+
+    def ask(number: int) -> None:
+        chat = f"{number % people}"
+        running.inbound(channel="telegram", chat_id=chat, sender=chat, text="Is it done?", wait=60)
+
+    began = time.perf_counter()
+    with ThreadPoolExecutor(people) as pool:
+        for _ in pool.map(ask, range(messages)):
+            pass
+    return time.perf_counter() - began
 
 
 def _cpu_below(server: Server) -> float:
@@ -120,8 +148,8 @@ def _cpu_below(server: Server) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def _bytes(log: ReadsViews) -> int:
-    """Return the bytes of a log with its views, as the store lays them out."""
+def _sizes(log: ReadsViews) -> tuple[int, int, int]:
+    """Return the bytes of a log with its views, as the store lays them out, its events and its streams."""
     if log.is_remote:
         asked = (
             "SELECT SUM(pg_total_relation_size(oid))::bigint FROM pg_class "
@@ -129,8 +157,11 @@ def _bytes(log: ReadsViews) -> int:
         )
     else:
         asked = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
-    ((found,),) = log.query(asked)
-    return int(found)
+    streams = "SELECT COUNT(*) FROM stored_events WHERE originator_version = 1"
+    ((size,),), ((events,),), ((first,),) = (
+        log.query(one) for one in (asked, "SELECT MAX(rowid) FROM stored_events", streams)
+    )
+    return int(size), int(events), int(first)
 
 
 def _starts(directory: Path, *, most: int) -> list[Figure]:
@@ -155,6 +186,34 @@ def _starts(directory: Path, *, most: int) -> list[Figure]:
                 name=f"{events:,} events in {sessions:,} sessions, an event",
                 value=path.stat().st_size / _KIB / events,
                 unit="KiB",
+            ),
+        ]
+    return figures
+
+
+def _heads(most: int) -> list[Figure]:
+    """Hold the ends of streams, as a writer does for its checkpoints; move a thousand of them."""
+    figures: list[Figure] = []
+    heads, before, told = StreamHeads(), _private(), 0
+    for streams in (number for number in (100_000, 1_000_000, 4_000_000) if number <= max(most, 100_000)):
+        for number in range(told, streams):
+            heads.tell(f"exchange:{number:036d}", 1, "ab" * 32)
+        told = heads.streams
+        bytes_each = (_private() - before) / told
+
+        def move(streams: int = streams) -> None:
+            for number in range(1_000):
+                heads.tell(f"exchange:{number * streams // 1_000:036d}", 2, "cd" * 32)
+            if not heads.root:
+                raise RuntimeError("no root")
+
+        figures += [
+            Figure(benchmark=NAME, name=f"{streams:,} streams, each", value=bytes_each, unit="bytes"),
+            Figure(
+                benchmark=NAME,
+                name=f"{streams:,} streams, one that moves",
+                value=_cpu(move) * 1000,
+                unit="µs cpu",
             ),
         ]
     return figures

@@ -13,7 +13,16 @@ from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.sqlite.log import SqliteLog
 from support.openclaw.client import npm
 
-SLOW = {"contest", "browser", "postgres", "postgres-pairs", "postgres-reading", "scaling", *ON_DEMAND}
+SLOW = {
+    "contest",
+    "browser",
+    "postgres",
+    "postgres-pairs",
+    "postgres-reading",
+    "scaling",
+    "workers",
+    *ON_DEMAND,
+}
 
 
 @pytest.mark.parametrize(

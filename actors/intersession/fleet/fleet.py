@@ -44,7 +44,7 @@ class LogVerified(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     error: str | None = None
 
 
-Upgraded = Literal["current", "upgraded", "written", "away"]
+Upgraded = Literal["current", "upgraded", "written", "refused"]
 
 
 class LogUpgraded(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -283,5 +283,5 @@ def _upgraded(name: str, entry: FleetLog) -> LogUpgraded:
     except StoreLocked as error:
         return LogUpgraded(name=name, state="written", outdated=outdated, error=f"{error}")
     except (IntersessionError, OSError) as error:
-        return LogUpgraded(name=name, state="away", outdated=outdated, error=f"{error}")
+        return LogUpgraded(name=name, state="refused", outdated=outdated, error=f"{error}")
     return LogUpgraded(name=name, state="upgraded", outdated=outdated)

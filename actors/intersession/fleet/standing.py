@@ -1,6 +1,7 @@
 """How one log of a fleet stands: its writer, its place, and what is wrong with it, asked of the store alone (FLEET-2)."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -11,7 +12,7 @@ from intersession_events.facts import LogOpened
 from intersession_events.facts.reasons import counted
 from intersession_events.log.recorded import Reads, StreamPart
 from intersession_events.stores.opened import located, open_log
-from intersession_events.stores.portable.log import PortableLog
+from intersession_events.stores.portable.log import FUNCTIONS, PortableLog
 from intersession_projections.views.inline_views import inline_views
 
 _LAST_OPENED: Final = (
@@ -41,7 +42,8 @@ class LogStanding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """How a log stands. `store` has no password. Of a log that is away there is nothing but its problem.
 
     `last_event` is the time of its last event in milliseconds since 1970, `version` that of the software which opened it last to
-    write, `outdated` what the next writer of this version makes anew.
+    write, `outdated` what the next writer of this version makes anew. `standbys`, `doors` and `workers` are how many are alive,
+    `waiting_calls` how many calls no worker has taken, by agent or channel.
     """
 
     name: str
@@ -52,7 +54,11 @@ class LogStanding(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     epoch: int | None = None
     version: str | None = None
     writer: FleetWriter | None = None
+    standbys: int = 0
+    doors: int = 0
+    workers: int = 0
     open_runs: int | None = None
+    waiting_calls: Mapping[str, int] = {}
     outdated: Sequence[str] = ()
     problems: Sequence[FleetProblem] = ()
 
@@ -77,6 +83,10 @@ def standing_of(name: str, entry: FleetLog) -> LogStanding:
 def _asked(name: str, shown: str, entry: FleetLog, log: PortableLog) -> LogStanding:
     head, outdated, writer = log.head(), log.outdated(inline_views()), log.written_by()
     ((epoch,),), ((opened,),) = log.each([("SELECT epoch FROM log_identity", ()), (_LAST_OPENED, ())])
+    # What stands beside the events is made with the functions.
+    is_made = FUNCTIONS not in outdated
+    beside = Counter(host.kind for host in log.hosts.alive()) if is_made else Counter[str]()
+    calls = log.work.standing() if is_made else ()
     # A view of another version need not have the column that is asked for.
     ((open_runs,),) = [(None,)] if "run_outcomes" in outdated else log.query(_OPEN)
     wanted = [] if opened is None else [StreamPart("log", opened - 1, opened)]
@@ -91,7 +101,11 @@ def _asked(name: str, shown: str, entry: FleetLog, log: PortableLog) -> LogStand
         epoch=epoch,
         version=version[0] if version else None,
         writer=None if writer is None else FleetWriter(writer.pid, writer.host, writer.gateway),
+        standbys=beside["standby"],
+        doors=beside["door"],
+        workers=len(log.work.workers()) if is_made else 0,
         open_runs=open_runs,
+        waiting_calls=Counter(call.name for call in calls if call.worker is None and not call.is_over),
         outdated=outdated,
         problems=[
             *_another(entry, log),

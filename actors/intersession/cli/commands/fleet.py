@@ -226,18 +226,32 @@ def _wanted(logs: Fleet, names: Sequence[str], *, is_all: bool) -> Sequence[str]
 
 def _show_status(on: Screen, found: Sequence[LogStanding]) -> None:
     on.table(
-        ("LOG", "WRITER", "VERSION", "EPOCH", "POSITION", "LAST EVENT", "OPEN"),
+        (
+            "LOG",
+            "WRITER",
+            "STANDBYS",
+            "WORKERS",
+            "VERSION",
+            "EPOCH",
+            "POSITION",
+            "LAST EVENT",
+            "OPEN",
+            "WAITING",
+        ),
         [
-            (one.name, "away", "", "", "", "", "")
+            (one.name, "away", *[""] * 8)
             if one.is_away
             else (
                 one.name,
                 _writer(one),
+                str(one.standbys),
+                str(one.workers),
                 one.version or "",
                 str(one.epoch),
                 str(one.position),
                 "" if one.last_event is None else moment(one.last_event),
                 "?" if one.open_runs is None else str(one.open_runs),
+                str(sum(one.waiting_calls.values())),
             )
             for one in found
         ],

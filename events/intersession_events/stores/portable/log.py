@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial, wraps
 from types import TracebackType
-from typing import ClassVar, Concatenate, ParamSpec, Self, TypeVar, cast
+from typing import ClassVar, Concatenate, Final, ParamSpec, Self, TypeVar, cast
 
 from eventsourcing.persistence import EventStore
 
@@ -63,6 +63,10 @@ def _reads(
         return of_reader(*args, **kwargs)
 
     return read_of_log
+
+
+FUNCTIONS: Final = "functions"
+"""What `outdated` calls the functions of a log on a server, and the tables of what stands beside the events."""
 
 
 class PortableLog(Gathers):
@@ -340,7 +344,7 @@ class PortableLog(Gathers):
     def outdated(self, views: Sequence[InlineView]) -> Sequence[str]:
         """Name what the next writer with these views makes anew, because another version made it, in the order of the views.
 
-        Whether somebody has changed what is there since, `verify` says.
+        `FUNCTIONS` stands for what a server has beside the events. Whether somebody has changed what is there since, `verify` says.
         """
         shapes: dict[str, int] = dict(self.query("SELECT name, shape FROM inline_views"))
         return [view.name for view in views if shapes.get(view.name) != view.shape]

@@ -17,7 +17,7 @@ from intersession_events.stores.folding.fold import layout_of, temporary
 from intersession_events.stores.portable.application import own_settings
 from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.portable.inline_views import ViewTables
-from intersession_events.stores.portable.log import PortableLog
+from intersession_events.stores.portable.log import FUNCTIONS, PortableLog
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.application import PostgresApplication
 from intersession_events.stores.postgres.connections import URL
@@ -152,7 +152,7 @@ class PostgresLog(PortableLog):
     def outdated(self, views: Sequence[InlineView]) -> Sequence[str]:
         """Name what the next writer makes anew, its functions as well: only the owner of the schema can make those."""
         ((made_of,),) = self.query(*FUNCTIONS_OF)
-        return [*super().outdated(views), *(["functions"] if made_of != digest_of_functions() else [])]
+        return [*super().outdated(views), *([FUNCTIONS] if made_of != digest_of_functions() else [])]
 
     def may_keep(self) -> bool:
         """Return whether tailed views can be written here: not on a standby, nor with a read-only role."""
