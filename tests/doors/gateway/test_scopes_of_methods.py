@@ -19,6 +19,7 @@ METHODS = {
     "exchanges.hold": "operator.approvals",
     "exchanges.release": "operator.approvals",
     "forks.make": "operator.fork",
+    "worker.act": "worker",
     "sessions.patch": "operator.admin",
     "sessions.reset": "operator.admin",
     "sessions.delete": "operator.admin",
@@ -39,10 +40,12 @@ def test_writing_includes_reading_administering_includes_all_and_others_stand_al
     assert granted(None, ["operator.write"]) == {"operator.read", "operator.write"}
     assert granted(None, ["operator.approvals"]) == {"operator.approvals"}
     assert granted(None, ["operator.fork"]) == {"operator.fork"}
+    assert granted(None, ["worker"]) == {"worker"}
     assert granted(None, ["operator.admin"]) == {
         "operator.read",
         "operator.write",
         "operator.approvals",
         "operator.fork",
         "operator.admin",
+        "worker",
     }

@@ -91,6 +91,13 @@ def _credentials(auth: GatewayAuth) -> tuple[Credential, ...]:
     if auth.secret:
         found.append(Credential(token_digest(auth.secret.encode()), OPERATOR, EVERY_SCOPE))
     for each in auth.credentials:
-        caller = Caller.by_credential(each.name, each.act_as, of_agent=each.of_agent, sees=each.sees)
+        caller = Caller.by_credential(
+            each.name,
+            each.act_as,
+            of_agent=each.of_agent,
+            sees=each.sees,
+            agents=each.agents,
+            channels=each.channels,
+        )
         found.append(Credential(token_digest(each.token.encode()), caller, frozenset(each.scopes)))
     return tuple(found)

@@ -1,7 +1,7 @@
 """The scope that each method or tool needs.
 
-`operator.admin` includes all the others, `operator.write` includes `operator.read`; `operator.approvals` and `operator.fork` stand
-alone.
+`operator.admin` includes all the others, `operator.write` includes `operator.read`; `operator.approvals`, `operator.fork` and
+`worker` stand alone.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,6 +20,7 @@ _INCLUDED: Final[dict[OperatorScope, frozenset[OperatorScope]]] = {
     "operator.write": frozenset({"operator.read", "operator.write"}),
     "operator.approvals": frozenset({"operator.approvals"}),
     "operator.fork": frozenset({"operator.fork"}),
+    "worker": frozenset({"worker"}),
     "operator.admin": EVERY_SCOPE,
 }
 _NEEDED: Final[Mapping[str, OperatorScope]] = {

@@ -19,6 +19,7 @@ from intersession_actors.assembly.methods.schedules import GatewaySchedules
 from intersession_actors.assembly.methods.sessions import GatewaySessions
 from intersession_actors.assembly.methods.targets import Targets
 from intersession_actors.assembly.methods.terms import in_terms_of_methods
+from intersession_actors.assembly.methods.working import GatewayWork
 from intersession_actors.assembly.schedules.scheduler import Scheduler
 from intersession_actors.calls.service.callers import OPERATOR, AccessSummary, Call, Caller
 from intersession_actors.calls.service.imports import Imports
@@ -29,6 +30,7 @@ from intersession_actors.calls.service.service import Service
 from intersession_actors.hindsight.debugger.verbs.verbs import VERBS
 from intersession_actors.hindsight.forking import on_call
 from intersession_actors.hindsight.forking.door import ForkDoor
+from intersession_actors.outside.workers.remote import RemoteAgents
 from intersession_actors.rules.answers import AcceptedAnswer, ChatHistoryAnswer, RunAnswer
 from intersession_actors.rules.config.host import OperatorScope
 from intersession_actors.rules.errors import ToolRefused, not_on_a_loop
@@ -56,6 +58,7 @@ class Parts(NamedTuple):
     forks: GatewayForks
     notes: GatewayNotes
     debug: GatewayDebug
+    work: GatewayWork
 
 
 class Registered(msgspec.Struct, frozen=True):
@@ -115,6 +118,13 @@ METHODS: Final[Mapping[str, Registered]] = {
     "sessions.resolve": Registered("operator.read", lambda parts: parts.sessions.resolve, shows=True),
     "status": Registered("operator.read", lambda parts: parts.about.status, about=True),
     "usage.budgets": Registered("operator.read", lambda parts: parts.about.budgets),
+    "worker.act": Registered("worker", lambda parts: parts.work.act),
+    "worker.announce": Registered("worker", lambda parts: parts.work.announce),
+    "worker.answer": Registered("worker", lambda parts: parts.work.answer),
+    "worker.events": Registered("worker", lambda parts: parts.work.events),
+    "worker.leave": Registered("worker", lambda parts: parts.work.leave),
+    "worker.renew": Registered("worker", lambda parts: parts.work.renew, about=True),
+    "worker.take": Registered("worker", lambda parts: parts.work.take),
     **{f"debug.{verb}": Registered("operator.read", _debugging(verb), shows=True) for verb in VERBS},
 }
 """All methods, by name; each verb of the debugger is one."""
@@ -131,7 +141,7 @@ class GatewayMethods:
 
     `threads` block for coroutines; `describe` gives what only the system knows of itself, `standing` what of that needs no
     log, `checkpoint` takes one, `forget` drops a transcript from memory, `cover` takes a checkpoint over a position,
-    `scheduler` runs scheduled jobs.
+    `scheduler` runs scheduled jobs, `workers` are the agents that workers have.
     """
 
     def __init__(
@@ -148,6 +158,7 @@ class GatewayMethods:
         forget: Callable[[str], None],
         cover: Callable[[int], int | None],
         scheduler: Scheduler,
+        workers: RemoteAgents | None,
     ) -> None:
         targets = Targets(service)
         self._service = service
@@ -171,6 +182,7 @@ class GatewayMethods:
             GatewayForks(service.reader, forks),
             GatewayNotes(service),
             GatewayDebug(service),
+            GatewayWork(service, workers, threads),
         )
         self._debug = parts.debug
         self._methods: Final[Mapping[str, Method]] = {

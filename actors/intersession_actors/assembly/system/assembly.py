@@ -10,6 +10,7 @@ from intersession_actors.assembly.checkpoints.checkpointer import Checkpointer
 from intersession_actors.assembly.checkpoints.publishing import Publisher
 from intersession_actors.assembly.checkpoints.targets import Target
 from intersession_actors.assembly.schedules.scheduler import Scheduler
+from intersession_actors.assembly.system.at_workers import remote_agents
 from intersession_actors.assembly.system.opened import record_opening, refuse_orphans
 from intersession_actors.assembly.system.recovery import (
     recover,
@@ -94,6 +95,7 @@ class Assembly:
         smells: Sequence[SmellRule] = (),
         deliver: Container[str] = (),
         hold: HoldRule | None = None,
+        knows: Callable[[str], None],
     ) -> None:
         self._config = config
         self._log = log
@@ -122,7 +124,8 @@ class Assembly:
             on_disk=self._on_disk,
         )
         for agent_id, agent in agents.items():
-            self.executor.register(agent_id, agent)
+            if not config().at_workers(agent_id):
+                self.executor.register(agent_id, agent)
         self.timers = TimerWheel(clock, threads=threads)
         deliveries = config().deliveries
         self.caller = ChannelCaller(
@@ -228,6 +231,14 @@ class Assembly:
             blocking=threads,
         )
         self.scheduler = Scheduler(self.service, timers=self.timers)
+        self.workers = None  # what a fork does stays in it
+        if log.forked is None:
+            self.workers = remote_agents(
+                self.service,
+                runtime,
+                knows=knows,
+                listens=lambda take: self._stops.append(log.on_committed(take, results.HANDLES)),
+            )
 
     def start(self) -> None:
         """Start the process managers, and continue open work from the log.
@@ -249,8 +260,13 @@ class Assembly:
         )
         record_opening(self.service, self._config())
         sweep_staged(self.service)
-        sweep_files(self.service)
+        found = () if self.workers is None else self.workers.begin()
+        if not found:  # else an answer that a worker keeps may name some of them
+            sweep_files(self.service)
         recover(self.service)
+        if self.workers is not None and found:  # not before its sessions have been told to go on
+            self.workers.desk.hear()
+        self.expect_workers()
         self.checkpointer.start()
         self.scheduler.start()
         if not self._blocking.by_hand:  # else they take in what is new when they are asked
@@ -260,10 +276,17 @@ class Assembly:
             if self._mirror is not None:
                 self._mirror.start()
 
+    def expect_workers(self) -> None:
+        """Look for workers, if the configuration expects some."""
+        if self.workers is not None and self._config().expects_workers:
+            self.workers.desk.hear()
+
     def stop(self, seconds: float) -> None:
         """Stop in order: running agents and deliveries get a grace period, then timers, actors, waits, views beside the log."""
         until = self._clock.monotonic() + seconds
         self.scheduler.stop()
+        if self.workers is not None:
+            self.workers.desk.leave()
         self.executor.stop(seconds)
         drain(self.service, until - self._clock.monotonic())
         self.caller.stop(max(until - self._clock.monotonic(), 0.0))
@@ -273,6 +296,8 @@ class Assembly:
         left = self.supervisor.stop(max(seconds, 1.0))
         if left:
             logger.warning("did not stop in time: %s", ", ".join(left))
+        if self.workers is not None:
+            self.workers.desk.stop()
         self.checkpointer.stop(until - self._clock.monotonic())
         self.service.waits.close()
         self._chains.close()

@@ -178,6 +178,7 @@ class SessionSystem(Operated):
                 smells=self._smells,
                 deliver=self._deliver,
                 hold=self._hold,
+                knows=self._knows_agent,
             )
             self._parts = parts
             self._runs = RunDoor(parts.service)
@@ -202,6 +203,7 @@ class SessionSystem(Operated):
                 forget=parts.contexts.forget,
                 cover=parts.checkpointer.cover,
                 scheduler=parts.scheduler,
+                workers=parts.workers,
             )
             log.on_superseded(parts.reports.store_away)
             parts.start()
@@ -510,14 +512,20 @@ class SessionSystem(Operated):
 
         Raises:
             ConfigError: this is no agent id.
-            ToolRefused: it is not even a text, or this is no agent.
+            ToolRefused: it is not even a text, this is no agent, or workers alone call it.
         """
         agent_id = text_of("agent_id", agent_id)
         config = self.config.with_agents([agent_id])
+        if config.at_workers(agent_id):
+            raise invalid("agent_id", f"workers alone call {agent_id!r}, take `worker` from its settings")
         self._parts.executor.register(agent_id, agent)
         self._agents[agent_id] = agent
         self._settings.config = config
         wake_agent(self.service, agent_id)
+
+    def _knows_agent(self, agent_id: str) -> None:
+        """Take in an agent that a worker has announced."""
+        self._settings.config = self.config.with_agents([agent_id])
 
     def register_runtime(self, name: Literal["acp"], runner: Agent) -> None:
         """Register the runner of sub-agents that are spawned with `runtime: "acp"` (SPAWN-1); parked ones start.
@@ -566,6 +574,7 @@ class SessionSystem(Operated):
             raise
         record_reload(self.service, self.config)
         self._parts.scheduler.look()
+        self._parts.expect_workers()
 
     def status(self, at: on_call.At | None = None) -> JsonObject:
         """Return the system's status: the log's head, awake and degraded actors, events set aside.

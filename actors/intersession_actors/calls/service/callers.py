@@ -37,7 +37,8 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     `name` is what idempotency keys are kept under. `act_as` are globs over the canonical keys within reach of the
     operator or a credential; what a session reaches is policy's to say. `credential` names the limited credential that
     stands behind the calls, for their receipts. `of_agent`: it is an agent's own, whose runs its calls go on with (LOOP-5).
-    `sees` are globs over further keys, which the tools of those sessions see and reach; it may not act as these.
+    `sees` are globs over further keys, which the tools of those sessions see and reach; it may not act as these. `agents` and
+    `channels` are globs over what a worker of it may have (WORK-7).
     """
 
     name: str = "operator"
@@ -46,14 +47,31 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     credential: str | None = None
     of_agent: bool = False
     sees: tuple[str, ...] = ()
+    agents: tuple[str, ...] = (EVERY,)
+    channels: tuple[str, ...] = (EVERY,)
     run: CallingRun | None = None
 
     @classmethod
     def by_credential(
-        cls, name: str, act_as: tuple[str, ...], *, of_agent: bool = False, sees: tuple[str, ...] = ()
+        cls,
+        name: str,
+        act_as: tuple[str, ...],
+        *,
+        of_agent: bool = False,
+        sees: tuple[str, ...] = (),
+        agents: tuple[str, ...] = (),
+        channels: tuple[str, ...] = (),
     ) -> "Caller":
         """Return the caller for a limited credential."""
-        return cls(name=f"credential:{name}", act_as=act_as, credential=name, of_agent=of_agent, sees=sees)
+        return cls(
+            name=f"credential:{name}",
+            act_as=act_as,
+            credential=name,
+            of_agent=of_agent,
+            sees=sees,
+            agents=agents,
+            channels=channels,
+        )
 
     @property
     def within(self) -> tuple[str, ...] | None:

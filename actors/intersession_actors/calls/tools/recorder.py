@@ -46,10 +46,12 @@ class RunRecorder(Recorder):
         """Return whether the session has a message with this id."""
         return bool(self._service.sessions.versions_of_message(self._key, message_id))
 
-    def said(self, blocks: Sequence[Block]) -> None:
+    # Where a worker makes the turn it says the number of the repetition: this process may not know those before (WORK-6).
+
+    def said(self, blocks: Sequence[Block], number: int | None = None) -> None:
         """Record the model's text beside a tool call."""
         words = digest_of([fit_block(block) for block in blocks])
-        made = (self._run.run_id, "said", words, self._times.next(words))
+        made = (self._run.run_id, "said", words, number or self._times.next(words))
         own, *before = (ids.derive(log_id, "message", *made) for log_id in self._service.log.log_ids)
         known = {message.id for message in self._done}
         if known.isdisjoint((own, *before)):
@@ -59,9 +61,11 @@ class RunRecorder(Recorder):
         """Record that a tool is about to be called."""
         self.tool_calls((ToolCallBlock(id=call_id, name=name, arguments=arguments_json),))
 
-    def tool_calls(self, calls: Sequence[ToolCallBlock]) -> None:
+    def tool_calls(self, calls: Sequence[ToolCallBlock], number: int | None = None) -> None:
         """Record that several tools are about to be called side by side: one message, by the id of the first call."""
-        self._record(self._message_id(f"call:{calls[0].id}"), "assistant", tuple(calls))
+        message_id = self._message_id(f"call:{calls[0].id}", number)
+        if message_id is not None:
+            self._record(message_id, "assistant", tuple(calls))
 
     def tool_result(
         self,
@@ -70,10 +74,15 @@ class RunRecorder(Recorder):
         content: str,
         is_error: bool,
         judged: Judgement | None = None,
+        *,
+        number: int | None = None,
     ) -> None:
         """Record a tool's result; `judged` has a refusal's inputs."""
+        message_id = self._message_id(f"result:{call_id}", number)
+        if message_id is None:
+            return
         self._record(
-            self._message_id(f"result:{call_id}"),
+            message_id,
             "toolResult",
             (TextBlock(text=content),),
             tool_call_id=id_of(call_id),
@@ -83,28 +92,42 @@ class RunRecorder(Recorder):
         )
 
     def approval(
-        self, call_id: str, name: str, arguments: JsonMapping, *, is_new: bool
+        self,
+        call_id: str,
+        name: str,
+        arguments: JsonMapping,
+        *,
+        is_new: bool,
+        number: int | None = None,
     ) -> Approval | AwaitedApproval:
         """Ask whether a recorded call of an own tool may act (ASK)."""
         said = words_of(name, {**arguments})
         words = digest_of(["own", "" if is_new else call_id, said])
         # What earlier attempts have ended is not called again, so its releases are used up.
-        time = self._asked.next(words) + (self._ended(said) if is_new else 0)
+        time = (number or self._asked.next(words)) + (self._ended(said) if is_new else 0)
         return begin_approval(self._service, self._key, self._run, call_id, name, arguments, words, time)
 
     def _ended(self, words: str) -> int:
         """Return how many calls in these words earlier attempts had ended."""
-        results = {message.tool_call_id for message in self._done}
+        results = {message.tool_call_id for message in self._done if not self._is_own(message)}
         made = (block for block in calls_in(self._done) if block.id in results)
         return sum(words_of(block.name, json_or_text(block.arguments)) == words for block in made)
 
-    def _message_id(self, what: str) -> str:
+    def _is_own(self, result: Message) -> bool:
+        """Whether this attempt has recorded a result: a worker goes on with it, and another process began it."""
+        place = (self._service.log.log_id, "message", self._run.run_id, self._run.attempt)
+        return result.id == ids.derive(*place, storable(f"result:{result.tool_call_id}"))
+
+    def _message_id(self, what: str, number: int | None = None) -> str | None:
         """Return the id of a message that the same attempt gives to the same thing; another one where that was there before.
 
-        There are models that call each of their calls by the same id.
+        There are models that call each of their calls by the same id. Of the n-th such thing it is None where that was there before.
         """
         place = (self._service.log.log_id, "message", self._run.run_id, self._run.attempt)
         found = ids.derive(*place, storable(what))
+        if number is not None:
+            numbered = found if number == 1 else ids.derive(*place, storable(what), number)
+            return None if self._has_given(numbered) else numbered
         again = 1
         while self._has_given(found):
             again += 1

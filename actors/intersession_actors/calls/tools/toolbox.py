@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
@@ -116,12 +117,30 @@ class Tools(ToolBox):
         """Count a skipped call, so that the next one with the same content counts as the one after it."""
         self._said(name, arguments)
 
-    def _said(self, name: str, arguments: ToolArguments) -> _CallIdentity:
+    def _said(self, name: str, arguments: ToolArguments, time: int | None = None) -> _CallIdentity:
         given = _copied(arguments)
         if self._caller.run is None:
             return _CallIdentity(name, given)
         words = words_of(name, given)
-        return _CallIdentity(name, given, words, self._times.next(words))
+        return _CallIdentity(name, given, words, self._times.next(words) if time is None else time)
+
+    def begin_numbered(self, name: str, arguments: ToolArguments, number: int) -> Result | Pending:
+        """Make the n-th call of the run with the same content, as far as that goes without waiting; its result is recorded (WORK-6)."""
+        begun = self._begin(self._said(name, arguments, number))
+        return self._answered(begun, name, lambda: begun.answer)
+
+    def _answered(self, begun: _Begun, name: str, answer: Callable[[], Result | Pending]) -> Result | Pending:
+        """Return an answer once it is recorded, or the wait for that. A refusal is an answer."""
+        try:
+            with self._service.refusing_without_store:
+                result = answer()
+        except ToolRefused as refused:
+            begun = begun._replace(judged=refused.judged)
+            result = dict(refused.as_result())
+        if isinstance(result, Pending):
+            return msgspec.structs.replace(result, finish=partial(self._answered, begun, name, result.finish))
+        _record_result(begun, name, result)
+        return result
 
     def call_as_then(self, name: str, arguments: ToolArguments, *, ran_out: bool) -> Result:
         """Call a tool with the wait's outcome of a recording."""

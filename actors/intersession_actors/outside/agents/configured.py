@@ -1,6 +1,6 @@
 """Agents as a configuration describes them: each on its model's provider, with the tools of the configured MCP servers."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from ipaddress import ip_address
 from typing import Any, Final, Literal, NamedTuple, cast
@@ -93,19 +93,21 @@ class ConfiguredAgent:
         return [ended for source in self._tools for ended in source.close()]
 
 
-def configured_agents(config: Config) -> ConfiguredAgents:
-    """Make the agents of a configuration, each with the tools of its MCP servers.
+def configured_agents(config: Config, named: Collection[str] | None = None) -> ConfiguredAgents:
+    """Make the agents of a configuration, each with the tools of its MCP servers: those `named`, else all that workers do not have.
 
     Raises:
         ConfigError: a model's provider has no `baseUrl`, or no key where its endpoint answers nobody without one; an MCP server
             can't be one.
         MissingExtra: there is one to be made, and the extra `models`, or `mcp` for an MCP server, is not installed.
     """
-    tools = mcp_sources(config)
+    if named is None:
+        named = [agent_id for agent_id in config.agent_ids if not config.at_workers(agent_id)]
+    tools = mcp_sources(config) if named else []
     agents: dict[str, AgentFunction] = {}
     notices: list[str] = []
     problems: list[ConfigProblem] = []
-    for agent_id in config.agent_ids:
+    for agent_id in named:
         model = config.model_of(agent_id)
         if model is None:
             notices.append(

@@ -171,6 +171,10 @@ class _Registered(NamedTuple):
     is_async: bool
 
 
+def _goes_on(registered: _Registered) -> bool:
+    return getattr(registered.function, "goes_on", False)
+
+
 class AgentExecutor:
     """Calls agents: a sync one on at most `pool_size` threads at a time, async ones on the host's event loop or one of our own.
 
@@ -212,6 +216,10 @@ class AgentExecutor:
         """What came back, until it is recorded."""
         self._changed = threads.changed()
         self._agents: dict[str, _Registered] = {}
+        self._away: set[str] = set()
+        """Those of them that no worker has at present: what has begun goes on, and nothing else begins."""
+        self.adopted: set[tuple[str, int]] = set()
+        """The attempts of a process before this one that workers go on with, until they are called here (WORK-4)."""
         self._running: dict[str, _Running] = {}
         """By run: an attempt is made when the one before it has come back."""
         self._zombies: dict[Call, str] = {}
@@ -230,10 +238,28 @@ class AgentExecutor:
         function = function_of(f"agents[{agent_id!r}]", agent)
         with self._changed:
             self._agents[agent_id] = _Registered(function, is_async(function))
+            self._away.discard(agent_id)
+
+    def register_remote(self, agent_id: str, function: AgentFunction, *, is_away: bool = False) -> bool:
+        """Register an agent that workers have, unless this process has one itself; `is_away`: none has it at present.
+
+        Returns whether runs can begin that could not before.
+        """
+        with self._changed:
+            known = self._agents.get(agent_id)
+            if known is not None and not _goes_on(known):
+                return False
+            was_here = known is not None and agent_id not in self._away
+            self._agents[agent_id] = _Registered(function, is_async=True)
+            if is_away:
+                self._away.add(agent_id)
+            else:
+                self._away.discard(agent_id)
+            return not (was_here or is_away)
 
     def has(self, agent_id: str) -> bool:
-        """Whether this process has an agent for an agent id."""
-        return agent_id in self._agents
+        """Whether this process has an agent for an agent id, or a worker has it."""
+        return agent_id in self._agents and agent_id not in self._away
 
     def resumes(self, agent_id: str) -> bool:
         """Whether an agent id's agent continues an attempt that a fork has cut in its middle (`RecordedAgent`)."""
@@ -260,7 +286,7 @@ class AgentExecutor:
     def registered(self) -> tuple[str, ...]:
         """The registered agent ids, sorted."""
         with self._changed:
-            return tuple(sorted(self._agents))
+            return tuple(sorted(self._agents.keys() - self._away))
 
     def start(
         self, turn: Turn, done: OnResult, late: OnResult | None = None, *, inside: Inside = nullcontext
@@ -280,6 +306,7 @@ class AgentExecutor:
         )
         self.results.called(turn.run_id, turn.attempt)
         with self._changed:
+            self.adopted.discard((turn.run_id, turn.attempt))
             if self._stopping:
                 return
             runner = turn.runner or runner_of(turn.session_key)
@@ -331,16 +358,20 @@ class AgentExecutor:
     def stop(self, grace: float) -> tuple[str, ...]:
         """Start no more calls, wait up to `grace` seconds in all, cut off the rest; return their run ids.
 
-        What is cut off reports nothing: in the log it is still running, so it is tried again after the restart.
+        What is cut off reports nothing: in the log it is still running, so it is tried again after the restart. What workers
+        do goes on without this process.
         """
         with self._changed:
             self._stopping = True
-            self._changed.wait_for(lambda: not self._running, timeout=grace)
+            self._changed.wait_for(self._is_done, timeout=grace)
             left, self._running = self._running, {}
         self._cancel(list(left.values()))
         self._close_connections()
         self._outside.stop(grace)
         return tuple(left)
+
+    def _is_done(self) -> bool:
+        return all(_goes_on(self._agents[one.runner]) for one in self._running.values())
 
     def _close_connections(self) -> None:
         """Close what agents keep open, such as the programs of MCP servers, before the loop that they live on ends."""

@@ -34,6 +34,9 @@ _COROUTINE: Final = re.compile(
 """How Python prints what was not awaited. A text that has this among other words may be one about Python."""
 
 
+_MOST_NOTES: Final = 64
+
+
 class Answered(Fact, frozen=True, kw_only=True):
     """The agent answered. `text` None is no text at all; `notes` tell how it differs from the agent's own."""
 
@@ -92,6 +95,8 @@ def result_of(outcome: Outcome, turn: Turn, *, most_bytes: int = DEFAULT_REPLY_B
             return _raised(error, turn)
         case Came(Broke() as broke):
             return broke  # an agent that does again what another did
+        case Came(Answered() as answered):
+            return _told(answered, turn, most_bytes)
         case Came() if turn.tools.forgotten:
             what = ", ".join(dict.fromkeys(turn.tools.forgotten))
             return _bad(turn, f"never awaited {what}, so that nothing was called: write `await` before it")
@@ -109,6 +114,24 @@ def result_of(outcome: Outcome, turn: Turn, *, most_bytes: int = DEFAULT_REPLY_B
                 else "an agent returns str, None or Reply"
             )
             return _bad(turn, f"returned {type(value).__name__}; {hint}")
+
+
+def _told(answered: Answered, turn: Turn, most_bytes: int) -> AgentResult:
+    """Return the answer of an agent that another process called, held against the same limits here."""
+    said = Reply(
+        answered.text,
+        usage=answered.usage,
+        model=answered.model,
+        messages=answered.messages,
+        stop_reason=answered.stop_reason,
+    )
+    checked = _checked(said, turn, most_bytes)
+    if isinstance(checked, Broke):
+        return checked
+    notes = (note[: limits.ERROR.most] for note in answered.notes[:_MOST_NOTES])
+    return msgspec.structs.replace(
+        checked, notes=tuple(dict.fromkeys((*notes, *checked.notes))), files=answered.files
+    )
 
 
 def _raised(error: BaseException, turn: Turn) -> Broke:

@@ -224,6 +224,7 @@ class Turn:
     `context_tokens` is the window of its model, as far as anybody said. `fit` is what of all this `prompt` and `messages` leave out,
     where it is more than the model takes; `transcript` and `asked` are whole (CTX-2).
     `call_id`, inside a tool of the agent's own, is the id of its call: the same in each attempt, for another system to know the call by.
+    `begun` are the version of the event with which the attempt began, and the hash of its context (PROV-4).
     `held_before` are the ids of calls with which attempts before had waited for a release: these have not acted (ASK-4).
     `summary` stands for the messages of the transcript that are older than what is shown (CTX-5). `runner` is the agent that
     answers, where it is not the session's own.
@@ -255,6 +256,7 @@ class Turn:
     runner: str | None = None
     whole_context: str | None = field(default=None, repr=False)
     recorder: Recorder = field(default_factory=Recorder, repr=False)
+    begun: tuple[int, str] = field(default=(0, ""), repr=False, compare=False)
     _store: ReadsFiles | None = field(default=None, repr=False, compare=False)
     _own_calls: OwnCalls = field(default_factory=OwnCalls, repr=False, compare=False)
     _own_files: Callable[[], OwnFiles] = field(default=OwnFiles, repr=False, compare=False)

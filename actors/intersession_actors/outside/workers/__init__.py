@@ -1,1 +1,1 @@
-"""Agents and channels that other processes call: workers. What these and the writer of the log say to each other, and the writer's side (WORK)."""
+"""The writer's side of agents and channels that workers call: what is offered to them, and what they answer (WORK)."""

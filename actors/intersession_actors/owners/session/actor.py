@@ -243,7 +243,7 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
             owner.take_first(commands.RunReturned(run_id=run_id, attempt=attempt, result=result))
         elif is_running:
             owner.effects += deadline(self.key, running, self.world.fork)
-        elif self._was_cut(running):
+        elif self._was_cut(running) or (run_id, attempt) in agents.adopted:
             self._starter.resume(run_id, attempt, owner.version)
         else:
             self._decider.leave_behind(self.state)
@@ -255,13 +255,19 @@ class SessionActor(Shell[Session, commands.SessionCommand]):
         return running.waiting.queued.run_id in self.world.fork.cut_runs and agents.has(runner)
 
     def _go_on(self) -> None:
-        """Continue an attempt after a fork's cut, once its earlier actions are read.
+        """Continue an attempt after a fork's cut, or one that a worker makes, once its earlier actions are read.
 
         An agent that begins at the beginning can only if that was nothing; else it is tried again, as after a crash.
         """
-        owner, state = self._owner, self.state
-        goes_on = self._starter.resumed(state, resumes=self.world.agents.resumes(self._starter.runner))
-        if goes_on and state.running is not None:
+        owner, state, agents = self._owner, self.state, self.world.agents
+        running = state.running
+        is_adopted = (
+            running is not None and (running.waiting.queued.run_id, running.attempt) in agents.adopted
+        )
+        goes_on = self._starter.resumed(state, resumes=is_adopted or agents.resumes(self._starter.runner))
+        if goes_on and is_adopted and running is not None:  # a worker is at it, and its time goes on
+            owner.effects += (*deadline(self.key, running, self.world.fork), CallAgent(running, state.opened))
+        elif goes_on and state.running is not None:
             owner.decided_at = self.world.time.clock.monotonic()  # its time begins anew
             owner.effects += begun(self.key, state.running, state, self.world.fork)
         elif goes_on is False:

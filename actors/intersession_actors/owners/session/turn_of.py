@@ -51,6 +51,7 @@ def turn_of(
         partial=context.partial,
         held_before=running.held_before,
         forked=forked,
+        begun=(context.version + 1, context.hash),
         recorder=recorder,
         _store=store,
         _pieces=pieces,

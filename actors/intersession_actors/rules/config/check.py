@@ -99,7 +99,7 @@ class ShapeCheck:
         for name, channel in channels.items() if is_object(channels) else ():
             if is_object(channel) and "threadBindings" in channel:
                 self.object(channel["threadBindings"], ThreadBindings, f"channels.{name}.threadBindings")
-            if is_object(channel) and "deliver" in channel:
+            if is_object(channel) and ("deliver" in channel or "worker" in channel):
                 ours = _fields_of(ChannelDelivery)
                 delivery = {key: value for key, value in channel.items() if key in ours}
                 self.object(delivery, ChannelDelivery, f"channels.{name}")
@@ -364,6 +364,14 @@ def check_gateway(gateway: Gateway, findings: Findings) -> None:
             findings.refuse(
                 f"{path}.token", "is another credential's token too; give each a token of its own"
             )
+        takes = bool(credential.agents or credential.channels)
+        if takes != ("worker" in credential.scopes):
+            what = (
+                "needs `agents` or `channels`: globs over what its workers may have"
+                if "worker" in credential.scopes
+                else '`agents` and `channels` are for workers; give it the scope "worker", or leave them out'
+            )
+            findings.refuse(f"{path}.{'agents' if takes else 'scopes'}", what)
         names.add(credential.name)
         tokens.add(credential.token)
 

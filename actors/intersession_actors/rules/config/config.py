@@ -82,6 +82,21 @@ class Config(Settings, frozen=True, kw_only=True):
                 return agent
         return AgentSettings(id=agent_id)
 
+    def at_workers(self, agent_id: str) -> bool:
+        """Whether workers alone call an agent (WORK-4)."""
+        own = self.agent(agent_id).worker
+        return self.agents.defaults.worker if own is None else own
+
+    @property
+    def expects_workers(self) -> bool:
+        """Whether workers may come: an agent, a channel or a credential is for them."""
+        return (
+            self.agents.defaults.worker
+            or any(agent.worker for agent in self.agents.list)
+            or any("worker" in one.scopes for one in self.gateway.auth.credentials)
+            or any(is_object(one) and one.get("worker") is True for one in self.channels.values())
+        )
+
     def with_agents(self, agent_ids: Iterable[str]) -> "Config":
         """Return this configuration with agents that a host registered without listing them.
 

@@ -19,8 +19,9 @@ from intersession_actors.rules.gate.limits import REPLY
 from intersession_events.basics.plain_json import JsonObject
 
 OperatorScope = Literal[
-    "operator.read", "operator.write", "operator.approvals", "operator.fork", "operator.admin"
+    "operator.read", "operator.write", "operator.approvals", "operator.fork", "operator.admin", "worker"
 ]
+"""What a credential may do at the gateway; `worker` is for workers, and includes nothing else (WORK-7)."""
 LogLevel = Literal["silent", "fatal", "error", "warn", "info", "debug", "trace"]
 
 
@@ -28,7 +29,8 @@ class Credential(Settings, frozen=True, kw_only=True):
     """A token of its own, the sessions it may act as (globs over keys, none by default) and its scopes (VIS-6).
 
     `of_agent`: an agent has it, and what it calls while a run of such a session is under way is of that run's chain (LOOP-5).
-    `sees` are globs over the keys of further sessions, which the tools of those sessions see and send to.
+    `sees` are globs over the keys of further sessions, which the tools of those sessions see and send to. A worker with the
+    scope `worker` may have the `agents` and `channels` that these globs match (WORK-7).
     """
 
     name: NameText
@@ -37,6 +39,8 @@ class Credential(Settings, frozen=True, kw_only=True):
     scopes: tuple[OperatorScope, ...] = ("operator.read",)
     of_agent: bool = False
     sees: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    channels: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Credential(name={self.name!r}, act_as={self.act_as!r}, scopes={self.scopes!r})"
@@ -147,7 +151,7 @@ class Runs(Settings, frozen=True, kw_only=True):
     """How agents are called, and how many calls may wait.
 
     `failure_text` is what a person is told where their message finds no answer, `limit_text` where their budget is used up
-    (LIMIT-2); a blank one tells nothing.
+    (LIMIT-2); a blank one tells nothing. A call is lost to a worker that has not said for `worker_alive_seconds` that it lives.
     """
 
     retry_interrupted: Annotated[int, msgspec.Meta(ge=0, le=100)] = 1
@@ -157,6 +161,7 @@ class Runs(Settings, frozen=True, kw_only=True):
     idle_seconds: Seconds = 60
     store_retry_max_seconds: Seconds = 60
     shutdown_grace_seconds: Seconds = 10
+    worker_alive_seconds: Annotated[float, msgspec.Meta(ge=1, le=MAX_SECONDS)] = 15
     failure_text: Annotated[str, msgspec.Meta(max_length=4_000)] = (
         "Something went wrong here and there is no answer to your message. Please try again later."
     )

@@ -54,11 +54,15 @@ class ThreadBindings(Settings, frozen=True, kw_only=True):
 
 
 class ChannelDelivery(Settings, frozen=True, kw_only=True):
-    """The target of a channel's texts: a URL, and private hosts that it may lead to. A text longer than `max_chars` is sent in parts."""
+    """The target of a channel's texts: a URL, and private hosts that it may lead to. A text longer than `max_chars` is sent in parts.
+
+    `worker`: workers alone call it.
+    """
 
     deliver: Text | None = None
     max_chars: AtLeastOne | None = None
     allow_hosts: tuple[Text, ...] = ()
+    worker: bool = False
 
 
 def primary_of(model: str | ModelChoice | None) -> str | None:

@@ -196,7 +196,7 @@ class AgentDefaults(Settings, frozen=True, kw_only=True):
     """The defaults of every agent.
 
     `models`, where it is not empty, are the only models that can be asked for, by `provider/id`. `context_tokens` is how many
-    tokens of its model's window an agent may use at most (CTX-1).
+    tokens of its model's window an agent may use at most (CTX-1). `worker`: workers alone call it (WORK-4).
     """
 
     model: Text | ModelChoice | None = None
@@ -208,6 +208,7 @@ class AgentDefaults(Settings, frozen=True, kw_only=True):
     compaction: Compaction = Compaction()
     subagents: SubagentDefaults = SubagentDefaults()
     sandbox: SandboxDefaults = SandboxDefaults()
+    worker: bool = False
 
 
 class AgentSubagents(Settings, frozen=True, kw_only=True):
@@ -227,7 +228,7 @@ class AgentSandbox(Settings, frozen=True, kw_only=True):
 
 
 class AgentSettings(Settings, frozen=True, kw_only=True):
-    """One agent."""
+    """One agent. `worker`: workers alone call it, and this process never does, whatever model it has (WORK-4)."""
 
     id: Text
     default: bool = False
@@ -240,6 +241,7 @@ class AgentSettings(Settings, frozen=True, kw_only=True):
     subagents: AgentSubagents = AgentSubagents()
     sandbox: AgentSandbox = AgentSandbox()
     tools: AgentTools = AgentTools()
+    worker: bool | None = None
 
 
 class Agents(Settings, frozen=True, kw_only=True):

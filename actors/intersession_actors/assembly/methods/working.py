@@ -1,0 +1,272 @@
+"""The methods of workers: the queue of calls, and what an agent does in a turn that a worker makes (WORK-6 to WORK-8)."""
+
+import hmac
+from collections.abc import Generator, Iterable
+from concurrent.futures import Future
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from typing import Annotated, Final
+
+import msgspec
+
+from intersession_actors.assembly.methods.acting import done_by
+from intersession_actors.calls.service.arguments import read_arguments
+from intersession_actors.calls.service.callers import Call
+from intersession_actors.calls.service.pending import Pending, Result
+from intersession_actors.calls.service.service import Service
+from intersession_actors.outside.agents.acts import Act
+from intersession_actors.outside.workers.desk import Desk
+from intersession_actors.outside.workers.remote import RemoteAgents
+from intersession_actors.rules.errors import ToolRefused
+from intersession_actors.rules.gate.limits import Identity
+from intersession_actors.rules.gate.values import invalid
+from intersession_actors.running.host.door_threads import DoorThreads
+from intersession_events.basics.errors import WorkRefused
+from intersession_events.basics.plain_json import JsonMapping
+from intersession_events.facts import ready
+from intersession_events.log.sent import sent
+from intersession_events.log.work_queue import CallId, CallKind, Offer, Worker
+
+LONGEST_WAIT_S: Final = 60.0
+"""How long a worker may wait for a call at a time."""
+
+_Whole = Annotated[int, msgspec.Meta(ge=0, le=2**53 - 1)]
+
+
+class _Params(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    pass
+
+
+class CallParams(_Params, frozen=True, kw_only=True):
+    """One attempt."""
+
+    kind: CallKind
+    id: Identity
+    attempt: _Whole
+
+
+@ready
+class AnnounceParams(_Params, frozen=True, kw_only=True):
+    """`worker.announce`: what a worker has; `agents` and `channels` say by name what it says of each."""
+
+    worker: Identity
+    host: Identity
+    version: Identity
+    agents: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    channels: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    seats: _Whole = 1
+    is_draining: bool = False
+
+
+@ready
+class TakeParams(_Params, frozen=True, kw_only=True):
+    """`worker.take`: up to `most` calls; `wait` in seconds for the first one."""
+
+    worker: Identity
+    most: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 1
+    wait: Annotated[float, msgspec.Meta(ge=0, le=LONGEST_WAIT_S)] = 0.0
+
+
+@ready
+class RenewParams(_Params, frozen=True, kw_only=True):
+    """`worker.renew`: a worker lives, and has these calls."""
+
+    worker: Identity
+    calls: Annotated[tuple[CallParams, ...], msgspec.Meta(max_length=10_000)] = ()
+
+
+@ready
+class AnswerParams(CallParams, frozen=True, kw_only=True):
+    """`worker.answer`: what came of a call, as the JSON of it."""
+
+    worker: Identity
+    content: str
+
+
+@ready
+class EventsParams(CallParams, frozen=True, kw_only=True):
+    """`worker.events`: the events of a call's stream behind a version."""
+
+    worker: Identity
+    after: _Whole = 0
+
+
+@ready
+class LeaveParams(_Params, frozen=True, kw_only=True):
+    """`worker.leave`."""
+
+    worker: Identity
+
+
+@ready
+class ActParams(CallParams, frozen=True, kw_only=True):
+    """`worker.act`: an act in an attempt that a worker has taken; `secret` is that of its offer."""
+
+    secret: Identity
+    act: Act
+
+
+class GatewayWork:
+    """The methods. Workers of a credential have names of their own: none can touch what another's has."""
+
+    def __init__(self, service: Service, workers: RemoteAgents | None, threads: DoorThreads) -> None:
+        self._service = service
+        self._workers = workers
+        self._threads = threads
+
+    def announce(self, call: Call, params: JsonMapping) -> Result:
+        """Take in that a worker lives, and what it has."""
+        given, desk = read_arguments(AnnounceParams, params), self._desk
+        _check("agents", given.agents, call.caller.agents)
+        _check("channels", given.channels, call.caller.channels)
+        worker = Worker(
+            name=_name(call, given.worker),
+            host=given.host,
+            version=given.version,
+            agents=given.agents,
+            channels=given.channels,
+            seats=given.seats,
+            is_draining=given.is_draining,
+        )
+        with _refusing():
+            desk.queue.to_take.announce(worker)
+        desk.look()
+        return {"aliveSeconds": desk.alive_s}
+
+    def take(self, call: Call, params: JsonMapping) -> Result | Pending:
+        """Give calls to a worker. One that waits for them holds no thread."""
+        given, desk = read_arguments(TakeParams, params), self._desk
+        worker = _name(call, given.worker)
+        offered: Future[None] = Future()
+
+        def woken() -> None:
+            if not offered.done():
+                offered.set_result(None)
+
+        def taken() -> Result:
+            with _refusing():
+                offers = desk.queue.to_take.take(worker, given.most, 0.0)
+            return {"offers": [_offer_value(offer) for offer in offers]}
+
+        # It asks to be told first, so that nothing is missed that is offered while it looks.
+        over = desk.asks(worker, woken)
+        try:
+            found = taken()
+        except BaseException:
+            over()
+            raise
+        if found["offers"] or not given.wait:
+            over()
+            return found
+        return Pending(future=offered, timeout=given.wait, finish=taken, over=over)
+
+    def renew(self, call: Call, params: JsonMapping) -> Result:
+        """Take in that a worker lives, and has calls; return those that are no longer its own."""
+        given = read_arguments(RenewParams, params)
+        calls = [CallId(one.kind, one.id, one.attempt) for one in given.calls]
+        with _refusing():
+            lost = self._desk.queue.to_take.renew(_name(call, given.worker), calls)
+        return {"lost": [one._asdict() for one in lost]}
+
+    def answer(self, call: Call, params: JsonMapping) -> Result:
+        """Take what came of a call, durably."""
+        given = read_arguments(AnswerParams, params)
+        content = given.content.encode()
+        with _refusing():
+            counts = self._desk.queue.to_take.answer(_name(call, given.worker), _call_of(given), content)
+        return {"counts": counts}
+
+    def events(self, call: Call, params: JsonMapping) -> Result:
+        """Return events of the stream of a call that the worker has."""
+        given = read_arguments(EventsParams, params)
+        with _refusing():
+            found = self._desk.queue.to_take.events(_name(call, given.worker), _call_of(given), given.after)
+        size, events = 0, list[object]()
+        for recorded in found:
+            event = sent(recorded)
+            size += len(bytes(event))
+            if events and size > _MOST_BYTES:
+                break
+            events.append(msgspec.json.decode(event))
+        return {"events": events}
+
+    def leave(self, call: Call, params: JsonMapping) -> Result:
+        """Take in that a worker ends."""
+        given, desk = read_arguments(LeaveParams, params), self._desk
+        with _refusing():
+            desk.queue.to_take.leave(_name(call, given.worker))
+        desk.look()
+        return {"ok": True}
+
+    def act(self, call: Call, params: JsonMapping) -> Result | Pending:
+        """Do what the agent of a turn does."""
+        given = read_arguments(ActParams, params)
+        made = _call_of(given)
+        remote = self._remote
+        under = remote.under_way(made)
+        if under is None and remote.is_coming(made):
+            raise ToolRefused("unavailable", "run: the writer has only just started, send it again")
+        if (
+            under is None
+            or under.is_over
+            or not hmac.compare_digest(given.secret.encode(), under.secret.encode())
+        ):
+            raise ToolRefused("run_over", "run: this attempt is over, stop working on it")
+        _check("agents", [under.name], call.caller.agents)
+        return done_by(self._service, self._threads, under, given.act)
+
+    @property
+    def _remote(self) -> RemoteAgents:
+        if self._workers is None:
+            raise ToolRefused("not_supported", "a fork has no workers: what it does stays in it")
+        return self._workers
+
+    @property
+    def _desk(self) -> Desk:
+        return self._remote.desk
+
+
+_MOST_BYTES: Final = 4 * 1024 * 1024
+"""How many bytes of events one answer has, unless a single one has more."""
+
+
+def _name(call: Call, worker: str) -> str:
+    """Return what a worker is called in the queue."""
+    credential = call.caller.credential
+    return worker if credential is None else f"{credential}/{worker}"
+
+
+def _call_of(given: CallParams) -> CallId:
+    return CallId(given.kind, given.id, given.attempt)
+
+
+def _check(field: str, names: Iterable[str], globs: Iterable[str]) -> None:
+    for name in names:
+        if not any(fnmatchcase(name, glob) for glob in globs):
+            raise ToolRefused(
+                "forbidden",
+                f"{field}: {name[:64]!r} is not among the {field} of this credential (gateway.auth.credentials)",
+            )
+
+
+@contextmanager
+def _refusing() -> Generator[None]:
+    try:
+        yield
+    except WorkRefused as refused:
+        raise invalid("worker", str(refused)) from None
+
+
+def _offer_value(offer: Offer) -> Result:
+    return {
+        "kind": offer.kind,
+        "id": offer.id,
+        "attempt": offer.attempt,
+        "name": offer.name,
+        "stream": offer.stream,
+        "version": offer.version,
+        "secret": offer.secret,
+        "contextHash": offer.context_hash,
+        "content": offer.content.decode(),
+        "deadline": offer.deadline,
+    }

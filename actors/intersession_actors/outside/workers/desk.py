@@ -1,0 +1,338 @@
+"""Offers attempts to workers, and hears what they answer: the writer's side of the queue, for agents and channels alike (WORK-4, WORK-5).
+
+One thread writes: what is offered, withdrawn and done with meanwhile goes into the queue together. Another one hears.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from intersession_actors.running.failures.failure import described
+from intersession_actors.running.runtime.clock import Clock
+from intersession_actors.running.runtime.threads import Threads
+from intersession_events.basics.errors import IntersessionError, StoreUnavailable
+from intersession_events.log.work_queue import Answer, CallId, CallKind, Offer, QueuedCall, Worker, WorkQueue
+
+logger = logging.getLogger("intersession.workers")
+
+LOOK_S: Final = 1.0
+"""How often it is looked which workers live, and whose calls are lapsed; and when the store is asked again that was away."""
+
+MOST_OVER: Final = 10_000
+"""How many attempts that are over are remembered, whose workers may yet answer late."""
+
+OnAnswer = Callable[[bytes | None], None]
+"""Gets the content of an answer, or None where the worker was not heard of for too long. It must not block."""
+
+OnLate = Callable[[Answer, QueuedCall | Offer], None]
+OnWorkers = Callable[[Sequence[Worker]], None]
+
+
+class _Offered(NamedTuple):
+    offer: Offer
+    told: OnAnswer
+
+
+class Desk:
+    """The calls of a log's writer that workers make. Its methods may be called from any thread, and never block, but `begin` and `look`.
+
+    A worker lives that was heard of in the last `alive_s` seconds. `begins` is called before the first call is offered.
+    """
+
+    def __init__(
+        self,
+        queue: WorkQueue,
+        *,
+        threads: Threads,
+        clock: Clock,
+        alive_s: float,
+        begins: Callable[[], object],
+    ) -> None:
+        self.queue = queue
+        self._begins = begins
+        self._threads = threads
+        self._clock = clock
+        self.alive_s = alive_s
+        self._changed = threads.changed()
+        self._looking = threads.changed()
+        self._offered: dict[CallId, _Offered] = {}
+        self._known: dict[CallId, QueuedCall | Offer] = {}
+        """What is in the queue, until it is dropped."""
+        self._early: dict[CallId, Answer] = {}
+        """Answers to attempts of an earlier process that nobody has adopted yet."""
+        self._told: set[CallId] = set()
+        """Those whose answer was handed on, and is not on record yet."""
+        self._to_offer: list[Offer] = []
+        self._over: list[CallId] = []
+        self._done: list[CallId] = []
+        self._late: dict[CallKind, OnLate] = {}
+        self._on_workers: list[OnWorkers] = []
+        self._ended: deque[CallId] = deque()
+        self._takers: list[tuple[str, Callable[[], None]]] = []
+        self._hears = False
+        self._writes = False
+        self._leaves = False
+        self._stopped = False
+        self._lapses_from = 0.0
+        self._next_look = 0.0
+        self.workers: Sequence[Worker] = ()
+        """The workers that live."""
+
+    # --- at a start
+
+    def begin(self) -> Sequence[QueuedCall]:
+        """Return what the process before left in the queue, and is not over. Nothing is heard of it before `hear`.
+
+        A worker that could not reach a writer meanwhile has its time anew: nothing is lapsed before that is over.
+
+        Raises:
+            StoreUnavailable: the queue can't be read.
+        """
+        found = self.queue.standing()
+        self._known.update((one.call, one) for one in found)
+        self._lapses_from = self._clock.monotonic() + self.alive_s
+        return [one for one in found if not one.is_over]
+
+    def late_with(self, kind: CallKind, on_late: OnLate) -> None:
+        """Have late answers of a kind told."""
+        self._late[kind] = on_late
+
+    def watch(self, on_workers: OnWorkers) -> None:
+        """Have it told which workers live, whenever that changes, on the thread that hears."""
+        self._on_workers.append(on_workers)
+
+    def hear(self) -> None:
+        """Look for workers and answers from now on: there may be some."""
+        with self._changed:
+            begins = not self._hears and not self._stopped
+            self._hears = self._hears or begins
+        if begins:
+            self._begins()
+            self._threads.start(self._hearing, name="workers-heard")
+
+    # --- calls
+
+    def secret_of(self, call: CallId) -> str | None:
+        """Return the secret of a call that is in the queue; its worker knows it."""
+        known = self._known.get(call)
+        return None if known is None else known.secret
+
+    def offer(self, offer: Offer, told: OnAnswer) -> None:
+        """Have workers make a call. One that is in the queue already is adopted: it may have been answered."""
+        call = offer.call
+        self.hear()
+        with self._changed:
+            early = self._early.pop(call, None)
+            if early is None:
+                self._offered[call] = _Offered(offer, told)
+            else:
+                self._told.add(call)
+            if self._known.setdefault(call, offer) is offer:
+                self._to_offer.append(offer)
+                self._write()
+        if early is not None:
+            told(early.content)
+
+    def withdraw(self, call: CallId) -> None:
+        """Note that an attempt is over, and nobody waits for its answer. While the process ends, its worker goes on with it."""
+        with self._changed:
+            self._offered.pop(call, None)
+            self._early.pop(call, None)
+            if self._leaves:
+                return
+            if isinstance(known := self._known.get(call), QueuedCall):
+                self._known[call] = msgspec.structs.replace(known, is_over=True)
+            self._to_offer = [offer for offer in self._to_offer if offer.call != call]
+            self._over.append(call)
+            self._ended.append(call)
+            if len(self._ended) > MOST_OVER:
+                self._known.pop(self._ended.popleft(), None)
+            self._write()
+
+    def done(self, calls: Iterable[CallId]) -> None:
+        """Note that the end of attempts is on record: nothing else is expected of them. Others are not in the queue."""
+        if not self._known:
+            return
+        with self._changed:
+            known = [call for call in calls if self._known.pop(call, None) is not None]
+            if known:
+                self._done += known
+                self._write()
+
+    def is_told(self, call: CallId) -> bool:
+        """Whether its answer was handed on: an end on record is what came of that."""
+        return call in self._told
+
+    # --- workers that ask through this process
+
+    def asks(self, worker: str, woken: Callable[[], None]) -> Callable[[], None]:
+        """Tell a worker that waits for a call that there may be one; returns what ends that."""
+        asking = (worker, woken)
+        with self._changed:
+            self._takers.append(asking)
+
+        def over() -> None:
+            with self._changed:
+                if asking in self._takers:
+                    self._takers.remove(asking)
+
+        return over
+
+    def look(self) -> None:
+        """Look which workers live, and tell of it before this returns: one has announced itself, or left. It may block."""
+        self.hear()
+        with self._looking:
+            workers = self.queue.workers()
+            is_news = [_said_of(one) for one in workers] != [_said_of(one) for one in self.workers]
+            self.workers = workers
+            for told in self._on_workers if is_news else ():
+                told(workers)
+
+    # --- the end
+
+    def leave(self) -> None:
+        """Leave the calls to their workers, since the process ends: the next one adopts them. What is on record is noted all the same."""
+        with self._changed:
+            self._leaves = True
+            takers, self._takers = self._takers, []
+        for _, woken in takers:
+            woken()
+
+    def stop(self) -> None:
+        """End, once it is written what is done with."""
+        with self._changed:
+            self._leaves = True
+            self._changed.wait_for(lambda: not self._writes, timeout=LOOK_S)
+            self._stopped = True
+            self._changed.notify_all()
+
+    # --- the thread that writes; it ends when there is nothing to write
+
+    def _write(self) -> None:
+        if not self._writes and not self._stopped:
+            self._writes = True
+            self._threads.start(self._writing, name="workers-told")
+
+    def _writing(self) -> None:
+        while True:
+            with self._changed:
+                offers, over, done = self._to_offer, self._over, self._done
+                self._to_offer, self._over, self._done = [], [], []
+                if self._stopped or not (offers or over or done):
+                    self._writes = False
+                    self._changed.notify_all()
+                    return
+            try:
+                if offers:
+                    self.queue.offer(offers)
+                if over:
+                    self.queue.withdraw(over)
+                if done:
+                    self.queue.drop(done)
+            except StoreUnavailable as error:
+                logger.warning("workers are not told of calls, since the store is away: %s", described(error))
+                with self._changed:
+                    self._to_offer, self._over, self._done = (
+                        offers + self._to_offer,
+                        over + self._over,
+                        done + self._done,
+                    )
+                    self._changed.wait(LOOK_S)
+                continue
+            except IntersessionError as error:  # another process is the writer by now
+                logger.warning("workers are told of no calls any more: %s", described(error))
+                with self._changed:
+                    self._stopped, self._writes = True, False
+                return
+            with self._changed:
+                self._told.difference_update(done)
+                woken = [taker for offer in offers if (taker := self._taker_for(offer)) is not None]
+            for taker in woken:
+                taker()
+
+    def _taker_for(self, offer: Offer) -> Callable[[], None] | None:
+        """Return the one that has waited longest of those whose worker can make a call, and let it wait no more."""
+        known = {one.name: one for one in self.workers}
+        for at, (name, woken) in enumerate(self._takers):
+            worker = known.get(name)
+            if worker is None or offer.name in (worker.agents if offer.kind == "agent" else worker.channels):
+                del self._takers[at]
+                return woken
+        return None
+
+    # --- the thread that hears
+
+    def _hearing(self) -> None:
+        while not self._stopped:
+            try:
+                self._round()
+                if self._threads.by_hand:
+                    with self._changed:
+                        self._changed.wait(LOOK_S / 4)
+                elif self.queue.wait(LOOK_S):
+                    self._next_look = 0.0
+            except StoreUnavailable as error:
+                if self._stopped or self._leaves:
+                    return
+                logger.warning("workers are not heard, since the store is away: %s", described(error))
+                with self._changed:
+                    self._changed.wait(LOOK_S)
+            except Exception:
+                logger.exception("what workers say could not be taken")
+                with self._changed:
+                    self._changed.wait(LOOK_S)
+
+    def _round(self) -> None:
+        answers = self.queue.answers()
+        for answer in answers:
+            self._hear(answer)
+        now = self._clock.monotonic()
+        if self._leaves or now < self._next_look:
+            return
+        self._next_look = now + LOOK_S
+        self.look()
+        if now >= self._lapses_from:
+            for call in self.queue.lapsed():
+                self._lapse(call)
+
+    def _hear(self, answer: Answer) -> None:
+        call = answer.call
+        with self._changed:
+            if self._leaves or call in self._told or call in self._early or call in self._done:
+                return
+            offered, known = self._offered.pop(call, None), self._known.get(call)
+            if known is None:
+                return
+            if offered is None and isinstance(known, QueuedCall) and not (known.is_over or answer.is_late):
+                self._early[call] = answer
+                return
+            self._told.add(call)
+        if offered is not None:
+            offered.told(answer.content)
+        elif (late := self._late.get(call.kind)) is not None:
+            late(answer, known)
+
+    def _lapse(self, call: CallId) -> None:
+        with self._changed:
+            offered = self._offered.pop(call, None)
+        self.withdraw(call)
+        if offered is not None:
+            offered.told(None)
+
+
+def _said_of(worker: Worker) -> tuple[object, ...]:
+    """Return what is of interest of a worker: not how many calls it makes at the moment."""
+    return (worker.name, worker.agents, worker.channels, worker.is_draining)
+
+
+def names_at(workers: Collection[Worker], kind: CallKind) -> dict[str, str]:
+    """Return the agents or the channels that living workers take calls for, and what the first of these says of each."""
+    found: dict[str, str] = {}
+    for worker in workers:
+        if not worker.is_draining:
+            for name, said in (worker.agents if kind == "agent" else worker.channels).items():
+                found.setdefault(name, said)
+    return found

@@ -1,0 +1,313 @@
+"""Agents that workers have, as the writer of the log sees them (WORK-4 to WORK-8)."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from intersession import ConfigError, SessionSystem, ToolRefused
+from intersession_actors.calls.service.callers import Caller
+from intersession_actors.outside.agents.result import Broke
+from intersession_actors.outside.workers.desk import Desk
+from intersession_actors.rules.config.config import load_config
+from intersession_events import facts
+from intersession_events.log.recorded import Recorded
+from support.stub_worker import StubWorker, call_of
+
+CONFIG = {"agents": {"list": [{"id": "main", "worker": True}]}}
+REACH = {"tools": {"agentToAgent": {"enabled": True}, "sessions": {"visibility": "all"}}}
+MAIN = "agent:main:main"
+
+
+def desk_of(system: SessionSystem) -> Desk:
+    workers = system._parts.workers
+    assert workers is not None
+    return workers.desk
+
+
+def told(system: SessionSystem, message: str = "hello") -> str:
+    run = system.gateway.call(
+        "chat.send", {"sessionKey": "main", "message": message, "idempotencyKey": message}
+    )
+    return run["runId"]
+
+
+def ended(system: SessionSystem, run_id: str) -> dict[str, Any]:
+    return dict(system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": 20_000}))
+
+
+def with_worker(system: SessionSystem, *agents: str) -> StubWorker:
+    worker = StubWorker(system, *(agents or ("main",)))
+    worker.announce()
+    return worker
+
+
+def until(system: SessionSystem, kind: type[facts.Event]) -> Recorded:
+    for recorded in system.follow(0, timeout=20.0):
+        if isinstance(recorded.event, kind):
+            return recorded
+    raise AssertionError(f"no {kind.__name__} came")
+
+
+def refused(asked: Callable[[], object]) -> str:
+    with pytest.raises(ToolRefused) as caught:
+        asked()
+    return caught.value.code
+
+
+@pytest.mark.clause("WORK-4")
+def test_an_agent_answers_from_a_worker(log_url: str) -> None:
+    with SessionSystem(log_url, config=CONFIG) as system:
+        worker = with_worker(system)
+        run_id = told(system)
+        offer = worker.one()
+
+        assert (offer["id"], offer["attempt"], offer["name"]) == (run_id, 1, "main")
+        started = system.log.stream(offer["stream"], after=offer["version"] - 1, to=offer["version"])
+        assert [getattr(one.event, "context_hash", "") for one in started] == [offer["contextHash"]]
+        assert worker.answer(offer, "hi")
+        assert ended(system, run_id)["reply"] == "hi"
+        assert worker.ask("take", worker="one", most=1, wait=0)["offers"] == []
+
+
+@pytest.mark.clause("WORK-4")
+def test_without_a_worker_runs_are_parked_and_one_that_comes_has_them(passing_url: str) -> None:
+    with SessionSystem(passing_url, config=CONFIG, agents={"main": lambda _: "from here"}) as system:
+        run_id = told(system)
+        assert ended_at_once(system, run_id) == "timeout"
+        worker = with_worker(system)
+        worker.answer(worker.one(), "from there")
+        assert ended(system, run_id)["reply"] == "from there"
+
+        worker.leave()
+        parked = told(system, "again")
+        assert ended_at_once(system, parked) == "timeout"
+
+
+def ended_at_once(system: SessionSystem, run_id: str) -> str:
+    waited = system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": 0})
+    return waited["status"]
+
+
+@pytest.mark.clause("WORK-4")
+def test_an_agent_that_nobody_configured_is_known_once_a_worker_has_it(passing_url: str) -> None:
+    config = {"gateway": {"auth": {"credentials": [worker_credential()]}}}
+    with SessionSystem(passing_url, config=config, agents={"main": lambda _: "here"}) as system:
+        worker = with_worker(system, "research", "main")
+        run = system.gateway.call("agent", {"agentId": "research", "message": "go", "idempotencyKey": "1"})
+        worker.answer(worker.one(), "found")
+        assert ended(system, run["runId"])["reply"] == "found"
+        assert ended(system, told(system))["reply"] == "here"
+
+
+def worker_credential(**fields: object) -> dict[str, object]:
+    return {"name": "work", "token": "a-token-of-workers", "scopes": ["worker"], "agents": ["*"]} | fields
+
+
+@pytest.mark.clause("WORK-4")
+def test_the_next_writer_adopts_a_call_that_is_under_way_and_its_acts(log_url: str) -> None:
+    with SessionSystem(log_url, config=CONFIG) as system:
+        worker = with_worker(system)
+        run_id = told(system)
+        offer = worker.one()
+        worker.act(offer, "call", name="sessions_list", args={}, number=1)
+        said = [{"type": "text", "text": "I look"}]
+        worker.act(offer, "said", blocks=said, number=1)
+        own = [{"type": "toolCall", "id": "c1", "name": "look", "arguments": "{}"}]
+        worker.act(offer, "toolCalls", calls=own, number=1)
+        before = len(system.log.stream(offer["stream"]))
+        system.close()  # at once: nobody waits for what a worker does
+
+    with SessionSystem(log_url, config=CONFIG) as system:
+        worker.system = system
+        again = worker.act(offer, "call", name="sessions_list", args={}, number=1)
+        assert again["result"]["count"] == 1
+        worker.act(offer, "said", blocks=said, number=1)
+        worker.act(offer, "toolCalls", calls=own, number=1)
+        assert len(system.log.stream(offer["stream"])) == before
+        worker.act(offer, "call", name="sessions_list", args={}, number=2)
+        assert len(system.log.stream(offer["stream"])) == before + 2
+        assert worker.renew(offer) == []
+        worker.answer(offer, "at last")
+
+        assert ended(system, run_id)["reply"] == "at last"
+        assert [
+            one.event.attempt
+            for one in system.log.stream(offer["stream"])
+            if isinstance(one.event, facts.RunStarted)
+        ] == [1]
+
+
+@pytest.mark.clause("WORK-4")
+def test_an_answer_that_came_while_there_was_no_writer_is_taken(log_url: str) -> None:
+    with SessionSystem(log_url, config=CONFIG) as system:
+        worker = with_worker(system)
+        run_id = told(system)
+        offer = worker.one()
+        system.service.world.agents.closing = True
+        desk_of(system).leave()  # the writer hears of nothing any more
+        assert worker.answer(offer, "meanwhile")
+
+    with SessionSystem(log_url, config=CONFIG) as system:
+        assert ended(system, run_id)["reply"] == "meanwhile"
+        assert until_dropped(system) == []
+
+
+def until_dropped(system: SessionSystem) -> list[object]:
+    desk_of(system).stop()  # what is done with is written down first
+    return [*system.log.work.standing()]
+
+
+@pytest.mark.clause("WORK-5")
+def test_a_worker_that_leaves_has_its_attempt_interrupted_and_answers_late(log_url: str) -> None:
+    config = CONFIG | {"runs": {"workerAliveSeconds": 1}}
+    with SessionSystem(log_url, config=config) as system:
+        desk_of(system)._lapses_from = 0.0
+        first = with_worker(system)
+        run_id = told(system)
+        offer = first.one()
+        first.leave()
+        until(system, facts.RunInterrupted)
+        assert refused(lambda: first.act(offer, "said", blocks=[], number=1)) == "run_over"
+        assert not first.answer(offer, "too late")
+        late = until(system, facts.LateReplyDropped)
+        assert isinstance(late.event, facts.LateReplyDropped)
+        assert (late.event.attempt, late.event.reply) == (1, "too late")
+
+        second = StubWorker(system, "main", name="two")
+        second.announce()
+        retried = second.one()
+        assert retried["attempt"] == 2
+        second.answer(retried, "in time")
+        assert ended(system, run_id)["reply"] == "in time"
+        assert until_dropped(system) == []
+
+
+@pytest.mark.clause("WORK-5")
+def test_what_an_aborted_run_is_answered_comes_late_and_does_nothing(passing_url: str) -> None:
+    with SessionSystem(passing_url, config=CONFIG) as system:
+        worker = with_worker(system)
+        run_id = told(system)
+        offer = worker.one()
+        system.gateway.call("chat.abort", {"sessionKey": "main", "runId": run_id})
+        assert ended(system, run_id)["status"] == "aborted"
+
+        before = len(system.log.stream(offer["stream"]))
+        assert refused_at_last(worker, offer) == "run_over"
+        assert len(system.log.stream(offer["stream"])) == before
+        worker.answer(offer, "too late")
+        assert until(system, facts.LateReplyDropped).causation == started(system, offer).id
+
+
+def refused_at_last(worker: StubWorker, offer: dict[str, Any]) -> str:
+    """While the writer has yet to stop the call, what the agent gets is the session's own refusal."""
+    for number in range(1, 1_000):
+        try:
+            answer = worker.act(offer, "call", name="sessions_list", args={}, number=number)
+        except ToolRefused as caught:
+            return caught.code
+        assert "this attempt is over" in answer["result"]["error"]
+    raise AssertionError("it was never refused")
+
+
+def started(system: SessionSystem, offer: dict[str, Any]) -> Recorded:
+    (found,) = system.log.stream(offer["stream"], after=offer["version"] - 1, to=offer["version"])
+    return found
+
+
+@pytest.mark.clause("WORK-5")
+def test_an_answer_that_is_none_fails_the_run_and_a_failure_is_one(passing_url: str) -> None:
+    with SessionSystem(passing_url, config=CONFIG) as system:
+        worker = with_worker(system)
+        run_id = told(system)
+        offer = worker.one()
+        worker.ask("answer", **call_of(offer), worker="one", content="what")
+        assert "gave no result" in ended(system, run_id)["error"]
+
+        run_id = told(system, "again")
+        worker.answer(worker.one(), Broke(code="backend", error="the model is away"))
+        assert ended(system, run_id)["error"] == "backend: the model is away"
+
+
+@pytest.mark.clause("WORK-6")
+def test_acts_are_those_of_the_run(passing_url: str) -> None:
+    with SessionSystem(passing_url, config=CONFIG | REACH) as system:
+        worker = with_worker(system, "main", "other")
+        run_id = told(system)
+        offer = worker.one()
+        names = {tool["function"]["name"] for tool in worker.act(offer, "tools", dialect="openai")["tools"]}
+        assert "sessions_send" in names
+        assert worker.act(offer, "allowed", names=["look"]) == {"names": ["look"]}
+        assert worker.act(offer, "has", messageId="none") == {"has": False}
+
+        send = {"sessionKey": "agent:other:main", "message": "you?", "timeoutSeconds": 20}
+        with ThreadPoolExecutor(2) as threads:
+            sent = [threads.submit(worker.act, offer, "call", name="sessions_send", args=send, number=1)]
+            asked = worker.one()
+            assert asked["name"] == "other"
+            sent.append(threads.submit(worker.act, offer, "call", name="sessions_send", args=send, number=1))
+            back = {"sessionKey": MAIN, "message": "and you?", "timeoutSeconds": 20}
+            cycle = worker.act(asked, "call", name="sessions_send", args=back, number=1)
+            assert cycle["result"]["code"] == "cycle"
+            worker.answer(asked, "me")
+            (answer,) = {str(one.result(20.0)) for one in sent}  # sent again, it is the same call
+        assert "'reply': 'me'" in answer
+        said = [facts.message_in(one.event) for one in system.log.stream(offer["stream"])]
+        roles = [one.role for one in said if one is not None]
+        assert (roles.count("assistant"), roles.count("toolResult")) == (1, 1)  # the call and its result
+
+        worker.act(offer, "piece", text="so ", number=1)
+        worker.act(offer, "piece", text="so ", number=1)
+        worker.act(offer, "piece", text="far", number=2)
+        shown = system.service.world.agents.pieces.of(run_id)
+        assert shown is not None
+        assert shown.text == "so far"
+
+
+@pytest.mark.clause("WORK-7", "WORK-8")
+def test_a_credential_has_the_agents_that_it_names_and_no_calls_of_another(passing_url: str) -> None:
+    with SessionSystem(passing_url, config=CONFIG) as system:
+        worker = with_worker(system)
+        told(system)
+        offer = worker.one()
+        other = Caller.by_credential("other", (), agents=("other",))
+
+        def ask(method: str, **params: object) -> Callable[[], object]:
+            return lambda: system.gateway.perform(f"worker.{method}", params, caller=other)
+
+        said = {"worker": "one", "host": "h", "version": "1"}
+        assert refused(ask("announce", **said, agents={"main": ""})) == "forbidden"
+        assert (
+            refused(
+                ask("act", **call_of(offer), secret=offer["secret"], act={"type": "has", "messageId": "x"})
+            )
+            == "forbidden"
+        )
+        assert (
+            refused(ask("act", **call_of(offer), secret="made up", act={"type": "has", "messageId": "x"}))
+            == "run_over"
+        )
+        assert refused(ask("events", **call_of(offer), worker="one")) == "invalid_request"
+        assert ask("renew", worker="one", calls=[call_of(offer)])() == {"lost": [call_of(offer)]}
+        assert ask("answer", **call_of(offer), worker="one", content='{"answered":{"text":"mine"}}')() == {
+            "counts": False
+        }
+
+        read = worker.ask("events", **call_of(offer), worker="one")["events"]
+        assert {event["stream"] for event in read} == {offer["stream"]}
+        assert refused(lambda: worker.act(offer, "file", sha256="0" * 64)) == "invalid_request"
+
+
+@pytest.mark.clause("WORK-7")
+@pytest.mark.parametrize(
+    "fields", [{"agents": []}, {"scopes": ["operator.read"]}, {"scopes": ["worker", "anything"]}]
+)
+def test_a_credential_of_workers_names_what_they_may_have(fields: dict[str, object]) -> None:
+    with pytest.raises(ConfigError):
+        load_config({"gateway": {"auth": {"credentials": [worker_credential(**fields)]}}})
+
+
+def test_a_host_can_not_register_an_agent_that_workers_alone_call(passing_url: str) -> None:
+    with SessionSystem(passing_url, config=CONFIG) as system:
+        assert refused(lambda: system.register_agent("main", lambda _: "here")) == "invalid_request"
