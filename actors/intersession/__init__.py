@@ -10,7 +10,7 @@ from intersession_events.basics.faces import on_demand
 if TYPE_CHECKING:
     from intersession.fleet.fleet import Fleet, LogUpgraded, LogVerified
     from intersession.fleet.register import FleetLog, FleetRefused
-    from intersession.fleet.standing import FleetProblem, FleetWriter, LogStanding
+    from intersession.fleet.standing import LogStanding
     from intersession_actors.assembly.methods.holding import ReleaseCallFields, ReleaseFields
     from intersession_actors.assembly.system.pykka import As, Inbound
     from intersession_actors.assembly.system.system import SessionSystem
@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from intersession_actors.rules.errors import CalledOnLoop, ConfigError, ToolRefused, UnknownAgent
     from intersession_actors.rules.policy.holding import GoingOn, HoldRule
     from intersession_actors.running.failures.failure import Failure
+    from intersession_actors.running.failures.findings import Finding
     from intersession_actors.running.runtime.actor import HandlerFailed
     from intersession_actors.running.runtime.inbox import InboxFull
     from intersession_actors.running.runtime.reply import WaitedInHandler
@@ -154,11 +155,10 @@ __all__ = [
     "ExportFailed",
     "Failure",
     "File",
+    "Finding",
     "Fleet",
     "FleetLog",
-    "FleetProblem",
     "FleetRefused",
-    "FleetWriter",
     "ForgedTopic",
     "ForkEdit",
     "ForkFailed",

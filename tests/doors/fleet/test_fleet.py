@@ -19,6 +19,7 @@ from intersession_events.log.work_queue import Offer, Worker
 from intersession_events.stores.hosts.announcing import this_host
 from intersession_events.stores.hosts.host import HostKind
 from intersession_events.stores.opened import open_log
+from intersession_projections.views.inline_views import inline_views
 from support.any_log import Logs, changed_behind
 from support.doors.command_line import ran
 from support.log_drafts import anywhere, said
@@ -176,7 +177,7 @@ def test_one_that_is_away_or_is_another_one_stops_none_of_the_others(
     acme, gone, swapped = fleet.status(on_done=lambda *of: done.append(of))
 
     assert acme.problems == []
-    assert ([one.code for one in gone.problems], gone.is_away) == (["away"], True)
+    assert ([one.code for one in gone.problems], gone.is_wrong) == (["away"], True)
     assert [one.code for one in swapped.problems] == ["another_log"]
     assert done == [(1, 3), (2, 3), (3, 3)]
     assert [one.state for one in fleet.upgrade()] == ["current", "refused", "refused"]
@@ -187,7 +188,7 @@ def test_one_that_is_away_or_is_another_one_stops_none_of_the_others(
 @pytest.mark.clause("FLEET-2")
 def test_hosts_beside_the_writer_and_calls_that_wait_are_counted(fleet: Fleet, at: Stores) -> None:
     offer = Offer(kind="agent", id="run", attempt=1, name="research", stream="s", version=1, secret="s")
-    with open_log(at("acme")) as log:
+    with open_log(at("acme"), inline=inline_views()) as log:
         fleet.add("acme", at("acme"))
         kinds: list[HostKind] = ["standby", "standby", "door"]
         for kind in kinds:
@@ -201,6 +202,7 @@ def test_hosts_beside_the_writer_and_calls_that_wait_are_counted(fleet: Fleet, a
 
     assert (acme.standbys, acme.doors, acme.workers) == (2, 1, 1)
     assert acme.waiting_calls == {"research": 1}
+    assert [one.code for one in acme.problems] == ["no_worker"]  # as `doctor` says it
 
 
 @pytest.mark.clause("FLEET-2")

@@ -109,7 +109,7 @@ def status(*names: Names, at_once: AtOnce = AT_ONCE, file: File = None, json: Js
     logs = Fleet(file)
     with Screen().progress("Asking") as progress:
         found = logs.status(names, at_once=at_once, on_done=progress)
-    bad = any(one.is_away or any(p.code == "another_log" for p in one.problems) for one in found)
+    bad = any(one.is_wrong for one in found)
     value: JsonObject = {
         "ok": not bad,
         "fleet": str(logs.path),
@@ -240,7 +240,7 @@ def _show_status(on: Screen, found: Sequence[LogStanding]) -> None:
         ),
         [
             (one.name, "away", *[""] * 8)
-            if one.is_away
+            if one.position is None
             else (
                 one.name,
                 _writer(one),
@@ -259,13 +259,13 @@ def _show_status(on: Screen, found: Sequence[LogStanding]) -> None:
     for one in found:
         for problem in one.problems:
             on.line(safe(f"{one.name}: ", "bold yellow"), f"{problem.code}: {problem.what}")
+            on.indented(f"→ {problem.advice}", 2)
 
 
 def _writer(one: LogStanding) -> str:
     if one.writer is None:
         return "none"
-    where = f" on {one.writer.host}" if one.writer.host else ""
-    return one.writer.gateway or f"pid {one.writer.pid}{where}"
+    return one.writer["gateway"] or f"pid {one.writer['pid']} on {one.writer['host']}"
 
 
 def _show_verified(on: Screen, found: Sequence[LogVerified]) -> None:
