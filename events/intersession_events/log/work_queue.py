@@ -20,7 +20,7 @@ FORGOTTEN_S: Final = 3600
 """A call that is over, and a worker that says nothing, are forgotten after this time: no late answer is expected any more."""
 MOST_AT_ONCE: Final = 1000
 """The number of calls that are taken, and of events that are read, at once."""
-MOST_BYTES: Final = 32 * 2**20
+MOST_BYTES: Final = 2**27
 """The size of what a worker says came of a call."""
 MOST_NAMES: Final = 1000
 """The number of agents, and of channels, that a worker has."""

@@ -251,7 +251,7 @@ def test_what_says_too_much_is_refused_and_what_nobody_reads_is_not_there(log_ur
             with pytest.raises(WorkRefused, match=said):
                 q.workers.announce(wrong)
         with pytest.raises(WorkRefused, match="bytes"):
-            q.workers.answer("w1", offer("a").call, bytes(32 * 2**20 + 1))
+            q.workers.answer("w1", offer("a").call, bytes(2**27 + 1))
         assert not q.workers.answer("w1", offer("a").call, b"")
 
 
