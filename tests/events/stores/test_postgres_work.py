@@ -135,6 +135,7 @@ def test_worker_is_told_where_the_writers_gateway_is(q: Queue, work: TakesWork) 
     q.log.announce_gateway("http://10.0.0.5:18789")
     assert work.gateway() == q.workers.gateway() == "http://10.0.0.5:18789"
     q.writer.alive_s = 40
+    q.writer.wait(0)
     work.announce(worker("w1", "research"))
     assert work.alive_s == 40
 

@@ -25,7 +25,7 @@ LOOK_S: Final = 1.0
 _POLL_S: Final = 0.2
 """How often is looked without them."""
 _STOP_S: Final = 0.1
-_CONNECTIONS: Final = 8
+_CONNECTIONS: Final = 4
 _PATIENCE_S: Final = 5.0
 
 

@@ -80,9 +80,9 @@ class SchemaWork:
 
     @alive_s.setter
     def alive_s(self, seconds: float) -> None:
+        # Workers hear of it with the next offer, or as the writer next waits: whoever sets it may not be able to wait.
         self._alive_s = seconds
         self._is_set_up = False
-        self._set_up()
 
     @property
     def to_take(self) -> Taking:
@@ -167,6 +167,8 @@ class SchemaWork:
 
     def wait(self, timeout: float) -> bool:
         """Wait until something was answered, or the workers changed."""
+        if self._log.epoch:
+            self._set_up()
         until = time.monotonic() + timeout
         while not self._asking.is_closed:
             if self._asking.hear(until - time.monotonic()):
