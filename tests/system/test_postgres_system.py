@@ -4,13 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from intersession import SessionSystem
+from intersession import SessionSystem, echo
+from intersession.cli.host.beside import WayBeside
 from intersession_events.copies.forks.files import forks_beside
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.opened import gateway_of, located, open_log
+from intersession_events.stores.postgres.application import WriterApplication
+from intersession_events.stores.postgres.log import PostgresLog
 from intersession_events.stores.view_proof import views_proven
 from intersession_projections.views.inline_views import inline_views
+from support.any_log import changed_behind
 from support.doors.command_line import ran
+from support.doors.gateway_live import GATEWAY, TOKEN, LiveGateway
 from support.running import QUIET, SEES_ALL, closed_exchange, merged
 from support.story import MAIN
 
@@ -101,6 +106,37 @@ def test_a_second_system_is_refused_and_commands_find_the_first_ones_gateway(pos
         refused = ran("import", "openclaw", "nowhere", "--store", postgres_url)
         assert refused.exit_code != 0
     assert gateway_of(postgres_url) is None
+
+
+@pytest.mark.postgres
+@pytest.mark.clause("STBY-6")
+def test_commands_find_the_gateway_of_a_writer_on_another_machine_by_what_it_advertises(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INTERSESSION_GATEWAY_TOKEN", TOKEN)
+    config = merged(SEES_ALL, QUIET, GATEWAY)
+    with (
+        SessionSystem(postgres_url, agents={"main": echo("far: ")}, config=config) as system,
+        LiveGateway(system) as live,
+    ):
+        elsewhere = "1 host-a another-boot"
+        changed_behind(postgres_url, "UPDATE log_writer SET holder = ?", elsewhere)
+        assert isinstance(system.log, PostgresLog)
+        assert isinstance(system.log.application, WriterApplication)
+        system.log.application.commits.holder = elsewhere  # as it had written it there
+        system.log.announce_gateway(live.address)
+        refused = ran("send", "hello", "--agent", "main", "--store", postgres_url)
+        assert (refused.exit_code, "gateway.advertise" in refused.err) == (3, True)
+
+        # A name, since an address of this machine's loopback leads nowhere from another one.
+        at = live.address.replace("127.0.0.1", "localhost")
+        system.reload(merged(config, {"gateway": {"advertise": at}}))
+        system.log.announce_gateway(live.address, advertised=at)
+        sent = ran("send", "hello", "--agent", "main", "--store", postgres_url, "--json")
+        assert (sent.exit_code, sent.json["reply"]) == (0, "far: hello"), sent.err
+        assert ran("doctor", "--store", postgres_url).exit_code == 0
+        way = WayBeside(located(postgres_url), TOKEN)
+        assert way.ticket(way.address())
 
 
 @pytest.mark.postgres

@@ -13,6 +13,7 @@ from intersession.gateway.admission import addresses, complaints, scopes, shares
 from intersession.gateway.admission import attempts as admission_attempts
 from intersession.gateway.admission import credentials as admission_credentials
 from intersession.gateway.admission import limits as admission_limits
+from intersession.gateway.admission.proof import named_in
 from intersession.gateway.hub import Hub
 from intersession.gateway.metrics import Metrics
 from intersession.gateway.protocol.connection import Connection
@@ -143,7 +144,8 @@ class Door:
         self.metrics.stop()
 
     def connection(self, address: str, server: str | None) -> Connection:
-        """Return the logic of a new connection from an address, and to `server` if it is from this machine."""
+        """Return the logic of a new connection from an address, and to `server` if it is a direct one."""
+        advertised = self.settings.advertise and named_in(self.settings.advertise)
         return Connection(
             nonce=secrets.token_urlsafe(24),
             address=address,
@@ -151,7 +153,7 @@ class Door:
             attempts=self.attempts,
             now_ms=self.system.service.clock.now_ms,
             parse_key=self.system.service.reader.parse,
-            server=server,
+            servers=[name for name in (server, advertised) if name],
         )
 
     # --- methods

@@ -123,7 +123,7 @@ class _Ticket(httpx2.Auth):
     async def async_auth_flow(
         self, request: httpx2.Request
     ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        address = f"http://{request.url.netloc.decode()}"
+        address = f"{request.url.scheme}://{request.url.netloc.decode()}"
         known = self._tickets.get(address)
         if known is None:
             known = await self._made(address)

@@ -339,8 +339,11 @@ class HostLog(Appends, Log, Protocol):
         """
         ...
 
-    def announce_gateway(self, address: str | None) -> None:
-        """Publish the address of this writer's gateway (None: it has none any more), for commands that find the log taken."""
+    def announce_gateway(self, address: str | None, *, advertised: str | None = None) -> None:
+        """Publish the address of this writer's gateway (None: it has none any more), for commands that find the log taken.
+
+        Where hosts of several machines share the log, it is the `advertised` one, if there is one (STBY-6).
+        """
         ...
 
     def on_superseded(self, listener: Callable[[LogError], None]) -> None:

@@ -20,7 +20,7 @@ from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.sqlite import writer_lock
 from intersession_events.stores.sqlite.filling import FileFilling
 from intersession_events.stores.sqlite.log import SqliteLog
-from intersession_events.stores.url import VARIABLE, is_postgres, sqlite_path
+from intersession_events.stores.url import VARIABLE, is_base_url, is_postgres, sqlite_path
 
 _SHOWN: Final = 128
 
@@ -114,8 +114,10 @@ def filling_at(url: str) -> Filling:
 def gateway_of(url: str | None = None) -> str | None:
     """Return the address of the gateway of the process that writes a log now; None if there is no writer, or no gateway.
 
+    Of a log on a server it is whatever a role that may write there says. So prove a token there, and never send it.
+
     Raises:
-        StoreUnavailable: somebody else than this user could have said where it is, or it is not on this machine's loopback.
+        StoreUnavailable: somebody else than this user could have said where it is, or it can't be reached from here.
     """
     where = located(url)
     if where.is_file:
@@ -123,10 +125,11 @@ def gateway_of(url: str | None = None) -> str | None:
     holder: Holder | None = _postgres().writer_at(where.url)
     if holder is None or holder.gateway is None:
         return None
-    if holder.host is not None or not writer_lock.is_loopback(holder.gateway):
+    is_here = holder.host is None and writer_lock.is_loopback(holder.gateway)
+    if not is_here and (not is_base_url(holder.gateway) or writer_lock.is_loopback(holder.gateway)):
         raise StoreUnavailable(
             f"{where.shown} is written on {holder.host or 'this machine'}, with a gateway at {holder.gateway[:_SHOWN]!r}, which is "
-            "not this machine's loopback; ask it over the network with its token"
+            "no address for this machine; let that host say one by gateway.advertise, or ask it over the network with its token"
         )
     return holder.gateway
 

@@ -3,12 +3,14 @@
 import re
 from collections.abc import Mapping
 from typing import Final
+from urllib.parse import urlsplit
 
 from intersession_events.basics.errors import NoSuchStore
 
 DEFAULT_PATH: Final = "intersession.db"
 VARIABLE: Final = "INTERSESSION_STORE"
 
+_LONGEST: Final = 256
 _SQLITE: Final = "sqlite:///"
 _FORMS: Final = (
     "sqlite:///relative.db, sqlite:////absolute.db, :memory: or postgresql://user@host/database?schema=name"
@@ -65,3 +67,21 @@ def is_postgres(url: str) -> bool:
 def _shown(url: str) -> str:
     """Return a URL that is refused, without what may be a password."""
     return f"{url.partition('://')[0]}://…" if "@" in url else url.partition("?")[0]
+
+
+def is_base_url(text: str) -> bool:
+    """Return whether a text is a URL of a server, by HTTP or HTTPS, with nothing behind its host and port, and no user."""
+    try:
+        parts = urlsplit(text)
+        return (
+            len(text) <= _LONGEST
+            and text.isascii()
+            and text.isprintable()
+            and parts.scheme in {"http", "https"}
+            and bool(parts.hostname)
+            and (parts.port is None or parts.port > 0)
+            and text == f"{parts.scheme}://{parts.netloc}"
+            and not {"@", " ", "\\"} & {*parts.netloc}
+        )
+    except ValueError:
+        return False

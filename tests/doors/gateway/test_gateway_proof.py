@@ -21,6 +21,7 @@ from intersession.gateway.admission.proof import Handshake, token_digest
 from intersession.gateway.protocol.client import GatewayClient
 from support.doors.command_line import ran
 from support.doors.gateway_live import CONNECT, GATEWAY, TOKEN, WAIT, WRITER, LiveGateway, WireClient
+from support.doors.tls import TlsProxy
 from support.running import QUIET, SEES_ALL, merged
 
 CONFIG = merged(SEES_ALL, QUIET, GATEWAY)
@@ -212,3 +213,34 @@ def test_commands_give_no_token_to_a_listener_that_has_the_lock(
     assert "did not prove" in done.json["error"]
     assert TOKEN not in "".join(heard)
     assert "the message" not in "".join(heard)
+
+
+@pytest.mark.clause("STBY-6")
+def test_to_an_announced_address_the_token_is_proven_by_the_name_that_is_advertised_and_not_sent(
+    gateway: LiveGateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log names a gateway behind TLS: whoever can write it could name another one, with a certificate as good."""
+    proxy = TlsProxy(gateway.port, tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(proxy.certificate))
+    system = gateway.door.system
+    with proxy.running():
+        with pytest.raises(ToolRefused, match="token mismatch"):
+            GatewayClient(proxy.address, TOKEN, announced=True)
+        try:
+            system.reload(merged(CONFIG, {"gateway": {"advertise": proxy.address}}))
+            with GatewayClient(proxy.address, TOKEN, announced=True) as client:
+                client.call("config.get")
+                ticket = client.ticket
+            with GatewayClient(gateway.address, TOKEN, announced=True) as client:
+                client.call("health")
+            host = {"host": proxy.address.replace("https://localhost", "agents.internal")}
+            with gateway.http(ticket) as http:
+                misdirected = http.post("/tools/invoke", json={"tool": "sessions_list"}, headers=host)
+            system.reload(merged(CONFIG, {"gateway": {"advertise": "https://agents.internal"}}))
+            with gateway.http(ticket) as http:
+                found = http.post("/tools/invoke", json={"tool": "sessions_list"}, headers=host)
+        finally:
+            system.reload(CONFIG)
+
+    assert TOKEN.encode() not in proxy.heard
+    assert (misdirected.status_code, found.status_code) == (421, 200)

@@ -110,7 +110,7 @@ def _client(address: str, token: str) -> Client:
         library="websockets",
         extra="gateway",
     )
-    return module.GatewayClient(address, token)
+    return module.GatewayClient(address, token, announced=True)
 
 
 METHOD: Final = "import.openclaw"

@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import ipaddress
 from typing import Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -35,6 +36,14 @@ class Handshake(msgspec.Struct, frozen=True, kw_only=True):
 def token_digest(token: bytes) -> bytes:
     """Return the digest of a token."""
     return hashlib.sha256(token).digest()
+
+
+def named_in(url: str) -> str | None:
+    """Return the server that a URL names, in the form of `server_name`, but for a name as it stands there."""
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    host = parts.hostname or ""
+    return server_name(host, port) or (f"{host} {port}" if host else None)
 
 
 def server_name(host: str, port: int) -> str | None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 from litestar.datastructures import Headers
@@ -202,7 +203,9 @@ class Shield:
         """Judge where a request thinks it goes, and which page sent it."""
         settings = self._door.settings
         host = _one(headers, "host")
-        if not host_allowed(host, bound=settings.host, allowed=settings.allowed_hosts):
+        own = urlsplit(settings.advertise or "").hostname
+        allowed_hosts = settings.allowed_hosts if own is None else (*settings.allowed_hosts, own)
+        if not host_allowed(host, bound=settings.host, allowed=allowed_hosts):
             return Refusal(
                 MISDIRECTED, "misdirected", "host: not this gateway's, list it in gateway.allowedHosts"
             )

@@ -128,7 +128,7 @@ async def _run(
         if mcp is not None:
             await mounted.enter_async_context(mcp.running())
         await server.answers.wait()
-        system.log.announce_gateway(address)
+        system.log.announce_gateway(address, advertised=system.config.gateway.advertise)
         ready(address)
         waiting = asyncio.create_task(stopping.wait())
         await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
-from intersession.gateway.admission.proof import Handshake, server_name, token_digest
+from intersession.gateway.admission.proof import Handshake, named_in, server_name, token_digest
 from intersession.gateway.protocol.frames import PROTOCOL
 from intersession_actors.rules.errors import REFUSAL_CODES, RefusalCode, ToolRefused
 from intersession_events.basics.machine import random_id
@@ -26,14 +26,16 @@ class GatewayClient:
 
     `address` is the gateway's, as the log's lock has it (`http://127.0.0.1:18789`). The token is not sent: each side
     proves to the other that it knows it, before anything else is said. `ticket` is then good for its routes over HTTP. To a
-    gateway behind TLS (`https://…`) the token is sent: its certificate says who it is.
+    gateway behind TLS (`https://…`) the token is sent: its certificate says who it is. To one that is `announced` in a log it
+    never is, since the address may be anybody's: what both prove holds for the name in it (`gateway.advertise`).
 
     Raises:
         ToolRefused: the gateway is not there (`unavailable`), does not know the token, or is not one of ours (`forbidden`).
     """
 
-    def __init__(self, address: str, token: str) -> None:
+    def __init__(self, address: str, token: str, *, announced: bool = False) -> None:
         self._numbers = 0
+        self._announced = announced
         self._open = ExitStack()
         url = address.replace("http", "ws", 1)
         try:
@@ -114,10 +116,10 @@ class GatewayClient:
         challenge = self.receive(OPEN_S).get("payload")
         nonce = challenge.get("nonce") if is_object(challenge) else None
         # As it was reached: a name stands for an address, and that is what the gateway sees of it.
-        server = server_name(*self._opened.remote_address[:2])
+        server = named_in(address) if self._announced else server_name(*self._opened.remote_address[:2])
         if not isinstance(nonce, str) or server is None:
             raise ToolRefused("forbidden", "there is no gateway of ours at this address")
-        if urlsplit(address).scheme == "https":
+        if urlsplit(address).scheme == "https" and not self._announced:
             self._connect({"token": token})
             return token
         digest = token_digest(token.encode())

@@ -4,7 +4,7 @@ The gateway speaks first (`connect.challenge`); the first request must be `conne
 credential alone: what a client claims can only narrow them. A device's identity is read and gives no right.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -51,8 +51,8 @@ State = Literal["new", "welcoming", "open", "closed"]
 class Connection:
     """A client's connection. `nonce` makes its challenge; `parse_key` reads canonical keys.
 
-    `server` is the gateway's end of a direct connection (`server_name`), where a token can be proven instead of sent; None for
-    one through a proxy.
+    `servers` are the names by which its client may have met the gateway, so that a token can be proven instead of sent: the
+    gateway's end of a direct connection (`server_name`), and the address that it advertises, also through a proxy.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Connection:
         attempts: admission_attempts.FailedAttempts,
         now_ms: Callable[[], int],
         parse_key: Callable[[str], SessionKey],
-        server: str | None = None,
+        servers: Sequence[str] = (),
     ) -> None:
         self._nonce = nonce
         self._address = address
@@ -72,7 +72,7 @@ class Connection:
         self._attempts = attempts
         self._now_ms = now_ms
         self._parse_key = parse_key
-        self._server = server
+        self._servers = servers
         self._handshake: admission_proof.Handshake | None = None
         self._seq = 0
         self._in_flight: set[str] = set()
@@ -218,17 +218,13 @@ class Connection:
     ) -> admission_credentials.Credential | list[Effect]:
         given = (auth.token or auth.password) if auth is not None else None
         proof = auth.proof if auth is not None and not given else None
-        if proof and auth is not None and self._server is not None:
-            self._handshake = admission_proof.Handshake(
-                challenge=self._nonce, nonce=auth.nonce or "", server=self._server
-            )
-        if not given and self._handshake is None:
+        if not given and not (proof and self._servers):
             details = {"code": "AUTH_TOKEN_MISSING", "authReason": "token_missing"}
             return self._turn_away(request_id, "unauthorized: gateway token missing", details=details)
-        if self._handshake is not None:
-            credential = self._credentials.proven(self._handshake, proof or "")
+        if given:
+            credential = self._credentials.match(given.encode(errors="surrogatepass"))
         else:
-            credential = self._credentials.match((given or "").encode(errors="surrogatepass"))
+            credential = self._proven(proof or "", (auth and auth.nonce) or "")
         if credential is None:
             wait = self._attempts.wait_for(self._address)
             if wait > 0:
@@ -241,6 +237,15 @@ class Connection:
             details = {"code": "AUTH_TOKEN_MISMATCH", "authReason": "token_mismatch"}
             return self._turn_away(request_id, "unauthorized: gateway token mismatch", details=details)
         return credential
+
+    def _proven(self, proof: str, nonce: str) -> admission_credentials.Credential | None:
+        for server in self._servers:
+            handshake = admission_proof.Handshake(challenge=self._nonce, nonce=nonce, server=server)
+            credential = self._credentials.proven(handshake, proof)
+            if credential is not None:
+                self._handshake = handshake
+                return credential
+        return None
 
     def _turn_away(
         self,

@@ -29,6 +29,7 @@ from intersession_actors.rules.errors import ConfigProblem
 from intersession_events.basics.errors import InvalidKey
 from intersession_events.basics.keys.key import SessionKey, valid_agent_id
 from intersession_events.basics.plain_json import JsonObject, JsonValue, is_list, is_object
+from intersession_events.stores.url import is_base_url
 
 _SECRET: Final = re.compile(r"token|password|secret|apikey", re.IGNORECASE)
 Expected: TypeAlias = object
@@ -344,6 +345,9 @@ def check_gateway(gateway: Gateway, findings: Findings) -> None:
     """Refuse `custom` without an address, proxies that are not addresses, credentials that share a name or a token."""
     if gateway.bind == "custom" and gateway.custom_bind_host is None:
         findings.refuse("gateway.customBindHost", 'is missing for gateway.bind "custom"; give an address')
+    if gateway.advertise is not None and not is_base_url(gateway.advertise):
+        what = f"{gateway.advertise!r} is no address; give http:// or https://, a host, and a port if it is another than usual"
+        findings.refuse("gateway.advertise", what)
     for index, proxy in enumerate(gateway.trusted_proxies):
         try:
             ipaddress.ip_network(proxy, strict=False)

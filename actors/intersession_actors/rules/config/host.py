@@ -83,6 +83,7 @@ class Gateway(Settings, frozen=True, kw_only=True):
     port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 18_789
     bind: Literal["auto", "loopback", "lan", "custom"] = "loopback"
     custom_bind_host: Text | None = None
+    advertise: Text | None = None
     allowed_hosts: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
     auth: GatewayAuth = GatewayAuth()

@@ -361,10 +361,10 @@ class PortableLog(Gathers):
         if isinstance(self._recorder, Committing):
             self._recorder.refusals.listen(listener)
 
-    def announce_gateway(self, address: str | None) -> None:
-        """Publish the address of this writer's gateway, for commands in other processes."""
-        self._the_writer().opened.announce(address)
-        self.gateway = address
+    def announce_gateway(self, address: str | None, *, advertised: str | None = None) -> None:
+        """Publish the address of this writer's gateway, for commands in other processes; on other machines the `advertised` one."""
+        self._the_writer().opened.announce(address, advertised)
+        self.gateway = advertised or address
 
     def on_superseded(self, listener: OnSuperseded) -> None:
         """Tell a listener once that another writer has taken the log: nothing can be written here any more (STBY-4).

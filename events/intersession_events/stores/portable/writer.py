@@ -64,8 +64,8 @@ class Opened(ABC):
         """Remove erased texts from wherever the database keeps replaced rows."""
 
     @abstractmethod
-    def announce(self, gateway: str | None) -> None:
-        """Publish the address of the writer's gateway to other processes."""
+    def announce(self, gateway: str | None, advertised: str | None) -> None:
+        """Publish the address of the writer's gateway to other processes; `advertised` is the one for other machines."""
 
     @abstractmethod
     def close(self) -> None:

@@ -70,14 +70,14 @@ class OpenedSchema(Opened):
     def erased(self) -> None:
         """Do nothing: the server keeps replaced rows until its next VACUUM."""
 
-    def announce(self, gateway: str | None) -> None:
-        """Publish the address of this writer's gateway, for commands in other processes.
+    def announce(self, gateway: str | None, advertised: str | None) -> None:
+        """Publish the address of this writer's gateway, for commands in other processes, mostly of other machines.
 
         Raises:
             StoreUnavailable: the server is gone.
         """
         with typed(self.recorder.failures):
-            self.lease.tell(gateway)
+            self.lease.tell(advertised or gateway)
 
     def close(self) -> None:
         """Finish the waiting work, and give up the lease last."""

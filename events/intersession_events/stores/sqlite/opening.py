@@ -43,7 +43,7 @@ class OpenedFile(Opened):
         with nullcontext() if presence is None else presence.emptied():
             self.app.datastore.fold()
 
-    def announce(self, gateway: str | None) -> None:
+    def announce(self, gateway: str | None, advertised: str | None) -> None:  # noqa: ARG002 - all are on this machine
         """Write the address of this writer's gateway into the lock file, for commands in other processes."""
         if self.lock is not None:
             self.lock.tell(Holder(pid=os.getpid(), epoch=self.epoch, gateway=gateway))
