@@ -37,10 +37,14 @@ class _Request(NamedTuple):
 class Line:
     """Sends requests to whichever of some addresses has the log's writer. Its methods may be called from any thread.
 
-    `addresses` gives them anew for each connection; they are tried in turn. The token is proven, not sent (`GatewayClient`).
+    `addresses` gives them anew for each connection; they are tried in turn. The token is proven, not sent (`GatewayClient`);
+    by TLS neither, where the log has `announced` them.
     """
 
-    def __init__(self, addresses: Callable[[], Sequence[str]], token: str) -> None:
+    def __init__(
+        self, addresses: Callable[[], Sequence[str]], token: str, *, announced: bool = False
+    ) -> None:
+        self._announced = announced
         self._addresses = addresses
         self._token = token
         self._lock = threading.Lock()
@@ -153,7 +157,8 @@ class Line:
         first, self._turn = self._turn, self._turn + 1
         for number in range(len(addresses)):
             try:
-                return GatewayClient(addresses[(first + number) % len(addresses)], self._token)
+                address = addresses[(first + number) % len(addresses)]
+                return GatewayClient(address, self._token, announced=self._announced)
             except ToolRefused as refused:
                 failed = refused
         raise failed

@@ -93,7 +93,7 @@ class Worker:
         self._closing = threading.Lock()
         self._ended = threading.Event()
         self._is_draining = False
-        self._line = Line(lambda: addresses or self._address_in_log(), secret)
+        self._line = Line(lambda: addresses or self._address_in_log(), secret, announced=not addresses)
         self._work = GatewayWork(self._line) if store is None else store
         self._calls = Calls(
             self._work,

@@ -10,7 +10,7 @@ from intersession_events.facts import ready
 HostKind = Literal["standby", "door"]
 
 ALIVE_S: Final = 15
-"""A host that says nothing for so many seconds is not named any more."""
+"""After this number of seconds without a word a host is not named any more."""
 
 
 @ready
