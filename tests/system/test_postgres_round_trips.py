@@ -312,6 +312,7 @@ def methods_of(exchange: str, other: str, run_of_person: str) -> Mapping[str, As
         "debug.deliveries": Asked(2),
         "debug.diff": Asked(17, {"a": exchange, "b": other}),
         "debug.events": Asked(3),
+        "debug.hosts": Asked(4),
         "debug.imports": Asked(20),
         "debug.lens": Asked(10, run),
         "debug.messages": Asked(13),
@@ -330,7 +331,7 @@ def methods_of(exchange: str, other: str, run_of_person: str) -> Mapping[str, As
         "sessions.list": Asked(7),
         "sessions.preview": Asked(8, {"keys": [ASKER, ASKED_SESSION]}),
         "sessions.resolve": Asked(1, {"key": ASKED_SESSION}),
-        "status": Asked(27),
+        "status": Asked(29),
         "usage.budgets": Asked(0),
     }
 
@@ -358,6 +359,7 @@ def pages_of(exchange: str, other: str) -> Mapping[str, Asked]:
         "calls": Asked(20),
         "compare": Asked(19, {"a": exchange, "b": other}),
         "deliveries": Asked(3),
+        "hosts": Asked(5),
         "imports": Asked(20),
         "diff": Asked(18, {"a": exchange, "b": other}),
         "event": Asked(4, {"at": 40}),

@@ -134,9 +134,8 @@ def hosts_of(log: Log, open_runs: Iterable[RunOutcome], *, most: int) -> HostsAn
     position = log.head()
     if isinstance(stored, PortableLog):
         writer, others = _writer(stored), [*stored.hosts.alive()]
-        if hasattr(stored, "work"):
-            workers = [*stored.work.workers()]
-            calls = [call for call in stored.work.standing() if not call.is_over]
+        workers = [*stored.work.workers()]
+        calls = [call for call in stored.work.standing() if not call.is_over]
     return {
         "position": position,
         "writer": writer,
