@@ -1,7 +1,7 @@
 """Answers that a channel shows while they are said, by editing their message: how they begin, end, and come through a restart."""
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -17,64 +17,13 @@ from intersession import (
 )
 from intersession_actors.outside.channels.caller import CUT_OFF
 from intersession_events import facts
+from support.edited_chat import Chat, talking
 from support.history.check import broken
 from support.history.evidence import Evidence
 from support.running import QUIET, WAIT, Booth, Gate, merged, recorded, wait_for
 
 NOTICE = "No answer."
 CONFIG = merged(QUIET, {"runs": {"failureText": NOTICE}})
-
-
-class Chat:
-    """A chat whose messages can be edited: what people see is `messages`. `refuses` is raised by edits, as long as it is there."""
-
-    def __init__(self) -> None:
-        self.changed = threading.Condition()
-        self.messages: dict[int, str] = {}
-        self.calls: list[tuple[str, str, bool]] = []
-        self.refuses: Exception | None = None
-        self.fails: Exception | None = None
-
-    @property
-    def channel(self) -> Channel:
-        return Channel(deliver=self.deliver, edit=self.edit, edit_every=0.0)
-
-    def deliver(self, out: Outbound) -> Mapping[str, int]:
-        with self.changed:
-            self.calls.append(("deliver", out.text, out.unfinished))
-            self.changed.notify_all()
-            if self.fails is not None:
-                raise self.fails
-            number = len(self.messages) + 1
-            self.messages[number] = out.text
-            return {"id": number}
-
-    def edit(self, out: Outbound) -> None:
-        assert isinstance(out.receipt, dict)
-        with self.changed:
-            self.calls.append(("edit", out.text, out.unfinished))
-            if self.refuses is not None:
-                raise self.refuses
-            self.messages[out.receipt["id"]] = out.text
-            self.changed.notify_all()
-
-    def until(self, *texts: str) -> None:
-        """Wait until people see these messages, and no others."""
-        with self.changed:
-            assert self.changed.wait_for(lambda: tuple(self.messages.values()) == texts, WAIT), self.calls
-
-
-def talking(gate: Gate, *pieces: str, error: Exception | None = None) -> Any:
-    """Return an agent that says the first piece, stops at the gate, and says the rest, or fails."""
-
-    def agent(turn: Turn) -> Iterator[str]:
-        yield pieces[0]
-        gate.stop(turn)
-        yield from pieces[1:]
-        if error is not None:
-            raise error
-
-    return agent
 
 
 def said_to(system: SessionSystem, **more: Any) -> str:
@@ -110,6 +59,20 @@ def test_a_message_is_begun_grows_and_becomes_the_answer(booth: Booth, gate: Gat
     assert chat.calls[0] == ("deliver", "Good ", True)
     assert chat.calls[-1] == ("edit", "Good morning.", False)
     assert replays(system)
+
+
+@pytest.mark.clause("STREAM-5")
+def test_an_unfinished_answer_is_escaped_once(booth: Booth, gate: Gate) -> None:
+    """Before: what was shown of it was escaped, and escaped again."""
+    chat = Chat()
+    channel = Channel(
+        deliver=chat.deliver, edit=chat.edit, edit_every=0.0, escape=lambda text: text.replace("&", "&amp;")
+    )
+    system = booth.start({"main": talking(gate, "you & ", "me")}, {"chat": channel}, CONFIG)
+    said_to(system)
+    chat.until("you &amp; ")
+    gate.open()
+    chat.until("you &amp; me")
 
 
 @pytest.mark.clause("STREAM-5")

@@ -75,15 +75,15 @@ class Draft:
         self.is_over = False
         self.waiting: list[Callable[[Begun], None]] = []
 
-    def next(self) -> str | None:
-        """Return the text that is to be shown now, as it fits the channel; None for none."""
+    def next(self) -> tuple[str, str] | None:
+        """Return the text that is to be shown now, and as what it fits the channel; None for none."""
         if self.is_busy or self.is_resting or self.is_over:
             return None
         text = self.text()
         if not text or (self.outbound.receipt is None and not self.may_begin()):
             return None
         part = fitted(text, self.channel).text
-        return None if part == self.shown else part
+        return None if part == self.shown else (text, part)
 
 
 class Drafts:
@@ -113,15 +113,16 @@ class Drafts:
             return
         with self._lock:
             draft = self._drafts.get(run_id)
-            text = None if draft is None else draft.next()
-            if draft is None or text is None:
+            found = None if draft is None else draft.next()
+            if draft is None or found is None:
                 return
+            text, part = found
             draft.is_busy = True
             outbound = msgspec.structs.replace(draft.outbound, text=text)
         self._call(
             draft.channel,
             outbound,
-            lambda result: self._came(run_id, draft, text, result),
+            lambda result: self._came(run_id, draft, part, result),
             inside=draft.inside,
         )
 
@@ -136,14 +137,14 @@ class Drafts:
                     return
         then(Begun(in_doubt=True) if draft is None else draft.state)
 
-    def _came(self, run_id: str, draft: Draft, text: str, result: DeliveryResult) -> None:
+    def _came(self, run_id: str, draft: Draft, part: str, result: DeliveryResult) -> None:
         is_first = draft.outbound.receipt is None
         pause_ms = round(draft.channel.edit_every * 1000)
         with self._lock:
             draft.is_busy = False
             match result:
                 case Delivered(receipt=receipt):
-                    draft.shown = text
+                    draft.shown = part
                     if is_first:
                         draft.state = Begun(receipt=receipt, in_doubt=receipt is None)
                         known = None if receipt is None else msgspec.json.decode(receipt)
