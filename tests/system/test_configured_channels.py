@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from intersession import ConfigError, MemoryChannel, MissingExtra, Outbound, SessionSystem, echo
+from intersession_actors.outside.channels.configured import configured_channels
 from intersession_events.facts import DeliveryDone, DeliveryFailed, DeliveryUnknown
 from support.doors.command_line import environment, ran
 from support.loopback import Answer, Loopback
@@ -210,3 +211,15 @@ def test_without_the_extra_the_error_says_what_to_install() -> None:
         "channels.ops.deliver (tgram://…) needs Apprise: pip install 'intersession[channels]'\n"
     )
     assert issubclass(MissingExtra, ImportError)
+
+
+@pytest.mark.clause("WORK-15")
+def test_the_url_of_a_channel_at_workers_is_the_workers(booth: Booth) -> None:
+    url = "http://127.0.0.1:1/"
+    config = delivering(url, allowHosts=["127.0.0.1"], worker=True)
+    system = booth.start({"main": echo()}, None, config)
+
+    assert configured_channels(system.config) == {}
+    assert list(configured_channels(system.config, of_worker=["ops"])) == ["ops"]
+    with pytest.raises(ConfigError, match=r"channels\.other\.deliver: is missing"):
+        configured_channels(system.config, of_worker=["ops", "other"])

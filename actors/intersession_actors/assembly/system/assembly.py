@@ -10,10 +10,11 @@ from intersession_actors.assembly.checkpoints.checkpointer import Checkpointer
 from intersession_actors.assembly.checkpoints.publishing import Publisher
 from intersession_actors.assembly.checkpoints.targets import Target
 from intersession_actors.assembly.schedules.scheduler import Scheduler
-from intersession_actors.assembly.system.at_workers import remote_agents
+from intersession_actors.assembly.system import at_workers
 from intersession_actors.assembly.system.opened import record_opening, refuse_orphans
 from intersession_actors.assembly.system.recovery import (
     recover,
+    recover_channel,
     recover_flow,
     recover_flows,
     sweep_files,
@@ -233,12 +234,13 @@ class Assembly:
         self.scheduler = Scheduler(self.service, timers=self.timers)
         self.workers = None  # what a fork does stays in it
         if log.forked is None:
-            self.workers = remote_agents(
+            self.workers = at_workers.remote_agents(
                 self.service,
                 runtime,
                 knows=knows,
                 listens=lambda take: self._stops.append(log.on_committed(take, results.HANDLES)),
             )
+            self._channels = at_workers.remote_channels(self.service, self.workers.desk, runtime.entropy)
 
     def start(self) -> None:
         """Start the process managers, and continue open work from the log.
@@ -260,7 +262,11 @@ class Assembly:
         )
         record_opening(self.service, self._config())
         sweep_staged(self.service)
-        found = () if self.workers is None else self.workers.begin()
+        found = (
+            ()
+            if self.workers is None
+            else at_workers.begin(self.service, self.workers, self._channels, self._recover_channel)
+        )
         if not found:  # else an answer that a worker keeps may name some of them
             sweep_files(self.service)
         recover(self.service)
@@ -315,6 +321,15 @@ class Assembly:
         self._runtime.close()
 
     # --- what actors are handed
+
+    def _recover_channel(self, name: str) -> None:
+        self._on_disk(partial(recover_channel, self.service, name), partial(self._channel_recovered, name))
+
+    def _channel_recovered(self, name: str, failed: Exception | None) -> None:
+        if isinstance(failed, StoreUnavailable):
+            self._later(failed, f"channel {name}", partial(self._recover_channel, name))
+        elif failed is not None:
+            logger.error("the texts for channel %s were not carried on", name, exc_info=failed)
 
     def _resume_flow(self, stream: str) -> None:
         """Resume one flow like after a restart; the views are read outside of any actor."""
@@ -378,7 +393,8 @@ LOOK_AGAIN_S = 0.05
 def drain(service: Service, seconds: float) -> bool:
     """Wait until no delivery is on its way, at most `seconds`; return whether none is.
 
-    One that is to be tried again later, that waits for such a one, or whose channel is not here, is not waited for: the log has it.
+    One that is to be tried again later, that waits for such a one, or whose channel is not here, is not waited for: the log has it. Nor
+    is one for a channel at workers: these go on with it, and the next process hears of it.
     """
     clock = service.clock
     until = clock.monotonic() + seconds
@@ -400,5 +416,6 @@ def _is_on_its_way(service: Service, stream: str) -> bool:
         delivery is not None
         and delivery.state in {"decided", "started"}
         and service.world.channels.has(delivery.channel)
+        and not service.world.channels.is_at_workers(delivery.channel)
         and not service.world.channels.turns.waits(stream)
     )

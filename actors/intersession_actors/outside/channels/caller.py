@@ -4,7 +4,7 @@ import itertools
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
-from typing import Final, NamedTuple, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import msgspec
 
@@ -20,6 +20,13 @@ from intersession_actors.outside.channels.channels import (
 from intersession_actors.outside.channels.drafts import Begun, Drafts
 from intersession_actors.outside.channels.fitting import fitted
 from intersession_actors.outside.channels.lanes import Lanes, Waiting
+from intersession_actors.outside.channels.offered import (
+    ChannelResult,
+    Offered,
+    OfferedText,
+    OfferedThread,
+    text_offered,
+)
 from intersession_actors.outside.channels.outcomes import (
     Delivered,
     DeliveryResult,
@@ -28,6 +35,7 @@ from intersession_actors.outside.channels.outcomes import (
     delivery_of,
     thread_of,
 )
+from intersession_actors.outside.channels.remote import RemoteChannel, RemoteChannels
 from intersession_actors.outside.channels.turns import Attempts, Turns
 from intersession_actors.rules.gate.values import invalid
 from intersession_actors.running.host import actors, calls
@@ -36,6 +44,7 @@ from intersession_actors.running.host import hosts_loop as host_hosts_loop
 from intersession_actors.running.runtime.clock import Clock
 from intersession_actors.running.runtime.threads import MachineThreads, Threads
 from intersession_actors.running.runtime.timers import Timers
+from intersession_events.log.work_queue import CallId, QueuedCall
 
 logger = logging.getLogger("intersession.deliveries")
 
@@ -88,13 +97,13 @@ class ChannelCaller:
         )
         self.lanes = Lanes(seats)
         """The seats of each channel. What was started and never called would be in doubt after a crash, so a text has its seat first."""
-        self.deliveries: Attempts[DeliveryResult] = Attempts()
+        self.deliveries: Attempts[DeliveryResult] = Attempts(self._forget)
         """What came of each attempt, by key and number, that is not on record yet."""
         self.drafts = Drafts(self._show, timers)
         """The unfinished answers that are shown while they are said."""
         self.turns = Turns(threads)
         """Which text to a place goes out first."""
-        self.threads: Attempts[ThreadOpened | NotDelivered] = Attempts()
+        self.threads: Attempts[ThreadOpened | NotDelivered] = Attempts(self._forget)
         """The same of threads, each of which is asked for once."""
         self._clock = clock
         self._timers = timers
@@ -104,6 +113,8 @@ class ChannelCaller:
         self._channels: dict[str, Channel] = {}
         self._sealed = sealed
         self._kept_shut: dict[str, Channel] = {}
+        self.remote: RemoteChannels | None = None
+        """The channels that workers have; None in a fork, and at a worker."""
         self._running: dict[host_calls.Call, _UnderWay] = {}
         self._stopping = False
 
@@ -120,33 +131,51 @@ class ChannelCaller:
         with self._changed:
             (self._kept_shut if self._sealed(name) else self._channels)[name] = made
 
+    def _find(self, name: str) -> Channel | None:
+        """Return the channel of a name: this process's own, else that of workers, which the configuration may put first."""
+        remote = self.remote
+        if (
+            remote is not None
+            and not self._sealed(name)
+            and (remote.only(name) or name not in self._channels)
+        ):
+            return remote.get(name)
+        return self.own(name)
+
+    def own(self, name: str) -> Channel | None:
+        """Return the channel of a name that this process calls itself."""
+        with self._changed:
+            return self._channels.get(name)
+
     def has(self, name: str) -> bool:
         """Whether there is a channel of this name."""
-        with self._changed:
-            return name in self._channels
+        return self._find(name) is not None
+
+    def is_at_workers(self, name: str) -> bool:
+        """Whether workers call the channel of this name: what they do goes on while this process stops."""
+        return isinstance(self._find(name), RemoteChannel)
 
     def idempotent(self, name: str) -> bool:
         """Whether the channel shows a text only once for repeated calls with its key; False for a missing one."""
-        with self._changed:
-            return name in self._channels and self._channels[name].idempotent
+        channel = self._find(name)
+        return channel is not None and channel.idempotent
 
     def edits(self, name: str) -> Channel | None:
         """Return the channel of this name if it can edit a message that it has sent; None if it can't, or is missing."""
-        with self._changed:
-            channel = self._channels.get(name)
+        channel = self._find(name)
         return channel if channel is not None and channel.edit is not None else None
 
     def has_threads(self, name: str) -> bool:
         """Whether the channel can open threads; True for a sealed channel that is not registered."""
-        with self._changed:
-            channel = self._channels.get(name) or self._kept_shut.get(name)
+        channel = self._find(name) or self._kept_shut.get(name)
         return self._sealed(name) if channel is None else channel.threads is not None
 
     @property
     def registered(self) -> tuple[str, ...]:
         """The names of all channels, sorted."""
+        remote = () if self.remote is None else self.remote.names
         with self._changed:
-            return tuple(sorted(self._channels))
+            return tuple(sorted({*self._channels, *remote}))
 
     def start(
         self,
@@ -163,14 +192,13 @@ class ChannelCaller:
         """Deliver a text, or its next part; `done` gets the outcome, once. Never blocks, never raises.
 
         What the channel has of it already ends `begins` characters into the text. Each part has a key of its own.
-        The channel's code runs `inside` what is given, on the `seat` that was kept for it. While the caller
+        The channel's code runs `inside` what is given, on the `seat` that was kept for it by the delivery's stream. While the caller
         stops, nothing is called and nothing comes back.
 
         `draft` is the run whose unfinished answer the channel may have: the text edits that message, once no other call does.
         Where the message is not known, the text goes out anew, behind a line that says so (STREAM-5).
         """
-        with self._changed:
-            channel = self._channels.get(name)
+        channel = self._find(name)
         self.deliveries.begin(outbound.key, attempt)
 
         def came(result: DeliveryResult) -> None:
@@ -188,14 +216,44 @@ class ChannelCaller:
             onto = _onto(outbound, begun)
             is_unknown = begun.in_doubt if onto.receipt is None else channel.edit is None
             head = f"{CUT_OFF}\n\n" if is_unknown and not begins else ""
-            self._deliver(name, channel, onto, came, begins=begins, head=head, inside=inside, seat=seat)
+            if isinstance(channel, RemoteChannel):
+                offered = text_offered(onto, begins=begins, head=head)
+                call = CallId("channel", part_key(outbound.key, begins), attempt)
+                self._ask(channel, call, offered, came, key=outbound.key, stream=seat)
+            else:
+                self.deliver(name, channel, onto, came, begins=begins, head=head, inside=inside, seat=seat)
 
         if draft is None:
             deliver(Begun())
         else:
             self.drafts.close(draft, deliver)
 
-    def _deliver(
+    def _ask(
+        self,
+        channel: RemoteChannel,
+        call: CallId,
+        offered: Offered,
+        came: Callable[[Any], None],  # of the outcomes that the call can have
+        *,
+        key: str,
+        stream: str = "",
+    ) -> None:
+        """Have a worker call its channel, on a seat as any call has one. A stop waits for none: its next process adopts them (WORK-16)."""
+
+        def done(result: ChannelResult) -> None:
+            self.lanes.leave(channel.name)
+            came(result)
+
+        def begin() -> None:
+            channels.ask(channel, call, offered, done, key=key, stream=stream)
+
+        channels = cast("RemoteChannels", self.remote)
+        with self._changed:
+            if self._stopping:
+                return
+        self.lanes.enter(channel.name, Waiting(begin, lambda: came(_NOT_CALLED)), stream)
+
+    def deliver(
         self,
         name: str,
         channel: Channel,
@@ -204,7 +262,7 @@ class ChannelCaller:
         *,
         begins: int = 0,
         head: str = "",
-        inside: host_calls.Inside,
+        inside: host_calls.Inside = nullcontext,
         seat: str = "",
     ) -> None:
         """Call a channel with a text, behind a `head` that is not of it; an edit that it refuses is a text of its own."""
@@ -216,7 +274,7 @@ class ChannelCaller:
 
         def part_of(given: Outbound) -> Outbound:
             text, sent[0] = _behind(head, given.text, channel, begins)
-            key = f"{given.key}+{begins}" if begins else given.key
+            key = part_key(given.key, begins)
             if is_edit and given.files and sent[0] is None:
                 sent[0] = len(given.text)  # an edit takes no files: they are a part of their own
             files = given.files if sent[0] is None else ()
@@ -254,8 +312,23 @@ class ChannelCaller:
         *,
         inside: host_calls.Inside,
     ) -> None:
-        """Show an unfinished answer (`Drafts`)."""
-        self._deliver(outbound.channel, channel, outbound, came, inside=inside)
+        """Show an unfinished answer (`Drafts`). A worker's is nobody's after a restart: each call has a name of its own."""
+        if isinstance(channel, RemoteChannel) and self.remote is not None:
+            key = f"{outbound.key}~{self.remote.new_secret()}"
+
+            def shown(result: DeliveryResult) -> None:
+                self._forget(key, 1)
+                came(result)
+
+            offered = text_offered(outbound, begins=0, head="")
+            self._ask(channel, CallId("channel", key, 1), offered, shown, key=key)
+            return
+        self.deliver(outbound.channel, channel, outbound, came, inside=inside)
+
+    def _forget(self, key: str, attempt: int) -> None:
+        """Drop a call whose outcome is on record, or that is nobody's."""
+        if self.remote is not None:
+            self.remote.recorded(key, attempt)
 
     def open_thread(
         self,
@@ -264,10 +337,13 @@ class ChannelCaller:
         done: Callable[[ThreadOpened | NotDelivered], None],
         *,
         inside: host_calls.Inside = nullcontext,
+        stream: str = "",
     ) -> None:
-        """Have a channel open a thread, running its code in the context `inside`; `done` gets the id, or why there is none. Never blocks, never raises."""
-        with self._changed:
-            channel = self._channels.get(name)
+        """Have a channel open a thread, running its code in the context `inside`; `done` gets the id, or why there is none. Never blocks, never raises.
+
+        `stream` is of the spawn that it is for.
+        """
+        channel = self._find(name)
         self.threads.begin(wanted.key, 1)
 
         def came(result: ThreadOpened | NotDelivered) -> None:
@@ -280,6 +356,10 @@ class ChannelCaller:
         if channel is None or channel.threads is None:
             came(NotDelivered(error=f"channel {name!r} has no threads", retry=False))
             return
+        if isinstance(channel, RemoteChannel):
+            call = CallId("channel", wanted.key, 1)
+            self._ask(channel, call, OfferedThread(wanted=wanted), came, key=wanted.key, stream=stream)
+            return
         self._call(
             name,
             channel.threads,
@@ -289,6 +369,30 @@ class ChannelCaller:
             idempotent=channel.idempotent,
             inside=inside,
         )
+
+    def adopt(self, queued: QueuedCall, offered: Offered, key: str, resume: Callable[[], None]) -> None:
+        """Go on with a call that a worker has since before this process began; `resume` has its flow look what came of it (WORK-16).
+
+        Where that is not known, it is as if a crash had cut it off.
+        """
+        asked: Attempts[Any] = (
+            self.deliveries if isinstance(offered, OfferedText) else self.threads
+        )  # either kind
+        asked.begin(key, queued.attempt)
+
+        def done(result: ChannelResult) -> None:
+            if isinstance(result, NotDelivered) and result.pauses_channel:
+                self._pause(queued.name, result.later_ms or 0)
+            asked.came(key, queued.attempt, result)
+            resume()
+
+        def cut_off(error: str) -> None:
+            logger.warning("channel %s, attempt %d of %s: %s", queued.name, queued.attempt, key, error)
+            asked.recorded(key, queued.attempt)
+            resume()
+
+        if self.remote is not None:
+            self.remote.adopt(queued, offered, key=key, done=done, cut_off=cut_off)
 
     def stop(self, grace: float) -> tuple[str, ...]:
         """Start no more calls, wait up to `grace` seconds for running ones, and return the channels that were cut off.
@@ -389,6 +493,11 @@ class ChannelCaller:
 
 CUT_OFF: Final = "(An answer that began above may have been cut off. This is the whole of it.)"
 """Stands before an answer that can't edit the message in which it was begun."""
+
+
+def part_key(key: str, begins: int) -> str:
+    """Return the key of the part of a text that begins behind this many characters."""
+    return f"{key}+{begins}" if begins else key
 
 
 def _behind(head: str, text: str, channel: Channel, begins: int) -> tuple[str, int | None]:

@@ -18,7 +18,7 @@ from intersession_events.basics.plain_json import JsonObject, JsonValue
 from intersession_events.basics.printable import printable
 from intersession_events.facts import Fact, ready
 
-_LONGEST_PAUSE_S: Final = 86_400.0
+LONGEST_PAUSE_S: Final = 86_400.0
 
 Deliver = Callable[["Outbound"], object]
 """Takes a text out, sync or async; returns a receipt, `None | str | dict` (the dict must be JSON)."""
@@ -170,8 +170,8 @@ def with_lines(text: str, files: Sequence[StoredFile]) -> str:
 
 def _check_edits(channel: Channel) -> None:
     every = cast("object", channel.edit_every)
-    if isinstance(every, bool) or not isinstance(every, int | float) or not 0 <= every <= _LONGEST_PAUSE_S:
-        raise TypeError(f"edit_every={every!r} is no number of seconds: give 0 to {_LONGEST_PAUSE_S:g}")
+    if isinstance(every, bool) or not isinstance(every, int | float) or not 0 <= every <= LONGEST_PAUSE_S:
+        raise TypeError(f"edit_every={every!r} is no number of seconds: give 0 to {LONGEST_PAUSE_S:g}")
     deliver, edit = channel.deliver, channel.edit
     if edit is not None and callable(edit) and is_async(edit) != (callable(deliver) and is_async(deliver)):
         raise TypeError("edit and deliver are not of a kind: make both async, or neither")

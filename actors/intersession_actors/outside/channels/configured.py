@@ -1,7 +1,7 @@
 """Makes channels from a configuration's `channels.<name>.deliver` (CFG-1, X13)."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from intersession_actors.outside.channels.addresses import THIS_NETWORK, Network, plain_host
@@ -15,8 +15,10 @@ from intersession_events.basics.plain_json import JsonMapping, JsonValue
 _HOST: Final = re.compile(r"[A-Za-z0-9_.:-]+|\[[0-9a-fA-F:.]+\]")
 
 
-def configured_channels(config: Config, network: Network = THIS_NETWORK) -> dict[str, Channel]:
-    """Return the channels of the configuration, without using the network.
+def configured_channels(
+    config: Config, network: Network = THIS_NETWORK, *, of_worker: Collection[str] | None = None
+) -> dict[str, Channel]:
+    """Return the channels of the configuration, without using the network: the named ones of a worker, or all that a host calls itself.
 
     Raises:
         ConfigError: a URL can't be used, with its path and without its secrets.
@@ -24,8 +26,14 @@ def configured_channels(config: Config, network: Network = THIS_NETWORK) -> dict
     """
     made: dict[str, Channel] = {}
     problems: list[ConfigProblem] = []
+    problems += [
+        ConfigProblem(f"channels.{name}.deliver", "is missing; a worker's channel needs a URL")
+        for name in of_worker or ()
+        if "deliver" not in config.channels.get(name, {})
+    ]
     for name, settings in config.channels.items():
-        if "deliver" not in settings or settings.get("enabled") is False:
+        is_here = settings.get("worker") is not True if of_worker is None else name in of_worker
+        if "deliver" not in settings or settings.get("enabled") is False or not is_here:
             continue
         path = f"channels.{name}"
         hosts: JsonValue = settings.get("allowHosts", ())

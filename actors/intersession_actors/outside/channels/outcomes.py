@@ -77,7 +77,7 @@ def delivery_of(outcome: calls.Outcome, sent: int | None, *, idempotent: bool) -
             what = f"the channel returned a {type(value).__name__}, of which nothing has run: it sent nothing"
             return NotDelivered(error=what, retry=False)
         case calls.Came(value):
-            return Delivered(receipt=_receipt(value), sent=sent)
+            return Delivered(receipt=receipt_of(value), sent=sent)
 
 
 def _not_delivered(error: BaseException, *, idempotent: bool) -> NotDelivered:
@@ -88,7 +88,7 @@ def _not_delivered(error: BaseException, *, idempotent: bool) -> NotDelivered:
             return NotDelivered(
                 error=described(error),
                 retry=True,
-                later_ms=_pause_ms(seconds),
+                later_ms=pause_ms(seconds),
                 pauses_channel=error.whole_channel,
             )
         case hosts_loop.LoopEnded(begun=False):
@@ -108,17 +108,17 @@ def _asked_for(error: BaseException) -> int | None:
         seconds = asked.total_seconds() if isinstance(asked, timedelta) else asked
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
             return None
-        return _pause_ms(seconds)
+        return pause_ms(seconds)
     except Exception:  # noqa: BLE001 - whatever a property of the host's does
         return None
 
 
-def _pause_ms(seconds: float) -> int:
+def pause_ms(seconds: float) -> int:
     """Return a pause that a channel asked for, as long as one may be: no service is asked again at once, nor for ever."""
     return round(min(max(seconds, SHORTEST_PAUSE_S), LONGEST_PAUSE_S) * 1000)
 
 
-def _receipt(value: object) -> str | None:
+def receipt_of(value: object) -> str | None:
     """Return a receipt as JSON. An invalid one does not undo the delivery: it is kept as Python prints it."""
     if value is None:
         return None
@@ -145,7 +145,7 @@ def thread_of(outcome: calls.Outcome, channel: Channel) -> ThreadOpened | NotDel
     """Return the outcome of a request for a thread."""
     match outcome:
         case calls.Came(str() as given) if (thread := plain_text(given)).strip():
-            return _checked_thread(thread)
+            return checked_thread(thread)
         case calls.Came(value):
             return NotDelivered(
                 error=f"the channel gave {type(value).__name__} for a thread's id", retry=False
@@ -154,7 +154,7 @@ def thread_of(outcome: calls.Outcome, channel: Channel) -> ThreadOpened | NotDel
             return _not_delivered(error, idempotent=channel.idempotent)
 
 
-def _checked_thread(thread: str) -> ThreadOpened | NotDelivered:
+def checked_thread(thread: str) -> ThreadOpened | NotDelivered:
     """Return a thread with a recordable id, or the problem with it."""
     try:
         return ThreadOpened(thread=checked("thread", thread, most=THREAD.most))

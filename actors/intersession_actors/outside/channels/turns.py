@@ -176,9 +176,11 @@ class CallState(Enum):
 class Attempts(Generic[R]):
     """The calls of this process by idempotency key and attempt. Its methods may be called from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, forgotten: Callable[[str, int], None] | None = None) -> None:
         self._lock = threading.Lock()
         self._asked: dict[tuple[str, int], R | CallState] = {}
+        self._forgotten = forgotten
+        """Is told of what is dropped, if anybody is."""
 
     def due(self, key: str, attempt: int) -> None:
         """Note a call that is about to be made."""
@@ -199,6 +201,8 @@ class Attempts(Generic[R]):
         """Drop an attempt whose outcome is recorded."""
         with self._lock:
             self._asked.pop((key, attempt), None)
+        if self._forgotten is not None:
+            self._forgotten(key, attempt)
 
     def of(self, key: str, attempt: int) -> R | CallState:
         """Return an attempt's outcome, or its state, or None if it is unknown here."""

@@ -32,8 +32,8 @@ Late = Callable[[str, int, AgentResult, Recorded], None]
 """Is told of a run, an attempt that was over, what its worker said late, and the event with which the attempt began."""
 
 _WINDOW: Final = msgspec.json.Decoder(ModelWindow)
-_DIGITS: Final = 48
-"""How many random hexadecimal digits the secret of a call has."""
+SECRET_BYTES: Final = 24
+"""How many random bytes the secret of a call has."""
 
 _PAGE: Final = 50
 
@@ -184,7 +184,7 @@ class RemoteAgents:
 
         call = CallId("agent", turn.run_id, turn.attempt)
         version, context_hash = turn.begun
-        secret = self.desk.secret_of(call) or self._entropy(_DIGITS // 2).hex()
+        secret = self.desk.secret_of(call) or self._entropy(SECRET_BYTES).hex()
         self._under_way[call] = under = UnderWay(
             name, turn, secret, self._changed(), self._executor.is_running
         )

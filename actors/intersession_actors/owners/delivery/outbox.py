@@ -172,7 +172,7 @@ class Outbox(ProcessManager[Delivery, DeliveryCommand, Circumstances]):
         if stream in self._told_parked:
             return parked(state, self.world.limits)
         self._told_parked.add(stream)
-        how = "give it in channels=, by register_channel, or as channels.<name>.deliver"
+        how = "give it in channels=, by register_channel, as channels.<name>.deliver, or to a worker"
         return report("delivery_parked", state, cause, how), *parked(state, self.world.limits)
 
     def _has_turn(self, stream: str, state: Delivery) -> bool:

@@ -60,6 +60,7 @@ def prepare(
                 wanted,
                 lambda opened: done(_with_thread(ready, thread, opened)),
                 inside=inside,
+                stream=stream,
             )
 
     if attachments is None:
