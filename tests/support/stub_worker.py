@@ -15,10 +15,17 @@ CREDENTIAL = Caller.by_credential("work", (), agents=("*",), channels=("*",))
 class StubWorker:
     """Asks the methods of a system. `system` may become another one: the writer that took over."""
 
-    def __init__(self, system: SessionSystem, *agents: str, name: str = "one") -> None:
+    def __init__(
+        self,
+        system: SessionSystem,
+        *agents: str,
+        name: str = "one",
+        channels: Mapping[str, str] | None = None,
+    ) -> None:
         self.system = system
         self.name = name
         self.agents = agents
+        self.channels = channels or {}
 
     def ask(self, method: str, /, **params: object) -> Any:
         return self.system.gateway.perform(f"worker.{method}", params, caller=CREDENTIAL)
@@ -31,6 +38,7 @@ class StubWorker:
             host="here",
             version="1",
             agents=agents,
+            channels=self.channels,
             seats=8,
             isDraining=is_draining,
         )

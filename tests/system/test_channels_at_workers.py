@@ -1,5 +1,7 @@
 """Channels that other processes have: their texts go out there, once, in order, whichever of the two dies (WORK-15 to WORK-17)."""
 
+import base64
+import hashlib
 import threading
 
 import pytest
@@ -13,6 +15,7 @@ from intersession import (
     Outbound,
     Reply,
     SessionSystem,
+    ToolRefused,
     Turn,
     echo,
 )
@@ -20,6 +23,7 @@ from intersession_actors.outside.channels.caller import CUT_OFF
 from intersession_actors.outside.channels.channels import ThreadWanted
 from intersession_events.facts import (
     AnswerShown,
+    DeliveryDecided,
     DeliveryDone,
     DeliveryFailed,
     DeliveryPartDone,
@@ -33,6 +37,7 @@ from support.edited_chat import Chat, talking
 from support.fakes import ManualClock
 from support.running import QUIET, WAIT, Booth, Gate, pass_time_until, recorded, wait_for, wait_for_number
 from support.soaking import until
+from support.stub_worker import StubWorker, call_of
 
 ALIVE = {"runs": {"workerAliveSeconds": 1}}
 THREADS = {"session": {"threadBindings": {"enabled": True, "spawnSubagentSessions": True}}}
@@ -491,3 +496,35 @@ def test_a_thread_is_opened_by_the_worker_that_has_the_channel(booth: Booth, *, 
 
     assert opened.route.thread == "t1"
     assert len(asked) == 1
+
+
+@pytest.mark.clause("WORK-15")
+def test_a_channel_reads_the_files_of_its_text_while_it_sends_it_and_nothing_else(booth: Booth) -> None:
+    def agent(_: Turn) -> Reply:
+        return Reply("here", files=(File(data=b"what is in it", name="a.txt"),))
+
+    first = booth.start({"main": agent})
+    first.inbound(channel="telegram", chat_id="42", sender="42", text="look", files=[File(data=b"secret")])
+    worker = StubWorker(first, channels={"telegram": "{}"})
+    worker.announce()
+    offer = worker.one()
+    (named,) = recorded(first, DeliveryDecided)[0].files
+    for dies in (False, True):
+        if dies:
+            killed(first)
+            worker.system = booth.start({"main": agent})
+        content = worker.act(offer, "file", sha256=named.sha256)["content"]
+        assert base64.b64decode(content) == b"what is in it"
+        for act, code in (
+            ({"type": "file", "sha256": hashlib.sha256(b"secret").hexdigest()}, "invalid_request"),
+            ({"type": "call", "name": "sessions_list", "args": {}, "number": 1}, "invalid_request"),
+        ):
+            with pytest.raises(ToolRefused) as refused:
+                worker.ask("act", **call_of(offer), secret=offer["secret"], act=act)
+            assert refused.value.code == code
+        with pytest.raises(ToolRefused, match="attempt is over"):
+            worker.ask("act", **call_of(offer), secret="x", act={"type": "file", "sha256": named.sha256})
+    assert worker.ask("answer", **call_of(offer), worker="one", content='{"delivered":{}}')["counts"]
+    wait_for(worker.system, DeliveryDone)
+    with pytest.raises(ToolRefused, match="attempt is over"):
+        worker.act(offer, "file", sha256=named.sha256)

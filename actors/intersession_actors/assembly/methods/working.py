@@ -1,5 +1,6 @@
 """The methods of workers: the queue of calls, and what an agent does in a turn that a worker makes (WORK-6 to WORK-8)."""
 
+import base64
 import hmac
 from collections.abc import Generator, Iterable
 from concurrent.futures import Future
@@ -14,7 +15,7 @@ from intersession_actors.calls.service.arguments import read_arguments
 from intersession_actors.calls.service.callers import Call
 from intersession_actors.calls.service.pending import Pending, Result
 from intersession_actors.calls.service.service import Service
-from intersession_actors.outside.agents.acts import Act
+from intersession_actors.outside.agents.acts import Act, ReadContent
 from intersession_actors.outside.workers.desk import Desk
 from intersession_actors.outside.workers.remote import RemoteAgents
 from intersession_actors.rules.errors import ToolRefused
@@ -199,9 +200,11 @@ class GatewayWork:
         return {"ok": True}
 
     def act(self, call: Call, params: JsonMapping) -> Result | Pending:
-        """Do what the agent of a turn does."""
+        """Do what the agent of a turn does, or what a channel does with its text."""
         given = read_arguments(ActParams, params)
         made = _call_of(given)
+        if made.kind == "channel":
+            return self._file_of(call, made, given)
         remote = self._remote
         under = remote.under_way(made)
         if under is None and remote.is_coming(made):
@@ -214,6 +217,20 @@ class GatewayWork:
             raise ToolRefused("run_over", "run: this attempt is over, stop working on it")
         _check("agents", [under.name], call.caller.agents)
         return done_by(self._service, self._threads, under, given.act)
+
+    def _file_of(self, call: Call, made: CallId, given: ActParams) -> Result:
+        """Give a channel the content of a file of the text that it sends: it can do nothing else."""
+        channels, secret = self._service.world.channels.remote, self._desk.secret_of(made)
+        text = None if channels is None else channels.text_of(made)
+        if text is None or secret is None or not hmac.compare_digest(given.secret.encode(), secret.encode()):
+            raise ToolRefused("run_over", "run: this attempt is over, stop working on it")
+        _check("channels", [text.outbound.channel], call.caller.channels)
+        if not isinstance(given.act, ReadContent):
+            raise invalid("act", "a channel reads the files of its text, and does nothing else in a session")
+        if given.act.sha256 not in {file.sha256 for file in text.files}:
+            raise invalid("sha256", "the text that is sent has no such file")
+        content = self._service.log.files.read(given.act.sha256)
+        return {"content": None if content is None else base64.b64encode(content).decode()}
 
     @property
     def _remote(self) -> RemoteAgents:

@@ -113,6 +113,7 @@ def _asked_of_channel(service: Service, queued: QueuedCall) -> Offered | None:
         if text is None or (text.phase, text.attempt) != ("started", queued.attempt):
             return None
         offered = text_offered(call(text, None, text.attempt).outbound, begins=text.sent, head="")
+        offered = msgspec.structs.replace(offered, files=text.decided.files)
         return offered if queued.id == part_key(text.decided.key, text.sent) else None
     if prefix == "spawn":
         spawn: Spawn | None = reduce(fold_spawn, service.log.stream(stream), None)

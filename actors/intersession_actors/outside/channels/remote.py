@@ -12,6 +12,7 @@ from intersession_actors.outside.channels.offered import (
     Abilities,
     ChannelResult,
     Offered,
+    OfferedText,
     abilities_in,
     content_of,
     result_in,
@@ -156,6 +157,12 @@ class RemoteChannels:
         """Go on with a call that a process before this one has offered; `offered` is what that was."""
         under_way = _UnderWay(queued.name, offered, False, done, cut_off)
         self._begin(queued.call, under_way, key, queued.stream)
+
+    def text_of(self, call: CallId) -> OfferedText | None:
+        """Return the text of a call under way; None for any other call."""
+        under_way = self._under_way.get(call)
+        offered = None if under_way is None else under_way.offered
+        return offered if isinstance(offered, OfferedText) else None
 
     def recorded(self, key: str, attempt: int) -> None:
         """Forget a call whose outcome is on record, or is not expected any more."""
