@@ -16,6 +16,8 @@ from intersession.gateway.admission import limits as admission_limits
 from intersession.gateway.admission.proof import named_in
 from intersession.gateway.hub import Hub
 from intersession.gateway.metrics import Metrics
+from intersession.gateway.other_doors import Doors
+from intersession.gateway.protocol.behalf import PERFORM, RECEIPTS
 from intersession.gateway.protocol.connection import Connection
 from intersession.gateway.protocol.frames import PROTOCOL, Frame
 from intersession.gateway.protocol.run_end import second_answer
@@ -26,6 +28,7 @@ from intersession_actors.assembly.methods.methods import unknown_method
 from intersession_actors.assembly.methods.params import NoParams
 from intersession_actors.assembly.system.system import SessionSystem
 from intersession_actors.calls.service.arguments import read_arguments
+from intersession_actors.calls.service.elsewhere import INVOKE
 from intersession_actors.calls.service.resolve import claimed_session
 from intersession_actors.calls.tools.registry import TOOLS
 from intersession_actors.calls.tools.toolbox import Tools
@@ -43,9 +46,6 @@ from intersession_events.basics.plain_json import JsonMapping, JsonObject, JsonV
 from intersession_events.facts import ready
 
 logger = logging.getLogger("intersession.gateway")
-
-INVOKE: Final = "tools.invoke"
-"""Our own method of the wire: a tool, as a session or as the operator."""
 
 OWN_METHODS: Final = ("connect", INVOKE, PRESENCE, CONFIG)
 """Methods that only connections have, beside those of `system.gateway`."""
@@ -121,6 +121,7 @@ class Door:
             system.log, system.service.world.agents.pieces, system.service.clock.now_ms, self.logger
         )
         self.metrics = Metrics(system)
+        self.doors = Doors(system, lambda: self.settings)
         self.draining = False
         self._started = time.monotonic()
         refuse_without_token(self.credentials, self.settings.auth)
@@ -173,6 +174,11 @@ class Door:
         Raises:
             ToolRefused: it was refused.
         """
+        if method == PERFORM:
+            stopping = STOPPING if self.draining else None
+            return await self.doors.perform(credential, params, stopping=stopping)
+        if method == RECEIPTS:
+            return self.doors.record(credential, params)
         if method == INVOKE:
             return await self._invoke_over_wire(credential, params)
         if method in {PRESENCE, CONFIG}:

@@ -32,7 +32,7 @@ class AccessRecorded(Access, frozen=True, kw_only=True):
     """The decisions of one call (VIS-4): counts by verdict, digest of the keys returned, denied targets.
 
     `filters` is the source text of the call's arguments as a JSON object, `denied` has pairs of a target, as it was typed,
-    and a reason. `tool` is the tool, or the method.
+    and a reason. `tool` is the tool, or the method. `door` is the credential of the host that handed the call on (DOOR-2).
     """
 
     topic: ClassVar[str] = "access_recorded.1"
@@ -43,6 +43,7 @@ class AccessRecorded(Access, frozen=True, kw_only=True):
     denied_count: Whole = 0
     keys_digest: str | None = None
     denied: tuple[tuple[str, str], ...] = ()
+    door: str | None = None
 
     def left_of_sources(self) -> Mapping[str, str | None]:
         return {"filters": "{}" if self.filters == "{}" else ERASED_OBJECT}

@@ -18,6 +18,9 @@ FAILURE_WINDOW_S: Final = 60.0
 MOST_IN_FLIGHT: Final = 256
 """Requests of one connection that are not answered yet."""
 
+MOST_OF_A_DOOR: Final = 10_000
+"""The same of the connection of another host's door, which has many callers."""
+
 MOST_FRAGMENTS: Final = 10_000
 """Fragments of one frame of a connection, which may be empty."""
 

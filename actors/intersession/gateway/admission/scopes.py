@@ -1,7 +1,7 @@
 """The scope that each method or tool needs.
 
-`operator.admin` includes all the others, `operator.write` includes `operator.read`; `operator.approvals`, `operator.fork` and
-`worker` stand alone.
+`operator.admin` includes all of the operator's, `operator.write` includes `operator.read`; `operator.approvals` and `operator.fork`
+stand alone. So do `worker` and `door`, the scopes of other hosts, which no operator's token has.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,11 @@ from intersession_actors.assembly.methods.methods import METHODS
 from intersession_actors.calls.tools.registry import TOOLS
 from intersession_actors.rules.config.host import OperatorScope
 
-EVERY_SCOPE: Final[frozenset[OperatorScope]] = frozenset(get_args(OperatorScope))
+EVERY_SCOPE: Final[frozenset[OperatorScope]] = frozenset(
+    scope for scope in get_args(OperatorScope) if scope.startswith("operator.")
+)
+"""Every scope of an operator."""
+
 
 _OWN: Final = ("config.get", "session_status", "system-presence", "tools.invoke")
 """What the gateway itself answers, and tools of other systems that its clients ask for."""
@@ -22,9 +26,11 @@ _INCLUDED: Final[dict[OperatorScope, frozenset[OperatorScope]]] = {
     "operator.fork": frozenset({"operator.fork"}),
     "worker": frozenset({"worker"}),
     "operator.admin": EVERY_SCOPE,
+    "door": frozenset({"door"}),
 }
 _NEEDED: Final[Mapping[str, OperatorScope]] = {
     **dict.fromkeys(_OWN, "operator.read"),
+    **dict.fromkeys(("door.perform", "door.receipts"), "door"),
     **{name: method.scope for name, method in METHODS.items()},
     **{name: "operator.read" if tool.reads else "operator.write" for name, tool in TOOLS.items()},
 }
@@ -43,4 +49,4 @@ def all_scopes(given: Iterable[OperatorScope]) -> frozenset[OperatorScope]:
 def granted(asked: Iterable[str] | None, held: Iterable[OperatorScope]) -> frozenset[OperatorScope]:
     """Return the scopes of a connection: those it asks for and its credential has; all of the credential's if it asks for none."""
     has = all_scopes(held)
-    return has if asked is None else has & all_scopes(scope for scope in EVERY_SCOPE if scope in set(asked))
+    return has if asked is None else has & all_scopes(scope for scope in _INCLUDED if scope in set(asked))

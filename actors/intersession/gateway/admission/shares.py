@@ -36,7 +36,9 @@ class Shares:
 
     def take(self, credential: Credential) -> Hold | None:
         """Count one more for a credential; None if there is no room."""
-        name, limited = credential.caller.name, credential.caller.credential is not None
+        name = credential.caller.name
+        # A door has divided them among its own callers.
+        limited = credential.caller.credential is not None and "door" not in credential.scopes
         mine = self._held.get(name, {})
         if len(mine) >= (min(self._each, self._together) if limited else self._together):
             return None

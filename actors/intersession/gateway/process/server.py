@@ -128,7 +128,8 @@ async def _run(
         if mcp is not None:
             await mounted.enter_async_context(mcp.running())
         await server.answers.wait()
-        system.log.announce_gateway(address, advertised=system.config.gateway.advertise)
+        if not system.follows:
+            system.log.announce_gateway(address, advertised=system.config.gateway.advertise)
         ready(address)
         waiting = asyncio.create_task(stopping.wait())
         await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -139,7 +140,8 @@ async def _run(
         app.door.drain()
         logger.info("stopping: no new work, runs under way get %g s", grace * SHARE_FOR_RUNS)
         try:
-            system.log.announce_gateway(None)
+            if not system.follows:
+                system.log.announce_gateway(None)
         except Exception as error:  # noqa: BLE001 - stopping goes on
             logger.warning("the address could not be taken from the lock's file: %s", error)
         # Requests that wait for a run are still answered while it ends; new ones are refused.

@@ -157,6 +157,8 @@ class Connection:
         """Whether an event of a session is for this client."""
         if self.state != "open" or self.credential is None or "operator.read" not in self.scopes:
             return False
+        if "door" in self.scopes and (told.position is not None or told.name != "chat"):
+            return False  # it reads the log, and needs nothing else than what agents say in pieces
         if told.tools and TOOL_EVENTS not in self._capabilities:
             return False
         caller = self.credential.caller
@@ -165,7 +167,9 @@ class Connection:
     def tell_of(self, told: RunEvent) -> list[Effect]:
         """Send an event of a session, with the client's own name of the run."""
         payload = told.payload
-        if self.credential is not None:
+        if "door" in self.scopes:
+            payload = payload | {"attempt": told.attempt}
+        elif self.credential is not None:
             name = name_for(self.credential.caller.name, payload["runId"], told.asked)
             payload = payload | {"runId": name}
         return self.tell(told.name, payload, position=told.position)
@@ -274,7 +278,8 @@ class Connection:
             return self._refuse(request.id, f"missing scope: {scope}")
         if request.id in self._in_flight:
             return self._refuse(request.id, "a request with this id is not answered yet")
-        if len(self._in_flight) >= limits.MOST_IN_FLIGHT:
+        most = limits.MOST_OF_A_DOOR if "door" in self.scopes else limits.MOST_IN_FLIGHT
+        if len(self._in_flight) >= most:
             shape = error_shape("UNAVAILABLE", "too many requests in flight", retryable=True)
             return [Send(encoded(error_response(request.id, shape)))]
         self._in_flight.add(request.id)

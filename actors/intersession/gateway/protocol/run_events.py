@@ -24,7 +24,7 @@ _SESSION: Final = session_stream("")
 class RunEvent(msgspec.Struct, frozen=True, kw_only=True):
     """An event of a session. `tools`: only for clients that asked to see tool calls. `asked`: the caller that asked for the run.
 
-    `position` None: it is of an agent that says its answer in pieces, and of no event of the log.
+    `position` None: it is of an agent that says its answer in pieces, in an `attempt`, and of no event of the log.
     """
 
     name: str
@@ -33,6 +33,7 @@ class RunEvent(msgspec.Struct, frozen=True, kw_only=True):
     payload: JsonObject
     tools: bool = False
     asked: RunRequest | None = None
+    attempt: int | None = None
 
 
 class _Progress(msgspec.Struct):
@@ -223,6 +224,7 @@ def _of_pieces(
             position=None,
             payload=head | fields,
             asked=progress.asked,
+            attempt=shown.attempt,
         )
         for name, fields in (("agent", agent), ("chat", chat))
     ]

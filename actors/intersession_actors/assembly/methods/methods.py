@@ -22,6 +22,7 @@ from intersession_actors.assembly.methods.terms import in_terms_of_methods
 from intersession_actors.assembly.methods.working import GatewayWork
 from intersession_actors.assembly.schedules.scheduler import Scheduler
 from intersession_actors.calls.service.callers import OPERATOR, AccessSummary, Call, Caller
+from intersession_actors.calls.service.elsewhere import handed_on
 from intersession_actors.calls.service.imports import Imports
 from intersession_actors.calls.service.pending import Pending, Result, afinished, finished
 from intersession_actors.calls.service.resolve import TargetRefused
@@ -65,13 +66,17 @@ class Registered(msgspec.Struct, frozen=True):
     """A method: its scope, its part, and whether it shows sessions.
 
     What shows sessions leaves a receipt (VIS-4). What the others did is in the log as it is. What is `about` the system is
-    answered though all that doors share is busy.
+    answered though all that doors share is busy. What is `read` is answered from the log and the settings, by any host that
+    follows the log. Of the others, `again` says that a second call counts no more than the first: its key says that it is the
+    same, or it changes nothing then (DOOR-2).
     """
 
     scope: OperatorScope
     of: Callable[[Parts], Method]
     shows: bool = False
     about: bool = False
+    read: bool = False
+    again: bool = False
 
 
 def _debugging(verb: str) -> Callable[[Parts], Method]:
@@ -79,45 +84,45 @@ def _debugging(verb: str) -> Callable[[Parts], Method]:
 
 
 METHODS: Final[Mapping[str, Registered]] = {
-    "agent": Registered("operator.write", lambda parts: parts.runs.agent),
-    "agent.identity.get": Registered("operator.read", lambda parts: parts.about.identity),
-    "agent.wait": Registered("operator.read", lambda parts: parts.runs.begin_wait),
-    "agents.list": Registered("operator.read", lambda parts: parts.about.agents_list),
-    "calls.held": Registered("operator.approvals", lambda parts: parts.holds.held_calls, shows=True),
-    "calls.release": Registered("operator.approvals", lambda parts: parts.holds.release_call),
-    "chat.abort": Registered("operator.write", lambda parts: parts.runs.chat_abort),
-    "chat.history": Registered("operator.read", lambda parts: parts.sessions.chat_history, shows=True),
+    "agent": Registered("operator.write", lambda parts: parts.runs.agent, again=True),
+    "agent.identity.get": Registered("operator.read", lambda parts: parts.about.identity, read=True),
+    "agent.wait": Registered("operator.read", lambda parts: parts.runs.begin_wait, read=True),
+    "agents.list": Registered("operator.read", lambda parts: parts.about.agents_list, again=True),
+    "calls.held": Registered("operator.approvals", lambda parts: parts.holds.held_calls, shows=True, read=True),
+    "calls.release": Registered("operator.approvals", lambda parts: parts.holds.release_call, again=True),
+    "chat.abort": Registered("operator.write", lambda parts: parts.runs.chat_abort, again=True),
+    "chat.history": Registered("operator.read", lambda parts: parts.sessions.chat_history, shows=True, read=True),
     "chat.inject": Registered("operator.admin", lambda parts: parts.sessions.chat_inject),
-    "chat.send": Registered("operator.write", lambda parts: parts.runs.chat_send),
-    "checkpoints.take": Registered("operator.admin", lambda parts: parts.about.checkpoint),
-    "cron.list": Registered("operator.read", lambda parts: parts.schedules.list, shows=True),
+    "chat.send": Registered("operator.write", lambda parts: parts.runs.chat_send, again=True),
+    "checkpoints.take": Registered("operator.admin", lambda parts: parts.about.checkpoint, again=True),
+    "cron.list": Registered("operator.read", lambda parts: parts.schedules.list, shows=True, read=True),
     "cron.run": Registered("operator.admin", lambda parts: parts.schedules.run),
-    "cron.runs": Registered("operator.read", lambda parts: parts.schedules.runs, shows=True),
-    "cron.status": Registered("operator.read", lambda parts: parts.schedules.status),
-    "cron.update": Registered("operator.admin", lambda parts: parts.schedules.update),
+    "cron.runs": Registered("operator.read", lambda parts: parts.schedules.runs, shows=True, read=True),
+    "cron.status": Registered("operator.read", lambda parts: parts.schedules.status, again=True),
+    "cron.update": Registered("operator.admin", lambda parts: parts.schedules.update, again=True),
     "deliveries.retry": Registered("operator.admin", lambda parts: parts.about.retry_delivery),
-    "exchanges.held": Registered("operator.approvals", lambda parts: parts.holds.held, shows=True),
-    "exchanges.hold": Registered("operator.approvals", lambda parts: parts.holds.hold),
+    "exchanges.held": Registered("operator.approvals", lambda parts: parts.holds.held, shows=True, read=True),
+    "exchanges.hold": Registered("operator.approvals", lambda parts: parts.holds.hold, again=True),
     "exchanges.release": Registered("operator.approvals", lambda parts: parts.holds.release),
-    "forks.list": Registered("operator.read", lambda parts: parts.forks.list, shows=True),
+    "forks.list": Registered("operator.read", lambda parts: parts.forks.list, shows=True, again=True),
     "forks.make": Registered("operator.fork", lambda parts: parts.forks.make),
-    "forks.remove": Registered("operator.fork", lambda parts: parts.forks.remove),
-    "health": Registered("operator.read", lambda parts: parts.about.health, about=True),
+    "forks.remove": Registered("operator.fork", lambda parts: parts.forks.remove, again=True),
+    "health": Registered("operator.read", lambda parts: parts.about.health, about=True, read=True),
     "import.openclaw": Registered("operator.admin", lambda parts: parts.about.import_openclaw),
-    "models.list": Registered("operator.read", lambda parts: parts.about.models_list),
+    "models.list": Registered("operator.read", lambda parts: parts.about.models_list, read=True),
     "notes.pin": Registered("operator.write", lambda parts: parts.notes.pin),
-    "runs.retry": Registered("operator.write", lambda parts: parts.retries.retry),
-    "send": Registered("operator.write", lambda parts: parts.about.send),
-    "sessions.compact": Registered("operator.admin", lambda parts: parts.sessions.compact),
+    "runs.retry": Registered("operator.write", lambda parts: parts.retries.retry, again=True),
+    "send": Registered("operator.write", lambda parts: parts.about.send, again=True),
+    "sessions.compact": Registered("operator.admin", lambda parts: parts.sessions.compact, again=True),
     "sessions.delete": Registered("operator.admin", lambda parts: parts.sessions.delete),
-    "sessions.erase": Registered("operator.admin", lambda parts: parts.erasing.erase),
-    "sessions.list": Registered("operator.read", lambda parts: parts.sessions.list, shows=True),
-    "sessions.patch": Registered("operator.admin", lambda parts: parts.sessions.patch),
-    "sessions.preview": Registered("operator.read", lambda parts: parts.sessions.preview, shows=True),
+    "sessions.erase": Registered("operator.admin", lambda parts: parts.erasing.erase, again=True),
+    "sessions.list": Registered("operator.read", lambda parts: parts.sessions.list, shows=True, read=True),
+    "sessions.patch": Registered("operator.admin", lambda parts: parts.sessions.patch, again=True),
+    "sessions.preview": Registered("operator.read", lambda parts: parts.sessions.preview, shows=True, read=True),
     "sessions.reset": Registered("operator.admin", lambda parts: parts.sessions.reset),
-    "sessions.resolve": Registered("operator.read", lambda parts: parts.sessions.resolve, shows=True),
-    "status": Registered("operator.read", lambda parts: parts.about.status, about=True),
-    "usage.budgets": Registered("operator.read", lambda parts: parts.about.budgets),
+    "sessions.resolve": Registered("operator.read", lambda parts: parts.sessions.resolve, shows=True, read=True),
+    "status": Registered("operator.read", lambda parts: parts.about.status, about=True, again=True),
+    "usage.budgets": Registered("operator.read", lambda parts: parts.about.budgets, again=True),
     "worker.act": Registered("worker", lambda parts: parts.work.act),
     "worker.announce": Registered("worker", lambda parts: parts.work.announce),
     "worker.answer": Registered("worker", lambda parts: parts.work.answer),
@@ -125,7 +130,10 @@ METHODS: Final[Mapping[str, Registered]] = {
     "worker.leave": Registered("worker", lambda parts: parts.work.leave),
     "worker.renew": Registered("worker", lambda parts: parts.work.renew, about=True),
     "worker.take": Registered("worker", lambda parts: parts.work.take),
-    **{f"debug.{verb}": Registered("operator.read", _debugging(verb), shows=True) for verb in VERBS},
+    **{
+        f"debug.{verb}": Registered("operator.read", _debugging(verb), shows=True, read=True)
+        for verb in VERBS
+    },
 }
 """All methods, by name; each verb of the debugger is one."""
 
@@ -269,6 +277,9 @@ class GatewayMethods:
         found = self._methods.get(method) if is_name else None
         if found is None:
             raise unknown_method(method, self._methods)
+        writer = self._service.writer
+        if writer is not None and not METHODS[method].read:
+            return handed_on(self._service.log, writer, caller, method, params)
         call = Call(caller, self._service.reader.requester(None))
         with self._receipt(method, params, call, shows=METHODS[method].shows):
             check_called(method, params, is_operator=caller.is_operator)

@@ -22,6 +22,7 @@ from intersession_actors.assembly.system.recovery import (
 )
 from intersession_actors.assembly.system.tracing import Tracing
 from intersession_actors.assembly.system.turns import Turns
+from intersession_actors.calls.service.elsewhere import LogWriter
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.calls.service.receipts import Receipts
 from intersession_actors.calls.service.service import Service
@@ -77,7 +78,10 @@ LEAST_FOR_REPORTS_S = 1.0
 
 
 class Assembly:
-    """Executor, channels, timers, supervisor and service on one log. `config` returns the configuration in force."""
+    """Executor, channels, timers, supervisor and service on one log. `config` returns the configuration in force.
+
+    With a `writer` the log is only followed: nothing of it goes on here, and `start` is not called.
+    """
 
     def __init__(
         self,
@@ -97,6 +101,7 @@ class Assembly:
         deliver: Container[str] = (),
         hold: HoldRule | None = None,
         knows: Callable[[str], None],
+        writer: LogWriter | None = None,
     ) -> None:
         self._config = config
         self._log = log
@@ -161,7 +166,7 @@ class Assembly:
             reports=self.reports,
             threads=threads,
         )
-        receipts = Receipts(log, now_ms=clock.now_ms, new_id=new_id, level=lambda: config().audit.access)
+        receipts = Receipts(writer or log, now_ms=clock.now_ms, new_id=new_id, level=lambda: config().audit.access)
         transcripts = mirror_directory(log, wanted=config().transcripts.mirror)
         self._views = Tails(lambda: tails_of(log, config().views.keep, redact_raw))
         self._mirror = None
@@ -230,6 +235,7 @@ class Assembly:
             reader=reader,
             receipts=receipts,
             blocking=threads,
+            writer=writer,
         )
         self.scheduler = Scheduler(self.service, timers=self.timers)
         self.workers = None  # what a fork does stays in it
@@ -304,7 +310,10 @@ class Assembly:
             logger.warning("did not stop in time: %s", ", ".join(left))
         if self.workers is not None:
             self.workers.desk.stop()
-        self.checkpointer.stop(until - self._clock.monotonic())
+        if self.service.writer is None:
+            self.checkpointer.stop(until - self._clock.monotonic())
+        else:
+            self.service.writer.close()
         self.service.waits.close()
         self._chains.close()
         self.service.spending.close()

@@ -60,9 +60,14 @@ def checked_store(store: str | Path | HostLog | None) -> str | Path | HostLog | 
 
 
 def open_store(
-    store: str | Path | None, clock: Clock, runtime: Runtime, *, waiting: Event | None = None
+    store: str | Path | None,
+    clock: Clock,
+    runtime: Runtime,
+    *,
+    waiting: Event | None = None,
+    read_only: bool = False,
 ) -> HostLog:
-    """Open a log for writing, with the inline views. In a simulation, its random values come from the simulation's seed.
+    """Open a log for writing, or to follow it, with the inline views. In a simulation, its random values come from the simulation's seed.
 
     With `waiting` a log that another process writes is waited for, until that is set (STBY-1).
 
@@ -75,6 +80,7 @@ def open_store(
         open_log,
         url,
         inline=inline_views(),
+        read_only=read_only,
         clock=clock.now_ms,
         monotonic=clock.monotonic,
         entropy=runtime.entropy,

@@ -31,6 +31,7 @@ from intersession_actors.assembly.system.settings import Settings
 from intersession_actors.assembly.system.status import standing_of, status_of
 from intersession_actors.assembly.system.tracing import tracer_provider_of
 from intersession_actors.calls.service.callers import EVERY, Caller
+from intersession_actors.calls.service.elsewhere import LogWriter
 from intersession_actors.calls.service.imports import Imports
 from intersession_actors.calls.service.inbound import ChatDoor, InboundFields
 from intersession_actors.calls.service.run_stream import RunStream
@@ -88,6 +89,9 @@ class SessionSystem(Operated):
     As a `standby` it waits while another process writes the log, and starts once that is gone (STBY-1): the constructor blocks, on
     an event loop the beginning of `async with` waits. `close`, or cancelling the task, ends the wait.
 
+    With a `writer` the system only follows the log (DOOR-1): it reads it, answers from it, and hands on to the log's writer what
+    it can't answer. It takes no agents and no channels.
+
     The channels of a fork are sealed (FORK-5), but for those that `deliver` names. `stopping` is what its recorded agents do
     where their recording ends; `fork` hands it in.
 
@@ -117,6 +121,7 @@ class SessionSystem(Operated):
         stopping: on_call.Stopping | None = None,
         hold: HoldRule | None = None,
         standby: bool = False,
+        writer: LogWriter | None = None,
     ) -> None:
         given_agents, given_channels = mapping_of("agents", agents), mapping_of("channels", channels)
         for name in given_channels:
@@ -133,6 +138,7 @@ class SessionSystem(Operated):
         self._smells = callables_of("smells", smells, "seen")
         self._deliver = frozenset(texts_of("deliver", deliver))
         self._hold = hold
+        self._writer = writer
         self._agents = given_agents
         self._store = checked_store(store if store is not None else self.config.store)
         self._started = False
@@ -155,7 +161,9 @@ class SessionSystem(Operated):
         clock = self._clock or runtime.clock
         self._owns_log = self._store is None or isinstance(self._store, str | Path)
         log = (
-            open_store(self._store, clock, runtime, waiting=self._waiting)
+            open_store(
+                self._store, clock, runtime, waiting=self._waiting, read_only=self._writer is not None
+            )
             if self._store is None or isinstance(self._store, str | Path)
             else self._store
         )
@@ -179,6 +187,7 @@ class SessionSystem(Operated):
                 deliver=self._deliver,
                 hold=self._hold,
                 knows=self._knows_agent,
+                writer=self._writer,
             )
             self._parts = parts
             self._runs = RunDoor(parts.service)
@@ -205,15 +214,16 @@ class SessionSystem(Operated):
                 scheduler=parts.scheduler,
                 workers=parts.workers,
             )
-            log.on_superseded(parts.reports.store_away)
-            parts.start()
-            self._control = listening(
-                log,
-                perform=self.gateway.perform,
-                tools=self.tools,
-                threads=runtime.threads,
-                is_wanted=self.config.gateway.control_socket,
-            )
+            if self._writer is None:
+                log.on_superseded(parts.reports.store_away)
+                parts.start()
+                self._control = listening(
+                    log,
+                    perform=self.gateway.perform,
+                    tools=self.tools,
+                    threads=runtime.threads,
+                    is_wanted=self.config.gateway.control_socket,
+                )
         except BaseException:
             if self._owns_log:
                 log.close()
@@ -296,6 +306,11 @@ class SessionSystem(Operated):
         await self.aclose()
 
     # --- doors
+
+    @property
+    def follows(self) -> bool:
+        """Whether it only follows the log, which another process writes (DOOR-1)."""
+        return self._writer is not None
 
     @property
     def config(self) -> Config:
@@ -572,9 +587,10 @@ class SessionSystem(Operated):
         except ConfigError as error:
             self._parts.reports.tell("config_refused", error=str(error))
             raise
-        record_reload(self.service, self.config)
-        self._parts.scheduler.look()
-        self._parts.expect_workers()
+        if self._writer is None:
+            record_reload(self.service, self.config)
+            self._parts.scheduler.look()
+            self._parts.expect_workers()
 
     def status(self, at: on_call.At | None = None) -> JsonObject:
         """Return the system's status: the log's head, awake and degraded actors, events set aside.

@@ -317,6 +317,8 @@ def ask_flow(service: Service, command: BeginsFlow | FlowRequest) -> Accepted:
 
 
 def _asked(service: Service, tell: Callable[[Request], None], command: Request) -> Accepted:
+    if service.writer is not None:
+        raise ToolRefused("not_supported", "this host only follows the log, ask the host that writes it")
     # In a forked child, or once the log is closed, the threads that would answer are not there.
     with service.refusing_without_store:
         service.log.check()

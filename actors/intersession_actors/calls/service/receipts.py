@@ -71,6 +71,7 @@ class Receipts:
             keys_digest=keys_digest(summary.keys) if summary.keys else None,
             denied=summary.denied_targets,
             credential=caller.credential,
+            door=caller.door,
         )
         asking = caller.key
         if asking is None and caller.credential is not None:

@@ -157,7 +157,7 @@ def unknown_run(run_id: str) -> ToolRefused:
 
 def goes_on(service: Service, outcome: RunOutcome | None) -> str:
     """Say what becomes of a run after its caller's timeout: it goes on, or waits until its agent is registered (KEY-9)."""
-    if outcome is not None and outcome.status == "queued":
+    if outcome is not None and outcome.status == "queued" and service.writer is None:
         agent = runner_of(outcome.session_key)
         if not service.world.agents.has(agent):
             return f"the run waits until somebody registers its agent {agent!r}"

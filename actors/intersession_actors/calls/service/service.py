@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final
 
+from intersession_actors.calls.service.elsewhere import LogWriter
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.calls.service.receipts import Receipts
 from intersession_actors.calls.service.supervisor import Supervisor
@@ -36,6 +37,8 @@ class Service:
     receipts: Receipts
     blocking: Threads
     """How doors wait."""
+    writer: LogWriter | None = None
+    """Where calls are handed on that this host can't answer, since it only follows the log."""
 
     def __post_init__(self) -> None:
         self.sessions: Sessions = self.reader.sessions

@@ -180,6 +180,12 @@ TOOLS: Final[Mapping[str, Tool]] = {
 }
 
 
+def is_read_from_log(name: object) -> bool:
+    """Whether a tool's answer is in the log, so that a host that only follows it can give it."""
+    tool = TOOLS.get(name) if isinstance(name, str) else None
+    return tool is not None and tool.reads and not tool.at_once
+
+
 def tools_offered(
     config: Config, requester: Requester, among: Sequence[str] = tuple(TOOLS)
 ) -> tuple[str, ...]:

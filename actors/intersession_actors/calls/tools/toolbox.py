@@ -10,12 +10,20 @@ import msgspec
 from intersession_actors.calls.service.approvals import begin_approval
 from intersession_actors.calls.service.asking import asked_within, of_run, was_asked_for
 from intersession_actors.calls.service.callers import AccessSummary, Call, Caller
+from intersession_actors.calls.service.elsewhere import INVOKE, handed_on
 from intersession_actors.calls.service.pending import Held, Pending, Result, afinished, finished, with_fields
 from intersession_actors.calls.service.resolve import TargetRefused
 from intersession_actors.calls.service.service import Service
 from intersession_actors.calls.tools.made_before import CallsBefore, MadeCall, ids_of, words_of
 from intersession_actors.calls.tools.recorder import RunRecorder
-from intersession_actors.calls.tools.registry import TOOLS, Tool, schemas, tools_offered, workshop
+from intersession_actors.calls.tools.registry import (
+    TOOLS,
+    Tool,
+    is_read_from_log,
+    schemas,
+    tools_offered,
+    workshop,
+)
 from intersession_actors.outside.agents.turn import Approval, ToolArguments, ToolBox
 from intersession_actors.owners.chains.cause import Times
 from intersession_actors.rules.errors import Judgement, ToolRefused, not_on_a_loop
@@ -23,6 +31,7 @@ from intersession_actors.rules.gate.values import flaw_of, invalid, storable
 from intersession_actors.rules.policy.access import Requester
 from intersession_actors.rules.policy.tools import UseTool, judge_tool
 from intersession_actors.running.host.door_threads import DoorThreads
+from intersession_events.basics import ids
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.basics.plain_json import JsonMapping, JsonObject, JsonValue
 from intersession_events.facts import Message, SessionOpened
@@ -64,7 +73,8 @@ class Tools(ToolBox):
 
     `threads` block for coroutines; `waiting` lets others run while an agent waits in a tool. `done` is what the run had recorded
     when its attempt began: a call of it that is made again has its answer, and is not recorded twice (SEND-13). `opened` says how
-    the caller's session was opened, where that is known: nobody looks it up.
+    the caller's session was opened, where that is known: nobody looks it up. `number` is a call's own, by a host that hands it
+    on, and whether that was done before: then a call without a key counts once as well (DOOR-2).
     """
 
     def __init__(
@@ -77,8 +87,10 @@ class Tools(ToolBox):
         done: Sequence[Message] = (),
         opened: SessionOpened | None = None,
         offers: bool = True,
+        number: tuple[str, bool] | None = None,
     ) -> None:
         self._offers = offers
+        self._number = number
         self._opened = opened
         self._service = service
         self._caller = caller
@@ -261,6 +273,10 @@ class Tools(ToolBox):
 
     def _made(self, said: _CallIdentity, before: MadeCall | None) -> Result | Pending:
         name, arguments = said.name, said.arguments
+        writer = self._service.writer
+        if writer is not None and not is_read_from_log(name):
+            asked = {"name": name, "args": arguments}
+            return handed_on(self._service.log, writer, self._caller, INVOKE, asked)
         asks_for, again = self._asks_for(said, before)
         call = Call(self._caller, self._requester(), asks_for=asks_for, again=again)
         try:
@@ -289,7 +305,11 @@ class Tools(ToolBox):
         if said.name not in TOOLS or TOOLS[said.name].reads:
             return None, False
         words = words_of(said.name, said.arguments)
-        return asked_within(service, self._caller, said.name, words) or (None, False)
+        within = asked_within(service, self._caller, said.name, words)
+        if within is None and self._number is not None:
+            number, again = self._number
+            return ids.derive(service.log.log_id, "run", self._caller.name, "door", number), again
+        return within or (None, False)
 
     def _tool(self, name: str, requester: Requester) -> Tool:
         known = workshop(self._service.config, requester)

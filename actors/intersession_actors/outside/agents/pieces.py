@@ -82,6 +82,16 @@ class Pieces:
             said.pieces.append(piece)
         self._tell(run_id)
 
+    def heard(self, session_key: str, run_id: str, attempt: int, text: str) -> None:
+        """Take all that an attempt at the log's writer has shown so far, which this host only passes on."""
+        with self._lock:
+            before = self._said.get(run_id)
+            if before is not None and before.attempt > attempt:
+                return
+            said = self._said[run_id] = _Attempt(session_key, attempt)
+            said.pieces.append(text)
+        self._tell(run_id)
+
     def of(self, run_id: str) -> Utterance | None:
         """Return what the attempt under way has said in pieces; None if that is nothing."""
         if run_id not in self._said:

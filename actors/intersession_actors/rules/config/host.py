@@ -19,7 +19,7 @@ from intersession_actors.rules.gate.limits import REPLY
 from intersession_events.basics.plain_json import JsonObject
 
 OperatorScope = Literal[
-    "operator.read", "operator.write", "operator.approvals", "operator.fork", "operator.admin", "worker"
+    "operator.read", "operator.write", "operator.approvals", "operator.fork", "operator.admin", "worker", "door"
 ]
 """What a credential may do at the gateway; `worker` is for workers, and includes nothing else (WORK-7)."""
 LogLevel = Literal["silent", "fatal", "error", "warn", "info", "debug", "trace"]
@@ -30,7 +30,8 @@ class Credential(Settings, frozen=True, kw_only=True):
 
     `of_agent`: an agent has it, and what it calls while a run of such a session is under way is of that run's chain (LOOP-5).
     `sees` are globs over the keys of further sessions, which the tools of those sessions see and send to. A worker with the
-    scope `worker` may have the `agents` and `channels` that these globs match (WORK-7).
+    scope `worker` may have the `agents` and `channels` that these globs match (WORK-7). The scope `door` is for a host that
+    follows the log: it calls for the callers that it has admitted, within these sessions and scopes (DOOR-2).
     """
 
     name: NameText
@@ -91,6 +92,7 @@ class Gateway(Settings, frozen=True, kw_only=True):
     tools: GatewayTools = GatewayTools()
     metrics: Literal["off", "operator", "read"] = "operator"
     control_socket: bool = True
+    writer_wait_seconds: Seconds = 30
 
     @property
     def host(self) -> str:

@@ -1,0 +1,91 @@
+"""Makes a host that follows a log: it serves the whole gateway, answers from the log, and hands on what writes (DOOR-1)."""
+
+from intersession.gateway.protocol.link import WriterLink
+from intersession_actors.assembly.system.system import SessionSystem
+from intersession_actors.rules.config.config import Config, load_config
+from intersession_actors.rules.errors import ConfigError, ConfigProblem
+from intersession_events.basics.errors import StoreUnavailable
+from intersession_events.basics.plain_json import JsonObject, JsonValue, is_object
+from intersession_events.stores.opened import gateway_of, located
+from intersession_events.stores.portable.log import PortableLog
+from intersession_events.stores.sqlite.writer_lock import is_loopback
+
+
+def following(store: str | None, *, config: JsonValue = None, writer: str | None = None) -> SessionSystem:
+    """Return a system that follows the log of a URL. `writer` is the address of its writer's gateway, else the log says it.
+
+    Its token is that of the credential in the configuration that has the scope `door`.
+
+    Raises:
+        ConfigError: no credential has that scope.
+        StoreUnavailable: there is no log yet, or it can't be opened.
+    """
+    settings = load_config(config).config
+    system: SessionSystem | None = None
+
+    def where() -> str | None:
+        return writer or (None if system is None else writers_gateway(system))
+
+    def wait_s() -> float:
+        return float((settings if system is None else system.config).gateway.writer_wait_seconds)
+
+    link = WriterLink(where, door_token(settings), wait_s=wait_s)
+    try:
+        system = SessionSystem(store, config=config, writer=link)
+    except BaseException:
+        link.close()
+        raise
+    link.hear = lambda frame: _hear(system, frame)
+    return system
+
+
+def door_token(config: Config) -> str:
+    """Return the token by which a door is admitted to the gateway of the log's writer.
+
+    Raises:
+        ConfigError: no credential has the scope `door`.
+    """
+    for credential in config.gateway.auth.credentials:
+        if "door" in credential.scopes:
+            return credential.token
+    what = (
+        'none has the scope "door"; add one, here and at the log\'s writer: {name: "door", token: …, actAs: ["*"], '
+        'scopes: ["door", "operator.admin", …]}'
+    )
+    raise ConfigError([ConfigProblem("gateway.auth.credentials", what)])
+
+
+def writers_gateway(system: SessionSystem) -> str | None:
+    """Return the address of the gateway of the process that writes a system's log now; None while there is none.
+
+    Raises:
+        StoreUnavailable: it can't be reached from here, or can't be trusted.
+    """
+    log = system.log
+    if not isinstance(log, PortableLog):
+        return None
+    if located(log.path).is_file:
+        return gateway_of(log.path)
+    holder = log.written_by()
+    if holder is None or holder.gateway is None:
+        return None
+    if holder.host is not None and is_loopback(holder.gateway):
+        raise StoreUnavailable(
+            f"the log is written on {holder.host}, whose gateway listens on its own loopback alone; let it listen for others "
+            "(gateway.bind) and say where (gateway.advertise)"
+        )
+    return holder.gateway
+
+
+def _hear(system: SessionSystem, frame: JsonObject) -> None:
+    """Take what an agent at the writer has said in pieces: the log does not have it."""
+    payload: JsonObject = frame.get("payload") or {}
+    if frame.get("event") != "chat" or payload.get("state") != "delta" or not is_object(payload):
+        return
+    run_id, attempt = payload["runId"], payload["attempt"]
+    service = system.service
+    pieces = service.world.agents.pieces
+    is_new = pieces.of(run_id) is None
+    pieces.heard(payload["sessionKey"], run_id, attempt, payload["message"]["content"][0]["text"])
+    if is_new and service.runs.has_ended(run_id):
+        pieces.over(run_id, attempt)  # the log was faster
