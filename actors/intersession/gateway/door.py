@@ -4,6 +4,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Annotated, Final
 
 import msgspec
@@ -44,6 +45,7 @@ from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.machine import VERSION
 from intersession_events.basics.plain_json import JsonMapping, JsonObject, JsonValue, is_object
 from intersession_events.facts import ready
+from intersession_events.stores.portable.log import PortableLog
 
 logger = logging.getLogger("intersession.gateway")
 
@@ -149,6 +151,7 @@ class Door:
         advertised = self.settings.advertise and named_in(self.settings.advertise)
         return Connection(
             nonce=secrets.token_urlsafe(24),
+            position=lambda: self.position,
             address=address,
             credentials=self.credentials,
             attempts=self.attempts,
@@ -156,6 +159,31 @@ class Door:
             parse_key=self.system.service.reader.parse,
             servers=[name for name in (server, advertised) if name],
         )
+
+    # --- positions
+
+    @property
+    def position(self) -> int:
+        """The position up to which this host has read: all that it has acknowledged is before that (DOOR-3)."""
+        log = self.system.log
+        return log.followed if isinstance(log, PortableLog) else log.head()
+
+    async def reach(self, position: int) -> None:
+        """Wait until this host has read up to a position that another one has named (DOOR-3).
+
+        Raises:
+            ToolRefused: there is no such position (`invalid_request`), or it does not come here in time (`unavailable`).
+        """
+        if position <= self.position:
+            return
+        log, seconds = self.system.log, self.limits.behind_s
+        if not self.system.follows and position > await off_loop(log.head):
+            raise invalid(
+                "after", f"position {position} is beyond the end of the log, give one that was answered"
+            )
+        if not await off_loop(partial(log.wait_for, position, timeout=seconds)):
+            error = f"after: position {position} has not come to this host in {seconds:g} s, try again or ask another"
+            raise ToolRefused("unavailable", error)
 
     # --- methods
 

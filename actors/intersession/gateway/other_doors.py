@@ -98,7 +98,8 @@ class Doors:
             raise ToolRefused("forbidden", f"missing scope: {scope}, this door's credential does not have it")
         if given.method in _HERE_ALONE:
             raise ToolRefused(
-                "forbidden", f"{given.method} is for callers on the machine of the log's writer, at its own gateway"
+                "forbidden",
+                f"{given.method} is for callers on the machine of the log's writer, at its own gateway",
             )
         if given.method == INVOKE and names_tool(self._settings().tools.deny, str(name)):
             raise ToolRefused("forbidden", f"name: {name} is not given here (gateway.tools.deny)")
@@ -150,7 +151,11 @@ class Doors:
                 raise InDoubt(name)
             tools = Tools(system.service, caller, threads=system.threads, number=(number, given.again))
             result = await tools.acall(name, args)
-            if result.get("code") == "unavailable" and result.get("status") == "error" and "runId" not in result:
+            if (
+                result.get("code") == "unavailable"
+                and result.get("status") == "error"
+                and "runId" not in result
+            ):
                 raise ToolRefused("unavailable", str(result.get("error")))
             return result
         method = METHODS.get(given.method)
@@ -181,7 +186,9 @@ class InDoubt(ToolRefused):
 
 
 def _beyond(what: str) -> ToolRefused:
-    return ToolRefused("forbidden", f"caller: {what[:128]!r} is beyond the sessions that this door's credential names")
+    return ToolRefused(
+        "forbidden", f"caller: {what[:128]!r} is beyond the sessions that this door's credential names"
+    )
 
 
 def _counts_once_as_tool(name: str) -> bool:

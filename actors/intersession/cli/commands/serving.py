@@ -42,6 +42,8 @@ def serve(
     port: int | None = None,
     agents: str | None = None,
     standby: bool = False,
+    follow: bool = False,
+    writer: str | None = None,
 ) -> Answer:
     """Serve the session tools over HTTP and WebSocket.
 
@@ -59,7 +61,15 @@ def serve(
         port: Listen on this port; 0 is any free one. Default: gateway.port, else 18789.
         agents: The agents, instead of the configured models: module:NAME of a dict of agents, or of a function that takes the store's URL and returns a SessionSystem.
         standby: Wait for the log, if another process writes it.
+        follow: Serve beside the process that writes the log: read the log here, and hand on to its gateway what writes, with the token of the credential that has the scope "door".
+        writer: With --follow, the address of the writer's gateway, such as https://sessions.example. Default: what the log says.
     """
+    if follow and agents is not None:
+        raise UsageError("--follow: agents answer where the log is written, leave --agents out")
+    if follow and standby:
+        raise UsageError("--follow: a door never writes the log, leave --standby out")
+    if writer is not None and not follow:
+        raise UsageError("--writer: it goes with --follow, give that as well")
     screen = Screen()
     server = imported(
         "intersession.gateway.process", what="intersession serve", library="litestar", extra="gateway"
@@ -75,7 +85,9 @@ def serve(
             listening = _listening(server, settings, port, standby=standby)
             if listening is not None:
                 taken.enter_context(listening)
-        if agents is not None:
+        if follow:
+            make = partial(server.following, store_url(common, settings), config=given, writer=writer)
+        elif agents is not None:
             make = making(common, agents=agents, config=config)
         else:
             made = configured_agents(settings)
@@ -91,7 +103,7 @@ def serve(
 
         def ready(address: str) -> None:
             names = ", ".join(system.status()["agents"]) or "no agents"
-            screen.line(f"serving {names} at {address}")
+            screen.line(f"following at {address}" if follow else f"serving {names} at {address}")
             for line in server.startup_lines(system, address, config_file=config):
                 screen.line(f"  {line}")
             screen.flush()

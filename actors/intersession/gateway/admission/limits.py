@@ -38,6 +38,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     Of `connections`, one limited credential has at most `share`, and all of them together leave `reserve` free, as the
     operator's own token does. `waits` are requests over connections that are not answered yet; of these one limited
     credential has at most `waits_share`, and as much stays free.
+    `behind_s` is how long a request waits for a position that this host has not read yet.
     `check_s` is how often it is looked whether a credential still counts and the configuration changed.
     """
 
@@ -55,5 +56,6 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     handshake_s: float = 10.0
     close_s: float = 5.0
     tick_s: float = 30.0
+    behind_s: float = 10.0
     check_s: float = 0.5
     keep_alive_s: float = 15.0

@@ -32,6 +32,7 @@ from intersession.web.access import ACCESS
 from intersession.web.cookies import HEADER, Halves, cookie_of, halves_in
 from intersession.web.files import API, LOGIN, LOGOUT, file_at, is_static
 from intersession.web.stopping import ended_well
+from intersession_actors.rules.errors import ToolRefused
 from intersession_events.basics.plain_json import JsonMapping
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/openapi.json", "/readyz"})
@@ -48,6 +49,13 @@ HOLD: Final = "intersession_hold"
 
 MISDIRECTED: Final = 421
 
+AFTER: Final = "intersession-after"
+"""The header of a request that is to be answered by a host that has read up to a position."""
+
+POSITION: Final = "intersession-position"
+"""The header of an answer that says up to where its host has read."""
+
+_EVERY_ANSWER: Final = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
 _BEARER: Final = b"bearer "
 _DIGITS: Final = 18
@@ -134,6 +142,8 @@ class Shield:
         self, scope: Scope, headers: Headers, refusal: Refusal | None, receive: Receive, send: Send
     ) -> None:
         """Answer a request that is refused, or read its body and serve it."""
+        if refusal is None:
+            refusal = await self._reached(headers)
         if refusal is None and scope["method"] in _WITH_BODY:
             body = await self._body(headers, receive)
             if isinstance(body, Refusal):
@@ -144,7 +154,35 @@ class Shield:
             await _answer(send, self._in_its_form(scope, headers, refusal))
             return
         scope.setdefault("state", {})[DOOR] = self._door
-        await ended_well(self._application(scope), scope, receive, _guarded(send))
+        await ended_well(self._application(scope), scope, receive, self._guarded(send))
+
+    async def _reached(self, headers: Headers) -> Refusal | None:
+        """Wait for the position that a request names, since another host has answered with it (DOOR-3)."""
+        after = _one(headers, AFTER)
+        if after is None:
+            return None
+        if not (after.isascii() and after.isdigit()) or len(after) > _DIGITS:
+            return Refusal(400, "invalid_request_error", f"{AFTER}: no position, give one that was answered")
+        try:
+            await self._door.reach(int(after))
+        except ToolRefused as refused:
+            status = 503 if refused.code == "unavailable" else 400
+            kind = "unavailable" if refused.code == "unavailable" else "invalid_request_error"
+            return Refusal(status, kind, refused.error)
+        return None
+
+    def _guarded(self, send: Send) -> Send:
+        """Return a way to send that adds what every answer carries, where it says nothing else."""
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                names = {name.lower() for name, _ in message.get("headers", [])}
+                position = (POSITION.encode(), str(self._door.position).encode())
+                more = [one for one in (*_EVERY_ANSWER, position) if one[0] not in names]
+                message = {**message, "headers": [*message.get("headers", []), *more]}
+            await send(message)
+
+        return guarded
 
     def _of_browser(self, scope: Scope, headers: Headers) -> Answer | None:
         """Return what a browser gets without a token: the debugger's page and its files, which show nothing by themselves."""
@@ -342,22 +380,6 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
         return await receive()
 
     return again
-
-
-_EVERY_ANSWER: Final = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
-
-
-def _guarded(send: Send) -> Send:
-    """Return a way to send that adds what every answer carries, where it says nothing else."""
-
-    async def guarded(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            names = {name.lower() for name, _ in message.get("headers", [])}
-            more = [one for one in _EVERY_ANSWER if one[0] not in names]
-            message = {**message, "headers": [*message.get("headers", []), *more]}
-        await send(message)
-
-    return guarded
 
 
 async def _answer(send: Send, answer: Answer) -> None:

@@ -155,6 +155,7 @@ class WebSocketShell:
     async def _performed(self, credential: Credential, asked: Perform) -> None:
         connection = self._connection
         try:
+            await self._door.reach(asked.after)
             payload = await self._door.perform(credential, asked.method, asked.params, here=self._here)
             answer = await self._door.named(credential, asked.method, asked.params, payload)
             if asked.method != "agent":

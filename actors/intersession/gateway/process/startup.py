@@ -17,11 +17,20 @@ def startup_lines(system: SessionSystem, address: str, *, config_file: Path | No
     return [
         f"log:      {system.log.path}, position {status['position']}, epoch {status['epoch']}",
         f"config:   {source}; log lines from {config.logging.level} on",
-        *_agents(status, config),
-        *_channels(status, config),
+        *(_of_host(status, config) if status["writer"] is None else _of_follower(status["writer"])),
         *_doors(address, config),
         *_open(status),
     ]
+
+
+def _of_host(status: JsonObject, config: Config) -> Iterator[str]:
+    yield from _agents(status, config)
+    yield from _channels(status, config)
+
+
+def _of_follower(writer: JsonObject) -> Iterator[str]:
+    where = f"at {writer['address']}" if writer["isConnected"] else f"not reached yet: {writer['error']}"
+    yield f"writer:   {where}; what writes is handed on there"
 
 
 def _agents(status: JsonObject, config: Config) -> Iterator[str]:

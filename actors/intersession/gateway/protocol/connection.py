@@ -38,6 +38,9 @@ from intersession_events.basics.keys.key import SessionKey
 TOOL_EVENTS: Final = "tool-events"
 """The capability of a client that wants to hear of tool calls."""
 
+POSITION: Final = "position"
+"""The capability of a client that wants each answer's position in the log (DOOR-3)."""
+
 POLICY_VIOLATION: Final = 1008
 PROTOCOL_ERROR: Final = 1002
 TOO_BIG: Final = 1009
@@ -52,7 +55,8 @@ class Connection:
     """A client's connection. `nonce` makes its challenge; `parse_key` reads canonical keys.
 
     `servers` are the names by which its client may have met the gateway, so that a token can be proven instead of sent: the
-    gateway's end of a direct connection (`server_name`), and the address that it advertises, also through a proxy.
+    gateway's end of a direct connection (`server_name`), and the address that it advertises, also through a proxy. `position`
+    returns up to where this host has read the log.
     """
 
     def __init__(
@@ -65,8 +69,10 @@ class Connection:
         now_ms: Callable[[], int],
         parse_key: Callable[[str], SessionKey],
         servers: Sequence[str] = (),
+        position: Callable[[], int] = lambda: 0,
     ) -> None:
         self._nonce = nonce
+        self._position = position
         self._address = address
         self._credentials = credentials
         self._attempts = attempts
@@ -283,7 +289,7 @@ class Connection:
             shape = error_shape("UNAVAILABLE", "too many requests in flight", retryable=True)
             return [Send(encoded(error_response(request.id, shape)))]
         self._in_flight.add(request.id)
-        return [Perform(request.id, request.method, request.params or {})]
+        return [Perform(request.id, request.method, request.params or {}, request.after or 0)]
 
     def _bad(self, bad: BadFrame) -> list[Effect]:
         message = f"invalid request frame: {bad}"
@@ -298,6 +304,8 @@ class Connection:
             return []  # the connection is gone
         if last:
             self._in_flight.discard(request_id)
+        if POSITION in self._capabilities:
+            frame = frame | {"position": self._position()}
         text = encoded(frame)
         if len(text) > limits.ANSWER_BYTES:
             message = f"the answer is larger than {limits.ANSWER_BYTES} bytes, ask for less (limit)"

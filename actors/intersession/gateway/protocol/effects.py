@@ -26,11 +26,12 @@ class Welcome(msgspec.Struct, frozen=True):
 
 
 class Perform(msgspec.Struct, frozen=True):
-    """Call a method; its outcome comes back through `answered` or `refused`."""
+    """Call a method, once the host has read up to `after`; its outcome comes back through `answered` or `refused`."""
 
     request_id: str
     method: str
     params: JsonObject
+    after: int = 0
 
 
 Effect = Send | Close | Welcome | Perform

@@ -32,11 +32,12 @@ class BadFrame(ValueError):
 class Request(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type", tag="req"
 ):
-    """A method and its parameters; the answer has the same id."""
+    """A method and its parameters; the answer has the same id. It is called once the host has read up to `after` (DOOR-3)."""
 
     id: Word
     method: Word
     params: JsonObject | None = None
+    after: Annotated[int, msgspec.Meta(ge=0, le=2**53 - 1)] | None = None
 
 
 class _Named(msgspec.Struct, frozen=True):

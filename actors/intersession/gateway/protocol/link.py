@@ -85,7 +85,9 @@ class WriterLink:
         call = _Call(self._new_id(), OnBehalf.of(caller), method, params, future, self._now())
         with self._lock:
             if self._closed or len(self._calls) >= MOST_WAITING:
-                what = "the gateway is stopping" if self._closed else "too many calls wait for the log's writer"
+                what = (
+                    "the gateway is stopping" if self._closed else "too many calls wait for the log's writer"
+                )
                 future.set_result(Handed({}, refused=ToolRefused("unavailable", f"{what}, try again later")))
                 return future
             self._calls[call.number] = call
@@ -156,7 +158,7 @@ class WriterLink:
             failed = False
             try:
                 self._look()
-            except Exception as error:  # noqa: BLE001 - whatever it is, the writer is looked for again
+            except Exception as error:
                 self._trouble, failed = str(error), True
                 if not isinstance(error, IntersessionError):
                     logger.exception("the way to the log's writer failed")
@@ -180,7 +182,7 @@ class WriterLink:
             self._trouble = "nobody writes the log, or its writer has no gateway"
             return
         if client is None:
-            client = GatewayClient(address, self._token, hear=lambda frame: self.hear(frame))
+            client = GatewayClient(address, self._token, hear=self._hears)
             with self._lock:
                 if self._closed:
                     client.close()
@@ -196,6 +198,9 @@ class WriterLink:
     @property
     def _is_waited_for(self) -> bool:
         return any(one.since is not None for one in self._calls.values())
+
+    def _hears(self, frame: JsonObject) -> None:
+        self.hear(frame)
 
     def _leave(self, client: GatewayClient) -> None:
         """Give a connection up: what waits there begins to wait for the next."""
@@ -275,9 +280,7 @@ class WriterLink:
 def _handed(answer: JsonObject) -> Handed:
     refused = answer.get("refused")
     result: JsonObject = answer.get("result") or {}
-    return Handed(
-        result, int(answer.get("position") or 0), None if refused is None else _refusal(refused)
-    )
+    return Handed(result, int(answer.get("position") or 0), None if refused is None else _refusal(refused))
 
 
 def _refusal(refused: JsonObject) -> ToolRefused:

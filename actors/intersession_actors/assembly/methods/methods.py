@@ -88,10 +88,14 @@ METHODS: Final[Mapping[str, Registered]] = {
     "agent.identity.get": Registered("operator.read", lambda parts: parts.about.identity, read=True),
     "agent.wait": Registered("operator.read", lambda parts: parts.runs.begin_wait, read=True),
     "agents.list": Registered("operator.read", lambda parts: parts.about.agents_list, again=True),
-    "calls.held": Registered("operator.approvals", lambda parts: parts.holds.held_calls, shows=True, read=True),
+    "calls.held": Registered(
+        "operator.approvals", lambda parts: parts.holds.held_calls, shows=True, read=True
+    ),
     "calls.release": Registered("operator.approvals", lambda parts: parts.holds.release_call, again=True),
     "chat.abort": Registered("operator.write", lambda parts: parts.runs.chat_abort, again=True),
-    "chat.history": Registered("operator.read", lambda parts: parts.sessions.chat_history, shows=True, read=True),
+    "chat.history": Registered(
+        "operator.read", lambda parts: parts.sessions.chat_history, shows=True, read=True
+    ),
     "chat.inject": Registered("operator.admin", lambda parts: parts.sessions.chat_inject),
     "chat.send": Registered("operator.write", lambda parts: parts.runs.chat_send, again=True),
     "checkpoints.take": Registered("operator.admin", lambda parts: parts.about.checkpoint, again=True),
@@ -118,9 +122,13 @@ METHODS: Final[Mapping[str, Registered]] = {
     "sessions.erase": Registered("operator.admin", lambda parts: parts.erasing.erase, again=True),
     "sessions.list": Registered("operator.read", lambda parts: parts.sessions.list, shows=True, read=True),
     "sessions.patch": Registered("operator.admin", lambda parts: parts.sessions.patch, again=True),
-    "sessions.preview": Registered("operator.read", lambda parts: parts.sessions.preview, shows=True, read=True),
+    "sessions.preview": Registered(
+        "operator.read", lambda parts: parts.sessions.preview, shows=True, read=True
+    ),
     "sessions.reset": Registered("operator.admin", lambda parts: parts.sessions.reset),
-    "sessions.resolve": Registered("operator.read", lambda parts: parts.sessions.resolve, shows=True, read=True),
+    "sessions.resolve": Registered(
+        "operator.read", lambda parts: parts.sessions.resolve, shows=True, read=True
+    ),
     "status": Registered("operator.read", lambda parts: parts.about.status, about=True, again=True),
     "usage.budgets": Registered("operator.read", lambda parts: parts.about.budgets, again=True),
     "worker.act": Registered("worker", lambda parts: parts.work.act),

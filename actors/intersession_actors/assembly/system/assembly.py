@@ -166,7 +166,9 @@ class Assembly:
             reports=self.reports,
             threads=threads,
         )
-        receipts = Receipts(writer or log, now_ms=clock.now_ms, new_id=new_id, level=lambda: config().audit.access)
+        receipts = Receipts(
+            writer or log, now_ms=clock.now_ms, new_id=new_id, level=lambda: config().audit.access
+        )
         transcripts = mirror_directory(log, wanted=config().transcripts.mirror)
         self._views = Tails(lambda: tails_of(log, config().views.keep, redact_raw))
         self._mirror = None

@@ -28,7 +28,7 @@ _NEWEST: Final = 20
 
 def status_of(parts: Assembly, settings: Settings) -> JsonObject:
     """Return the system's status. If the log can't be read, its fields are left out, and its position is null."""
-    log = parts.service.log
+    log, writer = parts.service.log, parts.service.writer
     unread: str | None = None
     try:
         recorded = {
@@ -37,8 +37,9 @@ def status_of(parts: Assembly, settings: Settings) -> JsonObject:
             "schedules": _schedules(parts),
             **_open_work(
                 parts.service.reader,
-                has_channel=parts.caller.has,
-                has_agent=lambda key: parts.executor.has(runner_of(key)),
+                # Who answers and delivers is known where the log is written.
+                has_channel=lambda name: writer is not None or parts.caller.has(name),
+                has_agent=lambda key: writer is not None or parts.executor.has(runner_of(key)),
             ),
         }
     except LogError as error:  # the caller of `status` is told just this
@@ -46,6 +47,7 @@ def status_of(parts: Assembly, settings: Settings) -> JsonObject:
     return {
         "logId": log.log_id,
         "epoch": log.epoch,
+        "writer": None if writer is None else writer.standing,
         **standing_of(parts, settings, unread=unread),
         "agents": [runner for runner in parts.executor.registered if is_agent(runner)],
         "channels": list(parts.caller.registered),

@@ -124,6 +124,10 @@ class SessionSystem(Operated):
         writer: LogWriter | None = None,
     ) -> None:
         given_agents, given_channels = mapping_of("agents", agents), mapping_of("channels", channels)
+        if writer is not None and (given_agents or given_channels):
+            raise invalid(
+                "writer", "agents and channels are called where the log is written, leave them out here"
+            )
         for name in given_channels:
             checked("channels: a name", name, most=CREDENTIAL.most)
         callable_of("on_failure", on_failure, "failure")
@@ -214,7 +218,9 @@ class SessionSystem(Operated):
                 scheduler=parts.scheduler,
                 workers=parts.workers,
             )
-            if self._writer is None:
+            if self._writer is not None:
+                refuse_orphans(parts.service, self.config)
+            else:
                 log.on_superseded(parts.reports.store_away)
                 parts.start()
                 self._control = listening(

@@ -46,16 +46,16 @@ class LogWriter(Appends, Protocol):
         ...
 
 
-def handed_on(
-    log: Follows, writer: LogWriter, caller: Caller, method: str, params: JsonMapping
-) -> Pending:
+def handed_on(log: Follows, writer: LogWriter, caller: Caller, method: str, params: JsonMapping) -> Pending:
     """Hand a call on to the writer; its answer comes when this host has read what it reports (DOOR-3)."""
     asked = writer.ask(caller, method, params)
 
     def finish() -> Result:
         handed = asked.result()
         if handed.position and not log.wait_for(handed.position, timeout=BEHIND_S):
-            logger.warning("position %d has not come here in %g s, the log lags behind", handed.position, BEHIND_S)
+            logger.warning(
+                "position %d has not come here in %g s, the log lags behind", handed.position, BEHIND_S
+            )
         if handed.refused is not None:
             raise handed.refused
         return handed.result

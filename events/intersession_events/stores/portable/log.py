@@ -225,6 +225,11 @@ class PortableLog(Gathers):
         self._check_process()
         return self._events.head() if self._writer is None else self._writer.head()
 
+    @property
+    def followed(self) -> int:
+        """The position up to which listeners have heard; never beyond `head`, and known without asking the store."""
+        return self._frontier.head
+
     def each(self, questions: Iterable[Question]) -> list[list[AnyRow]]:
         """Run several reading statements, in one round trip where the store takes them so.
 
