@@ -29,7 +29,7 @@ from intersession_actors.assembly.methods.methods import unknown_method
 from intersession_actors.assembly.methods.params import NoParams
 from intersession_actors.assembly.system.system import SessionSystem
 from intersession_actors.calls.service.arguments import read_arguments
-from intersession_actors.calls.service.elsewhere import INVOKE
+from intersession_actors.calls.service.pending import INVOKE
 from intersession_actors.calls.service.resolve import claimed_session
 from intersession_actors.calls.tools.registry import TOOLS
 from intersession_actors.calls.tools.toolbox import Tools
@@ -177,7 +177,7 @@ class Door:
         if position <= self.position:
             return
         log, seconds = self.system.log, self.limits.behind_s
-        if not self.system.follows and position > await off_loop(log.head):
+        if not self.system.is_follower and position > await off_loop(log.head):
             raise invalid(
                 "after", f"position {position} is beyond the end of the log, give one that was answered"
             )

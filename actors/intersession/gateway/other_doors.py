@@ -15,8 +15,9 @@ from intersession_actors.assembly.methods.methods import METHODS, unknown_method
 from intersession_actors.assembly.system.system import SessionSystem
 from intersession_actors.calls.service.arguments import read_arguments
 from intersession_actors.calls.service.callers import Caller
-from intersession_actors.calls.service.elsewhere import INVOKE
+from intersession_actors.calls.service.pending import INVOKE
 from intersession_actors.calls.tools.registry import TOOLS
+from intersession_actors.calls.tools.sessions_send import DEFAULT_TIMEOUT_S
 from intersession_actors.calls.tools.toolbox import Tools
 from intersession_actors.rules.config.host import Gateway
 from intersession_actors.rules.config.tools import names_tool
@@ -30,6 +31,8 @@ from intersession_events.log.recorded import ANY_VERSION, Draft, Outcome, Stream
 
 MOST_KEPT: Final = 4_096
 """Answers that are kept for doors whose connection ended before they had them; the oldest are forgotten."""
+
+_AT_LEAST_S: Final = 0.001
 
 _GLOB: Final = frozenset("*?[")
 _HERE_ALONE: Final = frozenset({"import.openclaw"})
@@ -134,7 +137,14 @@ class Doors:
     async def _performed(self, caller: Caller, given: PerformParams) -> Frame:
         answer: JsonObject
         try:
-            answer = {"result": await self._called(caller, given)}
+            result = await self._called(caller, given)
+            answer = {"result": result}
+            if (
+                self._system.service.world.agents.closing
+                and is_object(result)
+                and result.get("status") == "timeout"
+            ):
+                answer["tryAgain"] = True  # the wait was cut short here, and goes on at the next writer
         except ToolRefused as refused:
             answer = {"refused": {"code": refused.code, "error": refused.error}}
             if refused.code == "unavailable" and not isinstance(refused, InDoubt):
@@ -149,6 +159,8 @@ class Doors:
                 raise ToolRefused("invalid_request", "params: give name and args of the tool")
             if given.again and not _counts_once_as_tool(name):
                 raise InDoubt(name)
+            if given.again and name == "sessions_send":
+                args = _with_what_is_left(args, given.waited_ms)
             tools = Tools(system.service, caller, threads=system.threads, number=(number, given.again))
             result = await tools.acall(name, args)
             if (
@@ -189,6 +201,14 @@ def _beyond(what: str) -> ToolRefused:
     return ToolRefused(
         "forbidden", f"caller: {what[:128]!r} is beyond the sessions that this door's credential names"
     )
+
+
+def _with_what_is_left(args: JsonObject, waited_ms: int) -> JsonObject:
+    """Return the arguments of `sessions_send` with the rest of the time that its caller waits for."""
+    seconds = args.get("timeoutSeconds", DEFAULT_TIMEOUT_S)
+    if not isinstance(seconds, int | float) or seconds <= 0:
+        return args
+    return {**args, "timeoutSeconds": max(seconds - waited_ms / 1000, _AT_LEAST_S)}
 
 
 def _counts_once_as_tool(name: str) -> bool:

@@ -50,10 +50,10 @@ HOLD: Final = "intersession_hold"
 MISDIRECTED: Final = 421
 
 AFTER: Final = "intersession-after"
-"""The header of a request that is to be answered by a host that has read up to a position."""
+"""The header of a request that is to be answered by a host that has read up to a position; 0 asks for the first one."""
 
-POSITION: Final = "intersession-position"
-"""The header of an answer that says up to where its host has read."""
+POSITION: Final = b"intersession-position"
+"""The header of its answer that says up to where the host has read by then."""
 
 _EVERY_ANSWER: Final = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
@@ -154,7 +154,9 @@ class Shield:
             await _answer(send, self._in_its_form(scope, headers, refusal))
             return
         scope.setdefault("state", {})[DOOR] = self._door
-        await ended_well(self._application(scope), scope, receive, self._guarded(send))
+        await ended_well(
+            self._application(scope), scope, receive, self._guarded(send, positions=AFTER in headers)
+        )
 
     async def _reached(self, headers: Headers) -> Refusal | None:
         """Wait for the position that a request names, since another host has answered with it (DOOR-3)."""
@@ -171,14 +173,15 @@ class Shield:
             return Refusal(status, kind, refused.error)
         return None
 
-    def _guarded(self, send: Send) -> Send:
-        """Return a way to send that adds what every answer carries, where it says nothing else."""
+    def _guarded(self, send: Send, *, positions: bool) -> Send:
+        """Return a way to send that adds what every answer carries, where it says nothing else; to a client with `positions` its own."""
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 names = {name.lower() for name, _ in message.get("headers", [])}
-                position = (POSITION.encode(), str(self._door.position).encode())
-                more = [one for one in (*_EVERY_ANSWER, position) if one[0] not in names]
+                more = [one for one in _EVERY_ANSWER if one[0] not in names]
+                if positions:
+                    more.append((POSITION, str(self._door.position).encode()))
                 message = {**message, "headers": [*message.get("headers", []), *more]}
             await send(message)
 

@@ -11,7 +11,9 @@ from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.sqlite.writer_lock import is_loopback
 
 
-def following(store: str | None, *, config: JsonValue = None, writer: str | None = None) -> SessionSystem:
+def following(
+    store: str | None = None, *, config: JsonValue | Config = None, writer: str | None = None
+) -> SessionSystem:
     """Return a system that follows the log of a URL. `writer` is the address of its writer's gateway, else the log says it.
 
     Its token is that of the credential in the configuration that has the scope `door`.

@@ -128,7 +128,7 @@ async def _run(
         if mcp is not None:
             await mounted.enter_async_context(mcp.running())
         await server.answers.wait()
-        if not system.follows:
+        if not system.is_follower:
             system.log.announce_gateway(address, advertised=system.config.gateway.advertise)
         ready(address)
         waiting = asyncio.create_task(stopping.wait())
@@ -140,7 +140,7 @@ async def _run(
         app.door.drain()
         logger.info("stopping: no new work, runs under way get %g s", grace * SHARE_FOR_RUNS)
         try:
-            if not system.follows:
+            if not system.is_follower:
                 system.log.announce_gateway(None)
         except Exception as error:  # noqa: BLE001 - stopping goes on
             logger.warning("the address could not be taken from the lock's file: %s", error)

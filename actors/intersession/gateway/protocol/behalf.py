@@ -20,11 +20,11 @@ _Globs = Annotated[tuple[_Name, ...], msgspec.Meta(max_length=1_000)]
 _Number = Annotated[str, msgspec.Meta(min_length=16, max_length=64)]
 
 
-class _Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+class _Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     pass
 
 
-class OnBehalf(_Given, frozen=True, kw_only=True):
+class OnBehalf(_Strict, frozen=True, kw_only=True):
     """A caller: a session (`key`), or the operator or a credential, and the sessions within its reach."""
 
     name: _Name
@@ -45,17 +45,18 @@ class OnBehalf(_Given, frozen=True, kw_only=True):
 
 
 @ready
-class PerformParams(_Given, frozen=True, kw_only=True):
-    """`door.perform`: a method, or `tools.invoke` with `{name, args}`. `number` is the call's own; `again`: it was sent before."""
+class PerformParams(_Strict, frozen=True, kw_only=True):
+    """`door.perform`: a method, or `tools.invoke` with `{name, args}`. `number` is the call's own; `again`: it was sent before, `waitedMs` ago."""
 
     caller: OnBehalf
     method: _Name
     params: JsonObject
     number: _Number
     again: bool = False
+    waited_ms: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
-class Receipt(_Given, frozen=True, kw_only=True):
+class Receipt(_Strict, frozen=True, kw_only=True):
     """An access receipt: the requester's stream, the event, and what was judged. `id` is the event's own."""
 
     id: _Number
@@ -66,7 +67,7 @@ class Receipt(_Given, frozen=True, kw_only=True):
 
 
 @ready
-class ReceiptsParams(_Given, frozen=True, kw_only=True):
+class ReceiptsParams(_Strict, frozen=True, kw_only=True):
     """`door.receipts`."""
 
     receipts: Annotated[tuple[Receipt, ...], msgspec.Meta(max_length=MOST_RECEIPTS)]

@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -15,7 +16,7 @@ import msgspec
 from intersession.gateway.protocol.behalf import MOST_RECEIPTS, PERFORM, RECEIPTS, OnBehalf, Receipt
 from intersession.gateway.protocol.client import GatewayClient, GatewayGone
 from intersession_actors.calls.service.callers import Caller
-from intersession_actors.calls.service.elsewhere import Handed
+from intersession_actors.calls.service.pending import Handed
 from intersession_actors.rules.errors import REFUSAL_CODES, RefusalCode, ToolRefused
 from intersession_events.basics.errors import IntersessionError, StoreUnavailable
 from intersession_events.basics.machine import monotonic_s, random_id
@@ -31,6 +32,8 @@ PAUSE_S: Final = 0.1
 """Between two attempts to reach a writer."""
 LOOK_S: Final = 1.0
 """How often is looked whether another host writes the log now: a paused one keeps its connection, and answers nothing."""
+PATIENCE_S: Final = 5.0
+"""How long a writer may take to take receipts."""
 MOST_WAITING: Final = 10_000
 """Calls that wait for the writer, and receipts; further ones are refused."""
 
@@ -46,6 +49,7 @@ class _Call(msgspec.Struct, eq=False):
     params: JsonMapping
     future: Future[Handed]
     since: float | None
+    begun: float
     was_sent: bool = False
     not_before: float = 0.0
     last: Handed | None = None
@@ -71,6 +75,7 @@ class WriterLink:
         self._where, self._token, self._wait_s, self._new_id, self._now = where, token, wait_s, new_id, now
         self.hear = hear
         self._lock = threading.Condition()
+        self._one_at_a_time = threading.Lock()
         self._calls: dict[str, _Call] = {}
         self._receipts: list[Receipt] = []
         self._client: GatewayClient | None = None
@@ -82,7 +87,8 @@ class WriterLink:
     def ask(self, caller: Caller, method: str, params: JsonMapping) -> "Future[Handed]":
         """Have a method called for a caller; the future has the answer, or the refusal."""
         future: Future[Handed] = Future()
-        call = _Call(self._new_id(), OnBehalf.of(caller), method, params, future, self._now())
+        now = self._now()
+        call = _Call(self._new_id(), OnBehalf.of(caller), method, params, future, now, now)
         with self._lock:
             if self._closed or len(self._calls) >= MOST_WAITING:
                 what = (
@@ -141,13 +147,18 @@ class WriterLink:
             }
 
     def close(self) -> None:
-        """Give up the connection; what waits is refused."""
+        """Hand on the last receipts, and give up the connection; what waits is refused."""
         with self._lock:
             self._closed = True
             client, self._client = self._client, None
             self._lock.notify_all()
         if client is not None:
+            with suppress(ToolRefused):
+                while self._receipts:
+                    self._send_receipts(client)
             client.close()
+        if self._receipts:
+            logger.warning("%d access receipts could not be handed on", len(self._receipts))
         for call in list(self._calls.values()):
             self._give_up(call)
 
@@ -228,6 +239,7 @@ class WriterLink:
                 "params": dict(call.params),
                 "number": call.number,
                 "again": again,
+                "waitedMs": round((self._now() - call.begun) * 1000),
             },
         )
         asked.add_done_callback(lambda done: self._answered(call, done, waited_since))
@@ -263,18 +275,18 @@ class WriterLink:
         call.future.set_result(handed)
 
     def _send_receipts(self, client: GatewayClient) -> None:
-        with self._lock:
+        with self._one_at_a_time:
             sent = self._receipts[:MOST_RECEIPTS]
-        if not sent:
-            return
-        try:
-            client.call(RECEIPTS, {"receipts": msgspec.to_builtins(sent)}, timeout=LOOK_S * 10)
-        except ToolRefused as refused:
-            if refused.code == "unavailable":
-                raise  # they are sent again: the log takes each once
-            logger.warning("the log's writer refused %d access receipts: %s", len(sent), refused.error)
-        with self._lock:
-            del self._receipts[: len(sent)]
+            if not sent:
+                return
+            try:
+                client.call(RECEIPTS, {"receipts": msgspec.to_builtins(sent)}, timeout=PATIENCE_S)
+            except ToolRefused as refused:
+                if refused.code == "unavailable":
+                    raise  # they are sent again: the log takes each once
+                logger.warning("the log's writer refused %d access receipts: %s", len(sent), refused.error)
+            with self._lock:
+                del self._receipts[: len(sent)]
 
 
 def _handed(answer: JsonObject) -> Handed:

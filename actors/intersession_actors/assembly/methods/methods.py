@@ -22,9 +22,8 @@ from intersession_actors.assembly.methods.terms import in_terms_of_methods
 from intersession_actors.assembly.methods.working import GatewayWork
 from intersession_actors.assembly.schedules.scheduler import Scheduler
 from intersession_actors.calls.service.callers import OPERATOR, AccessSummary, Call, Caller
-from intersession_actors.calls.service.elsewhere import handed_on
 from intersession_actors.calls.service.imports import Imports
-from intersession_actors.calls.service.pending import Pending, Result, afinished, finished
+from intersession_actors.calls.service.pending import Pending, Result, afinished, finished, handed_on
 from intersession_actors.calls.service.resolve import TargetRefused
 from intersession_actors.calls.service.run_waits import RunDoor
 from intersession_actors.calls.service.service import Service

@@ -22,7 +22,7 @@ from intersession_actors.assembly.system.recovery import (
 )
 from intersession_actors.assembly.system.tracing import Tracing
 from intersession_actors.assembly.system.turns import Turns
-from intersession_actors.calls.service.elsewhere import LogWriter
+from intersession_actors.calls.service.pending import LogWriter
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.calls.service.receipts import Receipts
 from intersession_actors.calls.service.service import Service

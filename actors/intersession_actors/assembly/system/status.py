@@ -37,7 +37,7 @@ def status_of(parts: Assembly, settings: Settings) -> JsonObject:
             "schedules": _schedules(parts),
             **_open_work(
                 parts.service.reader,
-                # Who answers and delivers is known where the log is written.
+                # A follower does not know which agents and channels the writer has.
                 has_channel=lambda name: writer is not None or parts.caller.has(name),
                 has_agent=lambda key: writer is not None or parts.executor.has(runner_of(key)),
             ),

@@ -31,9 +31,9 @@ from intersession_actors.assembly.system.settings import Settings
 from intersession_actors.assembly.system.status import standing_of, status_of
 from intersession_actors.assembly.system.tracing import tracer_provider_of
 from intersession_actors.calls.service.callers import EVERY, Caller
-from intersession_actors.calls.service.elsewhere import LogWriter
 from intersession_actors.calls.service.imports import Imports
 from intersession_actors.calls.service.inbound import ChatDoor, InboundFields
+from intersession_actors.calls.service.pending import LogWriter
 from intersession_actors.calls.service.run_stream import RunStream
 from intersession_actors.calls.service.run_waits import RunDoor
 from intersession_actors.calls.tools.toolbox import Tools
@@ -314,7 +314,7 @@ class SessionSystem(Operated):
     # --- doors
 
     @property
-    def follows(self) -> bool:
+    def is_follower(self) -> bool:
         """Whether it only follows the log, which another process writes (DOOR-1)."""
         return self._writer is not None
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final
 
-from intersession_actors.calls.service.elsewhere import LogWriter
+from intersession_actors.calls.service.pending import LogWriter
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.calls.service.receipts import Receipts
 from intersession_actors.calls.service.supervisor import Supervisor

@@ -10,8 +10,16 @@ import msgspec
 from intersession_actors.calls.service.approvals import begin_approval
 from intersession_actors.calls.service.asking import asked_within, of_run, was_asked_for
 from intersession_actors.calls.service.callers import AccessSummary, Call, Caller
-from intersession_actors.calls.service.elsewhere import INVOKE, handed_on
-from intersession_actors.calls.service.pending import Held, Pending, Result, afinished, finished, with_fields
+from intersession_actors.calls.service.pending import (
+    INVOKE,
+    Held,
+    Pending,
+    Result,
+    afinished,
+    finished,
+    handed_on,
+    with_fields,
+)
 from intersession_actors.calls.service.resolve import TargetRefused
 from intersession_actors.calls.service.service import Service
 from intersession_actors.calls.tools.made_before import CallsBefore, MadeCall, ids_of, words_of

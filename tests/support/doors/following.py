@@ -1,0 +1,48 @@
+"""A door beside the host that writes a log: a system that follows it, with a gateway of its own, in the same process."""
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from intersession import SessionSystem
+from intersession.gateway.process.following import following
+from intersession_events.stores.portable.log import PortableLog
+from support.doors.gateway_live import GATEWAY, LiveGateway
+from support.running import merged
+
+DOOR: dict[str, Any] = {
+    "name": "front",
+    "token": "the-token-of-a-door",
+    "actAs": ["*"],
+    "scopes": ["door", "operator.admin"],
+}
+
+
+def with_door(*configs: Mapping[str, Any], **limits: Any) -> dict[str, Any]:
+    """Return a configuration with the credential of a door."""
+    config = merged(GATEWAY, *configs)
+    credentials = config["gateway"]["auth"]["credentials"]
+    return merged(config, {"gateway": {"auth": {"credentials": [*credentials, DOOR | limits]}}})
+
+
+class Front(NamedTuple):
+    """A door: its system, and its gateway."""
+
+    system: SessionSystem
+    live: LiveGateway
+
+
+@contextmanager
+def writing(system: SessionSystem) -> Generator[LiveGateway]:
+    """Serve a system's gateway, where the log says it is."""
+    with LiveGateway(system) as live:
+        assert isinstance(system.log, PortableLog)
+        system.log.announce_gateway(live.address)
+        yield live
+
+
+@contextmanager
+def door(url: str, config: Mapping[str, Any], *, writer: str | None = None) -> Generator[Front]:
+    """Open a door to a log."""
+    with following(url, config=dict(config), writer=writer) as system, LiveGateway(system) as live:
+        yield Front(system, live)
