@@ -20,7 +20,6 @@ INSIDE = {  # what callers see is a ToolRefused; the receipt wants to know more
     "LimitReached",
     "TargetRefused",
     # A ToolRefused as well: a host tells another one whether it may ask again.
-    "GatewayGone",
     "InDoubt",
 }
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from intersession.worker.line import Line
+from intersession.gateway.protocol.line import Line
 from intersession.worker.sessions import Attempt, Sessions
 from intersession.worker.turns import Acts, RemoteFiles, RemotePieces, RemoteRecorder, RemoteTools
 from intersession.worker.workspaces import files_here

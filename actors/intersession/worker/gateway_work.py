@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from concurrent.futures import CancelledError
 from typing import Final
 
-from intersession.worker.line import Line
+from intersession.gateway.protocol.line import Line
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.basics.errors import StoreUnavailable, WorkRefused
 from intersession_events.basics.plain_json import JsonObject

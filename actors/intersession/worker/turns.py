@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from intersession.worker.line import Line
+from intersession.gateway.protocol.line import Line
 from intersession_actors.calls.service.asking import digest_of
 from intersession_actors.calls.tools.made_before import words_of
 from intersession_actors.calls.tools.registry import TOOLS, schemas

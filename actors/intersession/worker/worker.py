@@ -13,9 +13,9 @@ from typing import Final, Self
 
 import msgspec
 
+from intersession.gateway.protocol.line import Line
 from intersession.worker.calls import Calls
 from intersession.worker.gateway_work import GatewayWork
-from intersession.worker.line import Line
 from intersession_actors.outside.agents.agents import Agent
 from intersession_actors.outside.agents.configured import configured_agents
 from intersession_actors.rules.config.config import Config, load_config

@@ -21,6 +21,7 @@ def following(
     Raises:
         ConfigError: no credential has that scope.
         StoreUnavailable: there is no log yet, or it can't be opened.
+        ToolRefused: the writer's gateway does not know the token (`forbidden`).
     """
     settings = load_config(config).config
     system: SessionSystem | None = None
@@ -31,13 +32,17 @@ def following(
     def wait_s() -> float:
         return float((settings if system is None else system.config).gateway.writer_wait_seconds)
 
-    link = WriterLink(where, door_token(settings), wait_s=wait_s)
+    def hear(frame: JsonObject) -> None:
+        if system is not None:
+            _hear(system, frame)
+
+    link = WriterLink(where, door_token(settings), wait_s=wait_s, hear=hear, announced=writer is None)
+    system = SessionSystem(store, config=config, writer=link)
     try:
-        system = SessionSystem(store, config=config, writer=link)
+        link.open()
     except BaseException:
-        link.close()
+        system.close()
         raise
-    link.hear = lambda frame: _hear(system, frame)
     return system
 
 

@@ -17,6 +17,8 @@ from intersession_events.basics.machine import random_id
 from intersession_events.basics.plain_json import JsonMapping, JsonObject, is_object
 
 OPEN_S: Final = 10.0
+CLOSE_S: Final = 1.0
+"""How long the other side may take to end a connection: one that is paused never does."""
 LOOK_S: Final = 0.2
 """How long a client waits for an event before it looks whether it is still to wait."""
 
@@ -39,7 +41,7 @@ class GatewayClient:
         self._open = ExitStack()
         url = address.replace("http", "ws", 1)
         try:
-            opening = connect(url, proxy=None, open_timeout=OPEN_S, max_size=None)
+            opening = connect(url, proxy=None, open_timeout=OPEN_S, close_timeout=CLOSE_S, max_size=None)
             self._opened: ClientConnection = self._open.enter_context(opening)
         except (OSError, WebSocketException) as error:
             raise ToolRefused("unavailable", f"the gateway at {address} can't be reached: {error}") from None

@@ -1,24 +1,23 @@
 """The way from a host that follows a log to the gateway of its writer, whichever host that is by then (DOOR-1, DOOR-2).
 
-One connection has all calls. When it ends, or another host writes the log, it is opened again, and what was not answered is
-sent again: the writer counts a call by its number.
+What was not answered when the connection ended, or another host began to write the log, is sent again: the writer counts a
+call by its number.
 """
 
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from contextlib import suppress
+from concurrent.futures import CancelledError, Future
 from typing import Final
 
 import msgspec
 
 from intersession.gateway.protocol.behalf import MOST_RECEIPTS, PERFORM, RECEIPTS, OnBehalf, Receipt
-from intersession.gateway.protocol.client import GatewayClient, GatewayGone
+from intersession.gateway.protocol.line import MOST_BYTES, Line
 from intersession_actors.calls.service.callers import Caller
 from intersession_actors.calls.service.pending import Handed
 from intersession_actors.rules.errors import REFUSAL_CODES, RefusalCode, ToolRefused
-from intersession_events.basics.errors import IntersessionError, StoreUnavailable
+from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.basics.machine import monotonic_s, random_id
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
 from intersession_events.facts import AccessRecorded
@@ -29,29 +28,27 @@ from intersession_events.stores.portable.appends import NotTaken
 logger = logging.getLogger("intersession.door")
 
 PAUSE_S: Final = 0.1
-"""Between two attempts to reach a writer."""
+"""How long a call rests that the writer could not take or record just now."""
 LOOK_S: Final = 1.0
 """How often is looked whether another host writes the log now: a paused one keeps its connection, and answers nothing."""
 PATIENCE_S: Final = 5.0
-"""How long a writer may take to take receipts."""
+"""How long a writer may take to take receipts at the end."""
 MOST_WAITING: Final = 10_000
 """Calls that wait for the writer, and receipts; further ones are refused."""
 
-Heard = Callable[[JsonObject], object]
-
 
 class _Call(msgspec.Struct, eq=False):
-    """A call under way. `since` is when it began to wait for a writer; None while a writer has it."""
+    """A call under way. `since` is when the writer began to fail it; None while one may be at work on it."""
 
     number: str
     caller: OnBehalf
     method: str
     params: JsonMapping
     future: Future[Handed]
-    since: float | None
     begun: float
+    since: float | None = None
     was_sent: bool = False
-    not_before: float = 0.0
+    asked: Future[JsonObject] | None = None
     last: Handed | None = None
     """What the writer said that could not take it, or could not record it."""
 
@@ -59,7 +56,7 @@ class _Call(msgspec.Struct, eq=False):
 class WriterLink:
     """Hands calls on. `where` returns the address of the writer's gateway now, and blocks; None while there is none.
 
-    `wait_s` says how long a call waits for a writer, `hear` gets the events that the writer's gateway tells a door.
+    `announced`: the log says it, so it has to prove that it knows the token. `wait_s` says how long a call waits for a writer, `hear` gets the events that the writer's gateway tells a door.
     """
 
     def __init__(
@@ -68,39 +65,50 @@ class WriterLink:
         token: str,
         *,
         wait_s: Callable[[], float],
-        hear: Heard = lambda _: None,
+        hear: Callable[[JsonObject], object],
+        announced: bool = True,
         new_id: Callable[[], str] = random_id,
         now: Callable[[], float] = monotonic_s,
     ) -> None:
-        self._where, self._token, self._wait_s, self._new_id, self._now = where, token, wait_s, new_id, now
-        self.hear = hear
+        self._where, self._wait_s, self._new_id, self._now = where, wait_s, new_id, now
         self._lock = threading.Condition()
-        self._one_at_a_time = threading.Lock()
         self._calls: dict[str, _Call] = {}
         self._receipts: list[Receipt] = []
-        self._client: GatewayClient | None = None
-        self._address: str | None = None
-        self._trouble = "nobody writes the log"
+        self._is_sending = False
+        self._away_since: float | None = now()
         self._closed = False
+        self._line = Line(self._addresses, token, announced=announced, hear=hear)
+
+    def open(self) -> None:
+        """Connect to the writer, if there is one; else it is waited for.
+
+        Raises:
+            ToolRefused: its gateway does not know the token (`forbidden`).
+        """
+        self._line.open()
         threading.Thread(target=self._run, name="door", daemon=True).start()
 
     def ask(self, caller: Caller, method: str, params: JsonMapping) -> "Future[Handed]":
         """Have a method called for a caller; the future has the answer, or the refusal."""
-        future: Future[Handed] = Future()
-        now = self._now()
-        call = _Call(self._new_id(), OnBehalf.of(caller), method, params, future, now, now)
+        call = _Call(self._new_id(), OnBehalf.of(caller), method, params, Future(), self._now())
+        refused: ToolRefused | None = None
         with self._lock:
-            if self._closed or len(self._calls) >= MOST_WAITING:
-                what = (
-                    "the gateway is stopping" if self._closed else "too many calls wait for the log's writer"
+            if self._closed:
+                refused = ToolRefused("unavailable", "the gateway is stopping, try again after its restart")
+            elif len(self._calls) >= MOST_WAITING:
+                refused = ToolRefused(
+                    "unavailable", "too many calls wait for the log's writer, try again later"
                 )
-                future.set_result(Handed({}, refused=ToolRefused("unavailable", f"{what}, try again later")))
-                return future
-            self._calls[call.number] = call
-            client = self._client
-        if client is not None:
-            self._send(client, call)
-        return future
+            elif len(msgspec.json.encode(self._said(call))) > MOST_BYTES - 1024:
+                refused = ToolRefused("too_large", f"{method}: more than {MOST_BYTES} bytes, send less")
+            else:
+                self._calls[call.number] = call
+                self._lock.notify_all()
+        if refused is None:
+            self._send(call)
+        else:
+            call.future.set_result(Handed({}, refused=refused))
+        return call.future
 
     def append(
         self,
@@ -128,145 +136,81 @@ class WriterLink:
             is_full = len(self._receipts) + len(receipts) > MOST_WAITING
             if not is_full:
                 self._receipts += receipts
-                self._lock.notify_all()
         if is_full:
             on_outcome(Unavailable(error=StoreUnavailable("too many receipts wait for the log's writer")))
+        self._send_receipts()
         return NotTaken(batch[0].stream)
 
     @property
     def standing(self) -> JsonObject:
         """The state of the connection: `{address, isConnected, waiting, receipts, error}`."""
-        with self._lock:
-            connected = self._client is not None
-            return {
-                "address": self._address,
-                "isConnected": connected,
-                "waiting": len(self._calls),
-                "receipts": len(self._receipts),
-                "error": None if connected else self._trouble,
-            }
+        connected = self._line.is_connected
+        return {
+            "address": self._line.address,
+            "isConnected": connected,
+            "waiting": len(self._calls),
+            "receipts": len(self._receipts),
+            "error": None if connected else self._line.trouble,
+        }
 
     def close(self) -> None:
         """Hand on the last receipts, and give up the connection; what waits is refused."""
         with self._lock:
             self._closed = True
-            client, self._client = self._client, None
             self._lock.notify_all()
-        if client is not None:
-            with suppress(ToolRefused):
-                while self._receipts:
-                    self._send_receipts(client)
-            client.close()
+            if self._line.is_connected:
+                self._lock.wait_for(lambda: not self._receipts, PATIENCE_S)
+        self._line.close()
         if self._receipts:
             logger.warning("%d access receipts could not be handed on", len(self._receipts))
         for call in list(self._calls.values()):
             self._give_up(call)
 
-    # --- on its own thread
+    # --- calls
 
-    def _run(self) -> None:
-        while not self._closed:
-            failed = False
-            try:
-                self._look()
-            except Exception as error:
-                self._trouble, failed = str(error), True
-                if not isinstance(error, IntersessionError):
-                    logger.exception("the way to the log's writer failed")
-            for call in list(self._calls.values()):
-                if call.since is not None and self._now() - call.since > self._wait_s():
-                    self._give_up(call)
-            with self._lock:
-                has_work = self._client is not None and bool(self._receipts) and not failed
-                if not (self._closed or has_work):
-                    waits = failed or self._client is None or self._is_waited_for
-                    self._lock.wait(PAUSE_S if waits else LOOK_S)
+    def _said(self, call: _Call, *, again: bool = False) -> JsonObject:
+        return {
+            "caller": msgspec.to_builtins(call.caller),
+            "method": call.method,
+            "params": dict(call.params),
+            "number": call.number,
+            "again": again,
+            "waitedMs": round((self._now() - call.begun) * 1000),
+        }
 
-    def _look(self) -> None:
-        """Open the connection to the present writer if there is none, and send it what waits."""
-        address = self._where()
-        client = self._client
-        if client is not None and (address != self._address or client.gone.done()):
-            self._leave(client)
-            client = None
-        if address is None:
-            self._trouble = "nobody writes the log, or its writer has no gateway"
-            return
-        if client is None:
-            client = GatewayClient(address, self._token, hear=self._hears)
-            with self._lock:
-                if self._closed:
-                    client.close()
-                    return
-                self._client, self._address = client, address
-            logger.info("handing on to the log's writer at %s", address)
-            client.gone.add_done_callback(lambda _: self._wake())
-        for call in list(self._calls.values()):
-            if call.since is not None and call.not_before <= self._now():
-                self._send(client, call)
-        self._send_receipts(client)
-
-    @property
-    def _is_waited_for(self) -> bool:
-        return any(one.since is not None for one in self._calls.values())
-
-    def _hears(self, frame: JsonObject) -> None:
-        self.hear(frame)
-
-    def _leave(self, client: GatewayClient) -> None:
-        """Give a connection up: what waits there begins to wait for the next."""
-        with self._lock:
-            if self._client is client:
-                self._client = None
-        client.close()
-        client.gone.result(LOOK_S)
-
-    def _wake(self) -> None:
-        with self._lock:
-            self._lock.notify_all()
-
-    def _send(self, client: GatewayClient, call: _Call) -> None:
-        with self._lock:
-            if call.since is None or call.future.done():
-                return  # somebody else has sent it
-            waited_since, call.since = call.since, None
+    def _send(self, call: _Call) -> None:
+        def params() -> JsonObject:
             again, call.was_sent = call.was_sent, True
-        asked = client.begin(
-            PERFORM,
-            {
-                "caller": msgspec.to_builtins(call.caller),
-                "method": call.method,
-                "params": dict(call.params),
-                "number": call.number,
-                "again": again,
-                "waitedMs": round((self._now() - call.begun) * 1000),
-            },
-        )
-        asked.add_done_callback(lambda done: self._answered(call, done, waited_since))
+            return self._said(call, again=again)
 
-    def _answered(self, call: _Call, done: "Future[JsonObject]", waited_since: float) -> None:
-        """Take an answer. What was not answered, or could not be recorded there, waits for the next writer."""
+        call.asked = self._line.ask(PERFORM, params)
+        call.asked.add_done_callback(lambda done: self._answered(call, done))
+
+    def _answered(self, call: _Call, done: "Future[JsonObject]") -> None:
+        """Take an answer. What could not be taken or recorded there is asked again, of whoever writes the log then."""
+        if done.cancelled():
+            return
         error = done.exception()
-        if isinstance(error, GatewayGone):
-            call.since = self._now()
-            self._wake()
+        if error is not None:
+            refused = error if isinstance(error, ToolRefused) else ToolRefused("unavailable", str(error))
+            self._finish(call, Handed({}, refused=refused))
             return
-        handed = _handed(done.result()) if error is None else Handed({}, refused=_as_refused(error))
-        if error is None and done.result().get("tryAgain"):
-            # Its patience begins with the first such answer: until then a writer was at work on it.
-            call.since = self._now() if call.last is None else waited_since
-            call.last, call.not_before = handed, self._now() + PAUSE_S
-            self._wake()
+        handed = _handed(done.result())
+        if not done.result().get("tryAgain") or self._closed:
+            self._finish(call, handed)
             return
-        self._finish(call, handed)
+        call.last = handed
+        call.since = call.since or self._now()
+        later = threading.Timer(PAUSE_S, self._send, (call,))
+        later.daemon = True
+        later.start()
 
     def _give_up(self, call: _Call) -> None:
-        if call.last is not None:
-            self._finish(call, call.last)
-            return
         done = "it may have been done or not" if call.was_sent else "nothing was done"
-        error = f"the log's writer can't be reached ({self._trouble}), {done}; try again later"
-        self._finish(call, Handed({}, refused=ToolRefused("unavailable", error)))
+        error = f"the log's writer can't be reached ({self._line.trouble}), {done}; try again later"
+        self._finish(call, call.last or Handed({}, refused=ToolRefused("unavailable", error)))
+        if call.asked is not None:
+            call.asked.cancel()
 
     def _finish(self, call: _Call, handed: Handed) -> None:
         with self._lock:
@@ -274,19 +218,55 @@ class WriterLink:
                 return
         call.future.set_result(handed)
 
-    def _send_receipts(self, client: GatewayClient) -> None:
-        with self._one_at_a_time:
-            sent = self._receipts[:MOST_RECEIPTS]
-            if not sent:
+    # --- receipts: one request at a time, so that none overtakes another
+
+    def _send_receipts(self) -> None:
+        with self._lock:
+            if self._is_sending or not self._receipts:
                 return
+            sent = self._receipts[:MOST_RECEIPTS]
+            self._is_sending = True
+        asked = self._line.ask(RECEIPTS, {"receipts": msgspec.to_builtins(sent)})
+        asked.add_done_callback(lambda done: self._taken(len(sent), done))
+
+    def _taken(self, number: int, done: "Future[JsonObject]") -> None:
+        with self._lock:
+            self._is_sending = False
+            if isinstance(error := _error_of(done), StoreUnavailable):
+                return  # the line was closed
+            if error is not None:
+                logger.warning("the log's writer refused %d access receipts: %s", number, error)
+            del self._receipts[:number]
+            self._lock.notify_all()
+        self._send_receipts()
+
+    # --- the writer
+
+    def _addresses(self) -> Sequence[str]:
+        try:
+            found = self._where()
+        except StoreUnavailable as error:
+            raise ToolRefused("unavailable", str(error)) from None
+        return () if found is None else (found,)
+
+    def _run(self) -> None:
+        """Leave a host that writes the log no more, and refuse calls that have waited for too long."""
+        while not self._closed:
             try:
-                client.call(RECEIPTS, {"receipts": msgspec.to_builtins(sent)}, timeout=PATIENCE_S)
-            except ToolRefused as refused:
-                if refused.code == "unavailable":
-                    raise  # they are sent again: the log takes each once
-                logger.warning("the log's writer refused %d access receipts: %s", len(sent), refused.error)
+                if self._line.is_connected and self._where() != self._line.address:
+                    self._line.lose()
+            except StoreUnavailable as error:
+                logger.info("it can't be looked who writes the log: %s", error)
+            now = self._now()
+            self._away_since = None if self._line.is_connected else self._away_since or now
+            for call in list(self._calls.values()):
+                away = None if self._away_since is None else max(self._away_since, call.begun)
+                since = min((one for one in (away, call.since) if one is not None), default=None)
+                if since is not None and now - since > self._wait_s():
+                    self._give_up(call)
             with self._lock:
-                del self._receipts[: len(sent)]
+                if not self._closed:
+                    self._lock.wait(PAUSE_S if self._calls and self._away_since is not None else LOOK_S)
 
 
 def _handed(answer: JsonObject) -> Handed:
@@ -301,5 +281,8 @@ def _refusal(refused: JsonObject) -> ToolRefused:
     return ToolRefused(known, str(refused.get("error", "refused")))
 
 
-def _as_refused(error: BaseException) -> ToolRefused:
-    return error if isinstance(error, ToolRefused) else ToolRefused("internal", str(error))
+def _error_of(done: "Future[JsonObject]") -> BaseException | None:
+    try:
+        return done.exception()
+    except CancelledError:
+        return StoreUnavailable("it was given up")

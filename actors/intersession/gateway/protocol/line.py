@@ -1,4 +1,4 @@
-"""The connection of a worker to the gateway of the log's writer: one, for many requests at once, and made again when it is lost (WORK-12)."""
+"""The connection of a worker, or of a door, to the gateway of the log's writer: one, for many requests at once, and made again when it is lost (WORK-12, DOOR-1)."""
 
 import logging
 import threading
@@ -14,38 +14,56 @@ from intersession_actors.rules.errors import ToolRefused
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.basics.plain_json import JsonMapping, JsonObject, is_object
 
-logger = logging.getLogger("intersession.worker")
+logger = logging.getLogger("intersession.line")
 
 MOST_BYTES: Final = 8 * 1024 * 1024
 """The largest frame that a gateway takes; its connection would end with a larger one."""
 
 _FIRST_WAIT_S: Final = 0.05
-_LONGEST_WAIT_S: Final = 2.0
+_LONGEST_WAIT_S: Final = 0.25
 _AGAIN_S: Final = 0.25
 """How long a request waits that the writer could not take just now."""
 
 _LATER: Final = frozenset({"unavailable", "busy"})
 
 
+Params = JsonMapping | Callable[[], JsonMapping]
+"""The parameters of a request, or what makes them each time that it is sent."""
+
+
 class _Request(NamedTuple):
     id: str
-    frame: JsonMapping
+    method: str
+    params: Params
     answer: "Future[JsonObject]"
     again: bool
+
+    @property
+    def frame(self) -> JsonObject:
+        params = self.params() if callable(self.params) else self.params
+        return {"type": "req", "id": self.id, "method": self.method, "params": params}
 
 
 class Line:
     """Sends requests to whichever of some addresses has the log's writer. Its methods may be called from any thread.
 
     `addresses` gives them anew for each connection; they are tried in turn. The token is proven, not sent (`GatewayClient`);
-    by TLS neither, where the log has `announced` them.
+    by TLS neither, where the log has `announced` them. `hear` gets the events that the gateway tells, on the line's thread.
     """
 
     def __init__(
-        self, addresses: Callable[[], Sequence[str]], token: str, *, announced: bool = False
+        self,
+        addresses: Callable[[], Sequence[str]],
+        token: str,
+        *,
+        announced: bool = False,
+        hear: Callable[[JsonObject], object] = lambda _: None,
     ) -> None:
         self._announced = announced
         self._addresses = addresses
+        self._hear = hear
+        self.address: str | None = None
+        """Where it is connected, or was last."""
         self._token = token
         self._lock = threading.Lock()
         self._numbers = count(1)
@@ -69,16 +87,25 @@ class Line:
                 raise
         self._thread.start()
 
-    def ask(self, method: str, params: JsonMapping, *, again: bool = True) -> "Future[JsonObject]":
+    @property
+    def is_connected(self) -> bool:
+        """Whether a gateway answers now."""
+        return self._client is not None
+
+    @property
+    def trouble(self) -> str | None:
+        """Why no gateway answers."""
+        return self._told
+
+    def ask(self, method: str, params: Params, *, again: bool = True) -> "Future[JsonObject]":
         """Send a request; return its payload to come, or a `ToolRefused`.
 
         With `again` it is sent again when the connection is lost, or the writer could not take it just now, until it is answered
         or its future is cancelled. Else its future has `StoreUnavailable` then.
         """
         request_id = f"w{next(self._numbers)}"
-        frame: JsonObject = {"type": "req", "id": request_id, "method": method, "params": params}
-        request = _Request(request_id, frame, Future(), again)
-        if len(msgspec.json.encode(frame)) > MOST_BYTES:
+        request = _Request(request_id, method, params, Future(), again)
+        if not callable(params) and len(msgspec.json.encode(params)) > MOST_BYTES:
             request.answer.set_exception(
                 ToolRefused("too_large", f"{method}: more than {MOST_BYTES} bytes, send less")
             )
@@ -156,11 +183,14 @@ class Line:
         )
         first, self._turn = self._turn, self._turn + 1
         for number in range(len(addresses)):
+            address = addresses[(first + number) % len(addresses)]
             try:
-                address = addresses[(first + number) % len(addresses)]
-                return GatewayClient(address, self._token, announced=self._announced)
+                client = GatewayClient(address, self._token, announced=self._announced)
             except ToolRefused as refused:
                 failed = refused
+            else:
+                self.address = address
+                return client
         raise failed
 
     def _tell(self, problem: str | None) -> None:
@@ -181,7 +211,10 @@ class Line:
                 self._give_up(request, refused.error)
 
     def _take(self, frame: JsonObject) -> None:
-        request = self._waiting.get(str(frame.get("id"))) if frame.get("type") == "res" else None
+        if frame.get("type") != "res":
+            self._hear(frame)
+            return
+        request = self._waiting.get(str(frame.get("id")))
         if request is None:
             return
         if frame.get("ok"):
