@@ -45,7 +45,7 @@ def said(system: SessionSystem, text: str) -> int:
 
 
 def of_access(system: SessionSystem, number: int) -> list[AccessRecorded]:
-    """Return so many receipts, once they are there: nobody waits for them to be recorded."""
+    """Return this number of receipts, once they are there: nobody waits for them to be recorded."""
     found: list[AccessRecorded] = []
     for recorded in followed(system.log, 0, timeout=WAIT):
         found += [recorded.event] if isinstance(recorded.event, AccessRecorded) else []
@@ -266,12 +266,14 @@ def test_what_one_door_has_acknowledged_another_shows(system: SessionSystem, log
             )
             waited = client.answer("1")
         with other.live.http() as http:
-            asked = {"json": {"tool": "sessions_list"}}
-            plain = http.post("/tools/invoke", **asked)
-            named = http.post("/tools/invoke", headers={"Intersession-After": str(sent["position"])}, **asked)
-            wrong = http.post("/tools/invoke", headers={"Intersession-After": "soon"}, **asked)
+            asked = {"tool": "sessions_list"}
+            plain = http.post("/tools/invoke", json=asked)
+            named = http.post(
+                "/tools/invoke", headers={"Intersession-After": str(sent["position"])}, json=asked
+            )
+            wrong = http.post("/tools/invoke", headers={"Intersession-After": "soon"}, json=asked)
         with live.http() as http:
-            beyond = http.post("/tools/invoke", headers={"Intersession-After": "99999"}, **asked)
+            beyond = http.post("/tools/invoke", headers={"Intersession-After": "99999"}, json=asked)
 
     assert waited["payload"]["reply"] == "ops heard x"
     assert "position" not in waited

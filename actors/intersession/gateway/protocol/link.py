@@ -187,7 +187,7 @@ class WriterLink:
         call.asked.add_done_callback(lambda done: self._answered(call, done))
 
     def _answered(self, call: _Call, done: "Future[JsonObject]") -> None:
-        """Take an answer. What could not be taken or recorded there is asked again, of whoever writes the log then."""
+        """Take an answer. What could not be taken or recorded there is asked again, of the writer by then."""
         if done.cancelled():
             return
         error = done.exception()
@@ -250,13 +250,13 @@ class WriterLink:
         return () if found is None else (found,)
 
     def _run(self) -> None:
-        """Leave a host that writes the log no more, and refuse calls that have waited for too long."""
+        """Leave a host that is no longer the writer, and refuse calls that have waited for too long."""
         while not self._closed:
             try:
                 if self._line.is_connected and self._where() != self._line.address:
                     self._line.lose()
             except StoreUnavailable as error:
-                logger.info("it can't be looked who writes the log: %s", error)
+                logger.info("the log's writer can't be looked up: %s", error)
             now = self._now()
             self._away_since = None if self._line.is_connected else self._away_since or now
             for call in list(self._calls.values()):
