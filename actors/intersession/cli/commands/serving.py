@@ -85,6 +85,7 @@ def serve(
             listening = _listening(server, settings, port, standby=standby)
             if listening is not None:
                 taken.enter_context(listening)
+        make: Callable[[], SessionSystem]
         if follow:
             make = partial(server.following, store_url(common, settings), config=given, writer=writer)
         elif agents is not None:
