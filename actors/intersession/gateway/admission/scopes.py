@@ -1,7 +1,7 @@
 """The scope that each method or tool needs.
 
-`operator.admin` includes all of the operator's, `operator.write` includes `operator.read`; `operator.approvals` and `operator.fork`
-stand alone. So do `worker` and `door`, the scopes of other hosts, which no operator's token has.
+`operator.admin` includes all the others but `door`, `operator.write` includes `operator.read`; `operator.approvals`,
+`operator.fork`, `worker` and `door` stand alone.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,10 +11,8 @@ from intersession_actors.assembly.methods.methods import METHODS
 from intersession_actors.calls.tools.registry import TOOLS
 from intersession_actors.rules.config.host import OperatorScope
 
-EVERY_SCOPE: Final[frozenset[OperatorScope]] = frozenset(
-    scope for scope in get_args(OperatorScope) if scope.startswith("operator.")
-)
-"""Every scope of an operator."""
+EVERY_SCOPE: Final[frozenset[OperatorScope]] = frozenset(get_args(OperatorScope)) - {"door"}
+"""Every scope of an operator: no operator calls in other callers' names."""
 
 
 _OWN: Final = ("config.get", "session_status", "system-presence", "tools.invoke")

@@ -19,7 +19,13 @@ from intersession_actors.rules.gate.limits import REPLY
 from intersession_events.basics.plain_json import JsonObject
 
 OperatorScope = Literal[
-    "operator.read", "operator.write", "operator.approvals", "operator.fork", "operator.admin", "worker", "door"
+    "operator.read",
+    "operator.write",
+    "operator.approvals",
+    "operator.fork",
+    "operator.admin",
+    "worker",
+    "door",
 ]
 """What a credential may do at the gateway; `worker` is for workers, and includes nothing else (WORK-7)."""
 LogLevel = Literal["silent", "fatal", "error", "warn", "info", "debug", "trace"]
