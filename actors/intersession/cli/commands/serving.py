@@ -64,12 +64,8 @@ def serve(
         follow: Serve beside the process that writes the log: read the log here, and hand on to its gateway what writes, with the token of the credential that has the scope "door".
         writer: With --follow, the address of the writer's gateway, such as https://sessions.example. Default: what the log says.
     """
-    if follow and agents is not None:
-        raise UsageError("--follow: agents answer where the log is written, leave --agents out")
-    if follow and standby:
-        raise UsageError("--follow: a door never writes the log, leave --standby out")
-    if writer is not None and not follow:
-        raise UsageError("--writer: it goes with --follow, give that as well")
+    if follow or writer is not None:
+        _check_follower(follow, agents=agents, standby=standby)
     screen = Screen()
     server = imported(
         "intersession.gateway.process", what="intersession serve", library="litestar", extra="gateway"
@@ -85,17 +81,15 @@ def serve(
             listening = _listening(server, settings, port, standby=standby)
             if listening is not None:
                 taken.enter_context(listening)
+        url = store_url(common, settings)
         make: Callable[[], SessionSystem]
         if follow:
-            make = partial(server.following, store_url(common, settings), config=given, writer=writer)
+            make = partial(server.following, url, config=given, writer=writer)
         elif agents is not None:
             make = making(common, agents=agents, config=config)
         else:
-            made = configured_agents(settings)
-            for notice in made.notices:
-                screen.note(notice)
-            make = partial(SessionSystem, store_url(common, settings), agents=made.agents, config=given)
-        system = _when_free(located(store_url(common, settings)), make) if standby else make()
+            make = _with_models(screen, settings, url, given)
+        system = _when_free(located(url), make) if standby else make()
         if system is None:
             return Answer(None, lambda _: None)
         if agents is not None:
@@ -103,8 +97,7 @@ def serve(
             use_level(system.config.logging)
 
         def ready(address: str) -> None:
-            names = ", ".join(system.status()["agents"]) or "no agents"
-            screen.line(f"following at {address}" if follow else f"serving {names} at {address}")
+            screen.line(f"{server.headline(system)} at {address}")
             for line in server.startup_lines(system, address, config_file=config):
                 screen.line(f"  {line}")
             screen.flush()
@@ -126,6 +119,26 @@ def serve(
                 patience_s=_PATIENCE_S if standby else 0.0,
             )
     return Answer(None, lambda _: None)
+
+
+def _with_models(
+    screen: Screen, settings: Config, url: str | None, given: JsonObject
+) -> Callable[[], SessionSystem]:
+    """Return what makes a system of the configured models."""
+    made = configured_agents(settings)
+    for notice in made.notices:
+        screen.note(notice)
+    return partial(SessionSystem, url, agents=made.agents, config=given)
+
+
+def _check_follower(follow: bool, *, agents: str | None, standby: bool) -> None:
+    """Refuse options that don't go with those of a door."""
+    if not follow:
+        raise UsageError("--writer: it goes with --follow, give that as well")
+    if agents is not None:
+        raise UsageError("--follow: agents answer where the log is written, leave --agents out")
+    if standby:
+        raise UsageError("--follow: a door never writes the log, leave --standby out")
 
 
 def _listening(server: ModuleType, settings: Config, port: int | None, *, standby: bool) -> socket | None:

@@ -4,11 +4,8 @@ from intersession.gateway.protocol.link import WriterLink
 from intersession_actors.assembly.system.system import SessionSystem
 from intersession_actors.rules.config.config import Config, load_config
 from intersession_actors.rules.errors import ConfigError, ConfigProblem
-from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.basics.plain_json import JsonObject, JsonValue, is_object
 from intersession_events.stores.opened import gateway_of, located
-from intersession_events.stores.portable.log import PortableLog
-from intersession_events.stores.sqlite.writer_lock import is_loopback
 
 
 def following(
@@ -24,10 +21,11 @@ def following(
         ToolRefused: the writer's gateway does not know the token (`forbidden`).
     """
     settings = load_config(config).config
+    url = located(store or settings.store).url
     system: SessionSystem | None = None
 
     def where() -> str | None:
-        return writer or (None if system is None else writers_gateway(system))
+        return writer or gateway_of(url)
 
     def wait_s() -> float:
         return float((settings if system is None else system.config).gateway.writer_wait_seconds)
@@ -60,28 +58,6 @@ def door_token(config: Config) -> str:
         'scopes: ["door", "operator.admin", …]}'
     )
     raise ConfigError([ConfigProblem("gateway.auth.credentials", what)])
-
-
-def writers_gateway(system: SessionSystem) -> str | None:
-    """Return the address of the gateway of the process that writes a system's log now; None while there is none.
-
-    Raises:
-        StoreUnavailable: it can't be reached from here, or can't be trusted.
-    """
-    log = system.log
-    if not isinstance(log, PortableLog):
-        return None
-    if located(log.path).is_file:
-        return gateway_of(log.path)
-    holder = log.written_by()
-    if holder is None or holder.gateway is None:
-        return None
-    if holder.host is not None and is_loopback(holder.gateway):
-        raise StoreUnavailable(
-            f"the log is written on {holder.host}, whose gateway listens on its own loopback alone; let it listen for others "
-            "(gateway.bind) and say where (gateway.advertise)"
-        )
-    return holder.gateway
 
 
 def _hear(system: SessionSystem, frame: JsonObject) -> None:

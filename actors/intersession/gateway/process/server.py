@@ -11,8 +11,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine, Generator
-from typing import Final
+from typing import Final, cast
 
+import msgspec
 import uvicorn
 from litestar.types import ASGIApp
 
@@ -23,6 +24,8 @@ from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
 from intersession.gateway.process.uvicorn_protocols import ServerConfig
 from intersession_actors.assembly.system.system import SessionSystem
 from intersession_events.basics.errors import LogError
+from intersession_events.stores.hosts.announcing import announced, this_host
+from intersession_events.stores.portable.log import PortableLog
 
 logger = logging.getLogger("intersession.gateway")
 
@@ -128,7 +131,9 @@ async def _run(
         if mcp is not None:
             await mounted.enter_async_context(mcp.running())
         await server.answers.wait()
-        if not system.is_follower:
+        if system.is_follower:
+            mounted.enter_context(_as_a_door(system, address))
+        else:
             system.log.announce_gateway(address, advertised=system.config.gateway.advertise)
         ready(address)
         waiting = asyncio.create_task(stopping.wait())
@@ -152,6 +157,13 @@ async def _run(
         logger.info("stopped")
     if superseded:
         raise superseded[0]
+
+
+def _as_a_door(system: SessionSystem, address: str) -> contextlib.AbstractContextManager[None]:
+    """Announce a host that follows the log, with how far it has come, in a block (HOSTS-1)."""
+    log = cast("PortableLog", system.log)
+    host = this_host("door", address=system.config.gateway.advertise or address)
+    return announced(log.hosts, lambda: msgspec.structs.replace(host, position=log.followed))
 
 
 def _signalled(stopping: asyncio.Event, grace: float) -> None:

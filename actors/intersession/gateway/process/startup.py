@@ -10,6 +10,15 @@ from intersession_actors.rules.config.config import Config
 from intersession_events.basics.plain_json import JsonObject
 
 
+def headline(system: SessionSystem) -> str:
+    """Return what a host does, in the words before its address."""
+    return (
+        "following"
+        if system.is_follower
+        else f"serving {', '.join(system.status()['agents']) or 'no agents'}"
+    )
+
+
 def startup_lines(system: SessionSystem, address: str, *, config_file: Path | None) -> list[str]:
     """Return the lines for an operator at a start, without secrets."""
     status, config = system.status(), system.config
