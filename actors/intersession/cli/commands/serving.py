@@ -64,8 +64,7 @@ def serve(
         follow: Serve beside the process that writes the log: read the log here, and hand on to its gateway what writes, with the token of the credential that has the scope "door".
         writer: With --follow, the address of the writer's gateway, such as https://sessions.example. Default: what the log says.
     """
-    if follow or writer is not None:
-        _check_follower(follow, agents=agents, standby=standby)
+    _check_follower(follow, writer, agents=agents, standby=standby)
     screen = Screen()
     server = imported(
         "intersession.gateway.process", what="intersession serve", library="litestar", extra="gateway"
@@ -131,13 +130,13 @@ def _with_models(
     return partial(SessionSystem, url, agents=made.agents, config=given)
 
 
-def _check_follower(follow: bool, *, agents: str | None, standby: bool) -> None:
+def _check_follower(follow: bool, writer: str | None, *, agents: str | None, standby: bool) -> None:
     """Refuse options that don't go with those of a door."""
-    if not follow:
+    if writer is not None and not follow:
         raise UsageError("--writer: it goes with --follow, give that as well")
-    if agents is not None:
+    if follow and agents is not None:
         raise UsageError("--follow: agents answer where the log is written, leave --agents out")
-    if standby:
+    if follow and standby:
         raise UsageError("--follow: a door never writes the log, leave --standby out")
 
 
