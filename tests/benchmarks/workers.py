@@ -27,6 +27,7 @@ from support.paths import ROOT, TESTS
 from support.postgres.server import postgres_server
 
 NAME: Final = "workers"
+STORES: Final = ("SQLite", "PostgreSQL")
 TAKES_S: Final = 0.05
 SESSIONS: Final = 32
 _TOKEN: Final = "the-operators-token-0123456789abcdef"
@@ -59,11 +60,13 @@ HERE: Final = {"main": answers}
 """What the writer is given to call agents itself."""
 
 
-def measure(directory: Path, *, runs: int = 160, turns: int = 2_000, most: int = 4) -> list[Figure]:
+def measure(
+    directory: Path, *, runs: int = 160, turns: int = 2_000, most: int = 4, stores: Sequence[str] = STORES
+) -> list[Figure]:
     """Measure on a file, whose workers ask the gateway, and on PostgreSQL, whose workers take calls from the database."""
     figures: list[Figure] = []
     with postgres_server() as server:
-        for store in ("SQLite", "PostgreSQL"):
+        for store in stores:
             place = directory / store
             place.mkdir()
 
