@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from intersession.fleet.fleet import Fleet, LogUpgraded, LogVerified
     from intersession.fleet.register import FleetLog, FleetRefused
     from intersession.fleet.standing import LogStanding
+    from intersession.worker.worker import Worker
     from intersession_actors.assembly.methods.holding import ReleaseCallFields, ReleaseFields
     from intersession_actors.assembly.system.pykka import As, Inbound
     from intersession_actors.assembly.system.system import SessionSystem
@@ -244,6 +245,7 @@ __all__ = [
     "WaitedInHandler",
     "WhyAnswer",
     "WorkRefused",
+    "Worker",
     "WriterSuperseded",
     "console_channel",
     "echo",

@@ -58,6 +58,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "delete": ("changes.sessions:delete", "Archive a session; the log keeps all of it."),
     "erase": ("changes.sessions:erase", "Erase what was said in a session from the log, for good."),
     "serve": ("commands.serving:serve", "Serve the session tools over HTTP and WebSocket."),
+    "work": ("commands.working:work", "Call agents for the writer of a log that runs elsewhere."),
     "mcp": ("commands.serving:mcp", "Give the session tools to an MCP client."),
     "import": ("commands.openclaw_state:importing", "Make a log of another system's transcripts."),
     "export": ("commands.openclaw_state:exporting", "Write sessions of a log as another system keeps them."),
@@ -85,7 +86,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
-    "Begin": ("demo", "serve", "mcp", "send", "debug", "completion"),
+    "Begin": ("demo", "serve", "work", "mcp", "send", "debug", "completion"),
     "Read what happened": (
         "runs", "sessions", "history", "replay", "messages", "deliveries", "calls", "events", "tail", "search", "usage",
     ),
@@ -112,6 +113,7 @@ _MEANT: Final = {
     "release": ("approve", "resume", "continue"),
     "serve": ("start", "gateway"),
     "tail": ("follow", "watch", "logs"),
+    "work": ("worker", "agent"),
 }
 """What people type who mean a command: it is suggested to them."""
 

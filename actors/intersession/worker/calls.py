@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from intersession.gateway.protocol.line import Line
 from intersession.worker.sessions import Attempt, Sessions
 from intersession.worker.turns import Acts, RemoteFiles, RemotePieces, RemoteRecorder, RemoteTools
 from intersession.worker.workspaces import files_here
@@ -28,6 +27,9 @@ from intersession_actors.running.runtime.threads import MachineThreads
 from intersession_events.basics.errors import LogError, StoreUnavailable, WorkRefused
 from intersession_events.facts import FileBlock
 from intersession_events.log.work_queue import CallId, Offer, TakesWork
+
+if TYPE_CHECKING:
+    from intersession.gateway.protocol.line import Line
 
 logger = logging.getLogger("intersession.worker")
 
@@ -54,7 +56,7 @@ class Calls:
     def __init__(
         self,
         work: TakesWork,
-        line: Line,
+        line: "Line",
         agents: Mapping[str, Agent],
         *,
         name: str,

@@ -2,15 +2,17 @@
 
 from collections.abc import Collection, Sequence
 from concurrent.futures import CancelledError
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from intersession.gateway.protocol.line import Line
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.basics.errors import StoreUnavailable, WorkRefused
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sent import received
 from intersession_events.log.work_queue import ALIVE_S, CallId, Offer, Worker
+
+if TYPE_CHECKING:
+    from intersession.gateway.protocol.line import Line
 
 _ANSWER_S: Final = 5.0
 """How long a gateway may take to answer; then the next address is tried."""
@@ -19,7 +21,7 @@ _ANSWER_S: Final = 5.0
 class GatewayWork:
     """The queue as workers have it, by requests to the writer's gateway."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: "Line") -> None:
         self._line = line
         self.alive_s: float = ALIVE_S
 
@@ -66,6 +68,9 @@ class GatewayWork:
     def gateway(self) -> str | None:
         """Return None: the worker knows its gateways."""
         return None
+
+    def close(self) -> None:
+        """Do nothing: what waits ends with the worker's connection."""
 
     def _ask(self, method: str, params: JsonObject, wait: float = 0.0) -> JsonObject:
         asked = self._line.ask(method, params, again=False)

@@ -8,11 +8,10 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from intersession.gateway.protocol.line import Line
 from intersession_actors.calls.service.asking import digest_of
 from intersession_actors.calls.tools.made_before import words_of
 from intersession_actors.calls.tools.registry import TOOLS, schemas
@@ -33,6 +32,9 @@ from intersession_events.basics.plain_json import JsonMapping, JsonObject, JsonV
 from intersession_events.facts import Block, FileBlock, ToolCallBlock
 from intersession_events.log.work_queue import Offer
 
+if TYPE_CHECKING:
+    from intersession.gateway.protocol.line import Line
+
 LOOKUP_S: Final = 10.0
 """How long a question waits whose answer another value can stand for."""
 
@@ -43,7 +45,7 @@ class Acts:
     `is_over` is called when the writer says that the attempt is over.
     """
 
-    def __init__(self, line: Line, offer: Offer, is_over: Callable[[], None]) -> None:
+    def __init__(self, line: "Line", offer: Offer, is_over: Callable[[], None]) -> None:
         self._line = line
         self._call = {"kind": offer.kind, "id": offer.id, "attempt": offer.attempt, "secret": offer.secret}
         self._is_over = is_over

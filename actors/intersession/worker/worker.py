@@ -5,15 +5,15 @@ import logging
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self, cast
 
 import msgspec
 
-from intersession.gateway.protocol.line import Line
 from intersession.worker.calls import Calls
 from intersession.worker.gateway_work import GatewayWork
 from intersession_actors.outside.agents.agents import Agent
@@ -22,6 +22,7 @@ from intersession_actors.rules.config.config import Config, load_config
 from intersession_actors.rules.gate.limits import RUN_TIME
 from intersession_actors.rules.gate.shapes import mapping_of, text_of, texts_of
 from intersession_actors.rules.gate.values import invalid, seconds_of
+from intersession_actors.running.host.extras import imported
 from intersession_actors.running.host.hosts_loop import HostsLoop
 from intersession_actors.running.host.own_threads import to_its_end
 from intersession_events.basics.errors import LogError, StoreUnavailable, WorkRefused
@@ -29,6 +30,10 @@ from intersession_events.basics.machine import VERSION, random_id
 from intersession_events.basics.plain_json import JsonMapping
 from intersession_events.log import work_queue
 from intersession_events.log.work_queue import MOST_AT_ONCE, TakesWork
+from intersession_events.stores.opened import work_at
+
+if TYPE_CHECKING:
+    from intersession.gateway.protocol.line import Line
 
 logger = logging.getLogger("intersession.worker")
 
@@ -41,6 +46,9 @@ _AGAIN_S: Final = 0.5
 _BEATS: Final = 4
 """How often a worker says that it lives in the time after which its calls are lost to it."""
 
+_LOOK_S: Final = 1.0
+"""A worker that has calls asks at least this often which of them are over."""
+
 
 class Worker:
     """A worker for agents of a log that has its writer elsewhere.
@@ -50,8 +58,8 @@ class Worker:
     left out: the log says where its writer's is. `token` proves to the gateway which credential the worker has (scope
     `worker`); without it `$INTERSESSION_WORKER_TOKEN`.
 
-    `agents` answer for agent ids; without them those that `config` gives a model. `seats` is how many calls are made at once.
-    `name` names the worker; no two may have the same.
+    `agents` answer for agent ids; or they are the ids of agents that `config` gives a model, by default those with `worker`, else
+    all. `seats` is how many calls are made at once. `name` names the worker; no two may have the same.
 
     Use it as a context manager, plain or async: it works until the end of the block, at which it takes no more calls and gives
     those that it has `runs.shutdownGraceSeconds`. With `async with`, async agents run on the host's event loop.
@@ -61,40 +69,45 @@ class Worker:
         ToolRefused: an argument is invalid; or the gateway does not know the token (`forbidden`).
         WorkRefused: what the worker says of itself is not taken.
         NoSuchStore: `store` is no database that workers take calls from.
+        MissingExtra: the extra `gateway` is not installed.
     """
 
     def __init__(
         self,
-        store: TakesWork | None = None,
+        store: str | TakesWork | None = None,
         *,
         gateway: str | Sequence[str] = (),
-        agents: Mapping[str, Agent] | None = None,
+        agents: Mapping[str, Agent] | Sequence[str] = (),
         config: Config | JsonMapping | Path | str | None = None,
         name: str | None = None,
         seats: int = 8,
         token: str | None = None,
     ) -> None:
         self.config = load_config(config).config
-        given = mapping_of("agents", agents)
-        self.agents: Mapping[str, Agent] = given or {**configured_agents(self.config).agents}
-        if not self.agents:
-            raise invalid(
-                "agents", "none are given, and none have a model: a worker without agents has no use"
-            )
+        self.agents = _agents(agents, self.config)
         self.seats = _seats(seats)
         self.name = random_name() if name is None else text_of("name", name)
-        addresses = texts_of("gateway", (gateway,) if isinstance(gateway, str) else gateway)
+        self.addresses = addresses = texts_of("gateway", (gateway,) if isinstance(gateway, str) else gateway)
         if store is None and not addresses:
             raise invalid("gateway", "neither this nor a store is given: say where the log's writer is")
         secret = token or os.environ.get(TOKEN_VARIABLE)
         if not secret:
-            raise invalid("token", f"there is none, give one or set ${TOKEN_VARIABLE}")
+            raise invalid("token", f"there is none: give one, or set ${TOKEN_VARIABLE}")
         self._hosts_loop = HostsLoop()
         self._closing = threading.Lock()
         self._ended = threading.Event()
         self._is_draining = False
-        self._line = Line(lambda: addresses or self._address_in_log(), secret, announced=not addresses)
-        self._work = GatewayWork(self._line) if store is None else store
+        self._beats_at = 0.0
+        self._pause_s = 0.0
+        lines = imported(
+            "intersession.gateway.protocol.line", what="a worker", library="websockets", extra="gateway"
+        )
+        self._line: Line = lines.Line(
+            lambda: addresses or self._address_in_log(), secret, announced=not addresses
+        )
+        self._work: TakesWork = (
+            GatewayWork(self._line) if store is None else work_at(store) if isinstance(store, str) else store
+        )
         self._calls = Calls(
             self._work,
             self._line,
@@ -110,6 +123,7 @@ class Worker:
         except StoreUnavailable as error:
             logger.warning("the queue of calls can't be reached, and is tried again: %s", error)
         except BaseException:
+            self._work.close()
             self._line.close()
             raise
         for run in (self._taking, self._beating):
@@ -148,6 +162,7 @@ class Worker:
                 self._work.leave(self.name)
             except LogError as error:
                 logger.info("the worker could not say that it ends: %s", error)
+            self._work.close()
             self._line.close()
 
     async def aclose(self, grace: float | None = None) -> None:
@@ -194,13 +209,16 @@ class Worker:
             self._calls.begin(offer)
 
     def _beating(self) -> None:
-        """Say again and again that it lives, and has its calls."""
-        while not self._ended.wait(self._work.alive_s / _BEATS):
-            self._tried(self._beat)
+        """Say again and again that it lives, and has its calls; where it has some, it asks often which are over."""
+        while not self._ended.wait(self._pause_s):
+            if self.calls or time.monotonic() >= self._beats_at:
+                self._tried(self._beat)
 
     def _beat(self) -> None:
         for lost in self._work.renew(self.name, self._calls.under_way):
             self._calls.lose(lost)
+        beat = self._work.alive_s / _BEATS
+        self._beats_at, self._pause_s = time.monotonic() + beat, min(beat, _LOOK_S)
 
     def _announce(self) -> None:
         self._work.announce(
@@ -240,6 +258,21 @@ class Worker:
         except LogError:
             return ()
         return () if address is None else (address,)
+
+
+def _agents(given: object, config: Config) -> Mapping[str, Agent]:
+    """Return the agents that are given, or those of the configuration that are named."""
+    if isinstance(given, Mapping):
+        agents = mapping_of("agents", cast("Mapping[str, Agent]", given))
+    else:
+        named = texts_of("agents", given) or [one for one in config.agent_ids if config.at_workers(one)]
+        made = configured_agents(config, named or config.agent_ids)
+        for notice in made.notices:
+            logger.warning("%s", notice)
+        agents = {**made.agents}
+    if not agents:
+        raise invalid("agents", "there are none with a model: a worker without agents has no use")
+    return agents
 
 
 def random_name() -> str:

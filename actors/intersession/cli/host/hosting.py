@@ -61,6 +61,20 @@ def making(common: Common, *, agents: str | None, config: Path | None) -> Callab
     return partial(SessionSystem, store_url(common, settings), agents=found or {}, config=settings)
 
 
+def named_agents(spec: str) -> Mapping[str, Agent]:
+    """Return the dict of agents that `--agents` names, for a command that makes no system.
+
+    Raises:
+        UsageError: it is not there, or is something else.
+    """
+    found = _imported(spec)
+    if isinstance(found, Mapping):
+        return found
+    raise UsageError(
+        f"--agents: {spec!r} makes a system; give module:NAME, where NAME is a dict of agents by id"
+    )
+
+
 def _imported(spec: str) -> Mapping[str, Agent] | Callable[[str | None], object]:
     try:
         found = named_object(spec)

@@ -1,0 +1,286 @@
+"""A worker in the life of its writer: calls that end early, connections that are lost, writers that change (WORK-10 to WORK-14)."""
+
+import asyncio
+import socket
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from intersession import ConfigError, SessionSystem, ToolRefused, Turn
+from intersession.worker.worker import Worker
+from intersession_events.facts import LateReplyDropped, RunAborted, RunFailed, RunStarted
+from support.beside import WITH_WORKERS, WORKER, beside
+from support.doors.gateway_live import LiveGateway
+from support.running import SEES_ALL, WAIT, Gate, merged, recorded, wait_for
+
+
+class Standing:
+    """An async agent that stands until it is let go, and says how it ended."""
+
+    def __init__(self) -> None:
+        self.began = threading.Event()
+        self.go_on = threading.Event()
+        self.ended = threading.Event()
+        self.calls = 0
+        self.turns: list[Turn] = []
+        self.was_cancelled = False
+
+    async def __call__(self, turn: Turn) -> str:
+        self.calls += 1
+        self.turns.append(turn)
+        self.began.set()
+        try:
+            await asyncio.to_thread(self.go_on.wait, WAIT)
+        except asyncio.CancelledError:
+            self.was_cancelled = True
+            raise
+        finally:
+            self.ended.set()
+        return f"answer to {turn.message}"
+
+
+@pytest.mark.clause("WORK-13")
+@pytest.mark.parametrize("how", ["abort", "timeout"])
+def test_the_agent_of_a_call_that_is_over_is_stopped(how: str) -> None:
+    agent = Standing()
+    config: dict[str, Any] = {"runs": {"workerAliveSeconds": 1}}
+    if how == "timeout":
+        config |= {"agents": {"defaults": {"timeoutSeconds": 1}}}
+    with beside(":memory:", {"main": agent}, config=config) as writer:
+        run = writer.ask("hello", wait=0)["runId"]
+        assert agent.began.wait(WAIT)
+        if how == "abort":
+            writer.system.gateway.call("chat.abort", {"sessionKey": "main", "runId": run})
+        wait_for(writer.system, RunAborted if how == "abort" else RunFailed)
+        assert agent.ended.wait(WAIT)
+        assert agent.was_cancelled
+
+        (turn,) = agent.turns
+        refused = turn.tools.call("sessions_list")
+        with pytest.raises(ToolRefused, match="this attempt is over"):
+            turn.record_call("look", {})
+        with pytest.raises(ToolRefused, match="this attempt is over"):
+            turn.stream("more")
+        head = writer.system.log.head()
+
+        assert refused["status"] == "error"
+        assert "this attempt is over" in refused["error"]
+        assert writer.system.log.head() == head
+
+
+@pytest.mark.clause("WORK-13")
+def test_what_a_stopped_agent_answers_is_told_once_as_late(gate: Gate) -> None:
+    def agent(turn: Turn) -> str:
+        gate.stop(turn)
+        return "too late"
+
+    config = {"runs": {"workerAliveSeconds": 1}}
+    with beside(":memory:", {"main": agent}, config=config) as writer:
+        run = writer.ask("hello", wait=0)["runId"]
+        gate.reached()
+        writer.system.gateway.call("chat.abort", {"sessionKey": "main", "runId": run})
+        wait_for(writer.system, RunAborted)
+        gate.open()
+        late = wait_for(writer.system, LateReplyDropped)
+        again = writer.ask("again")
+
+        assert (late.run_id, late.reply) == (run, "too late")
+        assert again["reply"] == "too late"
+        assert len(recorded(writer.system, LateReplyDropped)) == 1
+
+
+@pytest.mark.clause("WORK-10")
+def test_a_worker_that_drains_takes_no_more_and_ends_what_it_has() -> None:
+    agent = Standing()
+    with beside(":memory:") as writer:
+        first = writer.worker({"main": agent})
+        run = writer.ask("hello", wait=0)["runId"]
+        assert agent.began.wait(WAIT)
+        first.drain()
+        waiting = writer.ask("and this?", agent="main", wait=0)
+        agent.go_on.set()
+        assert ended(writer.system, run)["reply"] == "answer to hello"
+        first.close()
+        assert first.calls == 0
+        second = writer.worker({"main": lambda turn: f"other: {turn.message}"})
+
+        assert ended(writer.system, waiting["runId"])["reply"] == "other: and this?"
+        assert agent.calls == 1
+        assert second.name != first.name
+
+
+@pytest.mark.clause("WORK-10")
+def test_what_a_worker_leaves_behind_is_tried_again_by_another() -> None:
+    agent = Standing()
+    with beside(":memory:", config={"runs": {"workerAliveSeconds": 1}}) as writer:
+        first = writer.worker({"main": agent})
+        run = writer.ask("hello", wait=0)["runId"]
+        assert agent.began.wait(WAIT)
+        writer.worker({"main": lambda turn: f"attempt {turn.attempt}"})
+        first.close(grace=0)
+
+        assert ended(writer.system, run)["reply"] == "attempt 2"
+
+
+@pytest.mark.clause("WORK-10")
+def test_a_worker_makes_as_many_calls_at_once_as_it_has_seats() -> None:
+    at_work, most = 0, 0
+    changed = threading.Condition()
+
+    def agent(turn: Turn) -> str:
+        nonlocal at_work, most
+        with changed:
+            at_work += 1
+            most = max(most, at_work)
+            changed.notify_all()
+            changed.wait_for(lambda: at_work > 2, timeout=0.05)
+            at_work -= 1
+        return turn.message
+
+    names = {f"a{number}": agent for number in range(6)}
+    with beside(":memory:") as writer:
+        writer.worker(names, seats=2)
+        runs = [writer.ask("hello", agent=name, wait=0)["runId"] for name in names]
+
+        assert [ended(writer.system, run)["reply"] for run in runs] == ["hello"] * 6
+        assert most == 2
+
+
+@pytest.mark.clause("WORK-12")
+def test_an_act_that_is_sent_again_counts_once() -> None:
+    """The connection is lost while the agent waits in a call; the worker makes it anew, and the call is the same."""
+    gate = threading.Event()
+
+    def asking(turn: Turn) -> str:
+        given = {"sessionKey": "agent:ops:main", "message": "how is it?", "timeoutSeconds": 20}
+        return (
+            str(turn.tools.call("sessions_send", given)["reply"])
+            if turn.step == "message"
+            else turn.skip_word
+        )
+
+    def ops(_: Turn) -> str:
+        assert gate.wait(WAIT)
+        return "fine"
+
+    with beside(":memory:", agents_here={"ops": ops}) as writer:
+        worker = writer.worker({"main": asking})
+        run = writer.ask("hello", wait=0)["runId"]
+        wait_for(writer.system, RunStarted, lambda start: start.run_id != run)
+        for _ in range(3):
+            worker._line.lose()
+        gate.set()
+
+        assert ended(writer.system, run)["reply"] == "fine"
+        said = writer.system.log.stream("session:agent:ops:main")
+        assert sum(one.topic.startswith("run_queued") for one in said) == 1
+
+
+@pytest.mark.clause("WORK-14")
+def test_a_worker_goes_on_with_the_writer_that_took_over(tmp_path: Path) -> None:
+    agent = Standing()
+    store, config = tmp_path / "log.db", merged(SEES_ALL, WITH_WORKERS)
+    with ExitStack() as opened:
+        first = SessionSystem(store, config=config)
+        live = LiveGateway(first)
+        live.__enter__()
+        worker = opened.enter_context(
+            Worker(
+                gateway=[live.address, f"http://127.0.0.1:{free_port()}"],
+                agents={"main": agent},
+                token=WORKER,
+            )
+        )
+        other = worker.addresses[1]
+        run = first.inbound(channel="chat", chat_id="1", sender="mia", text="hello")["runId"]
+        assert agent.began.wait(WAIT)
+        first.close()
+        live.__exit__(None, None, None)
+        second = opened.enter_context(SessionSystem(store, config=config))
+        opened.enter_context(LiveGateway(second, port=int(other.rpartition(":")[2])))
+        agent.turns[0].stream("here ")
+        found = agent.turns[0].tools.call("sessions_list")
+        agent.go_on.set()
+
+        assert found["count"] == 1
+        assert ended(second, run)["reply"] == "answer to hello"
+        assert agent.calls == 1
+        assert second.inbound(channel="chat", chat_id="1", sender="mia", text="more", wait=WAIT)["reply"]
+
+
+@pytest.mark.clause("WORK-14")
+def test_a_worker_waits_for_the_first_writer() -> None:
+    port = free_port()
+    with (
+        Worker(gateway=f"http://127.0.0.1:{port}", agents={"main": lambda _: "here"}, token=WORKER),
+        SessionSystem(":memory:", config=merged(SEES_ALL, WITH_WORKERS)) as system,
+        LiveGateway(system, port=port),
+    ):
+        assert (
+            system.inbound(channel="chat", chat_id="1", sender="mia", text="hello", wait=WAIT)["reply"]
+            == "here"
+        )
+
+
+@pytest.mark.clause("WORK-12")
+async def test_async_agents_run_on_the_loop_of_the_host() -> None:
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def agent(_: Turn) -> str:
+        loops.append(asyncio.get_running_loop())
+        return "here"
+
+    async with SessionSystem(":memory:", config=merged(SEES_ALL, WITH_WORKERS)) as system:
+        with LiveGateway(system) as live:
+            async with Worker(gateway=live.address, agents={"main": agent}, token=WORKER):
+                answer = await system.ainbound(
+                    channel="chat", chat_id="1", sender="mia", text="hello", wait=WAIT
+                )
+
+    assert answer["reply"] == "here"
+    assert loops == [asyncio.get_running_loop()]
+
+
+def test_a_token_that_the_gateway_does_not_know_is_refused_at_once() -> None:
+    with beside(":memory:") as writer, pytest.raises(ToolRefused, match="token mismatch") as refused:
+        Worker(gateway=writer.live.address, agents={"main": answer}, token="guessed")
+
+    assert refused.value.code == "forbidden"
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"gateway": ()}, "neither this nor a store"),
+        ({"agents": {}}, "there are none with a model"),
+        ({"agents": {"main": 7}}, "is no agent"),
+        ({"seats": 0}, "is no number of calls"),
+        ({"seats": True}, "is no number of calls"),
+        ({"token": ""}, "INTERSESSION_WORKER_TOKEN"),
+        ({"name": 7}, "name"),
+    ],
+)
+def test_what_a_worker_can_t_be_made_of_is_refused(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], says: str
+) -> None:
+    monkeypatch.delenv("INTERSESSION_WORKER_TOKEN", raising=False)
+    usual: dict[str, Any] = {"gateway": "http://127.0.0.1:9", "agents": {"main": answer}, "token": "t"}
+
+    with pytest.raises((ToolRefused, ConfigError), match=says):
+        Worker(**usual | given)
+
+
+def answer(turn: Turn) -> str:
+    return turn.message
+
+
+def ended(system: SessionSystem, run: str) -> Any:
+    return system.gateway.call("agent.wait", {"runId": run, "timeoutMs": int(WAIT * 1000)})
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
