@@ -33,5 +33,7 @@ REVOKE INSERT, DELETE ON :"schema".log_head, :"schema".log_writer FROM :"writer"
 REVOKE UPDATE, DELETE ON :"schema".log_topics FROM :"writer";
 -- Which workers there may be is the owner's to say.
 REVOKE INSERT, UPDATE, DELETE ON :"schema".worker_roles FROM :"writer";
+-- Doors read, and say that they are there. What stands in this table is shown, and nothing follows from it.
+GRANT INSERT, UPDATE, DELETE ON :"schema".log_hosts TO :"reader";
 \endif
 COMMIT;

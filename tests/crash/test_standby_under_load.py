@@ -151,7 +151,7 @@ def test_clients_that_try_again_lose_nothing_when_writers_end_one_after_the_othe
                 answered_after(clients, time.monotonic())
                 answers = [moment, *sorted(at for one in clients for at in [*one.at] if at > moment)]
                 gaps.append(max(later - at for at, later in pairwise(answers)))
-                code = ended(writer, number)
+                code = ended(writer, 0)
                 assert code == (-signal.SIGKILL if number == signal.SIGKILL else 0)
                 writer = standby
         for client in clients:

@@ -23,6 +23,7 @@ from intersession_events.facts import Erased
 from intersession_events.log.erasing import erased_stream, left_of
 from intersession_events.log.recorded import Draft
 from intersession_events.stores.backup import back_up
+from intersession_events.stores.hosts.announcing import this_host
 from intersession_events.stores.postgres import dumping
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.log import PostgresLog
@@ -237,6 +238,9 @@ def test_each_role_can_do_what_it_is_for_and_nothing_else(
         content = log.files.write(b"a picture", since=0)
         log.files.keep([content])
         assert reader.files.read(content) == b"a picture"
+        reader.hosts.announce(this_host("door"))
+        log.hosts.announce(this_host("standby"))
+        assert sorted(host.kind for host in reader.hosts.alive()) == ["door", "standby"]
     with pytest.raises(StoreUnavailable, match="permission denied"):
         PostgresLog(roles["reader"])
 

@@ -15,8 +15,11 @@ from intersession_events.basics.errors import StoreLocked
 from intersession_events.stores.hosts.announcing import announced, this_host
 from intersession_events.stores.hosts.host import Host
 from intersession_events.stores.opened import located, open_log
+from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.standby import when_free
 from support.any_log import changed_behind, log_at
+from support.postgres.network import network
+from support.postgres.server import Server
 from support.processes.forked import Forked
 
 SCRIPT = Path(__file__).parents[2] / "support" / "processes" / "standing_by.py"
@@ -166,3 +169,35 @@ def test_a_writer_that_was_paused_writes_nothing_when_it_wakes(
     assert acknowledged <= events.keys()
     assert all(name == f"id-{epoch}-{name.rpartition('-')[2]}" for name, epoch in events.items())
     assert max(events.values()) == rounds + 1
+
+
+@pytest.mark.nightly
+@pytest.mark.postgres
+@pytest.mark.clause("STBY-1", "STBY-4")
+@pytest.mark.parametrize("how", ["paused", "cut off"])
+def test_a_writer_of_another_machine_is_taken_over_when_its_lease_is_over(
+    postgres: Server, postgres_url: str, tmp_path: Path, how: str
+) -> None:
+    """By the clock of the server alone: its process is alive, or can't be looked at."""
+    with ExitStack() as held:
+        between = held.enter_context(network(postgres.directory))
+        writer = Waiter(between.url(address_of(postgres_url).schema), tmp_path / "writer.lines")
+        held.enter_context(writer.process)
+        writer.waits_for(5)
+        standby = Waiter(postgres_url, tmp_path / "standby.lines")
+        held.enter_context(standby.process)
+        hosts_at(postgres_url, 1)
+        if how == "paused":
+            writer.signal(signal.SIGSTOP)
+        else:
+            between.stall()
+        standby.waits_for(5)
+        assert standby.lines[0] == "has 2"
+        if how == "paused":
+            writer.signal(signal.SIGCONT)
+        else:
+            between.flow()
+        writer.waits_for(1, line="gone")
+        acknowledged = writer.acknowledged() | standby.acknowledged()
+        with log_at(postgres_url, read_only=True) as log:
+            assert acknowledged <= {event.id for event in log.all()}
