@@ -14,7 +14,7 @@ from intersession_events.basics.errors import LogError, StoreUnavailable, WorkRe
 from intersession_events.log.sql import Row
 from intersession_events.log.work_queue import CallId
 from intersession_events.stores.postgres.address import Address
-from intersession_events.stores.postgres.connections import settle
+from intersession_events.stores.postgres.connections import settling
 from intersession_events.stores.postgres.cursor import OTHER_EPOCH
 from intersession_events.stores.postgres.failures import PostgresFailures
 from intersession_events.stores.postgres.queue.statements import REFUSED
@@ -144,7 +144,8 @@ class Asking:
     def _connect(self) -> Connection[TupleRow]:
         connection = psycopg.connect(self.address.conninfo, autocommit=True)
         try:
-            settle(connection, self.address.schema, writes=True)
+            # Planned once, and by indexes: nearly all rows of a table that was empty a moment ago may be waiting ones.
+            connection.execute(settling(connection, self.address.schema, writes=True, appends=True))
         except BaseException:
             connection.close()
             raise

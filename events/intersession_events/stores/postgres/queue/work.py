@@ -20,11 +20,11 @@ _DROP: Final = "SELECT drop_calls(?, ?, ?, ?)"
 # One that came too late follows what its writer says to that.
 _ANSWERS: Final = (
     "SELECT kind, id, attempt, worker, answer, over IS NOT NULL FROM agent_calls "
-    "WHERE answer IS NOT NULL AND (NOT is_late OR over IS NOT NULL) ORDER BY answered, number"
+    "WHERE worker IS NOT NULL AND answer IS NOT NULL AND (NOT is_late OR over IS NOT NULL) ORDER BY answered, number"
 )
 _LAPSED: Final = (
-    "SELECT kind, id, attempt FROM agent_calls WHERE alive_until <= clock_timestamp() AND over IS NULL "
-    "AND (answer IS NULL OR is_late) ORDER BY number"
+    "SELECT kind, id, attempt FROM agent_calls WHERE worker IS NOT NULL AND alive_until <= clock_timestamp() "
+    "AND over IS NULL AND (answer IS NULL OR is_late) ORDER BY number"
 )
 _STANDING: Final = (
     "SELECT kind, id, attempt, name, stream, (extract(epoch FROM offered) * 1000)::bigint, secret, worker, "
@@ -37,7 +37,7 @@ _WORKERS: Final = (
     "FROM workers WHERE alive_until > clock_timestamp() ORDER BY name"
 )
 _STATE: Final = (
-    "SELECT (SELECT max(answered)::text FROM agent_calls), (SELECT string_agg(name || since || is_draining, ' ' ORDER BY name) "
+    "SELECT (SELECT max(answered)::text FROM agent_calls WHERE worker IS NOT NULL), (SELECT string_agg(name || since || is_draining, ' ' ORDER BY name) "
     "FROM workers WHERE alive_until > clock_timestamp())"
 )
 _IS_THERE: Final = "SELECT to_regclass('agent_calls') IS NOT NULL"
@@ -205,6 +205,8 @@ class SchemaWork:
     def _rows(self, statement: str) -> list[Row]:
         if not self._is_there:  # an older log, which its owner has not opened with this version
             self._is_there = self._log.kept_rows(_IS_THERE) == [(True,)]
+        if self._log.epoch and self._is_there:
+            return self._asking.rows(statement)
         return self._log.kept_rows(statement) if self._is_there else []
 
 
