@@ -137,6 +137,10 @@ class WorkQueue(Protocol):
         """Note that attempts are over. One that nobody has taken goes; the worker of another is told when it next asks."""
         ...
 
+    def extend(self, calls: Collection[CallId]) -> None:
+        """Give the workers of calls their time anew: without a writer they may not have reached the queue. One that has left is not."""
+        ...
+
     def answers(self) -> Sequence[Answer]:
         """Return all answers that are not yet dropped, oldest first; the same ones again until then.
 

@@ -106,7 +106,14 @@ def test_role_of_a_worker_works_and_can_do_nothing_else(q: Queue, role: str, wor
             for statement in (f"TABLE {schema}.{table}", f"TRUNCATE {schema}.{table}"):
                 with pytest.raises(psycopg.errors.InsufficientPrivilege):
                     connection.execute(statement.encode())
-        for function in ("offer_calls", "withdraw_calls", "drop_calls", "set_up_work", "append_events"):
+        for function in (
+            "offer_calls",
+            "withdraw_calls",
+            "drop_calls",
+            "extend_calls",
+            "set_up_work",
+            "append_events",
+        ):
             given = connection.execute(
                 "SELECT pronargs FROM pg_proc WHERE proname = %s", (function,)
             ).fetchone()

@@ -102,6 +102,25 @@ def test_worker_that_sleeps_past_its_time_has_lost_its_call(log_url: str) -> Non
         assert [(one.content, one.is_late) for one in q.writer.answers()] == [(b"late", True)]
 
 
+@pytest.mark.clause("WORK-4")
+def test_worker_that_could_not_reach_a_writer_has_its_time_anew_but_one_that_left(log_url: str) -> None:
+    with queue(log_url) as q:
+        for number, name in enumerate("ab"):
+            record(q.log, f"session:{name}")
+            q.workers.announce(worker(f"w{number}"))
+            q.writer.offer([offer(name)])
+        (one,) = (call.call for call in q.workers.take("w0", 1, 0))
+        (other,) = (call.call for call in q.workers.take("w1", 1, 0))
+        q.workers.leave("w1")
+        q.later(100)
+        assert q.writer.lapsed() == [one, other]
+
+        q.writer.extend([one, other])
+
+        assert q.writer.lapsed() == [other]
+        assert q.workers.renew("w0", [one]) == []
+
+
 @pytest.mark.clause("WORK-1")
 def test_worker_is_told_of_what_is_over_and_what_nobody_took_goes(log_url: str) -> None:
     with queue(log_url) as q:

@@ -21,8 +21,10 @@ CONFIGS = DATA / "openclaw_configs"
 class Served:
     """A gateway in another process. Each start takes seconds: see `ForkedGateway`."""
 
-    def __init__(self, *arguments: object, **variables: str) -> None:
-        self.child = self._started(["serve", "--port", "0", *map(str, arguments)], environment() | variables)
+    def __init__(self, *arguments: object, port: int = 0, **variables: str) -> None:
+        self.child = self._started(
+            ["serve", "--port", str(port), *map(str, arguments)], environment() | variables
+        )
         assert self.child.stdout is not None
         line = self.child.stdout.readline()
         if not line.startswith("serving "):

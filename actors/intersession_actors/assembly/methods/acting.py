@@ -105,9 +105,8 @@ def _within(under: UnderWay, step: Callable[[], Result | Pending]) -> Result | P
     try:
         return under.context.copy().run(step)
     except ToolRefused:
-        if not under.is_over:
-            raise
-    raise ToolRefused("run_over", "run: this attempt is over, stop working on it")
+        under.check()
+        raise
 
 
 def _done(service: Service, under: UnderWay, act: acts.Act) -> Result | Pending:  # noqa: C901 - one case an act

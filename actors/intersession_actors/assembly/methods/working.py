@@ -207,14 +207,11 @@ class GatewayWork:
             return self._file_of(call, made, given)
         remote = self._remote
         under = remote.under_way(made)
-        if under is None and remote.is_coming(made):
+        remote.check(made)
+        if under is None:
             raise ToolRefused("unavailable", "run: the writer has only just started, send it again")
-        if (
-            under is None
-            or under.is_over
-            or not hmac.compare_digest(given.secret.encode(), under.secret.encode())
-        ):
-            raise ToolRefused("run_over", "run: this attempt is over, stop working on it")
+        if not hmac.compare_digest(given.secret.encode(), under.secret.encode()):
+            raise ToolRefused("run_over", "run: this attempt is another worker's, stop working on it")
         _check("agents", [under.name], call.caller.agents)
         return done_by(self._service, self._threads, under, given.act)
 

@@ -10,6 +10,7 @@ import msgspec
 
 from intersession_actors.outside.agents.too_long import is_too_long
 from intersession_actors.outside.agents.turn import BadPiece, Reply, ReplyTooLarge, Turn
+from intersession_actors.outside.attachments.checks import blocks_without_contents
 from intersession_actors.rules.gate import answers, limits, texts, values
 from intersession_actors.running.failures.failure import described, traced
 from intersession_actors.running.host.calls import Came, Outcome, Raised
@@ -70,9 +71,18 @@ class _SentResult(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def sent_result(result: AgentResult) -> bytes:
     """Return a result as JSON, for the process that has asked for it."""
-    return msgspec.json.encode(
-        _SentResult(broke=result) if isinstance(result, Broke) else _SentResult(answered=result)
+    if isinstance(result, Broke):
+        return msgspec.json.encode(_SentResult(broke=result))
+    # Of the files in a call's arguments the log never has the contents, and neither has the queue beside it (ATT-4).
+    messages = tuple(
+        one
+        if isinstance(one.content, str)
+        else msgspec.structs.replace(one, content=blocks_without_contents(one.content))
+        for one in result.messages or ()
     )
+    if result.messages is not None:
+        result = msgspec.structs.replace(result, messages=messages)
+    return msgspec.json.encode(_SentResult(answered=result))
 
 
 def received_result(content: bytes) -> AgentResult:

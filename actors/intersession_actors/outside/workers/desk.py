@@ -74,9 +74,9 @@ class Desk:
         self._takers: list[tuple[str, Callable[[], None]]] = []
         self._hears = False
         self._writes = False
-        self._leaves = False
+        self.leaves = False
+        """Whether the process ends: what is under way is left to its workers, and to the next writer."""
         self._stopped = False
-        self._lapses_from = 0.0
         self._next_look = 0.0
         self.workers: Sequence[Worker] = ()
         """The workers that live."""
@@ -86,14 +86,15 @@ class Desk:
     def begin(self) -> Sequence[QueuedCall]:
         """Return what the process before left in the queue, and is not over. Nothing is heard of it before `hear`.
 
-        A worker that could not reach a writer meanwhile has its time anew: nothing is lapsed before that is over.
+        A worker that could not reach a writer meanwhile has its time anew.
 
         Raises:
             StoreUnavailable: the queue can't be read.
         """
         found = self.queue.standing()
+        if taken := [one.call for one in found if one.worker is not None and not one.is_over]:
+            self.queue.extend(taken)
         self._known.update((one.call, one) for one in found)
-        self._lapses_from = self._clock.monotonic() + self.alive_s
         return [one for one in found if not one.is_over]
 
     def late_with(self, kind: CallKind, on_late: OnLate) -> None:
@@ -141,7 +142,7 @@ class Desk:
         with self._changed:
             self._offered.pop(call, None)
             self._early.pop(call, None)
-            if self._leaves:
+            if self.leaves:
                 return
             if isinstance(known := self._known.get(call), QueuedCall):
                 self._known[call] = msgspec.structs.replace(known, is_over=True)
@@ -196,7 +197,7 @@ class Desk:
     def leave(self) -> None:
         """Leave the calls to their workers, since the process ends: the next one adopts them. What is on record is noted all the same."""
         with self._changed:
-            self._leaves = True
+            self.leaves = True
             takers, self._takers = self._takers, []
         for _, woken in takers:
             woken()
@@ -204,7 +205,7 @@ class Desk:
     def stop(self) -> None:
         """End, once it is written what is done with."""
         with self._changed:
-            self._leaves = True
+            self.leaves = True
             self._changed.wait_for(lambda: not self._writes, timeout=LOOK_S)
             self._stopped = True
             self._changed.notify_all()
@@ -275,7 +276,7 @@ class Desk:
                 elif self.queue.wait(LOOK_S):
                     self._next_look = 0.0
             except StoreUnavailable as error:
-                if self._stopped or self._leaves:
+                if self._stopped or self.leaves:
                     return
                 logger.warning("workers are not heard, since the store is away: %s", described(error))
                 with self._changed:
@@ -290,18 +291,17 @@ class Desk:
         for answer in answers:
             self._hear(answer)
         now = self._clock.monotonic()
-        if self._leaves or now < self._next_look:
+        if self.leaves or now < self._next_look:
             return
         self._next_look = now + LOOK_S
         self.look()
-        if now >= self._lapses_from:
-            for call in self.queue.lapsed():
-                self._lapse(call)
+        for call in self.queue.lapsed():
+            self._lapse(call)
 
     def _hear(self, answer: Answer) -> None:
         call = answer.call
         with self._changed:
-            if self._leaves or call in self._told or call in self._early or call in self._done:
+            if self.leaves or call in self._told or call in self._early or call in self._done:
                 return
             offered, known = self._offered.pop(call, None), self._known.get(call)
             if known is None:

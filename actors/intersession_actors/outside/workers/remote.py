@@ -15,6 +15,7 @@ from intersession_actors.outside.agents.executor import AgentExecutor
 from intersession_actors.outside.agents.result import AgentResult, Answered, Broke, received_result, result_of
 from intersession_actors.outside.agents.turn import Turn
 from intersession_actors.outside.workers.desk import Desk, names_at
+from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.policy.windows import ModelWindow
 from intersession_actors.running.host.calls import Came
 from intersession_actors.running.runtime.threads import Changed
@@ -47,12 +48,12 @@ class UnderWay:
         turn: Turn,
         secret: str,
         changed: Changed,
-        is_running: Callable[[str, int], bool],
+        agents: "RemoteAgents",
     ) -> None:
         self.name = name
         self.turn = turn
         self.secret = secret
-        self._is_running = is_running
+        self._agents = agents
         self.context: Context = copy_context()
         """What acts are done in: they go on with the chain of the run (LOOP-5)."""
         self.changed = changed
@@ -63,10 +64,13 @@ class UnderWay:
         self.files: dict[str, facts.FileBlock] = {}
         """The files of the answer that were stored, by SHA-256."""
 
-    @property
-    def is_over(self) -> bool:
-        """Whether nobody waits for what comes of it."""
-        return not self._is_running(self.turn.run_id, self.turn.attempt)
+    def check(self) -> None:
+        """Refuse what is done in an attempt that is over. One that the process leaves to the next writer is not.
+
+        Raises:
+            ToolRefused: it is over (`run_over`), or this process ends (`unavailable`).
+        """
+        self._agents.check(CallId("agent", self.turn.run_id, self.turn.attempt))
 
 
 class RemoteAgent:
@@ -185,9 +189,7 @@ class RemoteAgents:
         call = CallId("agent", turn.run_id, turn.attempt)
         version, context_hash = turn.begun
         secret = self.desk.secret_of(call) or self._entropy(SECRET_BYTES).hex()
-        self._under_way[call] = under = UnderWay(
-            name, turn, secret, self._changed(), self._executor.is_running
-        )
+        self._under_way[call] = under = UnderWay(name, turn, secret, self._changed(), self)
         offer = Offer(
             kind="agent",
             id=turn.run_id,
@@ -215,13 +217,20 @@ class RemoteAgents:
         return self._checked(content, turn, under)
 
     def under_way(self, call: CallId) -> UnderWay | None:
-        """Return an attempt that is under way in this process; None also where it was not called yet (`is_coming`)."""
+        """Return an attempt that is under way in this process; None also where it is yet to be called (`check`)."""
         return self._under_way.get(call)
 
-    def is_coming(self, call: CallId) -> bool:
-        """Whether an attempt of the process before is about to be adopted."""
+    def check(self, call: CallId) -> None:
+        """Refuse what is done in an attempt that is not under way; one that is about to be adopted is.
+
+        Raises:
+            ToolRefused: it is over (`run_over`), or this process ends (`unavailable`).
+        """
         agents = self._executor
-        return (call.id, call.attempt) in agents.adopted or agents.is_running(call.id, call.attempt)
+        if self.desk.leaves:
+            raise ToolRefused("unavailable", "the writer is stopping, send it again to the next one")
+        if not ((call.id, call.attempt) in agents.adopted or agents.is_running(call.id, call.attempt)):
+            raise ToolRefused("run_over", "run: this attempt is over, stop working on it")
 
     def _checked(self, content: bytes, turn: Turn, under: UnderWay | None) -> AgentResult:
         """Return what a worker answered, held against the limits on what any agent answers."""

@@ -121,6 +121,16 @@ class FileWork:
 
         self._change(end)
 
+    def extend(self, calls: Collection[CallId]) -> None:
+        """Give the workers of calls their time anew."""
+        until = self._until(self._clock())
+        self._change(
+            lambda cursor: cursor.executemany(
+                f"UPDATE agent_calls SET alive_until=? WHERE {_THIS} AND alive_until>0 AND answer IS NULL AND over IS NULL",  # noqa: S608 - a constant
+                [(until, *call) for call in calls],
+            )
+        )
+
     def answers(self) -> Sequence[Answer]:
         """Return all answers that are not yet dropped, oldest first."""
         return [

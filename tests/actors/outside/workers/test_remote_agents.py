@@ -163,7 +163,6 @@ def until_dropped(system: SessionSystem) -> list[object]:
 def test_a_worker_that_leaves_has_its_attempt_interrupted_and_answers_late(log_url: str) -> None:
     config = CONFIG | {"runs": {"workerAliveSeconds": 1}}
     with SessionSystem(log_url, config=config) as system:
-        desk_of(system)._lapses_from = 0.0
         first = with_worker(system)
         run_id = told(system)
         offer = first.one()

@@ -85,6 +85,18 @@ _OF_WRITER: Final = (
         -- Its worker has had the time to say late what came of it.
         DELETE FROM {schema}.agent_calls WHERE worker IS NOT NULL AND over < clock_timestamp() - make_interval(secs => forgotten_s);
     END $$""",
+    """CREATE OR REPLACE FUNCTION {schema}.extend_calls(
+        of_epoch bigint, kinds text[], ids text[], attempts bigint[], for_s double precision
+    ) RETURNS void LANGUAGE plpgsql AS $$
+    BEGIN
+        PERFORM {schema}.check_epoch(of_epoch);
+        PERFORM 1 FROM {schema}.agent_calls JOIN unnest(kinds, ids, attempts) AS one (kind, id, attempt)
+            USING (kind, id, attempt) ORDER BY number FOR UPDATE OF agent_calls;
+        UPDATE {schema}.agent_calls AS a SET alive_until = clock_timestamp() + make_interval(secs => for_s)
+            FROM unnest(kinds, ids, attempts) AS one (kind, id, attempt)
+            WHERE (a.kind, a.id, a.attempt) = (one.kind, one.id, one.attempt)
+                AND alive_until > '-infinity' AND answer IS NULL AND over IS NULL;
+    END $$""",
     """CREATE OR REPLACE FUNCTION {schema}.drop_calls(of_epoch bigint, kinds text[], ids text[], attempts bigint[])
     RETURNS void LANGUAGE plpgsql AS $$
     BEGIN

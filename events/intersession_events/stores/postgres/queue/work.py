@@ -16,6 +16,7 @@ from intersession_events.stores.postgres.queue.taking import Taking
 _SET_UP: Final = "SELECT set_up_work(?, ?, ?, ?::text[]::bigint[])"
 _OFFER: Final = "SELECT offer_calls(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _WITHDRAW: Final = "SELECT withdraw_calls(?, ?, ?, ?, ?)"
+_EXTEND: Final = "SELECT extend_calls(?, ?, ?, ?, ?)"
 _DROP: Final = "SELECT drop_calls(?, ?, ?, ?)"
 # One that came too late follows what its writer says to that.
 _ANSWERS: Final = (
@@ -108,6 +109,12 @@ class SchemaWork:
     def withdraw(self, calls: Collection[CallId]) -> None:
         """Note that attempts are over. One that nobody has taken goes."""
         self._change(_WITHDRAW, *columns_of(calls or [_NONE]), float(FORGOTTEN_S))
+
+    def extend(self, calls: Collection[CallId]) -> None:
+        """Give the workers of calls their time anew."""
+        if calls:
+            self._set_up()
+            self._change(_EXTEND, *columns_of(calls), self._alive_s)
 
     def answers(self) -> Sequence[Answer]:
         """Return all answers that are not yet dropped, oldest first."""

@@ -1,0 +1,99 @@
+"""A writer that is killed while a worker's agents are at work: the next one adopts the calls, and asks nobody again (WORK-4)."""
+
+import json
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from intersession import Turn
+from intersession.gateway.protocol.client import GatewayClient
+from intersession.worker.worker import Worker
+from intersession_events import facts
+from intersession_events.stores.opened import open_log
+from support.any_log import Logs
+from support.doors.served_gateway import ForkedGateway
+from support.running import WAIT
+
+TOKEN, WORKERS = "operator-of-the-writer", "workers-of-the-writer"
+
+
+class Asked:
+    """An agent that counts how often it is asked, and lists sessions before and after it stands."""
+
+    def __init__(self, wanted: int) -> None:
+        self._wanted = wanted
+        self._lock = threading.Lock()
+        self.count = 0
+        self.stand = threading.Event()
+        self.go_on = threading.Event()
+
+    def __call__(self, turn: Turn) -> str:
+        before = turn.tools.call("sessions_list", {"limit": 1})
+        with self._lock:
+            self.count += 1
+            if self.count == self._wanted:
+                self.stand.set()
+        assert self.go_on.wait(WAIT)
+        after = turn.tools.call("sessions_list", {"limit": 1})
+        return f"{turn.message}: {before.get('count')} and {after.get('count')}"
+
+
+@pytest.mark.ci
+@pytest.mark.clause("WORK-4")
+@pytest.mark.parametrize("kills", [1, 3])
+def test_no_agent_is_asked_again_because_a_writer_was_killed(logs: Logs, tmp_path: Path, kills: int) -> None:
+    url = logs.at(tmp_path)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    worker_of = {"name": "work", "token": WORKERS, "scopes": ["worker"], "agents": ["*"]}
+    config = {
+        "store": url,
+        "agents": {"defaults": {"worker": True}, "list": [{"id": "main"}]},
+        "gateway": {
+            "port": port,
+            "auth": {"token": TOKEN, "credentials": [worker_of]},
+        },
+    }
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config), encoding="utf-8")
+    agent = Asked(wanted=3)
+
+    def served() -> ForkedGateway:
+        return ForkedGateway("--config", path, port=port)
+
+    writer = served()
+    with Worker(gateway=f"http://127.0.0.1:{port}", token=WORKERS, agents={"main": agent}):
+        try:
+            with GatewayClient(writer.address, TOKEN) as client:
+                runs = [
+                    client.call(
+                        "chat.send",
+                        {"sessionKey": f"agent:main:n{n}", "message": f"hello {n}", "idempotencyKey": f"{n}"},
+                    )["runId"]
+                    for n in range(3)
+                ]
+            assert agent.stand.wait(WAIT)
+            for _ in range(kills):
+                writer.signal(9)
+                writer.end()
+                writer = served()
+            agent.go_on.set()
+            with GatewayClient(writer.address, TOKEN) as client:
+                ends = [client.call("agent.wait", {"runId": run, "timeoutMs": 20_000}) for run in runs]
+            assert [end["reply"] for end in ends] == [f"hello {n}: 1 and 1" for n in range(3)]
+        finally:
+            agent.go_on.set()
+            writer.signal()
+            writer.end()
+
+    assert agent.count == 3
+    log = open_log(url, read_only=True)
+    ended = [
+        one.event for one in log.all() if isinstance(one.event, facts.RunCompleted | facts.RunInterrupted)
+    ]
+    assert [type(one) for one in ended] == [facts.RunCompleted] * 3
+    assert log.work.standing() == []
+    log.close()
