@@ -4,6 +4,7 @@ A door that can't carry a call raises `Unsayable`. To add a door: a class with `
 """
 
 import asyncio
+import functools
 import json
 import os
 import re
@@ -24,10 +25,12 @@ from intersession.mcp.http import SESSION_HEADER, SESSION_PARAMETER
 from intersession.mcp.relay import relay_stdio
 from intersession.mcp.stdio import Wire, serve_stdio
 from intersession_actors.calls.tools.registry import TOOLS
+from intersession_actors.rules.config.host import Credential, GatewayAuth
 from intersession_actors.rules.errors import REFUSAL_CODES, RefusalCode, status_of
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.postgres.log import PostgresLog
 from support.doors.command_line import ran
+from support.doors.following import DOOR, door
 from support.doors.gateway_live import LiveGateway, WireClient
 from support.running import WAIT
 
@@ -305,6 +308,30 @@ class OverWebSocket:
                 return frame
 
 
+class AtAnotherHost(OverWebSocket):
+    """The same at a host that follows the log, and hands on to its writer what it can't answer."""
+
+    name = "another host"
+
+
+def admitted(auth: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the `gateway.auth` of a configuration with a door among its credentials."""
+    return {**auth, "credentials": [*auth.get("credentials", ()), DOOR]}
+
+
+def admitting_a_door(auth: Callable[[], GatewayAuth]) -> Callable[[], GatewayAuth]:
+    """Return the settings in force with a door among the credentials; the same ones as long as they are."""
+
+    @functools.lru_cache(1)
+    def with_it(given: GatewayAuth) -> GatewayAuth:
+        known = Credential(
+            name=DOOR["name"], token=DOOR["token"], act_as=("*",), scopes=("door", "operator.admin")
+        )
+        return msgspec.structs.replace(given, credentials=(*given.credentials, known))
+
+    return lambda: with_it(auth())
+
+
 # --- MCP
 
 
@@ -450,6 +477,7 @@ NAMES = (
     "MCP over HTTP",
     "MCP over pipes",
     "MCP passed on",
+    "another host",
 )
 
 
@@ -472,7 +500,7 @@ def _doors(
         yield ToActor(system)
     if set(wanted) <= {"python", "coroutine", "pykka"}:
         return
-    credentials = Credentials(lambda: system.config.gateway.auth)
+    credentials = Credentials(admitting_a_door(lambda: system.config.gateway.auth))
     mount = mcp_mount(system, credentials)
     assert mount is not None
     live = stack.enter_context(LiveGateway(system, mounts={MCP_PATH: mount}, credentials=credentials))
@@ -487,6 +515,14 @@ def _doors(
     yield McpOverHttp(http)
     if "WebSocket" in wanted:
         yield OverWebSocket(stack.enter_context(live.client()))
+    if "another host" in wanted:
+        door_config = {
+            **config,
+            "gateway": {**config["gateway"], "auth": admitted(config["gateway"]["auth"])},
+        }
+        url = log._url if isinstance(log, PostgresLog) else log.path
+        front = stack.enter_context(door(url, door_config, clock=system.service.clock))
+        yield AtAnotherHost(stack.enter_context(front.live.client()))
     for name, serve in (
         ("MCP over pipes", lambda key, wire: serve_stdio(system, key, wire)),
         ("MCP passed on", lambda key, wire: relay_stdio(live.way(), key, wire)),

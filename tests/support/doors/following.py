@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from intersession import SessionSystem
 from intersession.gateway.process.following import following
+from intersession_actors.running.runtime.clock import Clock
 from intersession_events.stores.portable.log import PortableLog
 from support.doors.gateway_live import GATEWAY, LiveGateway
 from support.running import merged
@@ -42,7 +43,7 @@ def writing(system: SessionSystem) -> Generator[LiveGateway]:
 
 
 @contextmanager
-def door(url: str, config: Mapping[str, Any], *, writer: str | None = None) -> Generator[Front]:
+def door(url: str, config: Mapping[str, Any], *, clock: Clock | None = None) -> Generator[Front]:
     """Open a door to a log."""
-    with following(url, config=dict(config), writer=writer) as system, LiveGateway(system) as live:
+    with following(url, config=dict(config), clock=clock) as system, LiveGateway(system) as live:
         yield Front(system, live)

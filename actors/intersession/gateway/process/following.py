@@ -4,16 +4,21 @@ from intersession.gateway.protocol.link import WriterLink
 from intersession_actors.assembly.system.system import SessionSystem
 from intersession_actors.rules.config.config import Config, load_config
 from intersession_actors.rules.errors import ConfigError, ConfigProblem
+from intersession_actors.running.runtime.clock import Clock
 from intersession_events.basics.plain_json import JsonObject, JsonValue, is_object
 from intersession_events.stores.opened import gateway_of, located
 
 
 def following(
-    store: str | None = None, *, config: JsonValue | Config = None, writer: str | None = None
+    store: str | None = None,
+    *,
+    config: JsonValue | Config = None,
+    writer: str | None = None,
+    clock: Clock | None = None,
 ) -> SessionSystem:
     """Return a system that follows the log of a URL. `writer` is the address of its writer's gateway, else the log says it.
 
-    Its token is that of the credential in the configuration that has the scope `door`.
+    `clock` is handed in by tests. Its token is that of the credential in the configuration that has the scope `door`.
 
     Raises:
         ConfigError: no credential has that scope.
@@ -35,7 +40,7 @@ def following(
             _hear(system, frame)
 
     link = WriterLink(where, door_token(settings), wait_s=wait_s, hear=hear, announced=writer is None)
-    system = SessionSystem(store, config=config, writer=link)
+    system = SessionSystem(store, config=config, clock=clock, writer=link)
     try:
         link.open()
     except BaseException:
