@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -149,7 +149,7 @@ class Client(threading.Thread):
         else:
             self.errors.append(f"{text}: {answer}")
 
-    def _asked(self, method: str, params: dict[str, object]) -> dict[str, object] | None:
+    def _asked(self, method: str, params: Mapping[str, object]) -> dict[str, object] | None:
         """Ask a door; None if it is gone before it has answered, or is not there."""
         door = self._doors[(self._number + self._sent) % 2]
         try:

@@ -6,7 +6,7 @@ from queue import Queue
 import pytest
 
 from intersession import Failure, SessionSystem, echo
-from intersession.cli.host.beside import WayBeside
+from intersession.cli.host.beside import tools_beside
 from intersession_events.copies.forks.files import forks_beside
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.opened import gateway_of, located, open_log
@@ -136,8 +136,7 @@ def test_commands_find_the_gateway_of_a_writer_on_another_machine_by_what_it_adv
         sent = ran("send", "hello", "--agent", "main", "--store", postgres_url, "--json")
         assert (sent.exit_code, sent.json["reply"]) == (0, "far: hello"), sent.err
         assert ran("doctor", "--store", postgres_url).exit_code == 0
-        way = WayBeside(located(postgres_url), TOKEN)
-        assert way.ticket(way.address())
+        assert tools_beside(located(postgres_url), TOKEN).tools("agent:main:main").names
 
 
 @pytest.mark.postgres

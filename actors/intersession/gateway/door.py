@@ -3,7 +3,7 @@
 import logging
 import secrets
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from typing import Annotated, Final
 
@@ -49,7 +49,10 @@ from intersession_events.stores.portable.log import PortableLog
 
 logger = logging.getLogger("intersession.gateway")
 
-OWN_METHODS: Final = ("connect", INVOKE, PRESENCE, CONFIG)
+NAMES: Final = "tools.names"
+"""Our own as well: the names of a session's tools, as far as a credential is given them."""
+
+OWN_METHODS: Final = ("connect", INVOKE, NAMES, PRESENCE, CONFIG)
 """Methods that only connections have, beside those of `system.gateway`."""
 
 EVENTS: Final = ("connect.challenge", "agent", "chat", "tick", "shutdown")
@@ -70,6 +73,13 @@ class InvokeParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel", fo
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
     args: JsonObject = msgspec.field(default_factory=JsonObject)
+    session_key: KeyText | None = None
+
+
+@ready
+class NamesParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """The parameters of `tools.names`."""
+
     session_key: KeyText | None = None
 
 
@@ -125,6 +135,17 @@ class Door:
         self.metrics = Metrics(system)
         self.doors = Doors(system, lambda: self.settings)
         self.draining = False
+        self._own: Mapping[
+            str, Callable[[admission_credentials.Credential, JsonMapping], Awaitable[JsonValue]]
+        ]
+        self._own = {
+            INVOKE: self._invoke_over_wire,
+            NAMES: self._names_over_wire,
+            PRESENCE: self._present,
+            CONFIG: self._configured,
+            PERFORM: self._perform_for_a_door,
+            RECEIPTS: self._record_for_a_door,
+        }
         self._started = time.monotonic()
         refuse_without_token(self.credentials, self.settings.auth)
 
@@ -202,18 +223,9 @@ class Door:
         Raises:
             ToolRefused: it was refused.
         """
-        if method == PERFORM:
-            stopping = STOPPING if self.draining else None
-            return await self.doors.perform(credential, params, stopping=stopping)
-        if method == RECEIPTS:
-            return self.doors.record(credential, params)
-        if method == INVOKE:
-            return await self._invoke_over_wire(credential, params)
-        if method in {PRESENCE, CONFIG}:
-            read_arguments(NoParams, params)
-            if method == CONFIG:
-                return configuration(credential.caller, self.system.config)
-            return presence(VERSION, self.system.service.clock.now_ms())
+        own = self._own.get(method)
+        if own is not None:
+            return await own(credential, params)
         if method not in self.system.gateway.methods:
             raise unknown_method(method, (*OWN_METHODS, *self.system.gateway.methods))
         if method in ONLY_HERE and not here:
@@ -226,6 +238,26 @@ class Door:
             return await self.system.gateway.aperform(method, params, caller=credential.caller)
         except (IntersessionError, RuntimeError) as error:
             raise self.known(error, method) from None
+
+    async def _perform_for_a_door(
+        self, credential: admission_credentials.Credential, params: JsonMapping
+    ) -> Frame:
+        return await self.doors.perform(credential, params, stopping=STOPPING if self.draining else None)
+
+    async def _record_for_a_door(
+        self, credential: admission_credentials.Credential, params: JsonMapping
+    ) -> Frame:
+        return self.doors.record(credential, params)
+
+    async def _present(self, _: admission_credentials.Credential, params: JsonMapping) -> list[JsonObject]:
+        read_arguments(NoParams, params)
+        return presence(VERSION, self.system.service.clock.now_ms())
+
+    async def _configured(
+        self, credential: admission_credentials.Credential, params: JsonMapping
+    ) -> JsonObject:
+        read_arguments(NoParams, params)
+        return configuration(credential.caller, self.system.config)
 
     async def named(
         self, credential: admission_credentials.Credential, method: str, params: JsonMapping, payload: object
@@ -339,6 +371,23 @@ class Door:
             return None if begun is None else await begun
         except (IntersessionError, RuntimeError) as error:
             raise self.known(error, tool) from None
+
+    async def _names_over_wire(
+        self, credential: admission_credentials.Credential, params: JsonMapping
+    ) -> Frame:
+        """Name the tools of a session, or of the operator, that a connection is given."""
+        key = read_arguments(NamesParams, params).session_key
+        held, deny = scopes.all_scopes(credential.scopes), self.settings.tools.deny
+        try:
+            tools = await off_loop(self._tools, credential, key, NAMES, {})
+            names = await off_loop(lambda: tools.names)
+        except (IntersessionError, RuntimeError) as error:
+            raise self.known(error, NAMES) from None
+        return {
+            "names": [
+                name for name in names if scopes.needed_scope(name) in held and not names_tool(deny, name)
+            ]
+        }
 
     def _tools(
         self,

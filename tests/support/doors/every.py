@@ -22,7 +22,6 @@ from intersession import As, SessionSystem
 from intersession.gateway.admission.credentials import Credentials
 from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
 from intersession.mcp.http import SESSION_HEADER, SESSION_PARAMETER
-from intersession.mcp.relay import relay_stdio
 from intersession.mcp.stdio import Wire, serve_stdio
 from intersession_actors.calls.tools.registry import TOOLS
 from intersession_actors.rules.config.host import Credential, GatewayAuth
@@ -523,9 +522,10 @@ def _doors(
         url = log._url if isinstance(log, PostgresLog) else log.path
         front = stack.enter_context(door(url, door_config, clock=system.service.clock))
         yield AtAnotherHost(stack.enter_context(front.live.client()))
+    there = stack.enter_context(live.tools_there())
     for name, serve in (
         ("MCP over pipes", lambda key, wire: serve_stdio(system, key, wire)),
-        ("MCP passed on", lambda key, wire: relay_stdio(live.way(), key, wire)),
+        ("MCP passed on", lambda key, wire: serve_stdio(there, key, wire)),
     ):
         piped = McpOverPipes(name, serve)
         stack.callback(piped.close)

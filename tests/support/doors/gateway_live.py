@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import httpx
 from litestar.types import ASGIApp
@@ -19,7 +19,8 @@ from intersession.gateway.admission.limits import Limits
 from intersession.gateway.door import Door
 from intersession.gateway.http.application import asgi_application
 from intersession.gateway.process.server import Server, address_of, listen
-from intersession.gateway.protocol.client import GatewayClient
+from intersession.gateway.protocol.line import Line
+from intersession.gateway.protocol.tools_there import ToolsThere
 from support.doors.prompt_server import PromptServer
 
 TOKEN = "the-operators-own-token"
@@ -52,6 +53,17 @@ class _Server(PromptServer, Server):
     """The gateway's server, for many short lives."""
 
 
+@contextmanager
+def there(address: str, token: str = TOKEN) -> Generator[ToolsThere]:
+    """Lend the tools of sessions at an address, whether somebody is there already or not."""
+    line = Line(lambda: (address,), token)
+    try:
+        line.open()
+        yield ToolsThere(line)
+    finally:
+        line.close()
+
+
 class LiveGateway:
     """Serves a system until the block ends."""
 
@@ -80,9 +92,11 @@ class LiveGateway:
     def port(self) -> int:
         return int(self.address.rpartition(":")[2])
 
-    def way(self) -> "KnownWay":
-        """Return the way here, as a relay takes it."""
-        return KnownWay(self.address)
+    @contextmanager
+    def tools_there(self, token: str = TOKEN) -> Generator[ToolsThere]:
+        """Lend the tools of sessions here, as a process beside the gateway has them."""
+        with there(self.address, token) as tools:
+            yield tools
 
     def http(self, token: str | None = TOKEN, **options: Any) -> httpx.Client:
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
@@ -139,20 +153,6 @@ class LiveGateway:
         if self._thread.is_alive():
             self._stop()
         self._thread.join(WAIT)
-
-
-class KnownWay(NamedTuple):
-    """The way to a gateway whose address needs no lock to be found."""
-
-    at: str
-    token: str = TOKEN
-
-    def address(self) -> str:
-        return self.at
-
-    def ticket(self, address: str) -> str:
-        with GatewayClient(address, self.token) as client:
-            return client.ticket
 
 
 class WireClient:

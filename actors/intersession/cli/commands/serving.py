@@ -12,16 +12,14 @@ from socket import socket
 from types import ModuleType
 from typing import Final
 
-from intersession.cli.host.beside import TOKEN_VARIABLE, WayBeside, host_beside, known_token
+from intersession.cli.host.beside import TOKEN_VARIABLE, Client, host_beside, known_token, tools_beside
 from intersession.cli.host.hosting import forking_beside, hosted, making, operator_of
 from intersession.cli.host.reading import key_of, reader_of, store_url
 from intersession.cli.shell.answer import Agents, Answer, Common, ConfigFile, Reading, Store, UsageError
 from intersession.cli.shell.run import console_log, use_level
 from intersession.cli.shell.terminal import Screen
-from intersession_actors.assembly.control.beside_log import ControlClient
 from intersession_actors.assembly.system.system import SessionSystem
 from intersession_actors.hindsight.debugger.debugger import Debugger
-from intersession_actors.hindsight.debugger.named import as_key
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.outside.agents.configured import configured_agents
 from intersession_actors.rules.config.config import Config, load_config
@@ -207,11 +205,6 @@ def mcp(
     stdio = _mcp("stdio")
     with stdio.claimed_wire() as wire:
         match _host(Common(store=store), agents, config):
-            case WayBeside() as way:
-                relay = _mcp("relay")
-                with reader_of(Reading(store=store, config=config)) as reading:
-                    as_session = as_key(reading, as_session)
-                relay.relay_stdio(way, as_session, wire)
             case SessionSystem() as system:
                 with system:
                     stdio.serve_stdio(
@@ -244,17 +237,15 @@ def _debugging(as_session: str | None, reading: Reading, *, holds: bool, forks: 
     return Answer(None, lambda _: None)
 
 
-def _host(
-    common: Common, agents: str | None, config: Path | None
-) -> SessionSystem | WayBeside | ControlClient:
-    """Become the log's host, or return the way to the one that it has."""
+def _host(common: Common, agents: str | None, config: Path | None) -> SessionSystem | Client:
+    """Become the log's host, or return what gives the tools of the one that it has."""
     try:
         return hosted(common, agents=agents, config=config)
     except StoreLocked as locked:
         where = located(store_url(common, load_config(config).config))
         address = gateway_of(where.url)
         if address is None:
-            beside: ControlClient | None = host_beside(Reading(store=common.store, config=config))
+            beside = host_beside(Reading(store=common.store, config=config))
             if beside is None:
                 raise
             return beside
@@ -263,4 +254,4 @@ def _host(
             raise StoreUnavailable(
                 f"{locked.path} has a host with a gateway at {address}; put its token into {TOKEN_VARIABLE}"
             ) from locked
-        return WayBeside(where, token)
+        return tools_beside(where, token)

@@ -4,7 +4,8 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from types import ModuleType
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -69,33 +70,26 @@ def _control_of(url: str | None) -> ControlClient | None:
         raise
 
 
-class WayBeside(NamedTuple):
-    """The address of the gateway of the process that writes a log, and a token for it."""
+def tools_beside(log: Located, token: str) -> Client:
+    """Return the tools of sessions at the gateway of the process that writes a log, wherever that is when they are called.
 
-    log: Located
-    token: str
+    Raises:
+        StoreUnavailable: the gateway does not know the token.
+        MissingExtra: the extra `gateway` is not installed.
+    """
 
-    def address(self) -> str:
-        """Return the present address of the gateway.
+    def addresses() -> tuple[str, ...]:
+        address = gateway_of(log.url)
+        return () if address is None else (address,)
 
-        Raises:
-            StoreUnavailable: it is gone, or its address can't be trusted.
-        """
-        address = gateway_of(self.log.url)
-        if address is None:
-            raise StoreUnavailable(f"{self.log.shown} has no host with a gateway any more")
-        return address
-
-    def ticket(self, address: str) -> str:
-        """Return a ticket in place of the token at an address, once both sides have proven that they know the token.
-
-        Raises:
-            ToolRefused: the gateway is gone (`unavailable`), or does not know the token (`forbidden`).
-            MissingExtra: the extra `gateway` is not installed.
-        """
-        with _client(address, self.token) as client:
-            ticket: str = client.ticket
-            return ticket
+    line = _of_gateway("line").Line(addresses, token, announced=True)
+    try:
+        line.open()
+    except ToolRefused as refused:
+        raise StoreUnavailable(
+            f"the log's host has a gateway, which can't be used with this token ({refused.error})"
+        ) from None
+    return _of_gateway("tools_there").ToolsThere(line)
 
 
 def known_token(config: Config) -> str | None:
@@ -104,13 +98,16 @@ def known_token(config: Config) -> str | None:
 
 
 def _client(address: str, token: str) -> Client:
-    module = imported(
-        "intersession.gateway.protocol.client",
+    return _of_gateway("client").GatewayClient(address, token)
+
+
+def _of_gateway(module: str) -> ModuleType:
+    return imported(
+        f"intersession.gateway.protocol.{module}",
         what="a command beside a gateway",
         library="websockets",
         extra="gateway",
     )
-    return module.GatewayClient(address, token, announced=True)
 
 
 METHOD: Final = "import.openclaw"

@@ -57,13 +57,11 @@ class Credentials:
         return found if token else None
 
     def proven(self, handshake: Handshake, said: str) -> Credential | None:
-        """Return the credential whose token was proven. From then on the handshake's ticket stands for it as well."""
+        """Return the credential whose token was proven."""
         found: Credential | None = None
         for credential in self.known:
             if handshake.proves(credential.digest, "client", said):
                 found = credential
-        if found is not None:
-            self.keep(token_digest(handshake.proof(found.digest, "ticket").encode()), found)
         return found
 
     def of_ticket(self, digest: bytes) -> Credential | None:

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-Side = Literal["client", "gateway", "ticket"]
-"""The side that proves. `ticket` is not a proof: it is the bearer token that both make of it, for the gateway's routes over HTTP."""
+Side = Literal["client", "gateway"]
+"""The side that proves."""
 
 
 class Handshake(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ EVERY_SCOPE: Final[frozenset[OperatorScope]] = frozenset(get_args(OperatorScope)
 """Every scope of an operator: no operator calls in other callers' names."""
 
 
-_OWN: Final = ("config.get", "session_status", "system-presence", "tools.invoke")
+_OWN: Final = ("config.get", "session_status", "system-presence", "tools.invoke", "tools.names")
 """What the gateway itself answers, and tools of other systems that its clients ask for."""
 _INCLUDED: Final[dict[OperatorScope, frozenset[OperatorScope]]] = {
     "operator.read": frozenset({"operator.read"}),

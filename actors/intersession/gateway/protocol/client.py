@@ -1,7 +1,7 @@
 """A small client of the gateway's WebSocket protocol, for commands beside a running gateway."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Final, Self
@@ -27,17 +27,21 @@ class GatewayClient:
     """Calls methods of a running gateway. Use it as a context manager.
 
     `address` is the gateway's, as the log's lock has it (`http://127.0.0.1:18789`). The token is not sent: each side
-    proves to the other that it knows it, before anything else is said. `ticket` is then good for its routes over HTTP. To a
-    gateway behind TLS (`https://…`) the token is sent: its certificate says who it is. To one that is `announced` in a log it
-    never is, since the address may be anybody's: what both prove holds for the name in it (`gateway.advertise`).
+    proves to the other that it knows it, before anything else is said. To a gateway
+    behind TLS (`https://…`) the token is sent: its certificate says who it is. To one that is `announced` in a log it
+    never is, since the address may be anybody's: what both prove holds for the name in it (`gateway.advertise`). `caps` are what
+    it can take (`no-events`).
 
     Raises:
         ToolRefused: the gateway is not there (`unavailable`), does not know the token, or is not one of ours (`forbidden`).
     """
 
-    def __init__(self, address: str, token: str, *, announced: bool = False) -> None:
+    def __init__(
+        self, address: str, token: str, *, announced: bool = False, caps: Sequence[str] = ()
+    ) -> None:
         self._numbers = 0
         self._announced = announced
+        self._caps = tuple(caps)
         self._open = ExitStack()
         url = address.replace("http", "ws", 1)
         try:
@@ -46,7 +50,7 @@ class GatewayClient:
         except (OSError, WebSocketException) as error:
             raise ToolRefused("unavailable", f"the gateway at {address} can't be reached: {error}") from None
         try:
-            self.ticket = self._known_to_each_other(address, token)
+            self._known_to_each_other(address, token)
         except ToolRefused as refused:
             self.close()
             raise ToolRefused("forbidden", f"the gateway at {address} refused: {refused.error}") from None
@@ -113,8 +117,8 @@ class GatewayClient:
     ) -> None:
         self.close()
 
-    def _known_to_each_other(self, address: str, token: str) -> str:
-        """Prove to know the token, have the gateway prove it, and return the ticket that both make of it."""
+    def _known_to_each_other(self, address: str, token: str) -> None:
+        """Prove to know the token, and have the gateway prove it."""
         challenge = self.receive(OPEN_S).get("payload")
         nonce = challenge.get("nonce") if is_object(challenge) else None
         # As it was reached: a name stands for an address, and that is what the gateway sees of it.
@@ -123,7 +127,7 @@ class GatewayClient:
             raise ToolRefused("forbidden", "there is no gateway of ours at this address")
         if urlsplit(address).scheme == "https" and not self._announced:
             self._connect({"token": token})
-            return token
+            return
         digest = token_digest(token.encode())
         handshake = Handshake(challenge=nonce, nonce=random_id(), server=server)
         hello = self._connect({"proof": handshake.proof(digest, "client"), "nonce": handshake.nonce})
@@ -131,7 +135,6 @@ class GatewayClient:
         said = auth.get("proof") if is_object(auth) else None
         if not isinstance(said, str) or not handshake.proves(digest, "gateway", said):
             raise ToolRefused("forbidden", "it did not prove that it knows the token")
-        return handshake.proof(digest, "ticket")
 
     def _connect(self, auth: JsonMapping) -> JsonObject:
         params = {
@@ -139,6 +142,7 @@ class GatewayClient:
             "maxProtocol": PROTOCOL,
             "client": {"id": "cli", "version": "1", "platform": "python", "mode": "cli"},
             "auth": auth,
+            "caps": self._caps,
         }
         return self.call("connect", params, timeout=OPEN_S)
 

@@ -38,6 +38,9 @@ from intersession_events.basics.keys.key import SessionKey
 TOOL_EVENTS: Final = "tool-events"
 """The capability of a client that wants to hear of tool calls."""
 
+NO_EVENTS: Final = "no-events"
+"""The capability of a client that hears of nothing: it waits for answers alone."""
+
 POSITION: Final = "position"
 """The capability of a client that wants each answer's position in the log (DOOR-3)."""
 
@@ -165,7 +168,7 @@ class Connection:
             return False
         if "door" in self.scopes and (told.position is not None or told.name != "chat"):
             return False  # it reads the log, and needs nothing else than what agents say in pieces
-        if told.tools and TOOL_EVENTS not in self._capabilities:
+        if NO_EVENTS in self._capabilities or (told.tools and TOOL_EVENTS not in self._capabilities):
             return False
         caller = self.credential.caller
         return caller.is_operator or caller.reaches(self._parse_key(told.session_key))

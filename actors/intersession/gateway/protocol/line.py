@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession.gateway.protocol.client import GatewayClient, refused_by
+from intersession.gateway.protocol.connection import NO_EVENTS
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.basics.plain_json import JsonMapping, JsonObject, is_object
@@ -57,7 +58,7 @@ class Line:
         token: str,
         *,
         announced: bool = False,
-        hear: Callable[[JsonObject], object] = lambda _: None,
+        hear: Callable[[JsonObject], object] | None = None,
     ) -> None:
         self._announced = announced
         self._addresses = addresses
@@ -177,15 +178,17 @@ class Line:
 
     def _connected(self) -> GatewayClient:
         """Return a connection to the first address that answers, from the next one on."""
-        addresses, failed = (
-            self._addresses(),
-            ToolRefused("unavailable", "the log has no writer with a gateway"),
-        )
+        try:
+            addresses = self._addresses()
+        except StoreUnavailable as error:
+            raise ToolRefused("unavailable", str(error)) from None
+        failed = ToolRefused("unavailable", "the log has no writer with a gateway")
         first, self._turn = self._turn, self._turn + 1
         for number in range(len(addresses)):
+            caps = () if self._hear is not None else (NO_EVENTS,)
             address = addresses[(first + number) % len(addresses)]
             try:
-                client = GatewayClient(address, self._token, announced=self._announced)
+                client = GatewayClient(address, self._token, announced=self._announced, caps=caps)
             except ToolRefused as refused:
                 failed = refused
             else:
@@ -212,7 +215,8 @@ class Line:
 
     def _take(self, frame: JsonObject) -> None:
         if frame.get("type") != "res":
-            self._hear(frame)
+            if self._hear is not None:
+                self._hear(frame)
             return
         request = self._waiting.get(str(frame.get("id")))
         if request is None:

@@ -243,10 +243,7 @@ class WriterLink:
     # --- the writer
 
     def _addresses(self) -> Sequence[str]:
-        try:
-            found = self._where()
-        except StoreUnavailable as error:
-            raise ToolRefused("unavailable", str(error)) from None
+        found = self._where()
         return () if found is None else (found,)
 
     def _run(self) -> None:
