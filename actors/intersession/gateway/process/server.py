@@ -25,6 +25,7 @@ from intersession.gateway.process.uvicorn_protocols import ServerConfig
 from intersession_actors.assembly.system.system import SessionSystem
 from intersession_events.basics.errors import LogError
 from intersession_events.stores.hosts.announcing import announced, this_host
+from intersession_events.stores.hosts.host import Host
 from intersession_events.stores.portable.log import PortableLog
 
 logger = logging.getLogger("intersession.gateway")
@@ -163,7 +164,12 @@ def _as_a_door(system: SessionSystem, address: str) -> contextlib.AbstractContex
     """Announce a host that follows the log, with how far it has come, in a block (HOSTS-1)."""
     log = cast("PortableLog", system.log)
     host = this_host("door", address=system.config.gateway.advertise or address)
-    return announced(log.hosts, lambda: msgspec.structs.replace(host, position=log.followed))
+
+    def now() -> Host:
+        followed = log.followed
+        return msgspec.structs.replace(host, position=followed, behind=max(log.head() - followed, 0))
+
+    return announced(log.hosts, now)
 
 
 def _signalled(stopping: asyncio.Event, grace: float) -> None:

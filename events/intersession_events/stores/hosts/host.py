@@ -18,7 +18,7 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     """A process beside the writer, as it announces itself. It is shown, and nothing follows from it.
 
     `name` is one for each process. `machine` is the name of its machine, `address` that of its gateway, if it has one.
-    `position` is how far a door has followed the log. `since` is in milliseconds since 1970, by the clock of the store.
+    `position` is how far a door has followed the log, `behind` how many events it had still to read then. `since` is in milliseconds since 1970, by the clock of the store.
     """
 
     name: str
@@ -28,6 +28,7 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     address: str | None = None
     position: int | None = None
+    behind: int | None = None
     since: int = 0
 
 

@@ -10,13 +10,13 @@ from intersession_events.stores.hosts.host import ALIVE_S, Host
 
 HOSTS: Final = """CREATE TABLE IF NOT EXISTS {schema}.log_hosts (
     name text COLLATE "C" PRIMARY KEY, kind text NOT NULL, machine text NOT NULL, pid bigint NOT NULL, version text NOT NULL,
-    address text, position bigint, since timestamptz NOT NULL, alive_until timestamptz NOT NULL)"""
+    address text, position bigint, behind bigint, since timestamptz NOT NULL, alive_until timestamptz NOT NULL)"""
 
-_NAMED: Final = "name, kind, machine, pid, version, address, position"
+_NAMED: Final = "name, kind, machine, pid, version, address, position, behind"
 _ANNOUNCE: Final = (
     f"INSERT INTO log_hosts ({_NAMED}, since, alive_until) "  # noqa: S608 - our own words
-    "VALUES (?, ?, ?, ?, ?, ?, ?, clock_timestamp(), clock_timestamp() + make_interval(secs => ?)) "
-    "ON CONFLICT (name) DO UPDATE SET address = EXCLUDED.address, position = EXCLUDED.position, "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, clock_timestamp(), clock_timestamp() + make_interval(secs => ?)) "
+    "ON CONFLICT (name) DO UPDATE SET address = EXCLUDED.address, position = EXCLUDED.position, behind = EXCLUDED.behind, "
     "alive_until = EXCLUDED.alive_until"
 )
 _FORGET: Final = "DELETE FROM log_hosts WHERE name = ? OR alive_until < clock_timestamp()"
@@ -46,7 +46,7 @@ class Table:
         Raises:
             StoreUnavailable: the server is away, can only be read, or gives this role no right to the table.
         """
-        given = (host.name, host.kind, host.machine, host.pid, host.version, host.address, host.position)
+        given = (getattr(host, name) for name in _NAMED.split(", "))
         with typed(self._failures), self._writing() as cursor:
             cursor.execute(_ANNOUNCE, (*given, ALIVE_S))
 

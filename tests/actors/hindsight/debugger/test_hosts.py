@@ -39,7 +39,7 @@ def busy(system: SessionSystem) -> None:
     system.log.work.offer([offer("r3")])
     hosts = system.log.hosts  # type: ignore[attr-defined] # pyright: ignore[reportAttributeAccessIssue] - of a stored log
     hosts.announce(Host(name="spare", kind="standby", machine="b", pid=7, version="9"))
-    hosts.announce(Host(name="web", kind="door", machine="c", pid=8, version=VERSION, position=1))
+    hosts.announce(Host(name="web", kind="door", machine="c", pid=8, version=VERSION, position=1, behind=7))
     system.gateway.call("chat.send", {"sessionKey": "agent:ops:main", "message": "hi", "idempotencyKey": "k"})
     assert (taken.call, answered.call) == (CallId("agent", "r1", 1), CallId("agent", "r2", 1))
 
@@ -68,7 +68,7 @@ def test_every_process_that_reads_the_log_sees_who_works_on_it(log_url: str) -> 
     ]
     assert [(one["name"], one["lag"]) for one in own["standbys"] + own["doors"]] == [
         ("spare", None),
-        ("web", own["position"] - 1),
+        ("web", 7),
     ]
     assert own["calls"] == [
         {

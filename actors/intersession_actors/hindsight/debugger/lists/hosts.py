@@ -47,7 +47,7 @@ class WriterAnswer(TypedDict):
 
 
 class PresentAnswer(TypedDict):
-    """A standby or a door that is alive. `lag` is the number of events that it has not read yet; None for a standby."""
+    """A standby or a door that is alive. `lag` is how many events a door had still to read when it last said so; None for a standby."""
 
     name: str
     host: str
@@ -131,17 +131,16 @@ def hosts_of(log: Log, open_runs: Iterable[RunOutcome], *, most: int) -> HostsAn
     """Return the hosts of a log, and `most` of its calls. `open_runs` are all that wait or are under way."""
     stored = as_it_is(log)
     writer, others, workers, calls = None, list[Host](), list[Worker](), list[QueuedCall]()
-    position = log.head()
     if isinstance(stored, PortableLog):
         writer, others = _writer(stored), [*stored.hosts.alive()]
         workers = [*stored.work.workers()]
         calls = [call for call in stored.work.standing() if not call.is_over]
     return {
-        "position": position,
+        "position": log.head(),
         "writer": writer,
-        "standbys": [_present(host, position) for host in others if host.kind == "standby"],
+        "standbys": [_present(host) for host in others if host.kind == "standby"],
         "workers": [_worker(worker) for worker in workers],
-        "doors": [_present(host, position) for host in others if host.kind == "door"],
+        "doors": [_present(host) for host in others if host.kind == "door"],
         "calls": _served(workers, calls, _parked(log, open_runs)),
         "underWay": [_call(call) for call in calls[:most]],
         "count": len(calls),
@@ -175,7 +174,7 @@ def _writer(log: PortableLog) -> WriterAnswer | None:
 _LOG: Final = "log"
 
 
-def _present(host: Host, head: int) -> PresentAnswer:
+def _present(host: Host) -> PresentAnswer:
     return {
         "name": host.name,
         "host": host.machine,
@@ -183,7 +182,7 @@ def _present(host: Host, head: int) -> PresentAnswer:
         "version": host.version,
         "gateway": host.address,
         "sinceMs": host.since,
-        "lag": None if host.position is None else max(head - host.position, 0),
+        "lag": host.behind,
     }
 
 
