@@ -78,7 +78,7 @@ def test_a_worker_fits_a_text_to_its_channel_and_each_part_is_on_record(booth: B
     assert len({shown.key for shown in calls.delivered}) == 3
     assert [part.receipt for part in recorded(system, DeliveryPartDone)] == ['{"number":1}', '{"number":2}']
     assert len(recorded(system, DeliveryStarted)) == 1
-    assert system.log.work.standing() == []
+    until(lambda: system.log.work.standing() == [])
 
 
 @pytest.mark.clause("WORK-15")

@@ -21,6 +21,12 @@ logger = logging.getLogger("intersession.workers")
 LOOK_S: Final = 1.0
 """How often it is looked which workers live, and whose calls are lapsed; and when the store is asked again that was away."""
 
+SOON_S: Final = 0.1
+"""How soon that is looked at after something was heard: it may be a worker that is new."""
+
+TOGETHER: Final = 16
+"""How many attempts that are on record are taken out of the queue together, where nothing else is to be written sooner."""
+
 MOST_OVER: Final = 10_000
 """How many attempts that are over are remembered, whose workers may yet answer late."""
 
@@ -161,7 +167,9 @@ class Desk:
             known = [call for call in calls if self._known.pop(call, None) is not None]
             if known:
                 self._done += known
-                self._write()
+                # Each is read again with every answer until then, so they are few.
+                if len(self._done) >= TOGETHER:
+                    self._write()
 
     def is_told(self, call: CallId) -> bool:
         """Whether its answer was handed on: an end on record is what came of that."""
@@ -206,6 +214,8 @@ class Desk:
         """End, once it is written what is done with."""
         with self._changed:
             self.leaves = True
+            if self._done:
+                self._write()
             self._changed.wait_for(lambda: not self._writes, timeout=LOOK_S)
             self._stopped = True
             self._changed.notify_all()
@@ -273,8 +283,8 @@ class Desk:
                 if self._threads.by_hand:
                     with self._changed:
                         self._changed.wait(LOOK_S / 4)
-                elif self.queue.wait(LOOK_S):
-                    self._next_look = 0.0
+                elif self.queue.wait(max(self._next_look - self._clock.monotonic(), 0.0)):
+                    self._next_look = min(self._next_look, self._clock.monotonic() + SOON_S)
             except StoreUnavailable as error:
                 if self._stopped or self.leaves:
                     return
@@ -294,6 +304,9 @@ class Desk:
         if self.leaves or now < self._next_look:
             return
         self._next_look = now + LOOK_S
+        with self._changed:
+            if self._done:
+                self._write()
         self.look()
         for call in self.queue.lapsed():
             self._lapse(call)
