@@ -5,6 +5,7 @@ goes through the gateway's methods here, as JSON.
 """
 
 import threading
+import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -82,6 +83,7 @@ class BesideWorker:
             self._work,
             cast("Any", self.line),
             self.agents,
+            {},
             name="beside",
             config=lambda: system.config,
             seats=64,
@@ -110,7 +112,7 @@ class BesideWorker:
         while not self._ended.is_set():
             try:
                 for offer in self._work.take("beside", 64, 1.0):
-                    self.calls.begin(offer)
+                    self.calls.begin(offer, time.monotonic())
             except LogError:
                 self._ended.wait(AGAIN_S)
 

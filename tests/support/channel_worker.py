@@ -37,7 +37,8 @@ class ChannelWorker:
         self._desk = desk_of(system)
         self._queue = system.log.work.to_take
         self._caller = ChannelCaller(seats=SEATS)
-        self.channels = ChannelsAtWorker(self._caller, channels, lambda _offer: system.log.files)
+        self.channels = ChannelsAtWorker(self._caller, channels)
+        self._files = system.log.files
         self._stopped = threading.Event()
         self._changed = threading.Condition()
         self.announce()
@@ -90,7 +91,7 @@ class ChannelWorker:
             for offer in self._queue.take(self.name, SEATS, 0.05):
                 self.taken.append(offer)
                 self._has.add(offer.call)
-                self.channels.start(offer, partial(self._came, offer.call))
+                self.channels.start(offer, self._files, partial(self._came, offer.call))
 
     def _came(self, call: CallId, content: bytes) -> None:
         if self.held:

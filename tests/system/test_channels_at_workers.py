@@ -369,8 +369,10 @@ def test_a_text_whose_worker_and_writer_both_died_is_as_after_a_crash(
     worker.held = True
     say(first)
     worker.wait_for_answers(1)
-    worker.stop(leaves=True)
+    worker.stop()
     killed(first)
+    with open_log(booth.url) as log:
+        log.work.to_take.leave(worker.name)
     second = booth.start({"main": echo()}, {}, ALIVE)
     until(lambda: not second.log.work.standing())
     assert recorded(second, DeliveryUnknown) == []

@@ -58,7 +58,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "delete": ("changes.sessions:delete", "Archive a session; the log keeps all of it."),
     "erase": ("changes.sessions:erase", "Erase what was said in a session from the log, for good."),
     "serve": ("commands.serving:serve", "Serve the session tools over HTTP and WebSocket."),
-    "work": ("commands.working:work", "Call agents for the writer of a log that runs elsewhere."),
+    "work": ("commands.working:work", "Call agents and channels for a writer elsewhere."),
     "mcp": ("commands.serving:mcp", "Give the session tools to an MCP client."),
     "import": ("commands.openclaw_state:importing", "Make a log of another system's transcripts."),
     "export": ("commands.openclaw_state:exporting", "Write sessions of a log as another system keeps them."),

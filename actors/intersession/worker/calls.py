@@ -1,7 +1,8 @@
-"""The calls that a worker has: it makes their turns, calls their agents, and keeps what came of them until the queue has it (WORK-11, WORK-13)."""
+"""The calls that a worker has: it calls their agents, with turns that it makes, and channels, and keeps what came of them until the queue has it (WORK-11, WORK-13)."""
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -17,13 +18,19 @@ from intersession_actors.outside.agents.result import AgentResult, Broke, sent_r
 from intersession_actors.outside.agents.runners import runner_of
 from intersession_actors.outside.agents.turn import Reply, Turn
 from intersession_actors.outside.attachments.message_files import check_files
+from intersession_actors.outside.channels.at_worker import ChannelsAtWorker
+from intersession_actors.outside.channels.caller import ChannelCaller
+from intersession_actors.outside.channels.channels import AnyChannel
 from intersession_actors.owners.session.turn_of import turn_of
 from intersession_actors.rules.config.config import Config
+from intersession_actors.rules.config.settings import milliseconds
 from intersession_actors.rules.policy.windows import ModelWindow, takes_images
 from intersession_actors.running.failures.failure import described
 from intersession_actors.running.host.hosts_loop import HostsLoop
 from intersession_actors.running.host.threads import Job, Workers
+from intersession_actors.running.runtime.clock import SystemClock
 from intersession_actors.running.runtime.threads import MachineThreads
+from intersession_actors.running.runtime.timers import TimerWheel
 from intersession_events.basics.errors import LogError, StoreUnavailable, WorkRefused
 from intersession_events.facts import FileBlock
 from intersession_events.log.work_queue import CallId, Offer, TakesWork
@@ -43,8 +50,10 @@ _MOST_THREADS: Final = 16
 class _Call:
     """One call, as long as it is the worker's own."""
 
-    def __init__(self, offer: Offer, acts: Acts) -> None:
+    def __init__(self, offer: Offer, acts: Acts, since: float) -> None:
         self.offer = offer
+        self.since = since
+        """When the queue was last asked that said it is the worker's own, by `time.monotonic`."""
         self.acts = acts
         self.is_lost = False
         self.turn: Turn | None = None
@@ -58,6 +67,7 @@ class Calls:
         work: TakesWork,
         line: "Line",
         agents: Mapping[str, Agent],
+        channels: Mapping[str, AnyChannel],
         *,
         name: str,
         config: Callable[[], Config],
@@ -78,6 +88,16 @@ class Calls:
         )
         for agent_id, agent in agents.items():
             self._executor.register(agent_id, agent)
+        clock = SystemClock()
+        self._timers = TimerWheel(clock)
+        self._caller = ChannelCaller(
+            seats=seats,
+            clock=clock,
+            timers=self._timers,
+            timeout_ms=milliseconds(config().deliveries.timeout_seconds),
+            hosts_loop=hosts_loop,
+        )
+        self.channels = ChannelsAtWorker(self._caller, channels)
         self._threads = Workers(min(seats, _MOST_THREADS), name="worker-calls", threads=MachineThreads())
         self.changed = threading.Condition()
         self._calls: dict[CallId, _Call] = {}
@@ -100,22 +120,30 @@ class Calls:
         with self.changed:
             return tuple(self._calls)
 
-    def begin(self, offer: Offer) -> None:
-        """Make a call that was taken."""
-        call = _Call(offer, Acts(self._line, offer, lambda: self.lose(offer.call)))
+    def begin(self, offer: Offer, since: float) -> None:
+        """Make a call that was taken; it was asked for at a time of `time.monotonic`."""
+        call = _Call(offer, Acts(self._line, offer, lambda: self.lose(offer.call)), since)
         with self.changed:
             self._calls[offer.call] = call
-        self._submit(partial(self._start, call))
+        self._submit(partial(self._deliver if offer.kind == "channel" else self._start, call))
+
+    def renewed(self, calls: Sequence[CallId], since: float) -> None:
+        """Take in that calls are still the worker's own, as was asked at a time of `time.monotonic`."""
+        with self.changed:
+            for renewed in calls:
+                if (call := self._calls.get(renewed)) is not None:
+                    call.since = since
+            self.changed.notify_all()
 
     def lose(self, lost: CallId) -> None:
-        """Stop a call that is over, or is no longer the worker's: what its agent answers yet comes late."""
+        """Stop a call that is over, or is no longer the worker's: what its agent or channel answers yet comes late."""
         with self.changed:
             call = self._calls.pop(lost, None)
             if call is None:
                 return
             call.is_lost = True
             self.changed.notify_all()
-        logger.info("attempt %d of run %s is over: its agent is stopped", lost.attempt, lost.id)
+        logger.info("attempt %d of %s is over here", lost.attempt, lost.id)
         if self._executor.is_running(lost.id, lost.attempt):
             self._executor.cancel(lost.id)
         call.acts.end()
@@ -126,9 +154,13 @@ class Calls:
             self.changed.wait_for(lambda: not self._calls, grace)
             left = tuple(self._calls.values())
         self._closed.set()
+        with self.changed:
+            self.changed.notify_all()
         for call in left:
             call.acts.end()
         self._executor.stop(0.0)
+        self._caller.stop(0.0)
+        self._timers.stop()
         self._threads.stop()
 
     # --- one call
@@ -166,6 +198,21 @@ class Calls:
                 if call.is_lost:
                     self._executor.cancel(offer.id)
             return
+
+    def _deliver(self, call: _Call) -> None:
+        """Call a channel, once it is sure that the call is not another worker's by now: this process may have been paused (WORK-17)."""
+        alive_s = self._work.alive_s
+        with self.changed:
+            self.changed.wait_for(
+                lambda: call.is_lost or self._closed.is_set() or time.monotonic() < call.since + alive_s
+            )
+            if call.is_lost or self._closed.is_set():
+                return
+
+        def sent(content: bytes) -> None:
+            self._submit(partial(self._tell, call, content))
+
+        self.channels.start(call.offer, RemoteFiles(call.acts), sent)
 
     def _turn(self, call: _Call, attempt: Attempt) -> Turn:
         offer, acts, running = call.offer, call.acts, attempt.running
@@ -221,11 +268,11 @@ class Calls:
         while True:
             try:
                 if not self._work.answer(self._name, call.offer.call, content):
-                    logger.info("the answer to run %s came late", call.offer.id)
+                    logger.info("the answer to %s came late", call.offer.id)
             except WorkRefused as refused:
-                logger.warning("the answer to run %s is not taken: %s", call.offer.id, refused)
+                logger.warning("the answer to %s is not taken: %s", call.offer.id, refused)
             except StoreUnavailable as error:
-                logger.info("the answer to run %s can't be told yet: %s", call.offer.id, error)
+                logger.info("the answer to %s can't be told yet: %s", call.offer.id, error)
                 if not self._closed.wait(_AGAIN_S):
                     continue
             break

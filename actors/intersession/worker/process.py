@@ -32,5 +32,5 @@ def run(ready: Callable[[str], None], **given: Any) -> None:  # as `Worker` take
     with Worker(**given) as worker:
         for number in SIGNALS:
             signal.signal(number, stop)
-        ready(f"{worker.name} calls {', '.join(worker.agents)}, {worker.seats} at once")
+        ready(f"{worker.name} calls {', '.join((*worker.agents, *worker.channels))}, {worker.seats} at once")
         stopping.wait()

@@ -1,4 +1,4 @@
-"""A worker: takes the calls of agents that a log's writer offers, calls the agents in this process, and says what came of each (WORK-10)."""
+"""A worker: takes the calls of agents and channels that a log's writer offers, makes them in this process, and says what came of each (WORK-10)."""
 
 import asyncio
 import logging
@@ -18,6 +18,8 @@ from intersession.worker.calls import Calls
 from intersession.worker.gateway_work import GatewayWork
 from intersession_actors.outside.agents.agents import Agent
 from intersession_actors.outside.agents.configured import configured_agents
+from intersession_actors.outside.channels.channels import AnyChannel
+from intersession_actors.outside.channels.configured import configured_channels
 from intersession_actors.rules.config.config import Config, load_config
 from intersession_actors.rules.gate.limits import RUN_TIME
 from intersession_actors.rules.gate.shapes import mapping_of, text_of, texts_of
@@ -51,7 +53,7 @@ _LOOK_S: Final = 1.0
 
 
 class Worker:
-    """A worker for agents of a log that has its writer elsewhere.
+    """A worker for agents and channels of a log that has its writer elsewhere.
 
     `store` is the log's database (`postgresql://…`): calls are taken there, under a role that may do nothing else. `gateway` are
     the addresses of gateways, of which one is the writer's at a time; without a store all goes there. With a store they may be
@@ -59,7 +61,8 @@ class Worker:
     `worker`); without it `$INTERSESSION_WORKER_TOKEN`.
 
     `agents` answer for agent ids; or they are the ids of agents that `config` gives a model, by default those with `worker`, else
-    all. `seats` is how many calls are made at once. `name` names the worker; no two may have the same.
+    all. `channels` take texts out, by name; or they are the names of channels that `config` gives a URL. With channels and without
+    `agents` it has no agents. `seats` is how many calls are made at once. `name` names the worker; no two may have the same.
 
     Use it as a context manager, plain or async: it works until the end of the block, at which it takes no more calls and gives
     those that it has `runs.shutdownGraceSeconds`. With `async with`, async agents run on the host's event loop.
@@ -78,13 +81,15 @@ class Worker:
         *,
         gateway: str | Sequence[str] = (),
         agents: Mapping[str, Agent] | Sequence[str] = (),
+        channels: Mapping[str, AnyChannel] | Sequence[str] = (),
         config: Config | JsonMapping | Path | str | None = None,
         name: str | None = None,
         seats: int = 8,
         token: str | None = None,
     ) -> None:
         self.config = load_config(config).config
-        self.agents = _agents(agents, self.config)
+        self.channels = _channels(channels, self.config)
+        self.agents = {} if self.channels and not agents else _agents(agents, self.config)
         self.seats = _seats(seats)
         self.name = random_name() if name is None else text_of("name", name)
         self.addresses = addresses = texts_of("gateway", (gateway,) if isinstance(gateway, str) else gateway)
@@ -112,6 +117,7 @@ class Worker:
             self._work,
             self._line,
             self.agents,
+            self.channels,
             name=self.name,
             config=lambda: self.config,
             seats=self.seats,
@@ -200,13 +206,14 @@ class Worker:
             self._tried(partial(self._take, free))
 
     def _take(self, most: int) -> None:
+        asked_at = time.monotonic()
         try:
             offers = self._work.take(self.name, most, _TAKE_S)
         except WorkRefused:
             self._announce()  # it was forgotten: it could not say for long that it lives
             return
         for offer in offers:
-            self._calls.begin(offer)
+            self._calls.begin(offer, asked_at)
 
     def _beating(self) -> None:
         """Say again and again that it lives, and has its calls; where it has some, it asks often which are over."""
@@ -215,8 +222,11 @@ class Worker:
                 self._tried(self._beat)
 
     def _beat(self) -> None:
-        for lost in self._work.renew(self.name, self._calls.under_way):
+        asked_at = time.monotonic()
+        calls = self._calls.under_way
+        for lost in self._work.renew(self.name, calls):
             self._calls.lose(lost)
+        self._calls.renewed(calls, asked_at)
         beat = self._work.alive_s / _BEATS
         self._beats_at, self._pause_s = time.monotonic() + beat, min(beat, _LOOK_S)
 
@@ -229,7 +239,7 @@ class Worker:
                 agents={
                     agent: msgspec.json.encode(self._calls.window(agent)).decode() for agent in self.agents
                 },
-                channels={},
+                channels=self._calls.channels.said,
                 seats=self.seats,
                 is_draining=self._is_draining,
             )
@@ -273,6 +283,14 @@ def _agents(given: object, config: Config) -> Mapping[str, Agent]:
     if not agents:
         raise invalid("agents", "there are none with a model: a worker without agents has no use")
     return agents
+
+
+def _channels(given: object, config: Config) -> Mapping[str, AnyChannel]:
+    """Return the channels that are given, or those of the configuration that are named."""
+    if isinstance(given, Mapping):
+        return mapping_of("channels", cast("Mapping[str, AnyChannel]", given))
+    named = texts_of("channels", given)
+    return {**configured_channels(config, of_worker=named)} if named else {}
 
 
 def random_name() -> str:

@@ -25,8 +25,8 @@ def commands(parent: App, path: tuple[str, ...] = ()) -> Iterator[tuple[str, App
 
 
 COMMANDS = dict(commands(app))
-SERVERS = {"mcp", "serve"}
-"""Commands that speak a protocol of their own for as long as they last."""
+SERVERS = {"mcp", "serve", "work"}
+"""Commands that speak a protocol of their own for as long as they last, or work until a signal comes."""
 
 
 def options(command: App) -> dict[str, str | None]:

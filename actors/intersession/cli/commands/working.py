@@ -1,19 +1,20 @@
-"""`work`: a worker, which calls agents for the writer of a log that runs elsewhere."""
+"""`work`: a worker, which calls agents and channels for the writer of a log that runs elsewhere."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeVar
 
 from cyclopts import Parameter
 
-from intersession.cli.host.hosting import named_agents
+from intersession.cli.host.hosting import named_agents, named_channels
 from intersession.cli.shell.answer import Answer, UsageError
 from intersession.cli.shell.run import console_log
 from intersession.cli.shell.terminal import Screen
-from intersession_actors.outside.agents.agents import Agent
 from intersession_actors.rules.config.config import load_config
 from intersession_actors.running.host.extras import imported
 from intersession_events.stores.url import VARIABLE, is_postgres
+
+T = TypeVar("T")
 
 _WHERE: Final = "give --gateway with the address of its gateway, or --store with its PostgreSQL database"
 
@@ -22,13 +23,15 @@ def work(
     *,
     agent: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     agents: str | None = None,
+    channel: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    channels: str | None = None,
     gateway: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     store: str | None = None,
     config: Path | None = None,
     seats: int = 8,
     name: str | None = None,
 ) -> Answer:
-    """Call agents for the writer of a log that runs elsewhere.
+    """Call agents and channels for a writer elsewhere.
 
     It takes the calls that the writer offers, makes each turn from the log, and does through the writer's gateway what
     the agent asks for. The token in $INTERSESSION_WORKER_TOKEN is that of a credential with the scope worker. SIGTERM
@@ -38,6 +41,8 @@ def work(
     Args:
         agent: The id of an agent; give several. Default: all of --agents; else the configured ones with worker, else all configured ones.
         agents: The agents, instead of the configured models: module:NAME of a dict of agents.
+        channel: The name of a channel that the configuration has a URL for, or one of --channels; give several. With channels and without --agent or --agents it calls no agents.
+        channels: The channels, instead of configured ones: module:NAME of a dict of channels.
         gateway: The address of the writer's gateway, http://HOST:PORT, or https:// where a proxy before it ends TLS. Give all that the writer may have, with commas; they are tried in turn. Default: the one that the log in --store names.
         store: The log's database, postgresql://…, under a role for workers. Without it calls are taken through the gateway.
         config: The configuration file (JSON5) with models, tools and workspaces of this machine.
@@ -66,7 +71,8 @@ def work(
             ready,
             store=store,
             gateway=addresses,
-            agents=agent if agents is None else _among(named_agents(agents), agent),
+            agents=agent if agents is None else _among("agent", named_agents(agents), agent),
+            channels=channel if channels is None else _among("channel", named_channels(channels), channel),
             config=settings,
             seats=seats,
             name=name,
@@ -74,9 +80,9 @@ def work(
     return Answer(None, lambda _: None)
 
 
-def _among(found: Mapping[str, Agent], wanted: tuple[str, ...]) -> Mapping[str, Agent]:
+def _among(what: str, found: Mapping[str, T], wanted: tuple[str, ...]) -> Mapping[str, T]:
     missing = [one for one in wanted if one not in found]
     if missing:
         known = ", ".join(found) or "none"
-        raise UsageError(f"--agent: --agents has no {', '.join(missing)}; it has {known}")
+        raise UsageError(f"--{what}: --{what}s has no {', '.join(missing)}; it has {known}")
     return {one: found[one] for one in wanted} if wanted else found

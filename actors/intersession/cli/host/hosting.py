@@ -19,6 +19,7 @@ from intersession_actors.hindsight.forking.making import MadeFork
 from intersession_actors.hindsight.forking.playing import Cast, Forker
 from intersession_actors.outside.agents.agents import Agent
 from intersession_actors.outside.agents.configured import configured_agents
+from intersession_actors.outside.channels.channels import AnyChannel
 from intersession_actors.rules.config.config import load_config
 from intersession_actors.running.host.extras import named_object
 from intersession_actors.running.runtime.threads import MachineThreads
@@ -73,6 +74,23 @@ def named_agents(spec: str) -> Mapping[str, Agent]:
     raise UsageError(
         f"--agents: {spec!r} makes a system; give module:NAME, where NAME is a dict of agents by id"
     )
+
+
+def named_channels(spec: str) -> Mapping[str, AnyChannel]:
+    """Return the dict of channels that `--channels` names.
+
+    Raises:
+        UsageError: it is not there, or is something else.
+    """
+    try:
+        found = named_object(spec)
+    except ImportError as error:
+        raise UsageError(f"--channels: {spec!r}: {error}") from error
+    if not isinstance(found, Mapping):
+        raise UsageError(
+            f"--channels: {spec!r} is a {type(found).__name__}; give module:NAME, where NAME is a dict of channels by name"
+        )
+    return cast("Mapping[str, AnyChannel]", found)
 
 
 def _imported(spec: str) -> Mapping[str, Agent] | Callable[[str | None], object]:

@@ -15,25 +15,19 @@ from intersession_actors.outside.channels.offered import (
 )
 from intersession_actors.outside.channels.outcomes import NotDelivered
 from intersession_actors.running.failures.failure import described
-from intersession_events.log.files import Files
+from intersession_events.log.files import ReadsFiles
 from intersession_events.log.work_queue import Offer
 
 
 class ChannelsAtWorker:
-    """Calls the channels of a worker by its own caller, whose seats and timeout hold. `files` gives the contents of a call's files.
+    """Calls the channels of a worker by its own caller, whose seats and timeout hold.
 
     Raises:
         ToolRefused: one of the channels is no channel.
     """
 
-    def __init__(
-        self,
-        caller: ChannelCaller,
-        channels: Mapping[str, AnyChannel],
-        files: Callable[[Offer], Files | None],
-    ) -> None:
+    def __init__(self, caller: ChannelCaller, channels: Mapping[str, AnyChannel]) -> None:
         self._caller = caller
-        self._files = files
         for name, channel in channels.items():
             caller.register(name, channel)
 
@@ -43,8 +37,8 @@ class ChannelsAtWorker:
         found = {name: self._caller.own(name) for name in self._caller.registered}
         return {name: abilities_of(channel) for name, channel in found.items() if channel is not None}
 
-    def start(self, offer: Offer, answer: Callable[[bytes], None]) -> None:
-        """Make a call; `answer` gets the content of its answer, once. Never blocks, never raises."""
+    def start(self, offer: Offer, files: ReadsFiles, answer: Callable[[bytes], None]) -> None:
+        """Make a call, with contents from `files`; `answer` gets the content of its answer, once. Never blocks, never raises."""
 
         def came(result: ChannelResult) -> None:
             answer(answer_of(result))
@@ -60,7 +54,7 @@ class ChannelsAtWorker:
             return
         match offered:
             case OfferedText():
-                text = whole(offered, self._files(offer) if offered.files else None)
+                text = whole(offered, files)
                 self._caller.deliver(
                     offer.name, channel, text, came, begins=offered.begins, head=offered.head
                 )

@@ -375,9 +375,8 @@ class ChannelCaller:
 
         Where that is not known, it is as if a crash had cut it off.
         """
-        asked: Attempts[Any] = (
-            self.deliveries if isinstance(offered, OfferedText) else self.threads
-        )  # either kind
+        is_text = isinstance(offered, OfferedText)
+        asked: Attempts[Any] = self.deliveries if is_text else self.threads  # of either kind of outcome
         asked.begin(key, queued.attempt)
 
         def done(result: ChannelResult) -> None:

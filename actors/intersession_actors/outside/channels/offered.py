@@ -24,7 +24,7 @@ from intersession_actors.rules.gate.limits import ERROR, RECEIPT
 from intersession_actors.rules.gate.values import storable
 from intersession_actors.running.failures.failure import MOST_TRACEBACK_BYTES, described
 from intersession_events.facts import FileBlock
-from intersession_events.log.files import Files
+from intersession_events.log.files import ReadsFiles
 
 logger = logging.getLogger("intersession.deliveries")
 
@@ -103,7 +103,7 @@ def offered_in(content: bytes) -> Offered:
     return _offered.decode(content)
 
 
-def whole(offered: OfferedText, files: Files | None) -> Outbound:
+def whole(offered: OfferedText, files: ReadsFiles | None) -> Outbound:
     """Return an offered text as a channel gets it; contents of its files come from `files`."""
     return msgspec.structs.replace(offered.outbound, files=StoredFile.all(offered.files, files))
 
