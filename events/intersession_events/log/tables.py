@@ -41,11 +41,12 @@ WORK_TABLES: Final = {
     "context_hash TEXT NOT NULL, content BLOB NOT NULL, deadline INTEGER, offered INTEGER NOT NULL, worker TEXT, "
     "alive_until INTEGER, answer BLOB, answered INTEGER, is_late INTEGER NOT NULL DEFAULT 0, over INTEGER, "
     "UNIQUE (kind, id, attempt))",
+    "agent_calls_taken": "CREATE INDEX agent_calls_taken ON agent_calls (worker) WHERE worker IS NOT NULL",
     "workers": "CREATE TABLE workers (name TEXT PRIMARY KEY, host TEXT NOT NULL, version TEXT NOT NULL, agents TEXT NOT NULL, "
     "channels TEXT NOT NULL, seats INTEGER NOT NULL, is_draining INTEGER NOT NULL, since INTEGER NOT NULL, "
     "alive_until INTEGER NOT NULL) WITHOUT ROWID",
 }
-"""The tables of the queue for workers, in a log that ever had one: no part of what is proven."""
+"""The tables of the queue for workers, and an index, in a log that ever had one: no part of what is proven."""
 
 MADE_ANEW: Final = {
     "log_topics": "INSERT INTO log_topics SELECT DISTINCT topic FROM stored_events",
@@ -154,7 +155,7 @@ def schema_problems(query: Query) -> Iterator[str]:
         elif name in LOG_TABLES:
             found[name] = " ".join(sql.split())
         elif name in WORK_TABLES and " ".join(sql.split()) != WORK_TABLES[name]:
-            yield f"the table {name} is not as it was made: {sql} (DROP it: calls that workers make now are made again)"
+            yield f"the {kind} {name} is not as it was made: {sql} (DROP it: calls that workers make now are made again)"
     for name, made in LOG_TABLES.items():
         if name not in found:
             yield f"the table {name} is missing"

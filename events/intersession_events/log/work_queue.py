@@ -24,6 +24,8 @@ MOST_BYTES: Final = 2**27
 """The size of what a worker says came of a call."""
 MOST_NAMES: Final = 1000
 """The number of agents, and of channels, that a worker has."""
+MOST_WORKERS: Final = 1000
+"""The number of workers that live at once."""
 MOST_LETTERS: Final = 256
 """The length of a name that a worker says."""
 MOST_SAID: Final = 65_536
@@ -267,3 +269,13 @@ def checked_content(content: bytes) -> None:
     """
     if len(content) > MOST_BYTES:
         raise WorkRefused(f"an answer of {len(content)} bytes: at most {MOST_BYTES} are taken")
+
+
+def checked_number(alive: int) -> None:
+    """Check, as a worker comes, that not too many live already.
+
+    Raises:
+        WorkRefused: they do.
+    """
+    if alive >= MOST_WORKERS:
+        raise WorkRefused(f"{alive} workers live already: at most {MOST_WORKERS} do, so give each more seats")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from intersession_events.basics.errors import StoreUnavailable, WorkRefused, WriterSuperseded
 from intersession_events.log.work_queue import CallId, Offer, Worker
 from intersession_events.stores.opened import open_log
+from intersession_events.stores.url import is_postgres
 from support.any_log import Logs, changed_behind
 from support.work_queue import Queue, offer, queue, record, worker
 
@@ -272,6 +273,25 @@ def test_what_says_too_much_is_refused_and_what_nobody_reads_is_not_there(log_ur
         with pytest.raises(WorkRefused, match="bytes"):
             q.workers.answer("w1", offer("a").call, bytes(2**27 + 1))
         assert not q.workers.answer("w1", offer("a").call, b"")
+
+
+@pytest.mark.clause("WORK-2")
+def test_worker_beside_a_thousand_others_is_refused(log_url: str) -> None:
+    with queue(log_url) as q:
+        q.workers.announce(worker("w0"))
+        rest = "host, version, agents, channels, seats, is_draining, since, alive_until"
+        rest += ", role, of_agents, of_channels" if is_postgres(log_url) else ""
+        changed_behind(
+            log_url,
+            "WITH RECURSIVE n (at) AS (SELECT 1 UNION ALL SELECT at + 1 FROM n WHERE at < 999) "  # noqa: S608 - our own names
+            f"INSERT INTO workers (name, {rest}) SELECT at || '-', {rest} FROM n, workers",
+        )
+
+        with pytest.raises(WorkRefused, match="more seats"):
+            q.workers.announce(worker("w1"))
+        q.workers.announce(worker("w0", draining=True))
+        q.workers.leave("w0")
+        q.workers.announce(worker("w1"))
 
 
 def test_reader_looks_at_the_queue_and_changes_nothing(log_url: str) -> None:

@@ -9,7 +9,7 @@ from psycopg import sql
 
 from intersession_events.log.sql import Question, Row, Together
 from intersession_events.log.tables import FORMAT
-from intersession_events.log.work_queue import MOST_BYTES
+from intersession_events.log.work_queue import MOST_BYTES, MOST_WORKERS
 from intersession_events.stores.files.table import COLUMNS
 from intersession_events.stores.hosts.table import HOSTS
 from intersession_events.stores.postgres.cursor import OTHER_EPOCH, OTHER_PLACE, PgCursor
@@ -132,6 +132,7 @@ def make_functions(cursor: PgCursor, schema: str, made_of: str | None = None) ->
         "refused": sql.Literal(REFUSED),
         "calls": sql.Literal(f'"{schema}".agent_calls'),
         "most_bytes": sql.Literal(MOST_BYTES),
+        "most_workers": sql.Literal(MOST_WORKERS),
         "offers": sql.Literal(offers_channel(schema)),
         "answers": sql.Literal(answers_channel(schema)),
     }

@@ -3,6 +3,7 @@
 Workers reach it through this process alone, by its gateway.
 """
 
+import re
 import threading
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, Protocol, TypeVar
@@ -24,6 +25,7 @@ from intersession_events.log.work_queue import (
     QueuedCall,
     Worker,
     checked_content,
+    checked_number,
     checked_worker,
 )
 from intersession_events.stores.database import Cursor
@@ -31,6 +33,7 @@ from intersession_events.stores.portable.reading.events import EventReader
 
 T = TypeVar("T")
 
+_MADE: Final = re.compile("^CREATE (TABLE|INDEX)")
 _THIS: Final = "kind=? AND id=? AND attempt=?"
 _NAMES: Final = msgspec.json.Decoder(dict[str, str])
 
@@ -117,7 +120,9 @@ class FileWork:
                 [(now, *call) for call in calls],
             )
             # Its worker has had the time to say late what came of it.
-            cursor.execute("DELETE FROM agent_calls WHERE over<?", (now - FORGOTTEN_S * 1000,))
+            cursor.execute(
+                "DELETE FROM agent_calls WHERE worker IS NOT NULL AND over<?", (now - FORGOTTEN_S * 1000,)
+            )
 
         self._change(end)
 
@@ -138,7 +143,7 @@ class FileWork:
             for kind, id_, attempt, worker, content, is_late in self._rows(
                 # One that came too late follows what its writer says to that.
                 "SELECT kind, id, attempt, worker, answer, over IS NOT NULL FROM agent_calls "
-                "WHERE answer IS NOT NULL AND (NOT is_late OR over IS NOT NULL) ORDER BY answered, number"
+                "WHERE worker IS NOT NULL AND answer IS NOT NULL AND (NOT is_late OR over IS NOT NULL) ORDER BY answered, number"
             )
         ]
 
@@ -151,7 +156,8 @@ class FileWork:
         return [
             CallId(*row)
             for row in self._rows(
-                "SELECT kind, id, attempt FROM agent_calls WHERE alive_until<=? AND over IS NULL "
+                "SELECT kind, id, attempt FROM agent_calls INDEXED BY agent_calls_taken WHERE worker IS NOT NULL "
+                "AND alive_until<=? AND over IS NULL "
                 "AND (answer IS NULL OR is_late) ORDER BY number",
                 (self._clock(),),
             )
@@ -238,6 +244,8 @@ class FileWork:
             )
             before = cursor.fetchone()
             if before is None:
+                cursor.execute("SELECT COUNT(*) FROM workers WHERE alive_until>?", (now,))
+                checked_number(cursor.fetchone()[0])
                 cursor.execute(
                     "DELETE FROM workers WHERE name=? OR alive_until<?",
                     (worker.name, now - FORGOTTEN_S * 1000),
@@ -365,8 +373,10 @@ class FileWork:
         if is_draining or not names:
             return []
         return query(
-            "SELECT number, kind, id, attempt, name, stream, version, secret, context_hash, content, deadline FROM agent_calls "  # noqa: S608 - question marks
-            f"WHERE worker IS NULL AND (kind, name) IN (VALUES {', '.join(['(?, ?)'] * len(names))}) ORDER BY number LIMIT ?",
+            "SELECT number, kind, id, attempt, name, stream, version, secret, context_hash, content, deadline "  # noqa: S608 - question marks
+            # In the order of the rows: by an index, all that wait would be looked up and sorted.
+            "FROM agent_calls NOT INDEXED WHERE worker IS NULL "
+            f"AND (kind, name) IN (VALUES {', '.join(['(?, ?)'] * len(names))}) ORDER BY number LIMIT ?",
             [*(part for name in names for part in name), min(most, MOST_AT_ONCE)],
         )
 
@@ -390,7 +400,7 @@ class FileWork:
         def made(cursor: Cursor) -> T:
             if not self._is_there:  # an older log has none, and few have workers
                 for statement in WORK_TABLES.values():
-                    cursor.execute(statement.replace("TABLE", "TABLE IF NOT EXISTS", 1))
+                    cursor.execute(_MADE.sub(r"\g<0> IF NOT EXISTS", statement))
             return work(cursor)
 
         result = self._log.changed(made)

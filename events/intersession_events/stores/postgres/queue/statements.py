@@ -154,6 +154,10 @@ _OF_WORKERS: Final = (
             RAISE EXCEPTION USING ERRCODE = {refused},
                 MESSAGE = format('a worker of another role has the name %s: give this one another', of_worker);
         END IF;
+        IF before.name IS NULL AND (SELECT count(*) FROM {schema}.workers WHERE role = session_user) >= {most_workers} THEN
+            RAISE EXCEPTION USING ERRCODE = {refused}, MESSAGE = format(
+                'there are %s workers of this role already, or were in the last hour: give each more seats', {most_workers});
+        END IF;
         is_same := before.alive_until > clock_timestamp()
             AND (before.host, before.version, before.agents, before.of_agents, before.channels, before.of_channels, before.seats,
                 before.is_draining)
