@@ -11,7 +11,14 @@ import pytest
 
 from intersession import ConfigError, SessionSystem, ToolRefused, Turn
 from intersession.worker.worker import Worker
-from intersession_events.facts import LateReplyDropped, RunAborted, RunFailed, RunStarted
+from intersession_events.facts import (
+    LateReplyDropped,
+    RunAborted,
+    RunCompleted,
+    RunFailed,
+    RunStarted,
+    SpawnClosed,
+)
 from support.beside import WITH_WORKERS, WORKER, beside
 from support.doors.gateway_live import LiveGateway
 from support.running import SEES_ALL, WAIT, Gate, merged, recorded, wait_for
@@ -284,3 +291,67 @@ def ended(system: SessionSystem, run: str) -> Any:
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         return int(taken.getsockname()[1])
+
+
+@pytest.mark.clause("WORK-12")
+def test_files_that_a_spawn_hands_over_are_laid_into_the_workspace_of_the_worker(tmp_path: Path) -> None:
+    seen: list[tuple[Any, ...]] = []
+
+    def agent(turn: Turn) -> str:
+        if turn.step != "message":
+            return turn.skip_word
+        if ":subagent:" in turn.session_key:
+            for _ in range(2):
+                (file,) = turn.attachments
+                assert file.path is not None
+                seen.append(
+                    (turn.workspace, file.name, file.path.read_text(), file.path.is_relative_to(tmp_path))
+                )
+            return "read"
+        files = [{"name": "notes.txt", "content": "Buy milk."}]
+        return str(turn.tools.call("sessions_spawn", {"task": "read", "attachments": files})["status"])
+
+    config = {
+        "tools": {"sessions_spawn": {"attachments": {"enabled": True}}},
+        "agents": {"defaults": {"workspace": str(tmp_path / "host")}},
+    }
+    with beside(tmp_path / "log.db", config=config) as writer:
+        theirs = tmp_path / "worker"
+        writer.worker({"main": agent}, config={"agents": {"defaults": {"workspace": str(theirs)}}})
+        assert writer.ask("hello")["reply"] == "accepted"
+        wait_for(writer.system, SpawnClosed)
+
+    assert seen == [(theirs, "notes.txt", "Buy milk.", True)] * 2
+    assert [file.read_text() for file in theirs.rglob("notes.txt")] == ["Buy milk."]
+
+
+@pytest.mark.clause("WORK-12")
+def test_a_summary_may_be_another_agents_at_a_worker() -> None:
+    asked: list[tuple[str, str, str | None]] = []
+
+    def agent(turn: Turn) -> str:
+        asked.append((turn.agent_id, turn.step, turn.runner))
+        return "in short" if turn.step == "compaction" else f"heard {turn.message} " * 400
+
+    defaults = {"contextTokens": 9_000, "compaction": {"agent": "scribe"}}
+    config = {"agents": {"defaults": defaults, "list": [{"id": "main"}]}}
+    with beside(":memory:", {"main": agent, "scribe": agent}, config=config) as writer:
+        writer.ask("one")
+        writer.ask("two")
+        writer.system.gateway.call("sessions.compact", {"key": "main"})
+        wait_for(writer.system, RunCompleted, lambda end: end.covers is not None)
+
+    assert asked[-1] == ("scribe", "compaction", "scribe")
+
+
+@pytest.mark.clause("WORK-12")
+def test_many_calls_of_tools_are_under_way_at_once_over_the_one_connection() -> None:
+    async def agent(turn: Turn) -> str:
+        given = [{"sessionKey": "agent:ops:main", "message": f"{n}", "timeoutSeconds": 20} for n in range(20)]
+        found = await asyncio.gather(*(turn.tools.acall("sessions_send", one) for one in given))
+        return " ".join(str(one.get("reply")) for one in found) if turn.step == "message" else turn.skip_word
+
+    config = {"session": {"agentToAgent": {"maxPingPongTurns": 0, "announce": "routed"}}}
+    here = {"ops": lambda turn: turn.message}
+    with beside(":memory:", {"main": agent}, config=config, agents_here=here) as writer:
+        assert sorted(writer.ask("hello")["reply"].split(), key=int) == [str(n) for n in range(20)]
