@@ -56,6 +56,7 @@ class _Call:
         """When the queue was last asked that said it is the worker's own, by `time.monotonic`."""
         self.acts = acts
         self.is_lost = False
+        self.is_answered = False
         self.turn: Turn | None = None
 
 
@@ -119,6 +120,12 @@ class Calls:
         """The calls that the worker has, until the queue has what came of each."""
         with self.changed:
             return tuple(self._calls)
+
+    @property
+    def busy(self) -> int:
+        """How many of them are not answered yet."""
+        with self.changed:
+            return sum(not call.is_answered for call in self._calls.values())
 
     def begin(self, offer: Offer, since: float) -> None:
         """Make a call that was taken; it was asked for at a time of `time.monotonic`."""
@@ -210,6 +217,7 @@ class Calls:
                 return
 
         def sent(content: bytes) -> None:
+            self._free(call)
             self._submit(partial(self._tell, call, content))
 
         self.channels.start(call.offer, RemoteFiles(call.acts), sent)
@@ -236,7 +244,7 @@ class Calls:
             store=files,
             pieces=say,
             takes_images=partial(self._takes_images, offer.name, running.model),
-            own_files=partial(files_here, self._config, offer.name, files.fetched if spawned else None),
+            own_files=partial(files_here, self._config, offer.name, files if spawned else None),
         )
         if offer.name == runner_of(key):
             return turn
@@ -250,7 +258,14 @@ class Calls:
 
     def _answered(self, call: _Call, result: AgentResult) -> None:
         self._forget(call)
+        self._free(call)
         self._submit(partial(self._tell, call, sent_result(result)))
+
+    def _free(self, call: _Call) -> None:
+        """Let another call have the seat."""
+        with self.changed:
+            call.is_answered = True
+            self.changed.notify_all()
 
     def _late(self, call: _Call, result: AgentResult) -> None:
         """Tell what an agent answered that was stopped: that it was late is put on record, and nobody uses it."""

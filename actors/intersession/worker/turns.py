@@ -306,15 +306,24 @@ class RemoteFiles:
             StoreUnavailable: it can't be read.
         """
         try:
-            content = self._acts.now(acts.ReadContent(sha256=sha256))["content"]
+            return self._whole(lambda at: acts.ReadContent(sha256=sha256, at=at), sha256)
         except ToolRefused as refused:
             raise StoreUnavailable(refused.error) from None
-        if content is None:
-            return None
-        data = base64.b64decode(content)
+
+    def _whole(self, part_at: Callable[[int], acts.Act], sha256: str) -> bytes | None:
+        """Read a file part by part."""
+        data = bytearray()
+        while True:
+            part = msgspec.convert(self._acts.now(part_at(len(data))), acts.Part)
+            if part.content is None:
+                return None
+            read = base64.b64decode(part.content)
+            data += read
+            if len(data) >= part.size or not read:
+                break
         if hashlib.sha256(data).hexdigest() != sha256:
             raise CorruptEvent(f"the content {sha256} came otherwise than it was written")
-        return data
+        return bytes(data)
 
     def path(self, sha256: str) -> Path | None:
         """Return None: it is in no file here."""
@@ -340,6 +349,10 @@ class RemoteFiles:
         )
         return msgspec.convert(answer, acts.Stored).file
 
-    def fetched(self) -> acts.Fetched:
-        """Fetch the files that a spawn handed to the session."""
-        return msgspec.convert(self._acts.now(acts.FetchAttachments()), acts.Fetched)
+    def attached(self) -> acts.Attachments:
+        """Return what files a spawn handed to the session."""
+        return msgspec.convert(self._acts.now(acts.ListAttachments()), acts.Attachments)
+
+    def attachment(self, file: acts.AttachedFile) -> bytes | None:
+        """Return the content of one of them; None where it is there no more."""
+        return self._whole(lambda at: acts.ReadAttachment(name=file.name, at=at), file.sha256)

@@ -199,8 +199,8 @@ class Worker:
         calls = self._calls
         while True:
             with calls.changed:
-                calls.changed.wait_for(lambda: self._is_draining or len(calls.under_way) < self.seats)
-                free = self.seats - len(calls.under_way)
+                calls.changed.wait_for(lambda: self._is_draining or calls.busy < self.seats)
+                free = self.seats - calls.busy
             if self._is_draining:
                 return
             self._tried(partial(self._take, free))

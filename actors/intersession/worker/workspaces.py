@@ -1,20 +1,32 @@
 """The files of an agent at a worker: its own configuration says where they are, and what a spawn handed over is laid there (ATT-6)."""
 
-import base64
 import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
-from intersession_actors.outside.agents.acts import Fetched, FetchedFile
+from intersession_actors.outside.agents.acts import AttachedFile, Attachments
 from intersession_actors.outside.attachments.checks import name_problem
 from intersession_actors.outside.attachments.workspaces import Attachment, OwnFiles, configured_workspace
 from intersession_actors.rules.config.config import Config
 from intersession_actors.rules.errors import ToolRefused
 
 
-def files_here(config: Callable[[], Config], agent_id: str, fetch: Callable[[], Fetched] | None) -> OwnFiles:
-    """Return an agent's workspace on this machine, and the files from the spawn of its session, fetched once.
+class Handed(Protocol):
+    """Gives what a spawn handed over, from the writer's machine."""
+
+    def attached(self) -> Attachments:
+        """Return what files these are."""
+        ...
+
+    def attachment(self, file: AttachedFile) -> bytes | None:
+        """Return the content of one of them."""
+        ...
+
+
+def files_here(config: Callable[[], Config], agent_id: str, handed: Handed | None) -> OwnFiles:
+    """Return an agent's workspace on this machine, and the files from the spawn of its session, which are fetched into it once.
 
     Raises:
         ToolRefused: the writer does not give them.
@@ -22,27 +34,38 @@ def files_here(config: Callable[[], Config], agent_id: str, fetch: Callable[[], 
     """
     configured = configured_workspace(config(), agent_id)
     root = None if configured is None else Path(configured)
-    fetched = Fetched() if fetch is None else fetch()
+    if handed is None:
+        return OwnFiles(workspace=root)
+    given = handed.attached()
     return OwnFiles(
         workspace=root,
-        attachments=tuple(_laid(root, fetched.directory, file) for file in fetched.files),
+        attachments=tuple(
+            Attachment(
+                name=file.name,
+                path=None if root is None else _laid(root, given.directory, file, handed),
+                size=file.size,
+                sha256=file.sha256,
+                mime_type=file.mime_type,
+            )
+            for file in given.files
+        ),
     )
 
 
-def _laid(root: Path | None, directory: str, file: FetchedFile) -> Attachment:
-    path = None
-    if root is not None and file.content is not None and name_problem(file.name) is None:
-        path = Path(os.path.realpath(root / directory)) / file.name
-        if not path.is_relative_to(root):
-            raise ToolRefused("unsafe_path", f"attachments: {directory!r} leads out of the workspace")
-        _write(path, base64.b64decode(file.content), file.sha256)
-    return Attachment(name=file.name, path=path, size=file.size, sha256=file.sha256, mime_type=file.mime_type)
-
-
-def _write(path: Path, content: bytes, sha256: str) -> None:
-    if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == sha256:
-        return
+def _laid(root: Path, directory: str, file: AttachedFile, handed: Handed) -> Path | None:
+    """Return where a file lies here, with its content; None where it is there no more."""
+    if not file.is_there or name_problem(file.name) is not None:
+        return None
+    path = Path(os.path.realpath(root / directory)) / file.name
+    if not path.is_relative_to(root):
+        raise ToolRefused("unsafe_path", f"attachments: {directory!r} leads out of the workspace")
+    if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == file.sha256:
+        return path
+    content = handed.attachment(file)
+    if content is None:
+        return None
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.write_bytes(content)
     beside.replace(path)
+    return path

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from intersession import ConfigError, SessionSystem, ToolRefused, Turn
+from intersession.gateway.admission import limits
 from intersession.worker.worker import Worker
 from intersession_events.facts import (
     LateReplyDropped,
@@ -50,7 +51,7 @@ class Standing:
 
 
 @pytest.mark.clause("WORK-13")
-@pytest.mark.parametrize("how", ["abort", "timeout"])
+@pytest.mark.parametrize("how", ["abort", pytest.param("timeout", marks=pytest.mark.ci)])
 def test_the_agent_of_a_call_that_is_over_is_stopped(how: str) -> None:
     agent = Standing()
     config: dict[str, Any] = {"runs": {"workerAliveSeconds": 1}}
@@ -119,6 +120,7 @@ def test_a_worker_that_drains_takes_no_more_and_ends_what_it_has() -> None:
         assert second.name != first.name
 
 
+@pytest.mark.ci
 @pytest.mark.clause("WORK-10")
 def test_what_a_worker_leaves_behind_is_tried_again_by_another() -> None:
     agent = Standing()
@@ -218,6 +220,7 @@ def test_a_worker_goes_on_with_the_writer_that_took_over(tmp_path: Path) -> None
         assert second.inbound(channel="chat", chat_id="1", sender="mia", text="more", wait=WAIT)["reply"]
 
 
+@pytest.mark.ci
 @pytest.mark.clause("WORK-14")
 def test_a_worker_waits_for_the_first_writer() -> None:
     port = free_port()
@@ -355,3 +358,16 @@ def test_many_calls_of_tools_are_under_way_at_once_over_the_one_connection() -> 
     here = {"ops": lambda turn: turn.message}
     with beside(":memory:", {"main": agent}, config=config, agents_here=here) as writer:
         assert sorted(writer.ask("hello")["reply"].split(), key=int) == [str(n) for n in range(20)]
+
+
+@pytest.mark.ci
+@pytest.mark.clause("WORK-12")
+def test_what_the_gateway_can_t_take_just_now_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MOST_IN_FLIGHT", 3)
+
+    async def agent(turn: Turn) -> str:
+        found = await asyncio.gather(*(turn.tools.acall("sessions_list") for _ in range(12)))
+        return f"{sum(one['count'] for one in found)}"
+
+    with beside(":memory:", {"main": agent}) as writer:
+        assert writer.ask("hello")["reply"] == "12"

@@ -176,5 +176,6 @@ def refused_by(error: JsonMapping) -> ToolRefused:
     """Return the refusal in the answer of a gateway."""
     details = error.get("details")
     code = details.get("code") if is_object(details) else None
-    known: RefusalCode = code if code in REFUSAL_CODES else "invalid_request"
+    usual: RefusalCode = "unavailable" if error.get("code") == "UNAVAILABLE" else "invalid_request"
+    known: RefusalCode = code if code in REFUSAL_CODES else usual
     return ToolRefused(known, str(error.get("message", "refused")))

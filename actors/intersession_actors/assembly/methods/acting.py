@@ -4,7 +4,6 @@ import base64
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -109,7 +108,7 @@ def _within(under: UnderWay, step: Callable[[], Result | Pending]) -> Result | P
         raise
 
 
-def _done(service: Service, under: UnderWay, act: acts.Act) -> Result | Pending:  # noqa: C901 - one case an act
+def _done(service: Service, under: UnderWay, act: acts.Act) -> Result | Pending:  # noqa: C901, PLR0912 - one case an act
     turn = under.turn
     tools, recorder = turn.tools, turn.recorder
     assert isinstance(tools, Tools)  # noqa: S101 - a turn of this process
@@ -136,11 +135,13 @@ def _done(service: Service, under: UnderWay, act: acts.Act) -> Result | Pending:
         case acts.ShowPiece():
             _show(under, act)
         case acts.ReadContent():
-            return {"content": _content(under, act.sha256)}
+            return part_of(partial(_content, under, act.sha256), act.at)
         case acts.PutContent():
             return _stored(service, under, act)
-        case acts.FetchAttachments():
-            return _fetched(under)
+        case acts.ListAttachments():
+            return _listed(under)
+        case acts.ReadAttachment():
+            return part_of(partial(_attached, under, act.name), act.at)
     return {}
 
 
@@ -173,16 +174,24 @@ def _show(under: UnderWay, act: acts.ShowPiece) -> None:
         raise ToolRefused("too_large", f"text: the agent {error}") from None
 
 
-def _content(under: UnderWay, sha256: str) -> str | None:
-    """Return the content of a file of the session's messages in base64: no other one is shown."""
+def part_of(read: Callable[[], bytes | None], at: int) -> Result:
+    """Return bytes of a file from a place on: a whole one may be more than an answer. None is for one that is not there."""
+    try:
+        data = read()
+    except (FileNotFoundError, NotADirectoryError):
+        data = None
+    if data is None:
+        return {"content": None, "size": 0}
+    return {"content": base64.b64encode(data[at : at + acts.PART]).decode(), "size": len(data)}
+
+
+def _content(under: UnderWay, sha256: str) -> bytes:
+    """Return the content of a file of the session's messages: no other one is shown."""
     turn = under.turn
     for message in (turn.asked, *reversed(turn.transcript), *turn.partial):
         for file in turn.files_of(message):
             if file.sha256 == sha256:
-                try:
-                    return base64.b64encode(file.read()).decode()
-                except FileNotFoundError:
-                    return None
+                return file.read()
     raise invalid("sha256", "no message of the session has such a file")
 
 
@@ -197,16 +206,16 @@ def _stored(service: Service, under: UnderWay, act: acts.PutContent) -> Result:
     return {"file": msgspec.to_builtins(block)}
 
 
-def _fetched(under: UnderWay) -> Result:
-    """Return the files that a spawn handed to the session, with their contents."""
+def _listed(under: UnderWay) -> Result:
+    """Return what files a spawn handed to the session, and where they lie."""
     turn = under.turn
     files = [
-        acts.FetchedFile(
+        acts.AttachedFile(
             name=file.name,
             size=file.size,
             sha256=file.sha256,
             mime_type=file.mime_type,
-            content=None if file.path is None else _read(file.path),
+            is_there=file.path is not None,
         )
         for file in turn.attachments
     ]
@@ -214,15 +223,18 @@ def _fetched(under: UnderWay) -> Result:
     directory = ""
     if paths and turn.workspace is not None:
         directory = paths[0].parent.relative_to(turn.workspace).as_posix()
-    value: Result = msgspec.to_builtins(acts.Fetched(directory=directory, files=tuple(files)))
+    value: Result = msgspec.to_builtins(acts.Attachments(directory=directory, files=tuple(files)))
     return value
 
 
-def _read(path: Path) -> str | None:
-    try:
-        return base64.b64encode(path.read_bytes()).decode()
-    except OSError:
-        return None
+def _attached(under: UnderWay, name: str) -> bytes:
+    """Return the content of a file that a spawn handed to the session."""
+    for file in under.turn.attachments:
+        if file.name == name:
+            if file.path is None:
+                raise FileNotFoundError(name)
+            return file.path.read_bytes()
+    raise invalid("name", "the spawn of the session handed no such file over")
 
 
 def _nothing() -> None:

@@ -1,16 +1,16 @@
 """The methods of workers: the queue of calls, and what an agent does in a turn that a worker makes (WORK-6 to WORK-8)."""
 
-import base64
 import hmac
 from collections.abc import Generator, Iterable
 from concurrent.futures import Future
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Annotated, Final
 
 import msgspec
 
-from intersession_actors.assembly.methods.acting import done_by
+from intersession_actors.assembly.methods.acting import done_by, part_of
 from intersession_actors.calls.service.arguments import read_arguments
 from intersession_actors.calls.service.callers import Call
 from intersession_actors.calls.service.pending import Pending, Result
@@ -226,8 +226,7 @@ class GatewayWork:
             raise invalid("act", "a channel reads the files of its text, and does nothing else in a session")
         if given.act.sha256 not in {file.sha256 for file in text.files}:
             raise invalid("sha256", "the text that is sent has no such file")
-        content = self._service.log.files.read(given.act.sha256)
-        return {"content": None if content is None else base64.b64encode(content).decode()}
+        return part_of(partial(self._service.log.files.read, given.act.sha256), given.act.at)
 
     @property
     def _remote(self) -> RemoteAgents:

@@ -14,6 +14,7 @@ from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import Block, FileBlock, ToolCallBlock, ready
 
 Number = Annotated[int, msgspec.Meta(ge=1, le=2**31)]
+_At = Annotated[int, msgspec.Meta(ge=0, le=2**53 - 1)]
 _Names = Annotated[tuple[str, ...], msgspec.Meta(max_length=4096)]
 
 
@@ -91,9 +92,10 @@ class ShowPiece(_Act, frozen=True, kw_only=True, tag="piece"):
 
 
 class ReadContent(_Act, frozen=True, kw_only=True, tag="file"):
-    """Read the content of a file of the session (FILE-3). The answer is `{content}` in base64, null where it is not there."""
+    """Read the content of a file of the session from a byte on (FILE-3). The answer is a `Part`."""
 
     sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+    at: _At = 0
 
 
 class PutContent(_Act, frozen=True, kw_only=True, tag="putFile"):
@@ -104,8 +106,15 @@ class PutContent(_Act, frozen=True, kw_only=True, tag="putFile"):
     mime_type: limits.Identity | None = None
 
 
-class FetchAttachments(_Act, frozen=True, kw_only=True, tag="attachments"):
-    """Fetch the files that a spawn handed to the session (ATT-6). The answer is `Fetched`."""
+class ListAttachments(_Act, frozen=True, kw_only=True, tag="attachments"):
+    """List the files that a spawn handed to the session (ATT-6). The answer is `Attachments`."""
+
+
+class ReadAttachment(_Act, frozen=True, kw_only=True, tag="attachment"):
+    """Read one of these files from a byte on. The answer is a `Part`."""
+
+    name: str
+    at: _At = 0
 
 
 Act: TypeAlias = (
@@ -120,29 +129,42 @@ Act: TypeAlias = (
     | ShowPiece
     | ReadContent
     | PutContent
-    | FetchAttachments
+    | ListAttachments
+    | ReadAttachment
 )
 
 READ_ACT: Final = msgspec.json.Decoder(Act)
 """Made here, for threads that read acts at the same time (`ready`)."""
 
 
-class FetchedFile(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A file that a spawn handed over; `content` is base64, None where it is not there any more."""
+PART: Final = 2 * 1024 * 1024
+"""How many bytes of a file one answer has: as base64 they fit a frame."""
+
+
+@ready
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """Bytes of a file as base64, None where its content is not there; `size` is that of the whole file."""
+
+    content: str | None = None
+    size: int = 0
+
+
+class AttachedFile(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A file that a spawn handed over; it may be there no more."""
 
     name: str
     size: int
     sha256: str
     mime_type: str | None = None
-    content: str | None = None
+    is_there: bool = False
 
 
 @ready
-class Fetched(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Attachments(msgspec.Struct, frozen=True, kw_only=True):
     """The files that a spawn handed over, in its order, and the directory in the workspace where they lie."""
 
     directory: str = ""
-    files: tuple[FetchedFile, ...] = ()
+    files: tuple[AttachedFile, ...] = ()
 
 
 @ready
