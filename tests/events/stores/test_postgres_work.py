@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import psycopg
 import pytest
 
 from intersession_events.basics.errors import NoSuchStore, StoreUnavailable, WorkRefused
+from intersession_events.copies.migrating import migrate
 from intersession_events.facts import Erased
 from intersession_events.log.erasing import erased_stream, left_of
 from intersession_events.log.recorded import Draft
@@ -20,6 +22,7 @@ from intersession_events.log.work_queue import CallId, TakesWork
 from intersession_events.stores.opened import work_at
 from intersession_events.stores.postgres.address import address_of
 from support.any_log import changed_behind
+from support.forked import A, fork_of, source_log
 from support.log_drafts import anywhere
 from support.paths import DOCS, TESTS
 from support.postgres.server import Server
@@ -234,3 +237,16 @@ def test_queue_is_looked_at_where_no_notification_comes(postgres_url: str) -> No
         q.writer.wait(0)
         q.workers.answer("w1", offer("a").call, b"1")
         assert q.writer.wait(60)
+
+
+@pytest.mark.clause("WORK-2")
+def test_worker_proves_what_a_fork_has_of_its_source(postgres_url: str, tmp_path: Path) -> None:
+    migrate(str(fork_of(source_log(tmp_path / "log.db"))), postgres_url)
+    with queue(postgres_url) as q:
+        q.workers.announce(worker())
+        end = len(q.log.stream(A))
+        q.writer.offer([msgspec.structs.replace(offer("a", version=end), stream=A)])
+        (call,) = (one.call for one in q.workers.take("w1", 1, 0))
+
+        assert q.log.forked is not None
+        assert q.workers.events("w1", call, 0) == q.log.stream(A)

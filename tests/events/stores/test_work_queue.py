@@ -201,6 +201,21 @@ def test_events_are_those_of_the_stream_up_to_the_call(log_url: str) -> None:
             q.workers.events("w2", call, 0)
 
 
+@pytest.mark.clause("WORK-2")
+def test_long_stream_is_read_in_parts(log_url: str) -> None:
+    with queue(log_url) as q:
+        record(q.log, "session:a", 1_003)
+        q.workers.announce(worker())
+        q.writer.offer([offer("a", version=1_002)])
+        (call,) = (one.call for one in q.workers.take("w1", 1, 0))
+
+        first = q.workers.events("w1", call, 0)
+        rest = q.workers.events("w1", call, first[-1].version)
+
+        assert (len(first), len(rest)) == (1_000, 2)
+        assert [*first, *rest] == [*q.log.stream("session:a", to=1_002)]
+
+
 def test_workers_that_wait_are_given_what_is_offered(log_url: str) -> None:
     with queue(log_url) as q:
         taken: list[str] = []
