@@ -1,11 +1,12 @@
 """A worker that a test plays by hand: it asks the methods of a system as the credential of a worker, in the test's own process."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from intersession import SessionSystem, ToolRefused
+from intersession import SessionSystem, StoreUnavailable, ToolRefused
 from intersession_actors.calls.service.callers import Caller
 from intersession_actors.outside.agents.result import AgentResult, Answered, sent_result
 
@@ -60,6 +61,18 @@ class StubWorker:
                     raise
             self.system.log.wait_for(self.system.log.head() + 1, timeout=0.02)
         raise AssertionError("the writer never took the act")
+
+    def ask_over_take_over(self, offer: Mapping[str, Any], type_: str, /, **act: object) -> Any:
+        """Ask until there is an answer, whichever writer gives it."""
+        while True:
+            system = self.system
+            try:
+                return self.ask("act", **call_of(offer), secret=offer["secret"], act={"type": type_, **act})
+            except (ToolRefused, StoreUnavailable, RuntimeError) as error:
+                if isinstance(error, ToolRefused) and error.code != "unavailable":
+                    raise
+            with suppress(StoreUnavailable, RuntimeError):
+                system.log.wait_for(system.log.head() + 1, timeout=0.02)
 
     def answer(self, offer: Mapping[str, Any], result: AgentResult | str) -> bool:
         told = Answered(text=result) if isinstance(result, str) else result

@@ -130,7 +130,7 @@ class Assembly:
             on_disk=self._on_disk,
         )
         for agent_id, agent in agents.items():
-            if not config().at_workers(agent_id):
+            if log.forked is not None or not config().at_workers(agent_id):
                 self.executor.register(agent_id, agent)
         self.timers = TimerWheel(clock, threads=threads)
         deliveries = config().deliveries

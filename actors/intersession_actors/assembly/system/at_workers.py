@@ -8,6 +8,7 @@ import msgspec
 from intersession_actors.assembly.system.recovery import wake_agent
 from intersession_actors.calls.service.service import Service
 from intersession_actors.outside.agents.result import AgentResult
+from intersession_actors.outside.attachments.contents import store_reply_files
 from intersession_actors.outside.channels.caller import part_key
 from intersession_actors.outside.channels.channels import ThreadWanted
 from intersession_actors.outside.channels.offered import Offered, OfferedText, OfferedThread, text_offered
@@ -54,6 +55,7 @@ def remote_agents(
         wake=partial(wake_agent, service),
         late=partial(_late, service),
         most_bytes=config.runs.reply_max_bytes,
+        store=lambda files: store_reply_files(log, service.config.files, files),
     )
     return remote
 

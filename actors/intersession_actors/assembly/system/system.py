@@ -535,7 +535,7 @@ class SessionSystem(Operated):
         """
         agent_id = text_of("agent_id", agent_id)
         config = self.config.with_agents([agent_id])
-        if config.at_workers(agent_id):
+        if self.log.forked is None and config.at_workers(agent_id):
             raise invalid("agent_id", f"workers alone call {agent_id!r}, take `worker` from its settings")
         self._parts.executor.register(agent_id, agent)
         self._agents[agent_id] = agent

@@ -216,42 +216,36 @@ class Desk:
             self.leaves = True
             if self._done:
                 self._write()
-            self._changed.wait_for(lambda: not self._writes, timeout=LOOK_S)
             self._stopped = True
             self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._writes, timeout=LOOK_S)
 
-    # --- the thread that writes; it ends when there is nothing to write
+    # --- the thread that writes; it ends when there has been nothing to write for a while
 
     def _write(self) -> None:
-        if not self._writes and not self._stopped:
+        if self._writes:
+            self._changed.notify_all()
+        elif not self._stopped:
             self._writes = True
             self._threads.start(self._writing, name="workers-told")
 
     def _writing(self) -> None:
         while True:
             with self._changed:
+                if not self._has_to_write() and not self._stopped:
+                    self._changed.wait_for(lambda: self._has_to_write() or self._stopped, timeout=LOOK_S)
                 offers, over, done = self._to_offer, self._over, self._done
                 self._to_offer, self._over, self._done = [], [], []
-                if self._stopped or not (offers or over or done):
+                if not (offers or over or done):
                     self._writes = False
                     self._changed.notify_all()
                     return
             try:
-                if offers:
-                    self.queue.offer(offers)
-                if over:
-                    self.queue.withdraw(over)
-                if done:
-                    self.queue.drop(done)
+                self._put(offers, over, done)
             except StoreUnavailable as error:
                 logger.warning("workers are not told of calls, since the store is away: %s", described(error))
-                with self._changed:
-                    self._to_offer, self._over, self._done = (
-                        offers + self._to_offer,
-                        over + self._over,
-                        done + self._done,
-                    )
-                    self._changed.wait(LOOK_S)
+                if not self._again(offers, over, done):
+                    return
                 continue
             except IntersessionError as error:  # another process is the writer by now
                 logger.warning("workers are told of no calls any more: %s", described(error))
@@ -263,6 +257,26 @@ class Desk:
                 woken = [taker for offer in offers if (taker := self._taker_for(offer)) is not None]
             for taker in woken:
                 taker()
+
+    def _put(self, offers: Sequence[Offer], over: Sequence[CallId], done: Sequence[CallId]) -> None:
+        if offers:
+            self.queue.offer(offers)
+        if over:
+            self.queue.withdraw(over)
+        if done:
+            self.queue.drop(done)
+
+    def _again(self, offers: list[Offer], over: list[CallId], done: list[CallId]) -> bool:
+        """Have it written again after a while; False where the process ends."""
+        with self._changed:
+            self._to_offer = offers + self._to_offer
+            self._over, self._done = over + self._over, done + self._done
+            self._changed.wait(LOOK_S)
+            self._writes = not self._stopped
+            return self._writes
+
+    def _has_to_write(self) -> bool:
+        return bool(self._to_offer or self._over or self._done)
 
     def _taker_for(self, offer: Offer) -> Callable[[], None] | None:
         """Return the one that has waited longest of those whose worker can make a call, and let it wait no more."""

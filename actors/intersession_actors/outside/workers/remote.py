@@ -14,10 +14,12 @@ import msgspec
 from intersession_actors.outside.agents.executor import AgentExecutor
 from intersession_actors.outside.agents.result import AgentResult, Answered, Broke, received_result, result_of
 from intersession_actors.outside.agents.turn import Turn
+from intersession_actors.outside.attachments.message_files import File
 from intersession_actors.outside.workers.desk import Desk, names_at
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.policy.windows import ModelWindow
 from intersession_actors.running.host.calls import Came
+from intersession_actors.running.host.own_threads import off_loop
 from intersession_actors.running.runtime.threads import Changed
 from intersession_events import facts
 from intersession_events.basics import ids
@@ -54,6 +56,8 @@ class UnderWay:
         self.turn = turn
         self.secret = secret
         self._agents = agents
+        self.is_adopted = False
+        """Whether the process before offered it, and did what it had done until then."""
         self.context: Context = copy_context()
         """What acts are done in: they go on with the chain of the run (LOOP-5)."""
         self.changed = changed
@@ -93,7 +97,7 @@ class RemoteAgents:
     """Has agents of living workers registered, and their attempts made. Its methods may be called from any thread.
 
     `knows` is told of each agent that a worker announces, and `wake` starts the runs that were parked for it. `late` is told of late
-    answers. No answer has more than `most_bytes`.
+    answers. No answer has more than `most_bytes`; `store` stores the files of one.
     """
 
     def __init__(
@@ -108,6 +112,7 @@ class RemoteAgents:
         wake: Callable[[str], None],
         late: Late,
         most_bytes: int,
+        store: Callable[[Sequence[File]], Sequence[facts.FileBlock]],
     ) -> None:
         self.desk = desk
         self._log = log
@@ -118,6 +123,7 @@ class RemoteAgents:
         self._wake = wake
         self._late = late
         self._most_bytes = most_bytes
+        self._store = store
         self._agents: dict[str, RemoteAgent] = {}
         self._under_way: dict[CallId, UnderWay] = {}
         desk.late_with("agent", self._came_late)
@@ -188,8 +194,10 @@ class RemoteAgents:
 
         call = CallId("agent", turn.run_id, turn.attempt)
         version, context_hash = turn.begun
-        secret = self.desk.secret_of(call) or self._entropy(SECRET_BYTES).hex()
+        known = self.desk.secret_of(call)
+        secret = known or self._entropy(SECRET_BYTES).hex()
         self._under_way[call] = under = UnderWay(name, turn, secret, self._changed(), self)
+        under.is_adopted = known is not None
         offer = Offer(
             kind="agent",
             id=turn.run_id,
@@ -214,6 +222,8 @@ class RemoteAgents:
                 code="interrupted",
                 error=f"interrupted: the worker of agent {name!r} is not heard of any more",
             )
+        if b'"files"' in content:
+            return await off_loop(self._checked, content, turn, under)
         return self._checked(content, turn, under)
 
     def under_way(self, call: CallId) -> UnderWay | None:
@@ -241,13 +251,28 @@ class RemoteAgents:
                 code="bad_reply", error=f"the worker of agent {turn.agent_id!r} gave no result: {error}"
             )
         if isinstance(result, Answered) and result.files:
-            files = [] if under is None else [under.files.get(file.sha256) for file in result.files]
+            files = () if under is None else tuple(self._stored_for(under, file) for file in result.files)
             if None in files:
                 return Broke(
                     code="bad_reply", error="its answer names files that were not stored for it (putFile)"
                 )
-            result = msgspec.structs.replace(result, files=tuple(file for file in files if file is not None))
+            result = msgspec.structs.replace(result, files=files)
         return result_of(Came(result), turn, most_bytes=self._most_bytes)
+
+    def _stored_for(self, under: UnderWay, file: facts.FileBlock) -> facts.FileBlock | None:
+        """Return a file of an answer as it was stored; one that the process before had stored is looked at anew."""
+        if file.sha256 in under.files or not under.is_adopted:
+            return under.files.get(file.sha256)
+        data = self._log.files.read(file.sha256)
+        if data is None:
+            return None
+        try:
+            (block,) = self._store(
+                [File(data=data, name=file.name, mime_type=file.claimed or file.mime_type)]
+            )
+        except ToolRefused:
+            return None
+        return block
 
     # --- what is over
 

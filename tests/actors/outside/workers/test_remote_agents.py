@@ -1,5 +1,6 @@
 """Agents that workers have, as the writer of the log sees them (WORK-4 to WORK-8)."""
 
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -13,6 +14,7 @@ from intersession_actors.outside.workers.desk import Desk
 from intersession_actors.rules.config.config import load_config
 from intersession_events import facts
 from intersession_events.log.recorded import Recorded
+from intersession_events.log.work_queue import WorkQueue
 from support.stub_worker import StubWorker, call_of
 
 CONFIG = {"agents": {"list": [{"id": "main", "worker": True}]}}
@@ -310,3 +312,50 @@ def test_a_credential_of_workers_names_what_they_may_have(fields: dict[str, obje
 def test_a_host_can_not_register_an_agent_that_workers_alone_call(passing_url: str) -> None:
     with SessionSystem(passing_url, config=CONFIG) as system:
         assert refused(lambda: system.register_agent("main", lambda _: "here")) == "invalid_request"
+
+
+class Counted:
+    """A queue that counts what is asked of it."""
+
+    def __init__(self, queue: WorkQueue) -> None:
+        self._queue = queue
+        self.asked: Counter[str] = Counter()
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in {"wait", "to_take", "alive_s"}:
+            self.asked[name] += 1
+        return getattr(self._queue, name)
+
+
+def test_a_turn_at_a_worker_asks_the_queue_thrice_and_one_at_home_not_at_all(log_url: str) -> None:
+    with SessionSystem(
+        log_url,
+        config={"agents": {"list": [{"id": "main", "worker": True}, {"id": "home"}]}},
+        agents={"home": lambda _: "here"},
+    ) as system:
+        worker = with_worker(system)
+        worker.answer(told_and_taken(system, worker, "first"), "one")
+        desk = desk_of(system)
+        counted = Counted(desk.queue)
+        desk.queue = counted
+        for number in range(5):
+            run = system.gateway.call(
+                "agent", {"agentId": "home", "message": "go", "idempotencyKey": f"{number}"}
+            )
+            assert ended(system, run["runId"])["reply"] == "here"
+        assert not counted.asked.keys() & {"offer", "withdraw", "extend", "standing"}
+
+        for number in range(5):
+            worker.answer(told_and_taken(system, worker, f"next {number}"), "two")
+            waited = system.gateway.call("chat.history", {"sessionKey": "main"})
+            assert waited["messages"]
+        desk.stop()
+        # Whatever is there is written at once, so that there may be fewer; nothing is asked for in vain.
+        assert counted.asked["offer"] == 5
+        assert 1 <= counted.asked["drop"] <= 6
+        assert counted.asked["withdraw"] == 0
+
+
+def told_and_taken(system: SessionSystem, worker: StubWorker, message: str) -> dict[str, Any]:
+    told(system, message)
+    return worker.one()
