@@ -132,7 +132,7 @@ def test_clients_that_try_again_lose_nothing_when_writers_end_one_after_the_othe
             if child.returncode is None:
                 if child.poll() is None:
                     os.kill(child.pid, by)
-                child.communicate(timeout=WAIT)
+                sys.stderr.write("".join(child.communicate(timeout=WAIT)))  # for the reader of a failure
             return child.returncode
 
         writer = started()
