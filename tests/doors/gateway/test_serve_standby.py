@@ -29,7 +29,8 @@ class Serving:
 
     def __init__(self, url: str, *arguments: object, port: int = 0) -> None:
         self.url = url
-        given = ("serve", "--config", CONFIG, "--store", url, "--port", port, *arguments)
+        configured = () if "--config" in arguments else ("--config", CONFIG)
+        given = ("serve", "--store", url, "--port", port, *configured, *arguments)
         self.child = ForkedCommand([*map(str, given)], environment())
 
     def serves(self) -> str:
@@ -64,10 +65,11 @@ def serve() -> Iterator[Any]:
     for one in running:
         if one.child.poll() is None:
             one.child.kill()
-            one.child.communicate(timeout=WAIT)
+        if one.child.returncode is None:
+            one.ends()
 
 
-def sent(address: str, key: str) -> dict[str, Any]:
+def sent(address: str, key: str, token: str = TOKEN) -> dict[str, Any]:
     """Send a message to an agent that is not here: it is durable, and waits."""
     found = httpx.post(
         f"{address}/tools/invoke",
@@ -76,7 +78,7 @@ def sent(address: str, key: str) -> dict[str, Any]:
             "sessionKey": "agent:main:main",
             "args": {"sessionKey": "agent:ops:main", "message": key, "timeoutSeconds": 0},
         },
-        headers={"authorization": f"Bearer {TOKEN}"},
+        headers={"authorization": f"Bearer {token}"},
         timeout=WAIT,
         trust_env=False,
     )
@@ -134,6 +136,26 @@ def test_what_would_be_refused_is_refused_before_the_wait_and_a_signal_ends_it(
     assert f"is written by pid {writer.child.pid} on this machine, gateway http://127.0.0.1:" in said
     with log_at(log_url, read_only=True) as log:
         assert log.hosts.alive() == []
+
+
+@pytest.mark.clause("STBY-2")
+@pytest.mark.parametrize(
+    ("text", "token"),
+    [(CONFIG.read_text().replace(TOKEN, "t" * 32), "t" * 32), pytest.param("{", TOKEN, marks=pytest.mark.ci)],
+)
+def test_a_standby_takes_over_with_the_configuration_of_that_time(
+    serve: Any, log_url: str, tmp_path: Path, text: str, token: str
+) -> None:
+    """One that would be refused by then is not used: somebody has to write the log."""
+    path = tmp_path / "openclaw.json"
+    path.write_text(CONFIG.read_text())
+    writer = serve(log_url)
+    writer.serves()
+    standby = serve(log_url, "--standby", "--config", path)
+    standby.waits()
+    path.write_text(text)
+    writer.child.kill()
+    assert sent(standby.serves(), "after", token)["status"] == "accepted"
 
 
 @pytest.mark.postgres

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import gc
+import logging
 import signal
 import threading
 from collections.abc import Callable
@@ -23,11 +24,14 @@ from intersession_actors.hindsight.debugger.debugger import Debugger
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.outside.agents.configured import configured_agents
 from intersession_actors.rules.config.config import Config, load_config
+from intersession_actors.rules.errors import ConfigError
 from intersession_actors.running.host.extras import imported
 from intersession_events.basics.errors import StoreLocked, StoreUnavailable
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
 from intersession_events.stores.opened import Located, gateway_of, located
 from intersession_events.stores.standby import when_free
+
+logger = logging.getLogger("intersession.config")
 
 _PATIENCE_S: Final = 15.0
 """How long one that took a log over waits for its address, which the writer before may keep while it ends."""
@@ -79,19 +83,23 @@ def serve(
             if listening is not None:
                 taken.enter_context(listening)
         url = store_url(common, settings)
+        latest = partial(_latest, server, config, given) if standby else lambda: given
         make: Callable[[], SessionSystem]
         if follow:
             make = partial(server.following, url, config=given, writer=writer)
         elif agents is not None:
-            make = making(common, agents=agents, config=config)
+            make = partial(
+                _with_agents,
+                server,
+                making(common, agents=agents, config=config),
+                None if config is None else latest,
+            )
         else:
-            make = _with_models(screen, settings, url, given)
+            configured_agents(settings)  # so that a standby has imported what they need
+            make = partial(_with_models, screen, url, latest)
         system = _when_free(located(url), make) if standby else make()
         if system is None:
             return Answer(None, lambda _: None)
-        if agents is not None:
-            system.reload(server.with_token(system.config))
-            use_level(system.config.logging)
 
         def ready(address: str) -> None:
             screen.line(f"{server.headline(system)} at {address}")
@@ -118,14 +126,38 @@ def serve(
     return Answer(None, lambda _: None)
 
 
-def _with_models(
-    screen: Screen, settings: Config, url: str | None, given: JsonObject
-) -> Callable[[], SessionSystem]:
-    """Return what makes a system of the configured models."""
-    made = configured_agents(settings)
+def _latest(server: ModuleType, config: Path | None, given: JsonObject) -> JsonObject:
+    """Return the configuration as it is after a wait; as it was read before, where it would be refused now."""
+    try:
+        now: JsonObject = server.given_config(config)
+        load_config(now)
+    except ConfigError as error:
+        logger.warning("the configuration is refused, that of the start is used: %s", error)
+        return given
+    return now
+
+
+def _with_models(screen: Screen, url: str | None, latest: Callable[[], JsonObject]) -> SessionSystem:
+    """Return a system of the configured models."""
+    given = latest()
+    made = configured_agents(load_config(given).config)
     for notice in made.notices:
         screen.note(notice)
-    return partial(SessionSystem, url, agents=made.agents, config=given)
+    return SessionSystem(url, agents=made.agents, config=given)
+
+
+def _with_agents(
+    server: ModuleType, make: Callable[[], SessionSystem], latest: Callable[[], JsonObject] | None
+) -> SessionSystem:
+    """Return a system of a host's own agents; its configuration is the `latest` one, if the command was given one."""
+    system = make()
+    try:
+        system.reload(server.with_token(system.config) if latest is None else latest())
+    except BaseException:
+        system.close()
+        raise
+    use_level(system.config.logging)
+    return system
 
 
 def _check_follower(follow: bool, writer: str | None, *, agents: str | None, standby: bool) -> None:
