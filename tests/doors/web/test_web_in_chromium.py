@@ -196,6 +196,7 @@ def test_every_page_is_readable_for_everybody_and_asks_nothing_elsewhere(debugge
         "deliveries",
         "forks",
         f"diff?a={debugger.exchange}@turn:2&b={debugger.exchange}",
+        "hosts",
         "integrity",
         "schedules",
         "settings",

@@ -73,7 +73,16 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @pytest.mark.timeout(600)
 def test_nothing_is_squeezed_out_of_a_page_at_any_width(served: Served) -> None:
     """The words of the runs had no room at all at 768 pixels, and heads of lanes lay on each other."""
-    pages = ["runs", "sessions", "log?event=20", "deliveries", "forks", "search?words=ferry", "settings"]
+    pages = [
+        "runs",
+        "sessions",
+        "log?event=20",
+        "deliveries",
+        "forks",
+        "hosts",
+        "search?words=ferry",
+        "settings",
+    ]
     pages += [f"run/{served.run}?at=turn:2", f"run/{served.run}?view=table", "session/agent:main:main"]
     refused = ["run/nothing", "session/agent:main:main?at=noon"]
     pages += [f"run/{served.spawn}", *refused]
