@@ -63,8 +63,16 @@ def _binaries() -> Generator[Path]:
 class Server:
     """A server on a socket of its own, that can be killed and started again."""
 
-    def __init__(self, directory: Path, binaries: Path, *, standby_of: "Server | None" = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        binaries: Path,
+        *,
+        standby_of: "Server | None" = None,
+        address: str | None = None,
+    ) -> None:
         self.directory = directory
+        self.address = address
         self.binaries = binaries
         """Where PostgreSQL's programs are."""
         self._user = ELSEWHERE if os.geteuid() == 0 else None
@@ -77,6 +85,9 @@ class Server:
                 *("initdb", "-D", "data", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C"),
                 "--no-sync",
             )
+            if address is not None:
+                with (directory / "data" / "pg_hba.conf").open("a") as rules:
+                    rules.write(f"host all all {address}/24 trust\n")
         else:
             # Streams from there from the first start on, without being asked again.
             self.run(
@@ -87,10 +98,14 @@ class Server:
 
     @property
     def url(self) -> str:
-        return f"postgresql://postgres@/postgres?host={self.directory}"
+        return f"postgresql://postgres@/postgres?host={self.address or self.directory}"
 
     def start(self) -> None:
-        settings = {"listen_addresses": "", "shared_buffers": "16MB", "max_connections": "200"}
+        settings = {
+            "listen_addresses": self.address or "",
+            "shared_buffers": "16MB",
+            "max_connections": "200",
+        }
         self.process = subprocess.Popen(
             [
                 self.binaries / "postgres",
@@ -153,13 +168,13 @@ class Server:
 
 
 @contextmanager
-def postgres_server(*, standby_of: Server | None = None) -> Generator[Server]:
-    """Start a server, with nothing in it or as the standby of another."""
+def postgres_server(*, standby_of: Server | None = None, address: str | None = None) -> Generator[Server]:
+    """Start a server, with nothing in it or as the standby of another. With an `address` its network may connect to it."""
     # Not in pytest's own folder: nobody but its owner may go into that.
     directory = Path(tempfile.mkdtemp(prefix="intersession-pg-", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")))
     try:
         with _binaries() as binaries:
-            server = Server(directory, binaries, standby_of=standby_of)
+            server = Server(directory, binaries, standby_of=standby_of, address=address)
             server.start()
             try:
                 yield server
