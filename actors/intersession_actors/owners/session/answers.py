@@ -226,10 +226,20 @@ def auto_reply(
     now_ms: int,
 ) -> tuple[StreamAppend, ...]:
     """Return the delivery of a run's text and files to its route (INB-2); none without a route, or with neither."""
-    if running.waiting.queued.route is None or (reply is None and not files) or is_withheld(reply):
+    waiting = running.waiting
+    if waiting.queued.route is None or (reply is None and not files) or is_withheld(reply):
         return ()
-    return _to_person(
-        running, reply or "", "auto_reply", "reply", files=files, key=key, log_id=log_id, now_ms=now_ms
+    return _delivery(
+        waiting.queued,
+        waiting.budget,
+        running.cause,
+        reply or "",
+        "auto_reply",
+        "reply",
+        files=files,
+        key=key,
+        log_id=log_id,
+        now_ms=now_ms,
     )
 
 
@@ -245,8 +255,16 @@ def failure_notice(
         return ()
     if not any(isinstance(event, facts.RunFailed) for event in events):
         return ()
-    return _to_person(
-        running, text, "failure_notice", "failure_notice", key=key, log_id=log_id, now_ms=now_ms
+    return _delivery(
+        running.waiting.queued,
+        running.waiting.budget,
+        running.cause,
+        text,
+        "failure_notice",
+        "failure_notice",
+        key=key,
+        log_id=log_id,
+        now_ms=now_ms,
     )
 
 
@@ -264,32 +282,6 @@ def limit_notice(
         return ()
     return _delivery(
         queued, budget, None, text, "failure_notice", "failure_notice", key=key, log_id=log_id, now_ms=now_ms
-    )
-
-
-def _to_person(
-    running: Running,
-    text: str,
-    purpose: facts.Purpose,
-    name: str,
-    *,
-    files: tuple[facts.FileBlock, ...] = (),
-    key: str,
-    log_id: str,
-    now_ms: int,
-) -> tuple[StreamAppend, ...]:
-    waiting, cause = running.waiting, running.cause
-    return _delivery(
-        waiting.queued,
-        waiting.budget,
-        cause,
-        text,
-        purpose,
-        name,
-        files=files,
-        key=key,
-        log_id=log_id,
-        now_ms=now_ms,
     )
 
 
