@@ -4,7 +4,7 @@ import json
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,7 +90,12 @@ def _config(folder: Path, machine: Machine) -> Path:
                         "token": TOKEN,
                         "credentials": [
                             {"name": "workers", "token": WORKER, "scopes": ["worker"], "agents": ["main"]},
-                            {"name": "doors", "token": DOOR, "scopes": ["door"]},
+                            {
+                                "name": "doors",
+                                "token": DOOR,
+                                "actAs": ["*"],
+                                "scopes": ["door", "operator.admin", "operator.approvals"],
+                            },
                         ],
                     },
                 },
@@ -113,8 +118,27 @@ def cluster(folder: Path, *, workers: int = 3, doors: int = 2) -> Generator[Clus
             _add(made, fabric, f"w{number}", work)
         for number in range(1, doors + 1):
             _add(made, fabric, f"d{number}", ("serve", "--follow"))
+        made.hosts["a"].start()
+        wait_until(lambda: answers(made.hosts["a"].address))
         made.start()
         yield made
+
+
+def answers(address: str) -> bool:
+    """Whether a gateway answers there."""
+    try:
+        with GatewayClient(address, TOKEN):
+            return True
+    except ToolRefused:
+        return False
+
+
+def wait_until(is_so: Callable[[], bool], *, seconds: float = 60.0) -> None:
+    """Wait until something is so, and fail if it is not in time."""
+    until = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.1)
 
 
 def _add(made: Cluster, fabric: Machines, name: str, arguments: Sequence[str]) -> None:
@@ -126,7 +150,6 @@ def _add(made: Cluster, fabric: Machines, name: str, arguments: Sequence[str]) -
             "PYTHONPATH": str(made.folder),
             "CALLS": str(made.folder / "calls.txt"),
             "INTERSESSION_WORKER_TOKEN": WORKER,
-            "INTERSESSION_DOOR_TOKEN": DOOR,
         },
         made.folder / f"{name}.log",
     )

@@ -73,8 +73,7 @@ class Program:
 
     def stop(self, timeout: float = 40.0) -> int:
         """End it by SIGTERM, and return its exit code."""
-        if self.pids:
-            os.kill(self.pids[0], signal.SIGTERM)
+        self.tell(signal.SIGTERM)
         return self.process.wait(timeout)
 
 
@@ -93,7 +92,8 @@ class Machine:
     ) -> Program:
         """Start a program; what it prints goes to a file."""
         assert IP is not None
-        inside = ["sh", "-c", 'hostname "$0"; exec "$@"', self.name, *arguments]
+        # The first process of a machine ignores signals that it has no handler for, so the program is not that one.
+        inside = ["sh", "-c", 'hostname "$0"; "$@"; exit $?', self.name, *arguments]
         with open(log or os.devnull, "a") as out:  # noqa: PTH123 - it may be no file
             process = subprocess.Popen(
                 [
