@@ -135,7 +135,7 @@ class Line:
         if self._thread.ident is not None:
             self._thread.join(5.0)
         for request in tuple(self._waiting.values()):
-            self._give_up(request, "the worker has ended")
+            self._give_up(request, "this process has ended")
 
     # --- its thread
 
