@@ -38,6 +38,7 @@ from support.log_drafts import anywhere, said, to
 from support.paths import DOCS
 from support.postgres.network import network
 from support.postgres.server import Server
+from support.work_queue import offer, worker
 
 pytestmark = pytest.mark.postgres
 
@@ -238,6 +239,10 @@ def test_each_role_can_do_what_it_is_for_and_nothing_else(
         content = log.files.write(b"a picture", since=0)
         log.files.keep([content])
         assert reader.files.read(content) == b"a picture"
+        log.work.to_take.announce(worker())
+        log.work.offer([offer("a")])
+        assert [one.id for one in log.work.to_take.take("w1", 1, 0)] == ["run-a"]
+        assert [one.worker for one in reader.work.standing()] == ["w1"]
         reader.hosts.announce(this_host("door"))
         log.hosts.announce(this_host("standby"))
         assert sorted(host.kind for host in reader.hosts.alive()) == ["door", "standby"]
@@ -254,6 +259,7 @@ def test_each_role_can_do_what_it_is_for_and_nothing_else(
             "UPDATE log_identity SET log_id = 'x'",
             "DELETE FROM log_identity",
             "DELETE FROM log_head",
+            "INSERT INTO worker_roles VALUES ('x')",
             "CREATE TABLE mine (a int)",
             "CREATE OR REPLACE FUNCTION instr(whole bytea, part bytea) RETURNS int LANGUAGE sql AS 'SELECT 1'",
         ],
@@ -261,6 +267,8 @@ def test_each_role_can_do_what_it_is_for_and_nothing_else(
             "INSERT INTO log_topics VALUES ('x')",
             "UPDATE log_head SET position = 0",
             "DELETE FROM set_aside",
+            "SELECT take_calls('w1', 1)",
+            "SELECT answer_call('w1', 'agent', 'run-a', 1, '')",
         ],
     }
     for role, statements in refused.items():

@@ -139,6 +139,17 @@ def test_role_of_a_worker_works_and_can_do_nothing_else(q: Queue, role: str, wor
             locked_out()
 
 
+def test_role_without_rights_is_told_which_script_gives_them(q: Queue, role: str, work: TakesWork) -> None:
+    schema = address_of(q.url).schema
+    changed_behind(q.url, f"REVOKE EXECUTE ON FUNCTION take_calls FROM {role}")
+    work.announce(worker("w1", "research"))
+    with pytest.raises(StoreUnavailable, match=r"denied for function take_calls.*postgresql-worker\.sql"):
+        work.take("w1", 1, 0)
+    changed_behind(q.url, f"REVOKE USAGE ON SCHEMA {schema} FROM {role}")
+    with pytest.raises(StoreUnavailable, match=r"may not look for it.*postgresql-worker\.sql"):
+        work.announce(worker("w1", "research"))
+
+
 @pytest.mark.clause("WORK-3")
 def test_worker_is_told_where_the_writers_gateway_is(q: Queue, work: TakesWork) -> None:
     assert work.gateway() is None
@@ -204,7 +215,7 @@ def test_file_has_no_calls_for_other_processes(tmp_path: Path) -> None:
 def test_queue_that_nobody_has_made_is_said_to_be_the_owners_to_make(q: Queue) -> None:
     changed_behind(q.url, "DROP TABLE agent_calls")
 
-    with pytest.raises(StoreUnavailable, match="its owner makes that"):
+    with pytest.raises(StoreUnavailable, match="the log's owner makes that"):
         q.writer.offer([offer("a")])
 
 

@@ -159,7 +159,13 @@ class Asking:
             return WorkRefused(said)
         if isinstance(error, psycopg.errors.UndefinedTable | psycopg.errors.UndefinedFunction):
             return StoreUnavailable(
-                f"{self.address.shown} has no queue of calls: its owner makes that when it opens the log with this version"
+                f"{self.address.shown} has no queue of calls, or this role may not look for it: the log's owner makes that when it opens "
+                "the log with this version, and docs/howto/postgresql-worker.sql gives a worker its rights"
+            )
+        if self._failures.is_forbidden(error):
+            return StoreUnavailable(
+                f"the role of {self.address.shown} lacks a right ({self.address.said(error)}): docs/howto/postgresql-worker.sql gives it "
+                "to that of a worker, postgresql-roles.sql to that of a writer"
             )
         return self._failures.log_error(error)
 
