@@ -1,7 +1,9 @@
 """Two doors, a writer and a standby under load, any of which is killed at any moment: what a door acknowledged is there, once (DOOR)."""
 
 import json
+import os
 import random
+import signal
 import socket
 import threading
 import time
@@ -68,6 +70,12 @@ class Hosts:
     def kill(self, name: str) -> None:
         self._children[name].kill()
         self._children[name].communicate(timeout=WAIT)
+
+    def pause(self, name: str) -> None:
+        os.kill(self._children[name].pid, signal.SIGSTOP)
+
+    def wake(self, name: str) -> None:
+        os.kill(self._children[name].pid, signal.SIGCONT)
 
     def serves(self, name: str) -> None:
         line = self._children[name].stdout.readline()
@@ -220,3 +228,24 @@ def test_what_a_door_acknowledged_is_there_once_whoever_is_killed(
 
 def _times(counts: Counter[str], text: str) -> int:
     return sum(number for content, number in counts.items() if text in content)
+
+
+@pytest.mark.postgres
+@pytest.mark.nightly
+@pytest.mark.clause("DOOR-1")
+def test_a_door_leaves_a_writer_that_is_paused_for_the_one_that_has_taken_over(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    """A paused writer keeps its connections, and answers nothing; when it wakes, it has nothing to say."""
+    given = {"sessionKey": MAIN, "message": "meanwhile", "idempotencyKey": "k"}
+    with hosts(postgres_url, tmp_path) as running, GatewayClient(running.doors[0], TOKEN) as client:
+        client.call("chat.send", given | {"message": "before", "idempotencyKey": "j"})
+        running.pause("one")
+        sent = client.call("chat.send", given)
+        running.wake("one")
+        waited = client.call("agent.wait", {"runId": "k"})
+        later = client.call("chat.send", given | {"message": "later", "idempotencyKey": "l"})
+    counts = said(postgres_url)
+
+    assert [sent["status"], waited["reply"], later["status"]] == ["started", "heard meanwhile", "started"]
+    assert [_times(counts, text) for text in ("before", "meanwhile", "later")] == [1, 1, 1]

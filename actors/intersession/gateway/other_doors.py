@@ -22,6 +22,7 @@ from intersession_actors.calls.tools.toolbox import Tools
 from intersession_actors.rules.config.host import Gateway
 from intersession_actors.rules.config.tools import names_tool
 from intersession_actors.rules.errors import ToolRefused
+from intersession_actors.rules.gate.values import invalid
 from intersession_actors.rules.policy.access import may_act_as
 from intersession_events.basics import ids
 from intersession_events.basics.errors import InvalidKey
@@ -74,20 +75,31 @@ class Doors:
         """Record the access receipts of a door, without waiting.
 
         Raises:
-            ToolRefused: one of them is of a session that the door may not call for.
+            ToolRefused: one of them is of a caller that the door may not call for, or is invalid.
         """
         given = read_arguments(ReceiptsParams, params)
-        name = _name_of(door)
+        name, now = _name_of(door), self._system.service.clock.now_ms()
         for receipt in given.receipts:
-            self._check_key(door, receipt.event.requester)
+            self._check_receipt(door, receipt)
         for receipt in given.receipts:
             event = receipt.event
             requester = event.requester or (f"credential:{event.credential}" if event.credential else None)
             append = StreamAppend(
-                stream=ids.access_stream(requester), expected=ANY_VERSION, drafts=(_draft(receipt, name),)
+                stream=ids.access_stream(requester),
+                expected=ANY_VERSION,
+                drafts=(_draft(receipt, name, now),),
             )
             self._system.service.log.append((append,), _nothing, patient=True)
         return {"recorded": len(given.receipts)}
+
+    def _check_receipt(self, door: admission_credentials.Credential, receipt: Receipt) -> None:
+        self._check_key(door, receipt.event.requester)
+        if not door.caller.is_operator and receipt.event.credential is None:
+            raise ToolRefused("forbidden", "receipts: this door admits no operator, name a credential")
+        try:
+            msgspec.json.decode(receipt.decision or "{}", type=dict[str, msgspec.Raw])
+        except msgspec.DecodeError as error:
+            raise invalid("decision", f"this is no JSON object: {error}") from None
 
     def _admitted(self, door: admission_credentials.Credential, given: PerformParams) -> Caller:
         """Return the caller, within the door's own limits.
@@ -220,11 +232,11 @@ def _name_of(door: admission_credentials.Credential) -> str:
     return door.caller.credential or door.caller.name
 
 
-def _draft(receipt: Receipt, door: str) -> Draft:
+def _draft(receipt: Receipt, door: str, now_ms: int) -> Draft:
     return Draft(
         event=msgspec.structs.replace(receipt.event, door=door),
         id=receipt.id,
-        time=receipt.time,
+        time=min(receipt.time, now_ms),  # a clock ahead would take all that comes behind with it
         correlation=receipt.correlation,
         decision=receipt.decision,
     )

@@ -75,6 +75,9 @@ def test_a_door_reads_the_log_and_hands_on_what_writes(system: SessionSystem, lo
         status = client.request("status")["payload"]
         with pytest.raises(ToolRefused, match="only follows the log") as refused:
             front.system.unbind_thread(OPS)
+        with pytest.raises(ToolRefused, match="only follows the log"):
+            front.system.register_agent("more", echo())
+        told = front.system.inbound(channel="c", chat_id="1", sender="s", text="x")
 
     assert [sent["payload"]["status"], waited["payload"]["reply"]] == ["started", "ops heard x"]
     assert final["payload"]["runId"] == "k"
@@ -86,7 +89,7 @@ def test_a_door_reads_the_log_and_hands_on_what_writes(system: SessionSystem, lo
         "ops heard y",
     ]
     assert (status["agents"], status["writer"]) == (["main", "ops"], None)
-    assert refused.value.code == "not_supported"
+    assert refused.value.code == told["code"] == "not_supported"
 
 
 @pytest.mark.clause("DOOR-2")
@@ -231,6 +234,46 @@ def test_a_door_gives_no_more_than_it_has(
             with pytest.raises(ToolRefused, match=said) as refused:
                 client.call("door.perform", asked)
             assert refused.value.code == "forbidden"
+
+
+RECEIPT: JsonObject = {
+    "id": "0123456789abcdef",
+    "time": 2**50,
+    "event": {"requester": OPS, "credential": "c", "tool": "sessions_list"},
+}
+
+
+@pytest.mark.clause("DOOR-2")
+@pytest.mark.parametrize(
+    ("event", "more", "said"),
+    [
+        ({}, {}, None),
+        ({"requester": "agent:main:main"}, {}, "beyond"),
+        ({"requester": None, "credential": None}, {}, "admits no operator"),
+        ({}, {"decision": "[1"}, "no JSON object"),
+        ({}, {"id": "x"}, "receipts"),
+    ],
+)
+def test_a_door_leaves_receipts_of_its_own_callers_alone(
+    log_url: str, event: JsonObject, more: JsonObject, said: str | None
+) -> None:
+    config = merged(with_door(actAs=["agent:ops:*"], scopes=["door", "operator.read"]), SEES_ALL)
+    receipt = RECEIPT | more | {"event": RECEIPT["event"] | event}
+    with (
+        SessionSystem(log_url, agents={"ops": echo()}, config=config) as system,
+        writing(system) as live,
+        GatewayClient(live.address, DOOR["token"]) as client,
+    ):
+        if said is not None:
+            with pytest.raises(ToolRefused, match=said):
+                client.call("door.receipts", {"receipts": [receipt]})
+            return
+        for _ in range(2):  # sent again, it is recorded once
+            client.call("door.receipts", {"receipts": [receipt]})
+        system.inbound(channel="c", chat_id="1", sender="s", text="x", agent_id="ops", wait=WAIT)
+        found = [one for one in system.log.all() if isinstance(one.event, AccessRecorded)]
+
+    assert [(one.event.door, one.time < 2**49) for one in found] == [("front", True)]
 
 
 def test_no_other_token_opens_the_writer_to_a_door(system: SessionSystem) -> None:

@@ -48,6 +48,7 @@ from intersession_actors.owners.streams.standing import BoundThreads, Generation
 from intersession_actors.owners.streams.texts import RunTexts
 from intersession_actors.owners.streams.world import NOT_A_FORK, Mail, Time, World
 from intersession_actors.rules.config.config import Config
+from intersession_actors.rules.config.host import Tracing as TracingSettings
 from intersession_actors.rules.config.settings import milliseconds
 from intersession_actors.rules.disclosure.redaction import redact_raw
 from intersession_actors.rules.policy.holding import HoldRule
@@ -75,6 +76,10 @@ T = TypeVar("T")
 logger = logging.getLogger("intersession.actors")
 DISK_THREADS = 2
 LEAST_FOR_REPORTS_S = 1.0
+
+
+_UNTRACED = TracingSettings(enabled=False)
+"""Of a host that only follows the log: its writer traces what happens."""
 
 
 class Assembly:
@@ -117,7 +122,11 @@ class Assembly:
         if isinstance(log, PortableLog):
             log.on_refused(lambda refused: self.reports.batch_refused(refused.error))
         runs = config().runs
-        self.tracing = Tracing(log, settings=lambda: config().tracing, provider=tracer_provider)
+        self.tracing = Tracing(
+            log,
+            settings=lambda: _UNTRACED if writer is not None else config().tracing,
+            provider=tracer_provider,
+        )
         self.executor = AgentExecutor(
             hosts_loop=self.hosts_loop,
             around=self.tracing.around,

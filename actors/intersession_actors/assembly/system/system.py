@@ -44,7 +44,7 @@ from intersession_actors.outside.agents.runners import ACP, is_agent
 from intersession_actors.outside.channels.channels import AnyChannel
 from intersession_actors.rules.answers import InboundAnswer
 from intersession_actors.rules.config.config import Config
-from intersession_actors.rules.errors import ConfigError, is_on_a_loop, not_on_a_loop
+from intersession_actors.rules.errors import ConfigError, ToolRefused, is_on_a_loop, not_on_a_loop
 from intersession_actors.rules.gate.limits import CREDENTIAL, IDENTITY, RUN_TIME
 from intersession_actors.rules.gate.shapes import callable_of, callables_of, mapping_of, text_of, texts_of
 from intersession_actors.rules.gate.texts import checked
@@ -526,6 +526,12 @@ class SessionSystem(Operated):
             if self._started:
                 raise
 
+    def _check_writes(self, called: str) -> None:
+        if self._writer is not None:
+            raise ToolRefused(
+                "not_supported", f"{called}: this host only follows the log, call it at its writer"
+            )
+
     def register_agent(self, agent_id: str, agent: Agent) -> None:
         """Register the agent of an agent id; its parked runs start (KEY-9).
 
@@ -533,6 +539,7 @@ class SessionSystem(Operated):
             ConfigError: this is no agent id.
             ToolRefused: it is not even a text, this is no agent, or workers alone call it.
         """
+        self._check_writes("register_agent")
         agent_id = text_of("agent_id", agent_id)
         config = self.config.with_agents([agent_id])
         if self.log.forked is None and config.at_workers(agent_id):
@@ -566,6 +573,7 @@ class SessionSystem(Operated):
         Raises:
             ToolRefused: this is no name, or no channel.
         """
+        self._check_writes("register_channel")
         name = checked("name", name, most=CREDENTIAL.most)
         with suppress(RuntimeError):
             self._parts.hosts_loop.offer(asyncio.get_running_loop())
