@@ -35,6 +35,8 @@ def _show(screen: Screen, found: HostsAnswer) -> None:
         screen.table(["host", "name", "where", "version", "since (UTC)", "does"], rows)
     if found["writer"] is None:
         screen.line(safe("no process writes the log", "yellow"))
+    if found["unread"] is not None:
+        screen.note(safe(f"note: only the writer is shown: {found['unread']}", "yellow"))
     if found["calls"]:
         screen.line()
         screen.table(

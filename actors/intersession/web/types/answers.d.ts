@@ -240,6 +240,7 @@ declare namespace Answers {
     position: number;
     standbys: PresentAnswer[];
     underWay: CallAnswer[];
+    unread: string | null;
     workers: WorkerAnswer[];
     writer: WriterAnswer | null;
   };

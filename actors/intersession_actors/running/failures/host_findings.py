@@ -16,6 +16,12 @@ def host_findings(hosts: JsonMapping) -> Iterator[Finding]:
     writer: JsonObject | None = hosts["writer"]
     workers: Sequence[JsonObject] = hosts["workers"]
     others = [*hosts["standbys"], *workers, *hosts["doors"]]
+    if hosts["unread"] is not None:
+        yield note(
+            "hosts_unread",
+            f"standbys, workers, doors and calls can't be seen: {hosts['unread']}",
+            "start the log's writer in this version, or give this role the right to read their tables",
+        )
     if writer is None and others:
         yield warning(
             "no_writer",

@@ -4,13 +4,16 @@ import os
 import socket
 from typing import Any
 
+import psycopg
 import pytest
+from psycopg import sql
 
 from intersession import SessionSystem, echo, open_log
 from intersession_actors.calls.service.callers import Caller
 from intersession_events.basics.machine import VERSION
 from intersession_events.log.work_queue import CallId, Offer, Worker
 from intersession_events.stores.hosts.host import Host
+from intersession_events.stores.postgres.address import address_of
 from support.as_caller import called_by
 from support.running import QUIET, merged
 
@@ -113,3 +116,18 @@ def test_a_log_that_no_process_writes_has_no_writer(log_url: str) -> None:
         found = reader.debug.hosts()
 
     assert (found["writer"], found["workers"], found["calls"], found["count"]) == (None, [], [], 0)
+
+
+@pytest.mark.postgres
+def test_a_log_that_only_an_older_version_has_written_says_what_can_not_be_read(postgres_url: str) -> None:
+    with SessionSystem(postgres_url, agents={"main": echo()}):
+        pass
+    database, schema = postgres_url.partition("&schema=")[0], address_of(postgres_url).schema
+    with psycopg.connect(database, autocommit=True) as owner:
+        for table in ("log_hosts", "agent_calls", "workers", "worker_roles"):
+            owner.execute(sql.SQL("DROP TABLE IF EXISTS {} CASCADE").format(sql.Identifier(schema, table)))
+    with open_log(postgres_url) as reader:
+        found = reader.debug.hosts()
+
+    assert "log_hosts" in str(found["unread"])
+    assert (found["writer"], found["workers"], found["count"]) == (None, [], 0)

@@ -19,7 +19,15 @@ def served(waiting: int, *workers: str, kind: str = "agent") -> dict[str, Any]:
 
 
 def found(**given: Any) -> dict[str, tuple[str, str, str]]:
-    hosts = {"writer": WRITER, "standbys": [STANDBY], "workers": [], "doors": [], "calls": [], **given}
+    hosts = {
+        "unread": None,
+        "writer": WRITER,
+        "standbys": [STANDBY],
+        "workers": [],
+        "doors": [],
+        "calls": [],
+        **given,
+    }
     return {one.code: (one.level, one.what, one.advice) for one in host_findings(hosts)}
 
 
@@ -69,6 +77,7 @@ def found(**given: Any) -> dict[str, tuple[str, str, str]]:
             "one need the log's writer",
             "intersession serve --standby",
         ),
+        ({"unread": "no table"}, "hosts_unread", "note", "can't be seen: no table", "this version"),
         (
             {"doors": [{"name": "web", "host": "c", "version": "2", "lag": 1001}]},
             "door_lags",

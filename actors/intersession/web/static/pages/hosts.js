@@ -4,6 +4,7 @@ import { capital, counted, short } from '../base/words.js';
 import { href, link } from '../asking/address.js';
 import { Failed, Loading } from '../parts/answers.js';
 import { Moment } from '../parts/moments.js';
+import { Said } from '../parts/texts.js';
 import { paged } from '../lists/paging.js';
 import { Listed } from '../lists/table.js';
 
@@ -53,6 +54,7 @@ export const Hosts = view((_, self) => {
         ${found.writer
           ? null
           : html`<p class="alert"><b>No process writes the log.</b> What waits goes on with one.</p>`}
+        ${found.unread ? html`<p class="note">Only the writer is shown: <${Said} text=${found.unread} /></p>` : null}
         ${found.writer || parts.length
           ? html`
               <${Listed} caption="Hosts of the log" columns=${HOSTS}>

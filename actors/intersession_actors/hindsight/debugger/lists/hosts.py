@@ -11,6 +11,7 @@ import msgspec
 from intersession_actors.hindsight.debugger.lists.paging import most_of
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.outside.agents.runners import is_agent, runner_of
+from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.basics.machine import VERSION
 from intersession_events.facts import LogOpened, ready
 from intersession_events.log.log import Log
@@ -102,9 +103,13 @@ class CallAnswer(TypedDict):
 
 
 class HostsAnswer(TypedDict):
-    """The hosts of a log, each list by name. `underWay` are calls, oldest first; `count` is the number of all."""
+    """The hosts of a log, each list by name. `underWay` are calls, oldest first; `count` is the number of all.
+
+    `unread` is why only the writer is named: no process of this version has written the log yet, or this role has no right.
+    """
 
     position: int
+    unread: str | None
     writer: WriterAnswer | None
     standbys: list[PresentAnswer]
     workers: list[WorkerAnswer]
@@ -131,12 +136,17 @@ def hosts_of(log: Log, open_runs: Iterable[RunOutcome], *, most: int) -> HostsAn
     """Return the hosts of a log, and `most` of its calls. `open_runs` are all that wait or are under way."""
     stored = as_it_is(log)
     writer, others, workers, calls = None, list[Host](), list[Worker](), list[QueuedCall]()
+    unread: str | None = None
     if isinstance(stored, PortableLog):
-        writer, others = _writer(stored), [*stored.hosts.alive()]
-        workers = [*stored.work.workers()]
-        calls = [call for call in stored.work.standing() if not call.is_over]
+        writer = _writer(stored)
+        try:
+            others, workers = [*stored.hosts.alive()], [*stored.work.workers()]
+            calls = [call for call in stored.work.standing() if not call.is_over]
+        except StoreUnavailable as error:  # where the store itself is away, `head` says so below
+            unread = str(error)
     return {
         "position": log.head(),
+        "unread": unread,
         "writer": writer,
         "standbys": [_present(host) for host in others if host.kind == "standby"],
         "workers": [_worker(worker) for worker in workers],
