@@ -1,5 +1,6 @@
 """Workers are killed, paused and woken while they call agents: each run has one end, and nothing is done for one that is over (WORK-13)."""
 
+import os
 import random
 import signal
 import threading
@@ -8,15 +9,19 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from intersession import SessionSystem
+from intersession.gateway.protocol.client import GatewayClient
 from intersession_events.facts import LateReplyDropped, RunCompleted, RunEnd, RunInterrupted, RunStarted
 from intersession_events.log.recorded import Recorded
-from support.beside import WITH_WORKERS, WORKER
-from support.doors.gateway_live import LiveGateway
+from support.beside import WITH_WORKERS, WORKER, free_port
+from support.doors.command_line import environment
+from support.doors.gateway_live import TOKEN, LiveGateway
 from support.history import Evidence, broken
-from support.running import SEES_ALL, merged
+from support.processes.forked import ForkedCommand
+from support.running import SEES_ALL, WAIT, merged
 from support.working import Working
 
 AGENTS = "support.processes.agents_at_work:AGENTS"
@@ -96,6 +101,59 @@ def test_each_run_has_one_end_whatever_happens_to_its_workers(
     assert [answer.get("reply") for answer in answers] == [f"did {number}" for number in range(runs)]
     late, refused = check(events, asked, tmp_path)
     assert seed == 1 or (late and refused)  # else none was woken in the middle of its work
+
+
+@pytest.mark.clause("WORK-4", "WORK-14")
+@pytest.mark.sqlite(
+    "one file has the writer, killed and started again; PostgreSQL's take-over is a standby's"
+)
+@pytest.mark.parametrize(
+    "kills", [pytest.param(2, marks=pytest.mark.ci), pytest.param(30, marks=pytest.mark.nightly)]
+)
+def test_no_agent_is_asked_twice_because_its_writer_was_killed(tmp_path: Path, kills: int) -> None:
+    url, address = f"sqlite:///{tmp_path / 'log.db'}", f"http://127.0.0.1:{free_port()}"
+    config = tmp_path / "host.json"
+    config.write_bytes(msgspec.json.encode(merged(CONFIG, {"runs": {"workerAliveSeconds": 20}})))
+    chance = random.Random(kills)  # noqa: S311 - when to kill
+
+    def serving() -> ForkedCommand:
+        given = ["--port", address.rpartition(":")[2], "--config", str(config), "--store", url]
+        child = ForkedCommand(["serve", *given], environment())
+        assert child.stdout is not None
+        assert child.stdout.readline().startswith("serving")
+        return child
+
+    variables = {"INTERSESSION_WORKER_TOKEN": WORKER, "AT_WORK": str(tmp_path)}
+    writer = serving()
+    crew = [Working("--gateway", address, "--agents", AGENTS, variables=variables) for _ in range(2)]
+    asked: list[str] = []
+    try:
+        for number in range(kills + 1):
+            with GatewayClient(address, TOKEN) as client:
+                for which in range(6):
+                    said = {"sessionKey": f"agent:main:chat:group:{which}", "message": f"{number}.{which}"}
+                    sent = client.call("chat.send", said | {"idempotencyKey": f"{number}.{which}"})
+                    asked.append(str(sent["runId"]))
+            if number == kills:
+                break
+            threading.Event().wait(chance.random() / 5)
+            os.kill(writer.pid, signal.SIGKILL)
+            writer.communicate(timeout=WAIT)
+            writer = serving()
+        with GatewayClient(address, TOKEN) as client:
+            for run in asked:
+                answer = client.call("agent.wait", {"runId": run, "timeoutMs": 60_000}, timeout=70)
+                assert answer["status"] == "ok", answer
+    finally:
+        for worker in crew:
+            worker.signal(signal.SIGKILL)
+            worker.end()
+        os.kill(writer.pid, signal.SIGTERM)
+        writer.communicate(timeout=WAIT)
+
+    # One whose writer died before a worker could hear of it is a second attempt: its agent was not called before.
+    calls = Counter(line.partition(" ")[0] for line in (tmp_path / "calls").read_text().splitlines())
+    assert [*calls.values()] == [1] * len(asked)
 
 
 def ask(system: SessionSystem, number: int) -> str:

@@ -1,8 +1,8 @@
 """A worker in the life of its writer: calls that end early, connections that are lost, writers that change (WORK-10 to WORK-14)."""
 
 import asyncio
-import socket
 import threading
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import pytest
 
 from intersession import ConfigError, SessionSystem, ToolRefused, Turn
 from intersession.gateway.admission import limits
+from intersession.worker import sessions
 from intersession.worker.worker import Worker
 from intersession_events.facts import (
     LateReplyDropped,
@@ -20,7 +21,7 @@ from intersession_events.facts import (
     RunStarted,
     SpawnClosed,
 )
-from support.beside import WITH_WORKERS, WORKER, beside
+from support.beside import WITH_WORKERS, WORKER, beside, free_port
 from support.doors.gateway_live import LiveGateway
 from support.running import SEES_ALL, WAIT, Gate, merged, recorded, wait_for
 
@@ -291,11 +292,6 @@ def ended(system: SessionSystem, run: str) -> Any:
     return system.gateway.call("agent.wait", {"runId": run, "timeoutMs": int(WAIT * 1000)})
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
-
-
 @pytest.mark.clause("WORK-12")
 def test_files_that_a_spawn_hands_over_are_laid_into_the_workspace_of_the_worker(tmp_path: Path) -> None:
     seen: list[tuple[Any, ...]] = []
@@ -371,3 +367,34 @@ def test_what_the_gateway_can_t_take_just_now_is_sent_again(monkeypatch: pytest.
 
     with beside(":memory:", {"main": agent}) as writer:
         assert writer.ask("hello")["reply"] == "12"
+
+
+@pytest.mark.clause("WORK-12")
+def test_pieces_of_an_answer_are_heard_while_the_agent_at_the_worker_goes_on(gate: Gate) -> None:
+    def agent(turn: Turn) -> Iterator[str]:
+        yield "Good "
+        yield "morn"
+        gate.stop(turn)
+        yield "ing."
+
+    with beside(":memory:", {"main": agent}) as writer:
+        parts = writer.system.stream(writer.ask("hello", wait=0)["runId"])
+        heard = next(part["text"] for part in parts if part["text"] == "Good morn")
+        gate.open()
+
+        assert heard == "Good morn"
+        assert [*parts][-1]["reply"] == "Good morning."
+
+
+@pytest.mark.clause("WORK-11")
+def test_a_worker_that_makes_another_context_answers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "given_hash", lambda *_: "another")
+    called: list[Turn] = []
+    with beside(":memory:", {"main": called.append}) as writer:
+        answer = writer.ask("hello")
+        started = recorded(writer.system, RunStarted)
+
+    assert answer["status"] == "error"
+    assert "is another one here than its writer recorded" in answer["error"]
+    assert [start.attempt for start in started] == [1, 2]
+    assert called == []
