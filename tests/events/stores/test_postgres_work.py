@@ -159,6 +159,10 @@ def test_worker_is_told_where_the_writers_gateway_is(q: Queue, work: TakesWork) 
     q.writer.wait(0)
     work.announce(worker("w1", "research"))
     assert work.alive_s == 40
+    q.writer.alive_s = 50
+    q.writer.wait(0)
+    work.renew("w1", [])
+    assert work.alive_s == 50
 
 
 @pytest.mark.clause("WORK-2")

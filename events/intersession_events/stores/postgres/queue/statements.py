@@ -205,8 +205,10 @@ _OF_WORKERS: Final = (
         FROM taken AS t ORDER BY t.number;
     END $$""",
     """CREATE OR REPLACE FUNCTION {schema}.renew_calls(of_worker text, kinds text[], ids text[], attempts bigint[])
-    RETURNS TABLE (lost bigint) {owners}
-    DECLARE until timestamptz := clock_timestamp() + make_interval(secs => (SELECT alive_s FROM {schema}.work_settings));
+    RETURNS TABLE (lost bigint, of_alive double precision) {owners}
+    DECLARE
+        alive double precision := (SELECT alive_s FROM {schema}.work_settings);
+        until timestamptz := clock_timestamp() + make_interval(secs => alive);
     BEGIN
         PERFORM {schema}.check_work('{{}}', '{{}}');
         PERFORM set_config('synchronous_commit', 'off', true); -- it is said again before it matters
@@ -220,7 +222,7 @@ _OF_WORKERS: Final = (
                 AND c.role = session_user AND c.alive_until > clock_timestamp() AND c.over IS NULL
             RETURNING mine.place
         )
-        SELECT place - 1 FROM mine WHERE place NOT IN (SELECT place FROM kept);
+        SELECT 0::bigint, alive UNION ALL SELECT place, alive FROM mine WHERE place NOT IN (SELECT place FROM kept);
     END $$""",
     """CREATE OR REPLACE FUNCTION {schema}.answer_call(
         of_worker text, of_kind text, of_id text, of_attempt bigint, of_content bytea

@@ -26,7 +26,7 @@ from intersession_events.stores.postgres.queue.statements import answers_channel
 
 _ANNOUNCE: Final = "SELECT announce_worker(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _TAKE: Final = "SELECT * FROM take_calls(?, ?)"
-_RENEW: Final = "SELECT lost FROM renew_calls(?, ?, ?, ?)"
+_RENEW: Final = "SELECT lost, of_alive FROM renew_calls(?, ?, ?, ?) ORDER BY lost"
 _ANSWER: Final = "SELECT answer_call(?, ?, ?, ?, ?)"
 _EVENTS: Final = "SELECT * FROM events_of_call(?, ?, ?, ?, ?, ?, ?)"
 _LEAVE: Final = "SELECT leave_work(?)"
@@ -88,8 +88,9 @@ class Taking:
         """Say that a worker lives and has these calls; return those that are no longer its own."""
         mine = list(calls)
         kinds, ids, attempts = columns_of(mine) if mine else ([""], [""], [0])
-        lost = [place for (place,) in self._asking.rows(_RENEW, worker, kinds, ids, attempts)]
-        return [mine[place] for place in lost] if mine else []
+        # The first row counts none: it says of how long a silence a call is lost.
+        (_, self._alive_s), *lost = self._asking.rows(_RENEW, worker, kinds, ids, attempts)
+        return [mine[place - 1] for place, _ in lost] if mine else []
 
     def answer(self, worker: str, call: CallId, content: bytes) -> bool:
         """Say what came of a call, durably; False if it is no longer this worker's."""
