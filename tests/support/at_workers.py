@@ -17,11 +17,13 @@ from intersession import SessionSystem, ToolRefused
 from intersession.worker.calls import Calls
 from intersession_actors.outside.agents.agents import Agent, function_of
 from intersession_actors.outside.agents.recorded import RecordedAgent
+from intersession_actors.rules.config.config import Config
 from intersession_events.basics.errors import LogError
 from intersession_events.log import work_queue
 from support.stub_worker import CREDENTIAL
 
-_start, _close, _register = SessionSystem.start, SessionSystem.close, SessionSystem.register_agent
+_start, _close, _register = Config.expects_workers = property(lambda _: True)  # type: ignore[assignment, method-assign] # pyright: ignore[reportAttributeAccessIssue]
+SessionSystem.start, SessionSystem.close, SessionSystem.register_agent
 AGAIN_S = 0.02
 
 

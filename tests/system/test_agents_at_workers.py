@@ -12,6 +12,7 @@ OF_THE_PROCESS = (
     # These are about an agent that shares its process with the writer: its doors, its clock, its garbage, its threads.
     "by_a_door_of_the_system or thread_of_an_agents_own or task_takes_in or systems_actor "
     "or garbage or asks_once_for_its_target or rule_that_says_nothing or wall_clock_of_a_chain "
+    "or held_counts_for_no_limit or in_what_an_agent_says_it_called "
     # What a stop cuts off in the process goes on at a worker.
     "or rule_that_was_asked_when_the_process_ended"
 )

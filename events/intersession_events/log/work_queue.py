@@ -140,7 +140,10 @@ class WorkQueue(Protocol):
         ...
 
     def extend(self, calls: Collection[CallId]) -> None:
-        """Give the workers of calls their time anew: without a writer they may not have reached the queue. One that has left is not."""
+        """Give all workers, and those of these calls, their time anew: without a writer they may not have reached the queue.
+
+        One that has left is not there again.
+        """
         ...
 
     def answers(self) -> Sequence[Answer]:

@@ -116,8 +116,10 @@ def test_worker_that_could_not_reach_a_writer_has_its_time_anew_but_one_that_lef
         q.later(100)
         assert q.writer.lapsed() == [one, other]
 
+        assert q.writer.workers() == []
         q.writer.extend([one, other])
 
+        assert [each.name for each in q.writer.workers()] == ["w0"]
         assert q.writer.lapsed() == [other]
         assert q.workers.renew("w0", [one]) == []
 

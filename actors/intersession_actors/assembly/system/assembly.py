@@ -141,6 +141,10 @@ class Assembly:
         for agent_id, agent in agents.items():
             if log.forked is not None or not config().at_workers(agent_id):
                 self.executor.register(agent_id, agent)
+            else:
+                logger.info(
+                    "agent %s is left to workers, and the one of this process is not called", agent_id
+                )
         self.timers = TimerWheel(clock, threads=threads)
         deliveries = config().deliveries
         self.caller = ChannelCaller(

@@ -86,9 +86,9 @@ def begin(
     Raises:
         StoreUnavailable: the store is away.
     """
+    found = agents.begin(expects=service.config.expects_workers)
     if service.config.expects_workers:
         channels.heard(service.log.work.workers())
-    found = agents.begin()
     agents.desk.done(
         queued.call for queued in found if queued.kind == "channel" and not _adopt(service, queued)
     )

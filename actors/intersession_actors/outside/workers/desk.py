@@ -83,23 +83,24 @@ class Desk:
         self.leaves = False
         """Whether the process ends: what is under way is left to its workers, and to the next writer."""
         self._stopped = False
+        self._is_away = False
         self._next_look = 0.0
         self.workers: Sequence[Worker] = ()
         """The workers that live."""
 
     # --- at a start
 
-    def begin(self) -> Sequence[QueuedCall]:
+    def begin(self, *, expects: bool) -> Sequence[QueuedCall]:
         """Return what the process before left in the queue, and is not over. Nothing is heard of it before `hear`.
 
-        A worker that could not reach a writer meanwhile has its time anew.
+        Workers that could not reach a writer meanwhile have their time anew, if there are any, or some are expected.
 
         Raises:
             StoreUnavailable: the queue can't be read.
         """
         found = self.queue.standing()
-        if taken := [one.call for one in found if one.worker is not None and not one.is_over]:
-            self.queue.extend(taken)
+        if found or expects:
+            self.queue.extend([one.call for one in found if one.worker is not None and not one.is_over])
         self._known.update((one.call, one) for one in found)
         return [one for one in found if not one.is_over]
 
@@ -243,7 +244,7 @@ class Desk:
             try:
                 self._put(offers, over, done)
             except StoreUnavailable as error:
-                logger.warning("workers are not told of calls, since the store is away: %s", described(error))
+                self._tell_away(error)
                 if not self._again(offers, over, done):
                     return
                 continue
@@ -265,6 +266,13 @@ class Desk:
             self.queue.withdraw(over)
         if done:
             self.queue.drop(done)
+        self._is_away = False
+
+    def _tell_away(self, error: StoreUnavailable) -> None:
+        """Log it once, until the store is back."""
+        if not self._is_away:
+            logger.warning("workers wait, since the store is away: %s", described(error))
+        self._is_away = True
 
     def _again(self, offers: list[Offer], over: list[CallId], done: list[CallId]) -> bool:
         """Have it written again after a while; False where the process ends."""
@@ -302,7 +310,7 @@ class Desk:
             except StoreUnavailable as error:
                 if self._stopped or self.leaves:
                     return
-                logger.warning("workers are not heard, since the store is away: %s", described(error))
+                self._tell_away(error)
                 with self._changed:
                     self._changed.wait(LOOK_S)
             except Exception:

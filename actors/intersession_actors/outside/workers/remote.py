@@ -131,18 +131,21 @@ class RemoteAgents:
 
     # --- at a start
 
-    def begin(self) -> Sequence[QueuedCall]:
+    def begin(self, *, expects: bool) -> Sequence[QueuedCall]:
         """Have the attempts adopted that the log says are under way; withdraw those that are over, and drop the rest.
 
-        Returns what the process before left in the queue.
+        Agents of living workers are known from then on, before sessions and exchanges go on. Returns what the process before left
+        in the queue. Some workers are expected, or not.
 
         Raises:
             StoreUnavailable: the store is away.
         """
-        found = self.desk.begin()
+        found = self.desk.begin(expects=expects)
         for one in found:
             if one.kind == "agent":
                 self._adopt(one)
+        if found or expects:
+            self._heard(self.desk.queue.workers(), wakes=False)
         return found
 
     def _adopt(self, one: QueuedCall) -> None:
@@ -160,7 +163,7 @@ class RemoteAgents:
     def _agent(self, name: str) -> RemoteAgent:
         return self._agents.setdefault(name, RemoteAgent(self, name))
 
-    def _heard(self, workers: Sequence[Worker]) -> None:
+    def _heard(self, workers: Sequence[Worker], *, wakes: bool = True) -> None:
         found = names_at(workers, "agent")
         for name, said in found.items():
             if not valid_agent_id(name):
@@ -173,7 +176,8 @@ class RemoteAgents:
             if self._executor.register_remote(name, agent):
                 logger.info("agent %s is at a worker", name)
                 self._knows(name)
-                self._wake(name)
+                if wakes:
+                    self._wake(name)
         for name in self._agents.keys() - found.keys():
             self._executor.register_remote(name, self._agents[name], is_away=True)
 

@@ -127,14 +127,17 @@ class FileWork:
         self._change(end)
 
     def extend(self, calls: Collection[CallId]) -> None:
-        """Give the workers of calls their time anew."""
+        """Give all workers, and those of these calls, their time anew."""
         until = self._until(self._clock())
-        self._change(
-            lambda cursor: cursor.executemany(
+
+        def renew(cursor: Cursor) -> None:
+            cursor.execute("UPDATE workers SET alive_until=?", (until,))
+            cursor.executemany(
                 f"UPDATE agent_calls SET alive_until=? WHERE {_THIS} AND alive_until>0 AND answer IS NULL AND over IS NULL",  # noqa: S608 - a constant
                 [(until, *call) for call in calls],
             )
-        )
+
+        self._change(renew)
 
     def answers(self) -> Sequence[Answer]:
         """Return all answers that are not yet dropped, oldest first."""

@@ -135,3 +135,18 @@ def test_an_answer_can_not_name_a_file_that_was_not_stored_for_it(passing_url: s
         assert (
             "not stored" in system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": 20_000})["error"]
         )
+
+
+@pytest.mark.clause("WORK-4")
+def test_agents_at_workers_are_known_before_exchanges_go_on_after_a_restart(log_url: str) -> None:
+    """Before: the loop of an exchange ended with `no_agent`, since no worker had been heard of yet."""
+    clock = ManualClock()
+    config = CONFIG | {"session": {"agentToAgent": {"announce": "routed"}}}
+    with SessionSystem(log_url, config=config, clock=clock) as system:
+        worker, _, _ = begun(system)
+    clock.advance(24 * 3_600_000)  # far longer than a worker may be silent
+    with SessionSystem(log_url, config=config, clock=clock) as system:
+        assert system.service.world.agents.has("main")
+        worker.system = system
+        worker.leave()
+        assert not system.service.world.agents.has("main")

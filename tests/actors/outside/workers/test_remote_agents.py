@@ -1,20 +1,20 @@
 """Agents that workers have, as the writer of the log sees them (WORK-4 to WORK-8)."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from intersession import ConfigError, SessionSystem, ToolRefused
+from intersession import ConfigError, SessionSystem, StoreUnavailable, ToolRefused
 from intersession_actors.calls.service.callers import Caller
 from intersession_actors.outside.agents.result import Broke
 from intersession_actors.outside.workers.desk import Desk
 from intersession_actors.rules.config.config import load_config
 from intersession_events import facts
 from intersession_events.log.recorded import Recorded
-from intersession_events.log.work_queue import WorkQueue
+from intersession_events.log.work_queue import Offer, WorkQueue
 from support.stub_worker import StubWorker, call_of
 
 CONFIG = {"agents": {"list": [{"id": "main", "worker": True}]}}
@@ -359,3 +359,25 @@ def test_a_turn_at_a_worker_asks_the_queue_thrice_and_one_at_home_not_at_all(log
 def told_and_taken(system: SessionSystem, worker: StubWorker, message: str) -> dict[str, Any]:
     told(system, message)
     return worker.one()
+
+
+class AwayAtFirst(Counted):
+    """A queue whose store is away when it is first asked to change something."""
+
+    def offer(self, offers: Sequence[Offer]) -> None:
+        self.asked["offer"] += 1
+        if self.asked["offer"] == 1:
+            raise StoreUnavailable("the disk is full")
+        self._queue.offer(offers)
+
+
+@pytest.mark.ci
+@pytest.mark.clause("WORK-4")
+def test_a_call_is_offered_again_if_the_store_was_away(log_url: str) -> None:
+    with SessionSystem(log_url, config=CONFIG) as system:
+        worker = with_worker(system)
+        desk = desk_of(system)
+        desk.queue = AwayAtFirst(desk.queue)
+        run_id = told(system)
+        worker.answer(worker.one(), "hi")
+        assert ended(system, run_id)["reply"] == "hi"

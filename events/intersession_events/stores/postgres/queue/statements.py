@@ -90,6 +90,7 @@ _OF_WRITER: Final = (
     ) RETURNS void LANGUAGE plpgsql AS $$
     BEGIN
         PERFORM {schema}.check_epoch(of_epoch);
+        UPDATE {schema}.workers SET alive_until = clock_timestamp() + make_interval(secs => for_s);
         PERFORM 1 FROM {schema}.agent_calls JOIN unnest(kinds, ids, attempts) AS one (kind, id, attempt)
             USING (kind, id, attempt) ORDER BY number FOR UPDATE OF agent_calls;
         UPDATE {schema}.agent_calls AS a SET alive_until = clock_timestamp() + make_interval(secs => for_s)

@@ -111,10 +111,9 @@ class SchemaWork:
         self._change(_WITHDRAW, *columns_of(calls or [_NONE]), float(FORGOTTEN_S))
 
     def extend(self, calls: Collection[CallId]) -> None:
-        """Give the workers of calls their time anew."""
-        if calls:
-            self._set_up()
-            self._change(_EXTEND, *columns_of(calls), self._alive_s)
+        """Give all workers, and those of these calls, their time anew."""
+        self._set_up()
+        self._change(_EXTEND, *columns_of(calls or [_NONE]), self._alive_s)
 
     def answers(self) -> Sequence[Answer]:
         """Return all answers that are not yet dropped, oldest first."""
