@@ -22,8 +22,7 @@ from intersession_events.basics.errors import LogError
 from intersession_events.log import work_queue
 from support.stub_worker import CREDENTIAL
 
-_start, _close, _register = Config.expects_workers = property(lambda _: True)  # type: ignore[assignment, method-assign] # pyright: ignore[reportAttributeAccessIssue]
-SessionSystem.start, SessionSystem.close, SessionSystem.register_agent
+_start, _close, _register = SessionSystem.start, SessionSystem.close, SessionSystem.register_agent
 AGAIN_S = 0.02
 
 
@@ -172,4 +171,5 @@ def close(self: SessionSystem, grace: float | None = None) -> None:
         worker.close()
 
 
+Config.expects_workers = property(lambda _: True)  # type: ignore[assignment, method-assign] # pyright: ignore[reportAttributeAccessIssue]
 SessionSystem.start, SessionSystem.close, SessionSystem.register_agent = start, close, register  # type: ignore[method-assign]

@@ -14,7 +14,7 @@ OF_THE_PROCESS = (
     "or garbage or asks_once_for_its_target or rule_that_says_nothing or wall_clock_of_a_chain "
     "or held_counts_for_no_limit or in_what_an_agent_says_it_called "
     # What a stop cuts off in the process goes on at a worker.
-    "or rule_that_was_asked_when_the_process_ended"
+    "or rule_that_was_asked_when_the_process_ended or hold_outlives_the_process"
 )
 EVERY_DAY = ("tests/system/test_budgets.py", "tests/system/test_send.py")
 AT_NIGHT = (
