@@ -376,3 +376,35 @@ def test_every_method_is_read_here_or_counts_once_or_is_told_to_be_in_doubt() ->
         "sessions.delete",
         "sessions.reset",
     }
+
+
+@pytest.mark.ci
+@pytest.mark.clause("DOOR-1")
+def test_a_door_has_the_pages_the_event_stream_the_metrics_and_mcp(
+    system: SessionSystem, log_url: str
+) -> None:
+    mcp = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    called = mcp | {"params": {"name": "sessions_send", "arguments": send("by MCP")["args"]}}
+    accepts = {"accept": "application/json, text/event-stream", "Intersession-Session": "agent:main:main"}
+    with (
+        writing(system),
+        door(log_url, CONFIG, mcp=True) as front,
+        front.live.http() as http,
+        front.live.client() as client,
+    ):
+        sent = client.request("tools.invoke", send("x"))["payload"]
+        pinned = http.post(
+            "/debug/api/do", json={"method": "notes.pin", "params": {"run": sent["runId"], "text": "seen"}}
+        )
+        runs = http.get("/debug/api/runs").json()
+        by_mcp = http.post("/mcp", json=called, headers=accepts)
+        scraped = http.get("/metrics")
+        head = system.log.head()
+        with http.stream("GET", "/events", params={"after": 0}) as events:
+            seen = next(line for line in events.iter_lines() if line == f"id: {head}")
+
+    assert (pinned.status_code, pinned.json()["ok"]) == (200, True)
+    assert sent["runId"] in str(runs)
+    assert "ops heard by MCP" in by_mcp.text
+    assert f"intersession_log_position {head}.0" in scraped.text
+    assert seen

@@ -1,5 +1,6 @@
 """What a log says when its file has a second name, is moved, deleted or replaced, or lies where nothing can be written."""
 
+import logging
 import os
 import random
 import shutil
@@ -7,6 +8,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Generator
 from contextlib import closing
 from pathlib import Path
@@ -25,6 +27,7 @@ from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.sqlite.names import check_one_name, inode_of
 from support.faulty_store import FAULT, FAULTY, sync_failed
 from support.log_drafts import anywhere, said, to
+from support.running import WAIT
 from support.transacting import transact
 
 UNSHARE = shutil.which("unshare") or "unshare"
@@ -774,3 +777,35 @@ def test_a_log_at_rest_is_read_anew_once_it_has_a_writer_elsewhere(path: Path) -
 def test_only_the_owner_may_read_a_log_that_is_made(tmp_path: Path) -> None:
     with SqliteLog(tmp_path / "log.db"):
         assert {stat.S_IMODE(each.stat().st_mode) for each in tmp_path.iterdir()} == {0o600}
+
+
+def test_a_reader_follows_again_once_the_file_is_back(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Before: the first failure ended it, and a host that follows the log for weeks heard of nothing any more."""
+    path, away = tmp_path / "log.db", tmp_path / "away.db"
+    heard, is_out = threading.Event(), threading.Event()
+    with SqliteLog(str(path)) as log, SqliteLog(str(path), read_only=True) as reader:
+        reader.on_committed(lambda _: heard.set())
+        path.rename(away)
+        logger = logging.getLogger("intersession.store")
+        telling = Telling(is_out)
+        logger.addHandler(telling)
+        assert is_out.wait(WAIT)
+        logger.removeHandler(telling)
+        away.rename(path)
+        log.append_now([anywhere("session:a", said("a"))])
+        assert heard.wait(WAIT)
+
+    assert "the log can't be followed now" in caplog.text
+
+
+class Telling(logging.Handler):
+    """Says that something was logged."""
+
+    def __init__(self, told: threading.Event) -> None:
+        super().__init__()
+        self._told = told
+
+    def emit(self, record: logging.LogRecord) -> None:  # noqa: ARG002 - as logging has it
+        self._told.set()

@@ -5,7 +5,9 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from intersession import SessionSystem
+from intersession.gateway.admission.credentials import Credentials
 from intersession.gateway.process.following import following
+from intersession.gateway.process.mcp_mount import MCP_PATH, mcp_mount
 from intersession_actors.running.runtime.clock import Clock
 from intersession_events.stores.portable.log import PortableLog
 from support.doors.gateway_live import GATEWAY, LiveGateway
@@ -43,7 +45,13 @@ def writing(system: SessionSystem) -> Generator[LiveGateway]:
 
 
 @contextmanager
-def door(url: str, config: Mapping[str, Any], *, clock: Clock | None = None) -> Generator[Front]:
-    """Open a door to a log."""
-    with following(url, config=dict(config), clock=clock) as system, LiveGateway(system) as live:
-        yield Front(system, live)
+def door(
+    url: str, config: Mapping[str, Any], *, clock: Clock | None = None, mcp: bool = False
+) -> Generator[Front]:
+    """Open a door to a log, with its `/mcp` if that is asked for: it takes its time to import."""
+    with following(url, config=dict(config), clock=clock) as system:
+        credentials = Credentials(lambda: system.config.gateway.auth)
+        mount = mcp_mount(system, credentials) if mcp else None
+        mounts = {} if mount is None else {MCP_PATH: mount}
+        with LiveGateway(system, mounts=mounts, credentials=credentials) as live:
+            yield Front(system, live)

@@ -289,6 +289,8 @@ class PortableLog(Gathers):
         """Wait until the log has reached a position; False if it does not in time."""
         self._check_process()
         self._follow()
+        if self._follower is not None and self._frontier.head < position:
+            self._follower.hurry()
         if self._loader.by_hand and not self._is_served:
             while self._frontier.head < position and self.step():
                 pass

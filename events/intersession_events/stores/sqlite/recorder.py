@@ -26,6 +26,8 @@ from intersession_events.stores.sqlite.readers import MemoryReaders, Readers, le
 
 POLL_S: Final = 0.02
 """Looking costs some three microseconds."""
+AGAIN_S: Final = 1.0
+"""How long to wait where the log can't be read."""
 
 _NO_TEXT: Final = "Could not decode to UTF-8"
 _INSERT: Final = "INSERT INTO stored_events (rowid, originator_id, originator_version, topic, state) VALUES (?, ?, ?, ?, ?)"
@@ -43,17 +45,24 @@ class Follower(Following):
 
     def _run(self) -> None:
         seen: tuple[int, int] | None = None
-        try:
-            while not self._stopping.wait(POLL_S):
+        is_out = False
+        while not self._stopping.is_set():
+            self._hurried.wait(POLL_S)
+            self._hurried.clear()
+            try:
                 # Borrowed each time: that is when it is looked whether the file is still the same, and a log that was at
                 # rest may have got a writer. Versions of two connections can't be compared.
                 with typed(FAILURES), self._readers.connection() as connection:
                     version: int = connection.execute("PRAGMA data_version").fetchone()[0]
                 if (id(connection), version) != seen:
-                    seen = (id(connection), version)
                     self._catch_up()
-        except LogError:
-            _LOGGER.exception("following the log has ended")
+                    seen = (id(connection), version)
+                is_out = False
+            except LogError as error:
+                if not is_out and not self._stopping.is_set():
+                    is_out = True
+                    _LOGGER.warning("the log can't be followed now: %s", error)
+                self._stopping.wait(AGAIN_S)
 
 
 class ReadingRecorder(ReadsLog, SQLiteApplicationRecorder):

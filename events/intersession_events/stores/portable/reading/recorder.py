@@ -31,13 +31,19 @@ class Following(ABC):
         """Catch up, then follow. `catch_up` returns the position that was reached."""
         self._catch_up = catch_up
         self._stopping = threading.Event()
+        self._hurried = threading.Event()
         catch_up()
         self._thread = threading.Thread(target=self._run, name="intersession-follower", daemon=True)
         self._thread.start()
 
+    def hurry(self) -> None:
+        """Look now: something was committed, as a caller knows. A store that is told of commits looks by itself."""
+        self._hurried.set()
+
     def close(self) -> None:
         """Stop following."""
         self._stopping.set()
+        self._hurried.set()
         if self._thread is not threading.current_thread():
             self._thread.join()
 
