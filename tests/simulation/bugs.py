@@ -16,8 +16,12 @@ from intersession_actors.assembly.methods import runs
 from intersession_actors.calls.service import asking, receipts
 from intersession_actors.calls.service.asking import ask_session, gone_on
 from intersession_actors.calls.tools import sessions_send
+from intersession_actors.outside.channels import offered
+from intersession_actors.outside.channels import remote as remote_channels
 from intersession_actors.outside.channels import turns as channel_turns
 from intersession_actors.outside.channels.channels import Outbound
+from intersession_actors.outside.channels.outcomes import Delivered, NotDelivered
+from intersession_actors.outside.channels.remote import RemoteChannels
 from intersession_actors.outside.channels.turns import Attempts
 from intersession_actors.outside.channels.turns import CallState as InProcess
 from intersession_actors.owners.chains.ledger import ChainLedger
@@ -51,6 +55,7 @@ from intersession_events.stores.database import Cursor
 from intersession_events.stores.portable.appends import Append
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.views import SqliteViews
+from intersession_events.stores.sqlite.work import FileWork
 from intersession_projections.views.flows.flows import Flows
 from intersession_projections.views.sessions.list import Sessions
 
@@ -554,6 +559,48 @@ def records_another_judgement() -> AbstractContextManager[object]:
     return patch.object(receipts, "judgement_record", another)
 
 
+def a_text_of_a_dead_worker_goes_out_again() -> AbstractContextManager[object]:
+    """A text is offered again though its worker may have sent it, and its channel shows whatever it gets."""
+    read = offered.abilities_in
+
+    def able(said: Any) -> Any:
+        return msgspec.structs.replace(read(said), idempotent=True)
+
+    return patch.object(remote_channels, "abilities_in", able)
+
+
+def a_silent_worker_has_sent_its_text() -> AbstractContextManager[object]:
+    """A text whose worker says nothing for too long counts as sent."""
+    over = RemoteChannels.ask
+
+    def ask(self: Any, channel: Any, call: Any, asked: Any, done: Any, **given: Any) -> None:
+        def sent(result: Any) -> None:
+            done(Delivered() if isinstance(result, NotDelivered) and result.in_doubt else result)
+
+        over(self, channel, call, asked, sent, **given)
+
+    return patch.object(RemoteChannels, "ask", ask)
+
+
+def a_call_is_given_twice() -> AbstractContextManager[object]:
+    """A worker that has answered a call can take it again."""
+    answer = FileWork.answer
+
+    def answered(self: Any, worker: Any, call: Any, content: Any) -> bool:
+        def offered_again(cursor: Cursor) -> None:
+            cursor.execute("UPDATE agent_calls SET worker=NULL, answer=NULL WHERE id=?", (call.id,))
+
+        if call not in once:
+            once.add(call)
+            self._change(offered_again)
+            self._tell(offered=True)
+            return False
+        return answer(self, worker, call, content)
+
+    once = set[Any]()
+    return patch.object(FileWork, "answer", answered)
+
+
 BUGS: Final[dict[str, Bug]] = {
     bug.__name__: bug
     for bug in (
@@ -613,5 +660,8 @@ BUGS: Final[dict[str, Bug]] = {
         a_child_is_never_archived,
         a_thread_is_given_up_too_early,
         a_thread_is_kept_for_ever,
+        a_text_of_a_dead_worker_goes_out_again,
+        a_silent_worker_has_sent_its_text,
+        a_call_is_given_twice,
     )
 }

@@ -60,6 +60,9 @@ FAULTS: Final = (
     "disk_fails",
     "disk_dies",
     "power",
+    "worker_dies",
+    "worker_late",
+    "worker_twice",
 )
 """Everything that is not the plain course."""
 

@@ -6,7 +6,8 @@ from typing import Any, Final
 from simulation.chance import Chance
 from simulation.clumsy import MOST_BYTES
 from simulation.faults import Faults
-from simulation.people import AGENTS, COSTS
+from simulation.people import AGENTS, CHANNELS, COSTS
+from simulation.workers import ALIVE_S
 
 WORKSPACE: Final = "/simulated"
 NARROW: Final = 5_000
@@ -21,7 +22,7 @@ def settings_of(faults: Faults, chance: Chance) -> tuple[Mapping[str, Any], int]
     costs = "agent_costs" in faults.enabled
     hops = chance.fixed("hops for ever", 1) == 1  # else a chain can come back as often as revisits let it
     attempts = 2 - (pick("retries", 2) == 1)
-    settings = {
+    settings: dict[str, Any] = {
         "tools": {
             "sessions": {"visibility": "all"},
             "agentToAgent": {"enabled": True},
@@ -74,7 +75,15 @@ def settings_of(faults: Faults, chance: Chance) -> tuple[Mapping[str, Any], int]
         },
         "deliveries": {"timeoutSeconds": 30, "perChannel": (8, 1)[pick("seats", 1)]},
     }
+    if at_workers(faults):
+        settings["channels"] = {name: {"worker": True} for name in CHANNELS}
+        settings["runs"] |= {"workerAliveSeconds": ALIVE_S}
     return settings, attempts
+
+
+def at_workers(faults: Faults) -> bool:
+    """Whether the channels of a simulation are a worker's: in one of eight."""
+    return {"worker_dies", "worker_late", "worker_twice"} <= faults.enabled
 
 
 def _held_by_setting(faults: Faults, chance: Chance) -> str:

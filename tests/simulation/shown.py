@@ -50,6 +50,8 @@ BY_LAW: Final = {
     "a_child_is_never_archived": "children_have_their_hour",
     "a_thread_is_given_up_too_early": "threads_have_their_time",
     "a_thread_is_kept_for_ever": "threads_have_their_time",
+    "a_silent_worker_has_sent_its_text": "shown_once",
+    "a_call_is_given_twice": "shown_once",
 }
 """The planted faults that a law by itself has to find, whatever others do."""
 RECORDED: Final = ("a6_turns_come_to_whoever_has_the_key", "skips_by_substring")

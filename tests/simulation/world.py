@@ -42,9 +42,10 @@ from simulation.disk import Disk, wrong_with_files
 from simulation.faults import Crash, Faults, Tally
 from simulation.judging import judging
 from simulation.people import AGENTS, MAINS, Agents, Channels, host_rule
-from simulation.settings import settings_of
+from simulation.settings import at_workers, settings_of
 from simulation.store import SIMULATED, STORE, cut_off
 from simulation.table import POINTS, SELDOM, happened
+from simulation.workers import WorkerBeside
 from support.faulty_store import disk_full
 from support.history import Evidence, Finding, Held, Op, broken, check_views, check_whole
 
@@ -113,6 +114,7 @@ class World:
         self.holds = self.faults.enabled & {"hold", "hold_rule", "hold_setting"}
         """What stops exchanges in this simulation."""
         self._config, self.attempts = settings_of(self.faults, self.chance)
+        self.worker = WorkerBeside(self) if at_workers(self.faults) else None
 
     # --- what others tell
 
@@ -163,6 +165,8 @@ class World:
         else:
             raise RuntimeError("it never comes up")
         self.log.on_committed(self._note_time)
+        if self.worker is not None:
+            self.runtime.spawn(self.worker.go)
         for client in self.clients:
             if not client.is_done:
                 self.runtime.spawn(client.go)
@@ -191,7 +195,7 @@ class World:
         late_agent = not self._in_peace and self.faults.strikes("late_agent", 0.5)
         late_channel = not self._in_peace and self.faults.strikes("late_channel", 0.5)
         agents = {name: self.agents.all[name] for name in AGENTS if not (late_agent and name == "desk")}
-        channels = {} if late_channel else self.channels.all
+        channels = {} if late_channel or self.worker is not None else self.channels.all
         self._late = (late_agent, late_channel)
         self.system = SessionSystem(
             self.log,

@@ -73,7 +73,8 @@ class Bots:
         self.url = url
         self.folder = folder
         self.config = folder / "host.json"
-        config = merged(SEES_ALL, WITH_WORKERS, {"runs": {"workerAliveSeconds": 1}})
+        channels = {name: {"worker": True} for name in ("telegram", "keyed")}
+        config = merged(SEES_ALL, WITH_WORKERS, {"runs": {"workerAliveSeconds": 1}, "channels": channels})
         self.config.write_text(json.dumps(config), encoding="utf-8")
         self.address = ""
         self.running: list[Any] = []

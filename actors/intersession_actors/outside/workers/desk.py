@@ -18,6 +18,9 @@ from intersession_events.log.work_queue import Answer, CallId, CallKind, Offer, 
 
 logger = logging.getLogger("intersession.workers")
 
+IDLE_S: Final = 60.0
+"""How often a simulation hears of workers that have no call: each time is a step of it."""
+
 LOOK_S: Final = 1.0
 """How often it is looked which workers live, and whose calls are lapsed; and when the store is asked again that was away."""
 
@@ -136,6 +139,7 @@ class Desk:
             early = self._early.pop(call, None)
             if early is None:
                 self._offered[call] = _Offered(offer, told)
+                self._changed.notify_all()
             else:
                 self._told.add(call)
             if self._known.setdefault(call, offer) is offer:
@@ -304,7 +308,7 @@ class Desk:
                 self._round()
                 if self._threads.by_hand:
                     with self._changed:
-                        self._changed.wait(LOOK_S / 4)
+                        self._changed.wait(LOOK_S / 4 if self._offered else IDLE_S)
                 elif self.queue.wait(max(self._next_look - self._clock.monotonic(), 0.0)):
                     self._next_look = min(self._next_look, self._clock.monotonic() + SOON_S)
             except StoreUnavailable as error:
