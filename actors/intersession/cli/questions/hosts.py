@@ -1,6 +1,7 @@
 """`intersession hosts`: the hosts of a log now, and what they do."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from intersession.cli.host.verb_call import VerbCall, asks, at_most
 from intersession.cli.shell.answer import Answer
@@ -10,7 +11,8 @@ from intersession_actors.hindsight.debugger.lists.hosts import HostsAnswer, Pres
 from intersession_actors.hindsight.debugger.verbs.verbs import HOSTS
 from intersession_events.facts.reasons import counted
 
-_STATES = {
+_NAMED: Final = 8
+_STATES: Final = {
     "waiting": "waits",
     "underWay": "under way",
     "silent": "its worker is silent",
@@ -47,7 +49,7 @@ def _show(screen: Screen, found: HostsAnswer) -> None:
                     str(each["waiting"]),
                     str(each["underWay"] + each["silent"] + each["answered"]),
                     str(each["parked"]),
-                    ", ".join(each["workers"]) or "none",
+                    _some(each["workers"]) or "none",
                 )
                 for each in found["calls"]
             ],
@@ -81,7 +83,7 @@ def _hosts(found: HostsAnswer) -> Iterator[tuple[str, ...]]:
     for standby in found["standbys"]:
         yield "standby", *_present(standby), "waits for the log"
     for worker in found["workers"]:
-        has = ", ".join([*worker["agents"], *(f"channel {name}" for name in worker["channels"])])
+        has = _some([*worker["agents"], *(f"channel {name}" for name in worker["channels"])])
         does = f"{worker['taken']} of {counted(worker['seats'], 'seat')} taken: {has}"
         yield (
             "worker",
@@ -97,6 +99,11 @@ def _hosts(found: HostsAnswer) -> Iterator[tuple[str, ...]]:
             *_present(door),
             f"{counted(door['lag'] or 0, 'event')} behind{_gateway(door['gateway'])}",
         )
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_NAMED])
+    return shown if len(names) <= _NAMED else f"{shown} and {len(names) - _NAMED} more"
 
 
 def _gateway(address: str | None) -> str:

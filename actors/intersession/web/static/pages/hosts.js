@@ -89,11 +89,13 @@ export const Hosts = view((_, self) => {
     </div>
   `;
 });
+/** @param {string[]} names */
+const some = names => names.slice(0, 8).join(', ') + (names.length > 8 ? ` and ${names.length - 8} more` : '');
 /** @param {Answers.WorkerAnswer} worker */
 const work = ({ taken, seats, agents, channels, draining }) =>
   [
     `${taken} of ${counted(seats, 'seat')} taken`,
-    [...agents, ...channels.map(name => `channel ${name}`)].join(', '),
+    some([...agents, ...channels.map(name => `channel ${name}`)]),
     draining ? 'takes no more' : '',
   ]
     .filter(Boolean)
@@ -131,7 +133,7 @@ const Served = ({ served }) => html`
     </td>
     <td class="num" data-unit="under way">${served.underWay + served.silent + served.answered}</td>
     <td class=${`num ${served.parked ? 'bad' : ''}`} data-unit="parked">${served.parked}</td>
-    <td>${served.workers.join(', ') || 'none'}</td>
+    <td>${some(served.workers) || 'none'}</td>
   </tr>
 `;
 /** @param {{ call: Answers.CallAnswer }} given */
