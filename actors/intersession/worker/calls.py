@@ -298,7 +298,7 @@ class Calls:
 
     def _store(self, turn: Turn, reply: Reply) -> Sequence[FileBlock]:
         """Have the writer store the files of an answer."""
-        store = turn._store  # noqa: SLF001 - the one that the turn was made with
+        store = turn._store  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the one that the turn was made with
         files = check_files(reply.files, self._config().files)
         return store.store(files) if isinstance(store, RemoteFiles) else ()
 

@@ -89,7 +89,8 @@ class Worker:
     ) -> None:
         self.config = load_config(config).config
         self.channels = _channels(channels, self.config)
-        self.agents = {} if self.channels and not agents else _agents(agents, self.config)
+        has_channels_alone = self.channels and not agents
+        self.agents: Mapping[str, Agent] = {} if has_channels_alone else _agents(agents, self.config)
         self.seats = _seats(seats)
         self.name = random_name() if name is None else text_of("name", name)
         self.addresses = addresses = texts_of("gateway", (gateway,) if isinstance(gateway, str) else gateway)
