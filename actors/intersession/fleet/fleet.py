@@ -211,15 +211,15 @@ class Fleet:
 
 def _unknown(name: str, logs: Mapping[str, FleetLog], path: Path) -> str:
     some = ", ".join(list(logs)[:_NEAR]) or "none"
-    return f"{path} names no log {name[:64]!a}; there are {some}{', …' if len(logs) > _NEAR else ''}"
+    return f"{path} names no log {ascii(name)[:66]}; there are {some}{', …' if len(logs) > _NEAR else ''}"
 
 
 def _side_by_side(
     ask: Callable[[str, FleetLog], T], logs: Mapping[str, FleetLog], at_once: int, on_done: OnDone | None
 ) -> Sequence[T]:
     """Return what is made of each log, in their order; at most `at_once` at a time."""
-    if not 1 <= at_once <= _MOST_AT_ONCE:
-        raise FleetRefused(f"at_once: {at_once} is not between 1 and {_MOST_AT_ONCE}")
+    if not isinstance(at_once, int) or not 1 <= at_once <= _MOST_AT_ONCE:  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
+        raise FleetRefused(f"at_once: {at_once!r} is not between 1 and {_MOST_AT_ONCE}")
     with ThreadPoolExecutor(at_once) as pool:
         asked = [pool.submit(ask, name, entry) for name, entry in logs.items()]
         try:

@@ -109,6 +109,8 @@ def checked(name: str) -> str:
     Raises:
         FleetRefused: it can't be one.
     """
-    if not _NAME.fullmatch(name):
-        raise FleetRefused(f"{name[:_SHOWN]!a} is no name of a log: a-z, 0-9, - and _, at most 64 of them")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):  # pyright: ignore[reportUnnecessaryIsInstance] - a host gives what it likes
+        raise FleetRefused(
+            f"{ascii(name)[:_SHOWN]} is no name of a log: a-z, 0-9, - and _, at most 64 of them"
+        )
     return name

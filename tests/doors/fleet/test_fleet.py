@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -90,6 +91,20 @@ def test_what_can_not_be_added_is_refused_and_nothing_is_changed(fleet: Fleet, a
 
 
 @pytest.mark.clause("FLEET-1")
+def test_what_a_host_gives_is_looked_at(fleet: Fleet, at: Stores) -> None:
+    odd: Any = 5
+    for ask in (
+        lambda: fleet.add(odd, at("acme")),
+        lambda: fleet.status(at_once=odd * 1.5),
+        lambda: fleet.status(at_once=65),
+        lambda: fleet.verify(["nobody"]),
+        lambda: fleet.migrate(odd, at("new")),
+    ):
+        with pytest.raises(FleetRefused):
+            ask()
+
+
+@pytest.mark.clause("FLEET-1")
 @pytest.mark.parametrize(
     "text",
     [
@@ -102,6 +117,7 @@ def test_what_can_not_be_added_is_refused_and_nothing_is_changed(fleet: Fleet, a
         '{"logs": {"../a": {"store": "a.db", "logId": "x"}}}',
         '{"tenants": {}}',
         "\x00",
+        "[" * 100_000,
     ],
 )
 def test_what_is_no_file_of_a_fleet_is_refused(fleet: Fleet, text: str) -> None:
