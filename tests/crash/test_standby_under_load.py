@@ -29,7 +29,7 @@ from support.processes.forked import ForkedCommand
 
 CONFIG = CONFIGS / "base.json"
 HEADERS = {"authorization": f"Bearer {token_of(CONFIG)}"}
-AGENTS = {"main": lambda turn: f"heard {turn.message}", "ops": lambda _: "REPLY_SKIP"}
+AGENTS = {"main": lambda _: "REPLY_SKIP", "ops": lambda turn: f"heard {turn.message}"}
 PATIENCE_S = 60.0
 AT_NIGHT = pytest.mark.nightly
 
@@ -40,7 +40,7 @@ def free_port() -> int:
 
 
 class Client:
-    """Sends one message after the other to one address, each until it is acknowledged, as a client with a key may."""
+    """Sends one message after the other to one address, each until it is answered, as a client with a key may."""
 
     def __init__(self, address: str, name: str) -> None:
         self._address = address
@@ -53,7 +53,7 @@ class Client:
         self.over = threading.Event()
 
     def send(self, key: str) -> str:
-        arguments = {"agentId": "ops", "message": key, "idempotencyKey": key, "timeoutSeconds": 0}
+        arguments = {"agentId": "ops", "message": key, "idempotencyKey": key, "timeoutSeconds": 30}
         body = {"tool": "sessions_send", "sessionKey": "agent:main:main", "args": arguments}
         until = time.monotonic() + PATIENCE_S
         while True:
@@ -64,7 +64,8 @@ class Client:
                 self.refused[type(error).__name__] += 1
             else:
                 details = found.json().get("result", {}).get("details", {})
-                if found.status_code == 200 and details.get("status") == "accepted":
+                if found.status_code == 200 and details.get("status") == "ok":
+                    assert details["reply"] == f"heard {key}"
                     self.at.append(time.monotonic())
                     return str(details["runId"])
                 why = details.get("code") or found.status_code
