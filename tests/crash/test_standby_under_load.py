@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from itertools import count, pairwise
 from statistics import median
@@ -83,7 +83,7 @@ class Client:
 
 
 @contextmanager
-def loading(address: str, number: int) -> Iterator[list[Client]]:
+def loading(address: str, number: int) -> Generator[list[Client]]:
     clients = [Client(address, name) for name in "abcd"[:number]]
     threads = [threading.Thread(target=client.run) for client in clients]
     for thread in threads:

@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -54,7 +54,7 @@ class Waiter:
 
 
 @contextmanager
-def waiters(url: str, folder: Path, number: int) -> Iterator[list[Waiter]]:
+def waiters(url: str, folder: Path, number: int) -> Generator[list[Waiter]]:
     with ExitStack() as held:
         made = [Waiter(url, folder / f"{name}.lines") for name in "abcdef"[:number]]
         for one in made:

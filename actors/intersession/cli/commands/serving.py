@@ -188,7 +188,11 @@ def _listening(server: ModuleType, settings: Config, port: int | None, *, standb
 def _when_free(where: Located, make: Callable[[], SessionSystem]) -> SessionSystem | None:
     """Return a system once its log has no writer; None if a SIGTERM comes before."""
     stopping = threading.Event()
-    before = signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+
+    def stop(_number: int, _frame: object) -> None:
+        stopping.set()
+
+    before = signal.signal(signal.SIGTERM, stop)
     try:
         system = when_free(where, make, stopping=stopping)
     finally:
