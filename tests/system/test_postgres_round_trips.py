@@ -348,8 +348,10 @@ CHANGING: Final = {
     *("calls.release", "cron.run", "cron.update", "sessions.compact"),
     *("exchanges.hold", "exchanges.release", "forks.make", "forks.remove", "import.openclaw", "notes.pin"),
     *("runs.retry", "send", "sessions.delete", "sessions.erase", "sessions.patch", "sessions.reset"),
+    *("worker.act", "worker.announce", "worker.answer", "worker.events", "worker.leave"),
+    *("worker.renew", "worker.take"),
 }
-"""Methods that append, or write files: how often a batch waits for the server is counted by itself."""
+"""Methods that append, change the queue of workers, or write files: how often a batch waits for the server is counted by itself."""
 
 
 def pages_of(exchange: str, other: str) -> Mapping[str, Asked]:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -337,7 +337,7 @@ def test_a_turn_at_a_worker_asks_the_queue_thrice_and_one_at_home_not_at_all(log
         worker.answer(told_and_taken(system, worker, "first"), "one")
         desk = desk_of(system)
         counted = Counted(desk.queue)
-        desk.queue = counted
+        desk.queue = cast("Any", counted)
         for number in range(5):
             run = system.gateway.call(
                 "agent", {"agentId": "home", "message": "go", "idempotencyKey": f"{number}"}
@@ -377,7 +377,7 @@ def test_a_call_is_offered_again_if_the_store_was_away(log_url: str) -> None:
     with SessionSystem(log_url, config=CONFIG) as system:
         worker = with_worker(system)
         desk = desk_of(system)
-        desk.queue = AwayAtFirst(desk.queue)
+        desk.queue = cast("Any", AwayAtFirst(desk.queue))
         run_id = told(system)
         worker.answer(worker.one(), "hi")
         assert ended(system, run_id)["reply"] == "hi"
