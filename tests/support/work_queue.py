@@ -1,6 +1,6 @@
 """A queue of calls for workers, on either store, whose time a test moves."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from intersession_events.log.work_queue import Offer, TakesWork, Worker, WorkQueue
@@ -46,7 +46,7 @@ class Queue:
 
 
 @contextmanager
-def queue(url: str) -> Iterator[Queue]:
+def queue(url: str) -> Generator[Queue]:
     opened = Queue(url)
     try:
         yield opened

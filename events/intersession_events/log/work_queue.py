@@ -5,12 +5,14 @@ the answer until that is on record. Rows are for one attempt each. They are no e
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from intersession_events.basics.errors import WorkRefused
 from intersession_events.log.recorded import Recorded
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 CallKind = Literal["agent", "channel"]
 
@@ -239,6 +241,12 @@ class TakesWork(Protocol):
     def close(self) -> None:
         """Let a `take` that waits end, and close what is open. What a log lends is closed with it."""
         ...
+
+
+def from_row(kind: type[S], row: Sequence[Any]) -> S:  # what the columns hold
+    """Return what a store has in a row: its fields in their order, 0 and 1 for truths."""
+    fields = dict(zip(kind.__struct_fields__, row, strict=True))
+    return msgspec.convert(fields, kind, strict=False, builtin_types=(bytes,))
 
 
 def checked_worker(worker: Worker) -> None:

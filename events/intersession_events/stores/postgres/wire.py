@@ -149,7 +149,7 @@ def typed_value(value: Any) -> tuple[int, bytes | None]:  # what a column takes
     if kind is IdText:
         return BYTE_STRING, ID_TEXT + value.encode()
     if kind is list:
-        first = type(value[0]) if value else str
+        first: type[object] = value[0].__class__ if value else str
         if first is int:
             return NUMBERS, numbers(value)
         return (BYTES, byte_strings(value)) if first is bytes else (TEXTS, texts(value))

@@ -6,7 +6,7 @@ Workers reach it through this process alone, by its gateway.
 import re
 import threading
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 
@@ -27,6 +27,7 @@ from intersession_events.log.work_queue import (
     checked_content,
     checked_number,
     checked_worker,
+    from_row,
 )
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.portable.reading.events import EventReader
@@ -142,11 +143,12 @@ class FileWork:
     def answers(self) -> Sequence[Answer]:
         """Return all answers that are not yet dropped, oldest first."""
         return [
-            Answer(kind=kind, id=id_, attempt=attempt, worker=worker, content=content, is_late=bool(is_late))
-            for kind, id_, attempt, worker, content, is_late in self._rows(
+            from_row(Answer, row)
+            for row in self._rows(
                 # One that came too late follows what its writer says to that.
                 "SELECT kind, id, attempt, worker, answer, over IS NOT NULL FROM agent_calls "
-                "WHERE worker IS NOT NULL AND answer IS NOT NULL AND (NOT is_late OR over IS NOT NULL) ORDER BY answered, number"
+                "WHERE worker IS NOT NULL AND answer IS NOT NULL AND (NOT is_late OR over IS NOT NULL) "
+                "ORDER BY answered, number"
             )
         ]
 
@@ -169,20 +171,8 @@ class FileWork:
     def standing(self) -> Sequence[QueuedCall]:
         """Return how every attempt of the queue stands, in the order in which they were offered."""
         return [
-            QueuedCall(
-                kind=kind,
-                id=id_,
-                attempt=attempt,
-                name=name,
-                stream=stream,
-                offered=offered,
-                secret=secret,
-                worker=worker,
-                is_alive=bool(is_alive),
-                is_answered=bool(is_answered),
-                is_over=bool(is_over),
-            )
-            for kind, id_, attempt, name, stream, offered, secret, worker, is_alive, is_answered, is_over in self._rows(
+            from_row(QueuedCall, row)
+            for row in self._rows(
                 "SELECT kind, id, attempt, name, stream, offered, secret, worker, COALESCE(alive_until>?, 0), "
                 "answer IS NOT NULL, over IS NOT NULL FROM agent_calls ORDER BY number",
                 (self._clock(),),
@@ -193,20 +183,10 @@ class FileWork:
         """Return the workers that are alive, by name."""
         now = self._clock()
         return [
-            Worker(
-                name=name,
-                host=host,
-                version=version,
-                agents=_NAMES.decode(agents),
-                channels=_NAMES.decode(channels),
-                seats=seats,
-                is_draining=bool(is_draining),
-                taken=taken,
-                since=since,
-            )
-            for name, host, version, agents, channels, seats, is_draining, since, taken in self._rows(
-                "SELECT name, host, version, agents, channels, seats, is_draining, since, (SELECT COUNT(*) FROM agent_calls "
-                "WHERE worker=workers.name AND answer IS NULL AND over IS NULL AND alive_until>?) "
+            from_row(Worker, (*row[:3], _NAMES.decode(row[3]), _NAMES.decode(row[4]), *row[5:]))
+            for row in self._rows(
+                "SELECT name, host, version, agents, channels, seats, is_draining, (SELECT COUNT(*) FROM agent_calls "
+                "WHERE worker=workers.name AND answer IS NULL AND over IS NULL AND alive_until>?), since "
                 "FROM workers WHERE alive_until>? ORDER BY name",
                 (now, now),
             )
@@ -360,7 +340,7 @@ class FileWork:
                 "UPDATE agent_calls SET worker=?, alive_until=? WHERE number=?",
                 (worker, self._until(self._clock()), number),
             )
-            offers.append(_offer(told))
+            offers.append(from_row(Offer, told))
         return offers
 
     def _waiting(
@@ -416,19 +396,3 @@ class FileWork:
                 return []
             self._is_there = True
         return self._log.rows_beside(statement, parameters)
-
-
-def _offer(told: Sequence[Any]) -> Offer:  # what the columns hold
-    kind, id_, attempt, name, stream, version, secret, context_hash, content, deadline = told
-    return Offer(
-        kind=kind,
-        id=id_,
-        attempt=attempt,
-        name=name,
-        stream=stream,
-        version=version,
-        secret=secret,
-        context_hash=context_hash,
-        content=content,
-        deadline=deadline,
-    )

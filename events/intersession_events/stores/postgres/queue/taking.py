@@ -17,6 +17,7 @@ from intersession_events.log.work_queue import (
     Worker,
     checked_content,
     checked_worker,
+    from_row,
 )
 from intersession_events.stores.library.mapper import Erasures
 from intersession_events.stores.portable.reading.events import check_neighbours
@@ -51,9 +52,10 @@ class Taking:
     @property
     def alive_s(self) -> float:
         """A call is lost to its worker once that has not renewed it for this many seconds."""
-        if self._alive_s is None:
-            self._alive_s = self._place()[1]
-        return self._alive_s
+        alive_s = self._alive_s
+        if alive_s is None:
+            alive_s = self._alive_s = float(self._place()[1])
+        return alive_s
 
     def announce(self, worker: Worker) -> None:
         """Say that a worker lives, and what it has."""
@@ -80,17 +82,18 @@ class Taking:
             taken = self._asking.rows(_TAKE, worker, min(most, MOST_AT_ONCE)) if most > 0 else ()
             left = until - time.monotonic()
             if taken or left <= 0:
-                return [_offer(row) for row in taken]
+                return [from_row(Offer, row) for row in taken]
             self._asking.hear(left)
         return ()
 
     def renew(self, worker: str, calls: Collection[CallId]) -> Collection[CallId]:
         """Say that a worker lives and has these calls; return those that are no longer its own."""
-        mine = list(calls)
+        mine: list[CallId] = [*calls]
         kinds, ids, attempts = columns_of(mine) if mine else ([""], [""], [0])
         # The first row counts none: it says of how long a silence a call is lost.
-        (_, self._alive_s), *lost = self._asking.rows(_RENEW, worker, kinds, ids, attempts)
-        return [mine[place - 1] for place, _ in lost] if mine else []
+        told, *lost = self._asking.rows(_RENEW, worker, kinds, ids, attempts)
+        self._alive_s = told[1]
+        return [mine[int(row[0]) - 1] for row in lost if mine]
 
     def answer(self, worker: str, call: CallId, content: bytes) -> bool:
         """Say what came of a call, durably; False if it is no longer this worker's."""
@@ -144,22 +147,6 @@ class Taking:
     def _place(self) -> Row:
         (found,) = self._asking.rows(_PLACE)
         return found
-
-
-def _offer(row: Row) -> Offer:
-    kind, id_, attempt, name, stream, version, secret, context_hash, content, deadline = row
-    return Offer(
-        kind=kind,
-        id=id_,
-        attempt=attempt,
-        name=name,
-        stream=stream,
-        version=version,
-        secret=secret,
-        context_hash=context_hash,
-        content=content,
-        deadline=deadline,
-    )
 
 
 def _proven(row: Row, lineage: Lineage, authorised: Authorised) -> Recorded:

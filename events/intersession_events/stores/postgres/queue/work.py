@@ -7,7 +7,16 @@ from typing import Any, Final, Protocol
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.log.lineage import Lineage
 from intersession_events.log.sql import Row, SqlValue
-from intersession_events.log.work_queue import ALIVE_S, FORGOTTEN_S, Answer, CallId, Offer, QueuedCall, Worker
+from intersession_events.log.work_queue import (
+    ALIVE_S,
+    FORGOTTEN_S,
+    Answer,
+    CallId,
+    Offer,
+    QueuedCall,
+    Worker,
+    from_row,
+)
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.queue.asking import Asking, columns_of
 from intersession_events.stores.postgres.queue.statements import answers_channel
@@ -68,22 +77,13 @@ class SchemaWork:
         address = address_of(url)
         self._asking = Asking(address, answers_channel(address.schema))
         self._taking = Taking(url)
-        self._alive_s = ALIVE_S
-        self._is_set_up = False
+        self.alive_s = ALIVE_S
+        """A call is lost to a worker that has not renewed it for this many seconds."""
+        self._told_s: float | None = None
+        """What workers were told of that: with the next offer, or as the writer next waits."""
         self._is_there = False
         self._state: Row | None = None
         """How answers and workers stood when they were last looked at."""
-
-    @property
-    def alive_s(self) -> float:
-        """A call is lost to its worker once that has not renewed it for this many seconds."""
-        return self._alive_s
-
-    @alive_s.setter
-    def alive_s(self, seconds: float) -> None:
-        # Workers hear of it with the next offer, or as the writer next waits: whoever sets it may not be able to wait.
-        self._alive_s = seconds
-        self._is_set_up = False
 
     @property
     def to_take(self) -> Taking:
@@ -113,14 +113,11 @@ class SchemaWork:
     def extend(self, calls: Collection[CallId]) -> None:
         """Give all workers, and those of these calls, their time anew."""
         self._set_up()
-        self._change(_EXTEND, *columns_of(calls or [_NONE]), self._alive_s)
+        self._change(_EXTEND, *columns_of(calls or [_NONE]), float(self.alive_s))
 
     def answers(self) -> Sequence[Answer]:
         """Return all answers that are not yet dropped, oldest first."""
-        return [
-            Answer(kind=kind, id=id_, attempt=attempt, worker=worker, content=content, is_late=is_late)
-            for kind, id_, attempt, worker, content, is_late in self._rows(_ANSWERS)
-        ]
+        return [from_row(Answer, row) for row in self._rows(_ANSWERS)]
 
     def drop(self, calls: Collection[CallId]) -> None:
         """Remove the rows of attempts."""
@@ -133,42 +130,21 @@ class SchemaWork:
 
     def standing(self) -> Sequence[QueuedCall]:
         """Return how every attempt of the queue stands, in the order in which they were offered."""
-        return [
-            QueuedCall(
-                kind=kind,
-                id=id_,
-                attempt=attempt,
-                name=name,
-                stream=stream,
-                offered=offered,
-                secret=secret,
-                worker=worker,
-                is_alive=is_alive,
-                is_answered=is_answered,
-                is_over=is_over,
-            )
-            for kind, id_, attempt, name, stream, offered, secret, worker, is_alive, is_answered, is_over in self._rows(
-                _STANDING
-            )
-        ]
+        return [from_row(QueuedCall, row) for row in self._rows(_STANDING)]
 
     def workers(self) -> Sequence[Worker]:
         """Return the workers that are alive, by name."""
         return [
-            Worker(
-                name=name,
-                host=host,
-                version=version,
-                agents=dict(zip(agents, of_agents, strict=True)),
-                channels=dict(zip(channels, of_channels, strict=True)),
-                seats=seats,
-                is_draining=is_draining,
-                taken=taken,
-                since=since,
+            from_row(
+                Worker,
+                (
+                    *row[:3],
+                    dict(zip(row[3], row[4], strict=True)),
+                    dict(zip(row[5], row[6], strict=True)),
+                    *row[7:],
+                ),
             )
-            for name, host, version, agents, of_agents, channels, of_channels, seats, is_draining, taken, since in self._rows(
-                _WORKERS
-            )
+            for row in self._rows(_WORKERS)
         ]
 
     def wait(self, timeout: float) -> bool:
@@ -193,15 +169,15 @@ class SchemaWork:
 
     def _set_up(self) -> None:
         """Say to workers when a call is lost, and in which logs the events were written."""
-        if not self._is_set_up:
+        if self._told_s != (alive_s := self.alive_s):
             forks = self._log.lineage.forks
             self._change(
                 _SET_UP,
-                self._alive_s,
+                float(alive_s),
                 [fork.log_id for fork in forks],
                 [str(fork.position) for fork in forks],
             )
-            self._is_set_up = True
+            self._told_s = alive_s
 
     def _change(self, statement: str, *parameters: Any) -> None:  # what a function takes
         if not self._log.epoch:
