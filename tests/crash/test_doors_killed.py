@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -91,7 +91,7 @@ class Hosts:
 
 
 @contextmanager
-def hosts(url: str, folder: Path) -> Iterator[Hosts]:
+def hosts(url: str, folder: Path) -> Generator[Hosts]:
     opened = Hosts(url, folder)
     try:
         opened.start("one")

@@ -122,7 +122,20 @@ def gateway_of(url: str | None = None) -> str | None:
     where = located(url)
     if where.is_file:
         return writer_lock.gateway_of(where.url)
-    holder: Holder | None = _postgres().writer_at(where.url)
+    return _reached(where, _postgres().writer_at(where.url))
+
+
+def writers_gateway(log: PortableLog) -> str | None:
+    """Return the same of a log that is open, by its own connections.
+
+    Raises:
+        StoreUnavailable: the same.
+    """
+    where = located(log.path)
+    return writer_lock.gateway_of(where.url) if where.is_file else _reached(where, log.written_by())
+
+
+def _reached(where: Located, holder: Holder | None) -> str | None:
     if holder is None or holder.gateway is None:
         return None
     is_here = holder.host is None and writer_lock.is_loopback(holder.gateway)

@@ -1,12 +1,15 @@
 """Makes a host that follows a log: it serves the whole gateway, answers from the log, and hands on what writes (DOOR-1)."""
 
+from typing import cast
+
 from intersession.gateway.protocol.link import WriterLink
 from intersession_actors.assembly.system.system import SessionSystem
 from intersession_actors.rules.config.config import Config, load_config
 from intersession_actors.rules.errors import ConfigError, ConfigProblem
 from intersession_actors.running.runtime.clock import Clock
 from intersession_events.basics.plain_json import JsonObject, JsonValue, is_object
-from intersession_events.stores.opened import gateway_of, located
+from intersession_events.stores.opened import writers_gateway
+from intersession_events.stores.portable.log import PortableLog
 
 
 def following(
@@ -26,11 +29,10 @@ def following(
         ToolRefused: the writer's gateway does not know the token (`forbidden`).
     """
     settings = load_config(config).config
-    url = located(store or settings.store).url
     system: SessionSystem | None = None
 
     def where() -> str | None:
-        return writer or gateway_of(url)
+        return writer or (None if system is None else writers_gateway(cast("PortableLog", system.log)))
 
     def wait_s() -> float:
         return float((settings if system is None else system.config).gateway.writer_wait_seconds)
