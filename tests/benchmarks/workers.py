@@ -4,6 +4,7 @@ The writer is `intersession serve` in a process of its own, and so is each worke
 is one call after the other: agents that wait 50 ms, and agents that take 50 ms of a processor.
 """
 
+import asyncio
 import json
 import multiprocessing
 import os
@@ -51,12 +52,13 @@ def works(_turn: Any) -> str:
     return "It is done."
 
 
-async def answers(_turn: Any) -> str:
-    """Be an agent that costs nothing."""
+async def thinks(_turn: Any) -> str:
+    """Be an agent whose model thinks, and that costs its process nothing."""
+    await asyncio.sleep(TAKES_S)
     return "It is done."
 
 
-HERE: Final = {"main": answers}
+HERE: Final = {"main": thinks}
 """What the writer is given to call agents itself."""
 
 
@@ -122,7 +124,7 @@ def _cost(place: Path, url: str, turns: int, *, workers: int) -> float:
     """Return the milliseconds of the writer's processor time a run."""
     with _writer(place, url, is_here=not workers) as writer, ExitStack() as stack:
         for number in range(workers):
-            stack.enter_context(_working(writer.address, url, "answers", f"w{number}", seats=_KEPT))
+            stack.enter_context(_working(writer.address, url, "thinks", f"w{number}", seats=_KEPT))
         writer.run(SESSIONS * 4)
         before = writer.cpu()
         writer.run(turns)
@@ -232,7 +234,7 @@ def _working(address: str, url: str, agent: str, name: str, *, seats: int) -> Ge
 
 def _work(told: tuple[str, str, str, str, int], ready: Any, ends: Any) -> None:
     address, url, agent, name, seats = told
-    agents = {"main": {"waits": waits, "works": works, "answers": answers}[agent]}
+    agents = {"main": {"waits": waits, "works": works, "thinks": thinks}[agent]}
     store = work_at(url) if url.startswith("postgresql:") else None
     with Worker(store, gateway=address, agents=agents, name=name, seats=seats, token=_WORKER):
         ready.set()
