@@ -29,7 +29,14 @@ def host_findings(hosts: JsonMapping) -> Iterator[Finding]:
             "start one: `intersession serve`, or `intersession serve --standby` for one that also waits its turn",
         )
     for served in hosts["calls"]:
-        yield from _served(served, [worker for worker in workers if worker["name"] in served["workers"]])
+        has = [worker for worker in workers if worker["name"] in served["workers"]]
+        yield from _served(served, has)
+        if served["parked"] and writer is not None and not has:
+            yield warning(
+                "no_worker",
+                f"{counted(served['parked'], 'run')} of the agent {served['name']!r} wait, and neither the writer nor a worker has it",
+                f"start a worker: `intersession work --agent {served['name']}`; or give the writer the agent",
+            )
     if writer is not None:
         yield from _versions(writer, others)
         if others and not hosts["standbys"]:

@@ -14,8 +14,8 @@ def worker(name: str = "one", **given: Any) -> dict[str, Any]:
     return {"name": name, "host": "gpu", "version": "2", "seats": 2, "taken": 0, "draining": False, **given}
 
 
-def served(waiting: int, *workers: str, kind: str = "agent") -> dict[str, Any]:
-    return {"kind": kind, "name": "research", "workers": list(workers), "waiting": waiting}
+def served(waiting: int, *workers: str, kind: str = "agent", parked: int = 0) -> dict[str, Any]:
+    return {"kind": kind, "name": "research", "workers": list(workers), "waiting": waiting, "parked": parked}
 
 
 def found(**given: Any) -> dict[str, tuple[str, str, str]]:
@@ -40,6 +40,13 @@ def found(**given: Any) -> dict[str, tuple[str, str, str]]:
             "no_worker",
             "warning",
             "2 calls of the agent 'research' wait, and no worker takes calls of it",
+            "intersession work --agent research",
+        ),
+        (
+            {"calls": [served(0, parked=3)]},
+            "no_worker",
+            "warning",
+            "3 runs of the agent 'research' wait, and neither the writer nor a worker has it",
             "intersession work --agent research",
         ),
         (
@@ -102,7 +109,8 @@ def test_each_is_named_with_what_to_do(
         {},
         {"standbys": []},
         {"writer": None, "standbys": []},
-        {"workers": [worker(taken=1)], "calls": [served(1, "one")]},
+        {"workers": [worker(taken=1)], "calls": [served(1, "one", parked=1)]},
+        {"writer": None, "standbys": [], "calls": [served(0, parked=1)]},
         {"doors": [{"name": "web", "host": "c", "version": "2", "lag": 1000}]},
     ],
 )
