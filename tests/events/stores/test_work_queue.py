@@ -1,8 +1,8 @@
 """The queue of calls that workers make: one worker a call, an answer counts once, what is over or lost comes to nothing."""
 
 import threading
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -429,27 +429,34 @@ _STEPS = st.one_of(
 )
 
 
-@pytest.mark.clause("WORK-1")
-@given(data=st.data())
-def test_each_call_has_one_worker_and_one_answer_whatever_is_done(
-    logs: Logs, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
-    with queue(logs.passing(tmp_path_factory.mktemp("log"))) as q:
-        q.writer.alive_s = 60
-        model = _Model()
-        for step in data.draw(st.lists(_STEPS, max_size=30)):
-            for name in ("w1", "w2"):
-                q.workers.announce(worker(name))
-            q.now += 1
-            _step(q, model, *step)
+@pytest.fixture(scope="module")
+def shared(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Queue]:
+    """A queue for many examples."""
+    with queue(logs.passing(tmp_path_factory.mktemp("log"))) as opened:
+        opened.writer.alive_s = 60
+        yield opened
 
-            assert [one.id for one in q.writer.lapsed()] == [f"run-{name}" for name in model.lapsed()]
-            assert {(one.id, one.content, one.is_late) for one in q.writer.answers()} == {
-                (f"run-{name}", content, late) for name, content, late in model.answers()
-            }
-            assert [(one.id, one.worker) for one in q.writer.standing()] == [
-                (f"run-{name}", call.worker) for name, call in model.calls.items()
-            ]
+
+@pytest.mark.clause("WORK-1")
+@given(steps=st.lists(_STEPS, max_size=30))
+def test_each_call_has_one_worker_and_one_answer_whatever_is_done(
+    shared: Queue, steps: list[tuple[Any, ...]]
+) -> None:
+    q, model = shared, _Model()
+    q.writer.drop([one.call for one in q.writer.standing()])
+    for step in steps:
+        for name in ("w1", "w2"):
+            q.workers.announce(worker(name))
+        q.now += 1
+        _step(q, model, *step)
+
+        assert [one.id for one in q.writer.lapsed()] == [f"run-{name}" for name in model.lapsed()]
+        assert {(one.id, one.content, one.is_late) for one in q.writer.answers()} == {
+            (f"run-{name}", content, late) for name, content, late in model.answers()
+        }
+        assert [(one.id, one.worker) for one in q.writer.standing()] == [
+            (f"run-{name}", call.worker) for name, call in model.calls.items()
+        ]
 
 
 def _step(q: Queue, model: _Model, kind: str, *rest: object) -> None:
