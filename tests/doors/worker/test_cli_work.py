@@ -15,6 +15,7 @@ from support.running import SEES_ALL, WAIT, merged, wait_for
 from support.working import Working
 
 AGENTS = "support.processes.agents_at_work:AGENTS"
+CHANNELS = "support.processes.channels_at_work:CHANNELS"
 NOWHERE = "http://127.0.0.1:9"
 
 
@@ -26,6 +27,13 @@ NOWHERE = "http://127.0.0.1:9"
         (["--gateway", NOWHERE, "--agents", "nowhere:AGENTS"], "--agents: 'nowhere:AGENTS'"),
         (["--gateway", NOWHERE, "--agents", AGENTS, "--agent", "ops"], "--agent: --agents has no ops"),
         (["--gateway", NOWHERE, "--agents", AGENTS], "INTERSESSION_WORKER_TOKEN"),
+        (["--gateway", NOWHERE, "--channel", "telegram"], "channels.telegram.deliver: is missing"),
+        (["--gateway", NOWHERE, "--channels", "nowhere:CHANNELS"], "--channels: 'nowhere:CHANNELS'"),
+        (["--gateway", NOWHERE, "--channels", f"{__name__}:NOWHERE"], "is a str; give module:NAME"),
+        (
+            ["--gateway", NOWHERE, "--channels", CHANNELS, "--channel", "x"],
+            "--channel: --channels has no x; it has telegram, keyed",
+        ),
         (["--gateway", NOWHERE, "--agents", AGENTS, "--seats", "0"], "--seats: 0 is no number"),
         (["--gateway", NOWHERE], "--agents: there are none with a model"),
     ],

@@ -69,7 +69,7 @@ def named_agents(spec: str) -> Mapping[str, Agent]:
         UsageError: it is not there, or is something else.
     """
     found = _imported(spec)
-    if isinstance(found, Mapping):
+    if not callable(found):
         return found
     raise UsageError(
         f"--agents: {spec!r} makes a system; give module:NAME, where NAME is a dict of agents by id"
