@@ -67,8 +67,8 @@ class Hosts:
         ]
         self._children[name] = ForkedCommand([*common, *role], environment())
 
-    def kill(self, name: str) -> None:
-        self._children[name].kill()
+    def kill(self, name: str, number: int = signal.SIGKILL) -> None:
+        os.kill(self._children[name].pid, number)
         self._children[name].communicate(timeout=WAIT)
 
     def pause(self, name: str) -> None:
@@ -184,17 +184,19 @@ def said(url: str) -> Counter[str]:
 
 
 ROUNDS = [
-    pytest.param(4, marks=[pytest.mark.ci, pytest.mark.timeout(300)]),
-    pytest.param(200, marks=[pytest.mark.nightly, pytest.mark.timeout(7_200)]),
+    pytest.param(4, signal.SIGKILL, marks=[pytest.mark.ci, pytest.mark.timeout(300)]),
+    pytest.param(200, signal.SIGKILL, marks=[pytest.mark.nightly, pytest.mark.timeout(7_200)]),
+    pytest.param(10, signal.SIGTERM, marks=[pytest.mark.nightly, pytest.mark.timeout(900)]),
 ]
 
 
 @pytest.mark.clause("DOOR-2")
 @pytest.mark.clause("DOOR-4")
-@pytest.mark.parametrize("kills", ROUNDS)
+@pytest.mark.parametrize(("kills", "ended_by"), ROUNDS)
 def test_what_a_door_acknowledged_is_there_once_whoever_is_killed(
-    log_url: str, beside_log: Path, kills: int
+    log_url: str, beside_log: Path, kills: int, ended_by: int
 ) -> None:
+    """Nobody is told of an error. Hosts that write the log are also ended in order, as an upgrade does."""
     chance = random.Random(31)  # noqa: S311 - the order of kills
     with ExitStack() as stack:
         running = stack.enter_context(hosts(log_url, beside_log))
@@ -202,10 +204,10 @@ def test_what_a_door_acknowledged_is_there_once_whoever_is_killed(
         for client in clients:
             client.start()
             stack.callback(client.stop)
-        names = list(running.ports)
+        names = list(running.ports) if ended_by == signal.SIGKILL else ["one", "other"]
         order = [*names, *(chance.choice(names) for _ in range(kills))][:kills]
         for name in order:
-            running.kill(name)
+            running.kill(name, ended_by)
             running.start(name)
             before = [len(client.answered) for client in clients]
             until = time.monotonic() + WAIT
