@@ -438,6 +438,7 @@ def shared(logs: Logs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Que
 
 
 @pytest.mark.clause("WORK-1")
+@pytest.mark.timeout(1_200)  # 2,000 examples on a server, at night
 @given(steps=st.lists(_STEPS, max_size=30))
 def test_each_call_has_one_worker_and_one_answer_whatever_is_done(
     shared: Queue, steps: list[tuple[Any, ...]]
