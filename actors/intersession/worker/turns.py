@@ -27,8 +27,10 @@ from intersession_actors.outside.attachments.message_files import MessageFile
 from intersession_actors.owners.chains.cause import Times
 from intersession_actors.rules.errors import ToolRefused, not_on_a_loop
 from intersession_actors.rules.gate.answers import fit_block
+from intersession_actors.rules.gate.texts import arguments_of
+from intersession_actors.rules.gate.values import flaw_of, storable, storable_value
 from intersession_events.basics.errors import CorruptEvent, StoreUnavailable
-from intersession_events.basics.plain_json import JsonMapping, JsonObject, JsonValue
+from intersession_events.basics.plain_json import JsonMapping, JsonObject, JsonValue, is_object
 from intersession_events.facts import Block, FileBlock, ToolCallBlock
 from intersession_events.log.work_queue import Offer
 
@@ -180,15 +182,18 @@ class RemoteTools(ToolBox):
     def _begun(self, name: str, arguments: ToolArguments) -> "Future[JsonObject]":
         given: JsonValue = {} if arguments is None else arguments
         try:
-            given = msgspec.to_builtins(given)
-            act = acts.CallTool(
-                name=name, args=given, number=self._acts.number("call", words_of(name, given))
-            )
-            return self._acts.ask(act)
+            flaw = flaw_of(given) if is_object(given) else None
+            if flaw is None:
+                given = msgspec.to_builtins(given)
+                number = self._acts.number("call", words_of(name, given))
+                return self._acts.ask(acts.CallTool(name=storable(name), args=given, number=number))
+            # It would not get there as it is.
+            problem = ToolRefused(flaw.code, f"{flaw.field}: {flaw.what}")
         except (TypeError, ValueError, RecursionError) as error:
-            refused: Future[JsonObject] = Future()
-            refused.set_exception(ToolRefused("invalid_request", f"arguments: they are not JSON ({error})"))
-            return refused
+            problem = ToolRefused("invalid_request", f"arguments: they are not JSON ({error}), send JSON")
+        refusal: Future[JsonObject] = Future()
+        refusal.set_exception(problem)
+        return refusal
 
 
 def _names(answer: JsonMapping) -> list[str]:
@@ -220,14 +225,24 @@ class RemoteRecorder(Recorder):
     def tool_calls(self, calls: Sequence[ToolCallBlock]) -> None:
         """Record that several tools are about to be called side by side, as one message."""
         number = self._acts.number("toolCalls", calls[0].id)
-        self._acts.now(acts.RecordCalls(calls=tuple(calls), number=number))
+        fitted = tuple(
+            ToolCallBlock(
+                id=storable(call.id), name=storable(call.name), arguments=arguments_of(call.arguments)
+            )
+            for call in calls
+        )
+        self._acts.now(acts.RecordCalls(calls=fitted, number=number))
 
     def tool_result(self, call_id: str, name: str, content: str, is_error: bool) -> None:
         """Record a tool's result."""
         number = self._acts.number("toolResult", call_id)
         self._acts.now(
             acts.RecordResult(
-                call_id=call_id, name=name, content=content, is_error=bool(is_error), number=number
+                call_id=storable(call_id),
+                name=storable(name),
+                content=storable(content),
+                is_error=bool(is_error),
+                number=number,
             )
         )
 
@@ -235,11 +250,11 @@ class RemoteRecorder(Recorder):
         self, call_id: str, name: str, arguments: JsonMapping, *, is_new: bool
     ) -> Approval | AwaitedApproval:
         """Ask whether a recorded call may act, and with which arguments (ASK)."""
-        args: JsonObject = msgspec.to_builtins({**arguments})
+        args: JsonObject = storable_value(msgspec.to_builtins({**arguments}, enc_hook=repr))
         words = words_of(name, args), "" if is_new else call_id
         act = acts.AskApproval(
-            call_id=call_id,
-            name=name,
+            call_id=storable(call_id),
+            name=storable(name),
             args=args,
             is_new=is_new,
             number=self._acts.number("approval", *words),
@@ -284,7 +299,7 @@ class RemotePieces:
             self._number += 1
             number = self._number
         if text:
-            shown = self._acts.ask(acts.ShowPiece(text=text, number=number))
+            shown = self._acts.ask(acts.ShowPiece(text=storable(text), number=number))
             shown.add_done_callback(self._shown)
 
     def _shown(self, shown: "Future[JsonObject]") -> None:

@@ -104,6 +104,21 @@ def reads(turn: Turn) -> Reply:
     return Reply("back", files=(File(data=file.read()[::-1] + b"\0", name="back.bin"),))
 
 
+def halves(turn: Turn) -> Iterator[str | Reply]:
+    half = "\ud83d"
+    call = turn.record_call("look" + half, {"at": half})
+    turn.recorder.said([facts.TextBlock(text=f"looking {half}")])
+    turn.record_result(call, "look" + half, f"found {half}")
+    yield f"piece {half}"
+    yield Reply(f"whole {half}")
+
+
+def odd(turn: Turn) -> str:
+    """Call a tool with what is no JSON: the refusals are alike; at a worker such a call is not recorded."""
+    given: list[Any] = [[1], {"limit": float("nan")}, {1: 2}, "text", {"search": "\ud83d"}]
+    return "; ".join(str(turn.tools.call("sessions_list", one)["error"]) for one in given)
+
+
 def sends(turn: Turn) -> str:
     if turn.agent_id == "ops" or turn.step != "message":
         return f"{turn.step} of {turn.agent_id}"
@@ -162,6 +177,7 @@ SCENARIOS: dict[str, Scenario] = {
     "functions of its own": (weighs, says, {}),
     "functions of its own, held": (weighs, waits_for_a_person, {"tools": {"ask": ["weigh"]}}),
     "pydantic-ai": (framework(), says, {}),
+    "halves of pairs": (halves, says, {}),
     "files": (reads, says_with_a_file, {}),
     "an exchange": (sends, says_and_waits, {}),
     "a summary": (lists, compacts, {"agents": {"defaults": {"contextTokens": 9_000}}}),
@@ -208,6 +224,21 @@ def _without(value: Any) -> Any:
     if isinstance(value, str):
         return re.sub(r'1[0-9]{12}|"(ageMs|position)":[0-9]+', "time", value)
     return "time" if isinstance(value, int) and value > 10**12 else value
+
+
+@pytest.mark.clause("WORK-12")
+def test_arguments_that_are_no_json_are_refused_in_the_same_words() -> None:
+    here, there = (
+        [
+            one[one.index("'text': ") : one.index("'type'")]
+            for one in played(odd, says, {}, at_worker=at_worker)
+            if "run_completed" in one
+        ]
+        for at_worker in (False, True)
+    )
+
+    assert there == here
+    assert len(here) == 2
 
 
 @pytest.mark.clause("WORK-12")
