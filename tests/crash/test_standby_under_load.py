@@ -3,6 +3,7 @@
 How long nobody answers is printed, for `docs/howto/standby.md`: `pytest -m nightly -s`.
 """
 
+import json
 import os
 import signal
 import socket
@@ -13,6 +14,7 @@ from collections import Counter
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from itertools import count, pairwise
+from pathlib import Path
 from statistics import median
 
 import httpx
@@ -26,9 +28,11 @@ from support.doors.gateway_live import WAIT
 from support.doors.served_gateway import CONFIGS, token_of
 from support.history import check_whole
 from support.processes.forked import ForkedCommand
+from support.running import merged
 
 CONFIG = CONFIGS / "base.json"
 HEADERS = {"authorization": f"Bearer {token_of(CONFIG)}"}
+ONE_RUN_A_SEND = {"agentToAgent": {"maxPingPongTurns": 0, "announce": "routed"}}
 AGENTS = {"main": lambda _: "REPLY_SKIP", "ops": lambda turn: f"heard {turn.message}"}
 PATIENCE_S = 60.0
 AT_NIGHT = pytest.mark.nightly
@@ -77,7 +81,8 @@ class Client:
 
     def run(self) -> None:
         for number in count():
-            if self.over.is_set():
+            # Not faster than the rounds need: each send makes a session longer.
+            if self.over.wait(0.1):
                 return
             key = f"{self._name}-{number}"
             self.acknowledged[key] = self.send(key)
@@ -119,10 +124,11 @@ def answered_after(clients: list[Client], moment: float, more: int = 1) -> float
     ],
 )
 def test_clients_that_try_again_lose_nothing_when_writers_end_one_after_the_other(
-    log_url: str, number: int, rounds: int
+    log_url: str, tmp_path: Path, number: int, rounds: int
 ) -> None:
-    port = free_port()
-    given = ("--config", CONFIG, "--store", log_url, "--port", port, "--agents", f"{__name__}:AGENTS")
+    port, path = free_port(), tmp_path / "openclaw.json"
+    path.write_text(json.dumps(merged(json.loads(CONFIG.read_text()), {"session": ONE_RUN_A_SEND})))
+    given = ("--config", path, "--store", log_url, "--port", port, "--agents", f"{__name__}:AGENTS")
     tokens = [*map(str, ("serve", "--standby", *given))]
     gaps: list[float] = []
     with ExitStack() as held:
