@@ -256,6 +256,16 @@ METHOD_ASKED: Final[Mapping[str, list[dict[str, Any]]]] = {
     "cron.update": [{"jobId": "KEY", "patch": {"enabled": False}}],
     "usage.budgets": [{}],
     "tools.invoke": [{"name": "sessions_list", "sessionKey": "KEY"}, {"name": "sessions_list"}],
+    "tools.names": [{"sessionKey": "KEY"}, {}],
+    "worker.act": [
+        {"kind": "agent", "id": "RUN", "attempt": 1, "secret": "x", "act": {"type": "attachments"}}
+    ],
+    "worker.announce": [{"worker": "w"}],
+    "worker.answer": [{"worker": "w", "kind": "agent", "id": "RUN", "attempt": 1, "content": ""}],
+    "worker.events": [{"worker": "w", "kind": "agent", "id": "RUN", "attempt": 1, "after": 0}],
+    "worker.leave": [{"worker": "w"}],
+    "worker.renew": [{"worker": "w", "calls": []}],
+    "worker.take": [{"worker": "w", "most": 1, "wait": 0}],
 }
 """How each method is asked; RUN, KEY, ID, LABEL and FAILED stand for what there is of ops, FRESH for what was never said."""
 
@@ -498,6 +508,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     **dict.fromkeys(("import", "export", "migrate", "backup", "export-test", "fork", "checkpoint"),
                     "writes files, which have what the log has"),
     **dict.fromkeys(("debug", "serve", "mcp"), "is a door, walked above or by the page's questions"),
+    **dict.fromkeys(("fleet", "work"), "looks after hosts and calls agents, and shows nothing of what was said"),
     **dict.fromkeys(("tail", "step"), "does not end by itself; shows what `events` and `show` do"),
 }  # fmt: skip
 
