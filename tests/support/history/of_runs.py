@@ -66,6 +66,8 @@ def late_answers_kept(evidence: Evidence) -> Iterator[str]:
         if not cut_off and (end is None or end.position > item.position):
             yield f"#{item.position} drops an answer of run {run_id}, whose attempt {attempt} is under way"
     heard = late.keys() | {(event.run_id, event.attempt) for _, event in evidence.of(RunCompleted)}
+    # An answer that is none ends its attempt in its place, such as a summary that is too long (CTX-5).
+    heard |= {(one.run_id, one.attempt) for _, one in evidence.of(RunFailed) if one.code == "bad_reply"}
     newest = evidence.events[-1].epoch if evidence.ended and evidence.events else None
     for item, started in evidence.of(RunStarted):
         attempt_of = (started.run_id, started.attempt)
