@@ -167,10 +167,9 @@ class Lease:
         if threads:
             self._thread.start()
 
-    def tell(self, gateway: str | None, *, ends: bool = False) -> None:
-        """Publish the address of the writer's gateway; with `ends` the lease runs out now."""
-        with self._datastore.writing(None) as cursor:
-            cursor.together([_ON_ONE_DISK, (_TELL, (gateway, ends, self._epoch))])
+    def tell(self, gateway: str | None) -> None:
+        """Publish the address of the writer's gateway."""
+        self._say([(_TELL, (gateway, False, self._epoch))])
 
     def release(self) -> None:
         """Release the lease: the next writer need not wait."""
@@ -178,12 +177,18 @@ class Lease:
         if self._thread.ident is not None:
             self._thread.join()
         address = self._datastore.address
+        ended: Question = (_TELL, (None, True, self._epoch))
         with suppress(psycopg.Error, LogError):
-            self.tell(None, ends=True)
             if address.notifies:
-                # By itself: the queue of notifications may be full, and the lease ends all the same.
-                with self._datastore.writing(None) as cursor:
-                    cursor.execute("SELECT pg_notify(?, '')", (released_on(address.schema),))
+                # The queue of notifications may be full: the lease ends all the same.
+                with suppress(psycopg.errors.ProgramLimitExceeded):
+                    self._say([ended, ("SELECT pg_notify(?, '')", (released_on(address.schema),))])
+                    return
+            self._say([ended])
+
+    def _say(self, questions: Sequence[Question]) -> None:
+        with self._datastore.writing(None) as cursor:
+            cursor.together([_ON_ONE_DISK, *questions])
 
     def _run(self) -> None:
         while not self._stopping.wait(RENEW_S):
