@@ -148,7 +148,7 @@ def test_the_methods_answer_alike_over_the_wire(from_python: list[Said], logs: L
     [(unknown, _params, said, expected)] = differing
     assert unknown == "nothing.at.all"
     own = set(said["error"].split(", ")) - set(expected["error"].split(", "))
-    assert own == {"config.get", "connect", "system-presence", "tools.invoke"}
+    assert own == {"config.get", "connect", "system-presence", "tools.invoke", "tools.names"}
 
 
 @pytest.mark.clause("GATE-3", "SEND-9", "O7")
