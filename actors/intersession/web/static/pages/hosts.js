@@ -145,7 +145,7 @@ const Call = ({ call }) => html`
         : html`<span class="t said">channel ${call.name}</span>`}
       <span class="why">${call.kind === 'agent' ? `agent ${call.name}` : `delivery ${call.id}`}</span>
     </td>
-    <td class="num" data-unit="attempt">${call.attempt}</td>
+    <td class="num" data-unit=${call.attempt === 1 ? 'attempt' : 'attempts'}>${call.attempt}</td>
     <td class=${call.state === 'silent' ? 'bad' : ''}>${STATES[call.state]}</td>
     <td>${call.worker ?? ''}</td>
     <td class="num mono"><${Moment} ms=${call.offeredMs} /></td>
