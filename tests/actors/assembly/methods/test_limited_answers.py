@@ -102,6 +102,7 @@ def _of_verbs(*values: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 SEND = {"message": "hi", "idempotencyKey": "n"}
+A_CALL = {"kind": "agent", "id": "r1", "attempt": 1}
 QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("health", {}),
     ("status", {"probe": True}),
@@ -177,6 +178,13 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("sessions.patch", {"key": SECRET, "label": "x"}),
     ("sessions.patch", {"key": NOTES, "label": "desk"}),
     ("sessions.patch", {"key": "agent:ops:main", "label": "desk"}),
+    ("worker.announce", {"worker": "w", "host": "h", "version": "1", "agents": {"vault": ""}, "seats": 1}),
+    ("worker.take", {"worker": "w", "most": 1}),
+    ("worker.renew", {"worker": "w", "calls": [A_CALL]}),
+    ("worker.events", {"worker": "w", **A_CALL}),
+    ("worker.act", {"secret": "s", "act": {"type": "has", "messageId": "m"}, **A_CALL}),
+    ("worker.answer", {"worker": "w", "content": "{}", **A_CALL}),
+    ("worker.leave", {"worker": "w"}),
 ]
 
 

@@ -291,7 +291,7 @@ def test_what_is_no_method_is_answered_as_one(system: SessionSystem, method: Any
 
     assert answer["code"] == "invalid_request"
     assert msgspec.json.encode(answer)
-    assert len(answer["error"]) < 1_000
+    assert len(answer["error"]) < 1_200
 
 
 @pytest.mark.parametrize("name", ["", "x" * 600, "a\0b", "caf\udce9", 3])

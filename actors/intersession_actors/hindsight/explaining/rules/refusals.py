@@ -105,6 +105,11 @@ REFUSALS: Final[Mapping[RefusalCode, Rule]] = {
     "busy": Rule(
         "GATE-4", "a session that has too much to do takes no more", "another time, or a higher runs.inboxMax"
     ),
+    "run_over": Rule(
+        "WORK-5",
+        "what an agent does in an attempt that is over is refused",
+        "a worker that was heard of in time",
+    ),
     "unavailable": Rule("SEND-3", "what is not durable is not accepted", "a store that takes it"),
     "unreadable": Rule(
         "HIST-6", "what was changed in the log is not shown as if it were said", "a log that is whole"
