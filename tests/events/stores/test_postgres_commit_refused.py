@@ -139,5 +139,8 @@ def test_a_queue_of_notifications_that_is_full_stops_no_append(
             assert log.append_now([anywhere("s", said("b"))]).position == 2
             assert log.append_now([anywhere("s", said("c"))]).position == 3
             assert all_heard.wait(20)
+            assert reader.written_by() is not None
+            log.close()
+            assert reader.written_by() is None, "the lease ends, though nobody can be told"
     assert heard == [2, 3]
     assert caplog.text.count("can tell nobody of commits") == 1
