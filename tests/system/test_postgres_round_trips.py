@@ -104,6 +104,22 @@ def test_opening_takes_few_ways_to_the_server_and_back(
     assert {what: ways[what] <= most for what, most in OPENED.items()} == dict.fromkeys(OPENED, True), ways
 
 
+@pytest.mark.clause("WORK-4")
+@pytest.mark.postgres
+def test_a_start_without_workers_opens_no_connection_for_their_queue(
+    postgres: Server, postgres_url: str, tmp_path: Path
+) -> None:
+    schema = postgres_url.partition("schema=")[2].partition("&")[0]
+    with (
+        network(postgres.directory) as between,
+        open_log(between.url(schema, files=str(tmp_path))) as log,
+    ):
+        assert log.query("SELECT 1") == [(1,)]
+        before = between.answered
+        assert log.work.standing() == []
+        assert between.answered - before <= 2
+
+
 @pytest.mark.postgres
 @pytest.mark.parametrize("turns", [1, 64])
 @pytest.mark.parametrize("written", [(turn, 2), (message, 1)], ids=["turns", "messages"])

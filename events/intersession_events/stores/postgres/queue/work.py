@@ -130,7 +130,7 @@ class SchemaWork:
 
     def standing(self) -> Sequence[QueuedCall]:
         """Return how every attempt of the queue stands, in the order in which they were offered."""
-        return [from_row(QueuedCall, row) for row in self._rows(_STANDING)]
+        return [from_row(QueuedCall, row) for row in self._rows(_STANDING, often=False)]
 
     def workers(self) -> Sequence[Worker]:
         """Return the workers that are alive, by name."""
@@ -184,10 +184,11 @@ class SchemaWork:
             raise StoreUnavailable(f"{self._log.path} is open for reading only")
         self._asking.rows(statement, self._log.epoch, *parameters, epoch=self._log.epoch)
 
-    def _rows(self, statement: str) -> list[Row]:
+    def _rows(self, statement: str, *, often: bool = True) -> list[Row]:
+        """Return rows; what is not read `often` needs no connection of the queue's own, so that a host without workers has none."""
         if not self._is_there:  # an older log, which its owner has not opened with this version
             self._is_there = self._log.kept_rows(_IS_THERE) == [(True,)]
-        if self._log.epoch and self._is_there:
+        if often and self._log.epoch and self._is_there:
             return self._asking.rows(statement)
         return self._log.kept_rows(statement) if self._is_there else []
 
