@@ -12,6 +12,7 @@ from intersession_events.facts import (
     TOPICS,
     Event,
     Then,
+    ToolCallHeld,
     access,
     delivery,
     exchange,
@@ -129,5 +130,17 @@ def events() -> st.SearchStrategy[tuple[str, Event, int]]:
 
 
 def logs(max_size: int = 30) -> st.SearchStrategy[list[tuple[str, Event, int]]]:
-    """Return a log: events in the order they happened."""
-    return st.lists(events(), max_size=max_size)
+    """Return a log: events in the order they happened. A call is held once, since the id of a hold is derived of it."""
+    return st.lists(events(), max_size=max_size).map(_held_once)
+
+
+def _held_once(entries: list[tuple[str, Event, int]]) -> list[tuple[str, Event, int]]:
+    held: set[str] = set()
+    left: list[tuple[str, Event, int]] = []
+    for entry in entries:
+        if isinstance(entry[1], ToolCallHeld):
+            if entry[1].hold_id in held:
+                continue
+            held.add(entry[1].hold_id)
+        left.append(entry)
+    return left
