@@ -7,7 +7,7 @@ like this one now and then.
 from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, cast
 from unittest.mock import patch
 
 import msgspec
@@ -50,10 +50,13 @@ from intersession_actors.rules.policy.chain import one_hop_on
 from intersession_actors.rules.policy.sending import judge_send
 from intersession_actors.rules.prompt.transcript import TranscriptFold
 from intersession_actors.running.runtime.clock import Stopwatch
+from intersession_events.basics.errors import WriterSuperseded
 from intersession_events.facts import LateReplyDropped
 from intersession_events.stores.database import Cursor
 from intersession_events.stores.portable.appends import Append
+from intersession_events.stores.portable.committing import Committing
 from intersession_events.stores.sqlite import identity
+from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.sqlite.views import SqliteViews
 from intersession_events.stores.sqlite.work import FileWork
 from intersession_projections.views.flows.flows import Flows
@@ -601,6 +604,30 @@ def a_call_is_given_twice() -> AbstractContextManager[object]:
     return patch.object(FileWork, "answer", answered)
 
 
+def a_queue_has_no_fence() -> AbstractContextManager[object]:
+    """A writer that was taken over goes on to change the queue of what workers do, though it appends nothing any more."""
+    changed = SqliteLog.changed
+
+    def at_once(self: SqliteLog, work: Callable[[Cursor], Any]) -> Any:
+        try:
+            return changed(self, work)
+        except WriterSuperseded:
+            with cast("Committing", self._recorder).transaction() as cursor:
+                return work(cursor)
+
+    return patch.object(SqliteLog, "changed", at_once)
+
+
+def a_door_answers_unread() -> AbstractContextManager[object]:
+    """A door answers before it has read what its answer reports."""
+    wait_for = SqliteLog.wait_for
+
+    def at_once(self: SqliteLog, position: int, *, timeout: float) -> bool:
+        return not self.epoch or wait_for(self, position, timeout=timeout)
+
+    return patch.object(SqliteLog, "wait_for", at_once)
+
+
 BUGS: Final[dict[str, Bug]] = {
     bug.__name__: bug
     for bug in (
@@ -663,5 +690,7 @@ BUGS: Final[dict[str, Bug]] = {
         a_text_of_a_dead_worker_goes_out_again,
         a_silent_worker_has_sent_its_text,
         a_call_is_given_twice,
+        a_queue_has_no_fence,
+        a_door_answers_unread,
     )
 }

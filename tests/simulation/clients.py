@@ -1,10 +1,13 @@
 """Clients of a simulation: people, sessions and an operator, who call, and call again until they know what became of it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from intersession import SessionSystem
 from intersession_events.basics.ids import session_stream
 from intersession_events.facts import SessionOpened, SessionReset, ThreadBound
+from simulation.faults import Crash
 from simulation.people import AGENTS, CHANNELS, HURRY_S, MAINS
 from support.history import Op
 
@@ -33,6 +36,7 @@ class Client:
         self._at: tuple[str, int] | None = None
         """The text of the call under way, and the log's head when it was made."""
         self._in_threads = 0
+        self._is_at_door = world.door is not None and world.chance.fixed(f"at the door {number}", 1) == 0
         self.runs: list[str] = []
         self.is_done = False
 
@@ -56,25 +60,53 @@ class Client:
             text, began = self._at
             self._note("info", text, began, {})
 
+    def _saw(self, kind: str, answer: Answer) -> None:
+        """Take an answer. A client has gone from a writer that was taken over, and goes on at the next one."""
+        if self._world.is_deposed:
+            raise Crash
+        self._world.saw(kind, answer)
+
+    def _hear_late(self, text: str, began: int, answer: Answer) -> None:
+        """Hear from a writer that was taken over what became of a call: what it acknowledges is so."""
+        if "runId" in answer and "code" not in answer:
+            self._note("ok", text, began, answer)
+        raise Crash
+
+    @contextmanager
+    def _host(self) -> Generator[SessionSystem]:
+        """Lend the host that it asks: a door, or the writer."""
+        world = self._world
+        with (
+            world.door.asked() if self._is_at_door and world.door is not None else nullcontext(world.system)
+        ) as host:
+            yield host
+
     # --- calls
 
     def _write(self, text: str) -> None:
         """Call until it is accepted or refused for good."""
         world = self._world
         kind = kind_of(world, text)
+        if kind == "inbound" and self._is_at_door:
+            kind = "agent"  # what channels tell comes to the writer
         answer: Answer = {}
         for attempt in range(PATIENCE):
             began = world.log.head()
             self._at = (text, began)
             answer = self._called(kind, text)
+            if world.is_deposed:
+                self._hear_late(text, began, answer)
             self._at = None
             code = answer.get("code")
-            world.saw(kind, answer)
+            self._saw(kind, answer)
             if "runId" in answer and code is None:
                 self._note("ok", text, began, answer)
                 self.runs.append(answer["runId"])
                 self._sends += [answer["runId"]] if kind == "send" else []
                 self._children += [answer["childSessionKey"]] if "childSessionKey" in answer else []
+                if self._is_at_door and world.chance.departs(f"looks {self.name}", 0.7):
+                    mine = MAINS[world.drawn(f"mine {text}", len(MAINS) - 1)]
+                    self._read(answer.get("childSessionKey", answer.get("sessionKey", mine)))
                 return
             if code not in AGAIN:
                 self._note("fail", text, began, answer)
@@ -113,7 +145,8 @@ class Client:
                     "timeoutSeconds": timeout,
                     "idempotencyKey": text,
                 }
-                return dict(world.system.tools(MAINS[mine]).call("sessions_send", asked))
+                with self._host() as host:
+                    return dict(host.tools(MAINS[mine]).call("sessions_send", asked))
             case "spawn":
                 cleanup = "delete" if rare else "keep"
                 asked = {"task": text, "cleanup": cleanup, "idempotencyKey": text}
@@ -128,12 +161,14 @@ class Client:
                     asked["attachments"] = [
                         {"name": f"{name}.txt", "content": f"{name} of {text}"} for name in ("one", "two")
                     ]
-                return dict(world.system.tools(MAINS[mine]).call("sessions_spawn", asked))
+                with self._host() as host:
+                    return dict(host.tools(MAINS[mine]).call("sessions_spawn", asked))
             case _:
                 if busy == "interrupt":
                     world.tally.add("fault", "interrupt")
                 asked = {"sessionKey": MAINS[mine], "message": text, "idempotencyKey": text, "busy": busy}
-                return world.system.gateway.call("agent", asked | {"deliver": True, "timeout": 20})
+                with self._host() as host:
+                    return host.gateway.call("agent", asked | {"deliver": True, "timeout": 20})
 
     def _come_in(self, channel: str, agent_id: str, text: str) -> None:
         """Say something that nobody is to answer: a thread is opened where somebody has spoken."""
@@ -145,7 +180,7 @@ class Client:
             "message_id": text,
         }
         answer = self._world.system.inbound(**said, agent_id=agent_id, deliver=False)
-        self._world.saw("inbound", answer)
+        self._saw("inbound", answer)
 
     def _speak_in_thread(self) -> None:
         """Say something in the youngest thread that was given to a session, whoever's it is by now."""
@@ -163,7 +198,7 @@ class Client:
             "sender": self.name,
         }
         answer = world.system.inbound(**said, text=text, message_id=text)
-        world.saw("inbound", answer)
+        self._saw("inbound", answer)
         if "runId" in answer:
             self.runs.append(answer["runId"])
 
@@ -186,7 +221,8 @@ class Client:
                 kind="write",
                 outcome=outcome,
                 began=began,
-                position=world.log.head() if outcome != "info" else 0,
+                # A writer that was taken over answers by what is there, which is more than it knows of.
+                position=world.log.events.head() if outcome != "info" else 0,
                 call=text,
                 text=text,
                 run_id=answer.get("runId"),
@@ -197,8 +233,9 @@ class Client:
     def _wait(self, run_id: str, seconds: int) -> None:
         world = self._world
         began = world.log.head()
-        answer = world.system.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": seconds * 1000})
-        world.saw("agent.wait", answer)
+        with self._host() as host:
+            answer = host.gateway.call("agent.wait", {"runId": run_id, "timeoutMs": seconds * 1000})
+        self._saw("agent.wait", answer)
         outcome: Literal["ok", "info"] = "info" if answer.get("code") in AGAIN else "ok"
         world.ops.append(
             Op(
@@ -216,9 +253,10 @@ class Client:
         world = self._world
         began = world.log.head()
         asked = {"sessionKey": key, "limit": 1000, "includeTools": True}
-        answer = world.system.tools().call("sessions_history", asked)
+        with self._host() as host:
+            answer = host.tools().call("sessions_history", asked)
         if "position" not in answer:
-            world.saw("sessions_history", answer)
+            self._saw("sessions_history", answer)
             return
         world.ops.append(
             Op(
@@ -243,16 +281,16 @@ class Client:
             self._read(key)
         if strikes("abort", 0.2, where=self.name):
             world.aborts.add(key)
-            world.saw("chat.abort", operate("chat.abort", {"sessionKey": key}))
+            self._saw("chat.abort", operate("chat.abort", {"sessionKey": key}))
         if strikes("reset", 0.3, where=self.name):
             world.aborts.add(key)
-            world.saw("sessions.reset", operate("sessions.reset", {"key": key}))
+            self._saw("sessions.reset", operate("sessions.reset", {"key": key}))
         if strikes("patch", 0.2, where=self.name):
             policy = ("deny", "allow", None)[world.chance.fixed(f"patch {self.name}", 2)]
-            world.saw("sessions.patch", operate("sessions.patch", {"key": key, "sendPolicy": policy}))
+            self._saw("sessions.patch", operate("sessions.patch", {"key": key, "sendPolicy": policy}))
         if strikes("hold", 0.4, where=self.name):
             before = ("reply", "every-turn", "announce", "next")[world.chance.fixed(f"holds {self.name}", 3)]
-            world.saw("exchanges.hold", operate("exchanges.hold", {"sessionKey": key, "before": before}))
+            self._saw("exchanges.hold", operate("exchanges.hold", {"sessionKey": key, "before": before}))
         self._hold()
         self._speak_in_thread()
         if world.holds and world.chance.departs(f"releases {self.name}", 0.5):
@@ -262,7 +300,7 @@ class Client:
         if strikes("delete", 0.4, where=self.name):
             rows = world.system.tools().call("sessions_list", {"kinds": ["other"]}).get("sessions", [])
             for row in rows[:1]:
-                world.saw("sessions.delete", operate("sessions.delete", {"key": row["key"]}))
+                self._saw("sessions.delete", operate("sessions.delete", {"key": row["key"]}))
 
     def _hold(self) -> None:
         """Have one exchange stop, and perhaps think better of it."""
@@ -271,9 +309,9 @@ class Client:
             return
         run_id = self._sends[-1]
         before = ("announce", "next", "every-turn")[world.chance.fixed(f"holds run {self.name}", 2)]
-        world.saw("exchanges.hold", operate("exchanges.hold", {"runId": run_id, "before": before}))
+        self._saw("exchanges.hold", operate("exchanges.hold", {"runId": run_id, "before": before}))
         if world.chance.departs(f"withdraws {self.name}", 0.5):
-            world.saw("exchanges.release", operate("exchanges.release", {"runId": run_id}))
+            self._saw("exchanges.release", operate("exchanges.release", {"runId": run_id}))
 
 
 KINDS: Final = ("inbound", "send", "spawn", "agent", "inbound", "send", "agent")

@@ -63,6 +63,8 @@ FAULTS: Final = (
     "worker_dies",
     "worker_late",
     "worker_twice",
+    "standby_takes",
+    "door_follows_late",
 )
 """Everything that is not the plain course."""
 

@@ -80,13 +80,15 @@ class Agents:
 
     def _answered(self, turn: Turn) -> object:
         words = self._words(turn)
-        if isinstance(words, str) and "\udce9" not in words:
+        if isinstance(words, str) and "\udce9" not in words and not self._world.is_deposed:
             self.answers[turn.run_id, turn.attempt] = words
         return words
 
     def _note(self, turn: Turn) -> None:
         world = self._world
         world.check_alive()
+        if world.is_deposed:
+            return  # by now its attempt may be over
         if "files" in world.faults.enabled and ":subagent:" in turn.session_key:
             for words in missing_files(world.disk, world.log.all(), turn.session_key):
                 world.wrong("files", f"run {turn.run_id} is begun without {words}")
@@ -240,7 +242,7 @@ class Channels:
             raise ConnectionError("the network is down")
         if not once or outbound.key not in self._keys:
             self._keys.add(outbound.key)
-            self.shown.append(Shown(key=outbound.key, text=outbound.text))
+            self.shown.append(Shown(key=outbound.key, text=outbound.text, said=not world.is_deposed))
         if strikes("channel_again", 0.2, where=name):
             world.system.register_channel(name, self.all[name])
             world.runtime.pause(1)

@@ -52,6 +52,8 @@ BY_LAW: Final = {
     "a_thread_is_kept_for_ever": "threads_have_their_time",
     "a_silent_worker_has_sent_its_text": "shown_once",
     "a_call_is_given_twice": "shown_once",
+    "a_queue_has_no_fence": "deposed",
+    "a_door_answers_unread": "own_writes_read",
 }
 """The planted faults that a law by itself has to find, whatever others do."""
 RECORDED: Final = ("a6_turns_come_to_whoever_has_the_key", "skips_by_substring")

@@ -47,7 +47,22 @@ def _quiet(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.clause(
-    "C3", "C5", "SEAL-1", "SEAL-2", "O1", "O2", "O3", "O4", "O5", "O6", "O7", "L1", "L2", "L8"
+    "C3",
+    "C5",
+    "SEAL-1",
+    "SEAL-2",
+    "O1",
+    "O2",
+    "O3",
+    "O4",
+    "O5",
+    "O6",
+    "O7",
+    "L1",
+    "L2",
+    "L8",
+    "DOOR-3",
+    "STBY-3",
 )
 @pytest.mark.parametrize("seed", every_day([*range(SEEDS), *KEPT], 0, 1, 32, 190, 5075))
 def test_a_simulated_system_breaks_no_law(seed: int) -> None:

@@ -16,6 +16,7 @@ from intersession_actors.outside.channels.outcomes import NotDelivered, delivery
 from intersession_actors.running.host.calls import Came, Raised
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.log.work_queue import CallId, Offer, TakesWork, Worker
+from simulation.faults import Crash
 
 if TYPE_CHECKING:
     from simulation.world import World
@@ -86,6 +87,7 @@ class WorkerBeside:
             if self._again(lambda: [*queue.renew(self.name, [offer.call])]):
                 return
         self._sent[offer.call] = key, answer_of(self._called(offer.name, offered))
+        self._check_writer()
         if strikes("worker_dies", 0.2, where="after"):
             self._die(queue)
             return
@@ -120,8 +122,14 @@ class WorkerBeside:
         self._number += 1
         self._again(lambda: self._announce(queue))
 
+    def _check_writer(self) -> None:
+        """Leave a writer that was taken over: the worker works for the next one."""
+        if self._world.is_deposed:
+            raise Crash
+
     def _again(self, what: Callable[[], T]) -> T:
         while True:
+            self._check_writer()
             try:
                 return what()
             except StoreUnavailable:

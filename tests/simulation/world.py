@@ -11,6 +11,8 @@ from typing import Any, Final
 from unittest.mock import patch
 from uuid import UUID
 
+from greenlet import getcurrent
+
 from intersession import SessionSystem
 from intersession_actors.owners.session.commands import RunReturned, StartNext
 from intersession_actors.owners.session.deciding import Decider
@@ -39,8 +41,10 @@ from simulation.chance import Chance, Schedule
 from simulation.clients import Answer, Client
 from simulation.clumsy import CLUMSY, clumsy_calls
 from simulation.disk import Disk, wrong_with_files
+from simulation.door import DoorBeside
 from simulation.faults import Crash, Faults, Tally
 from simulation.judging import judging
+from simulation.paused import Paused
 from simulation.people import AGENTS, MAINS, Agents, Channels, host_rule
 from simulation.settings import at_workers, settings_of
 from simulation.store import SIMULATED, STORE, cut_off
@@ -54,6 +58,8 @@ SOON_S: Final = 2.0
 MOST_AT_ONCE: Final = 3_000
 """More steps than these while no time passes are a storm: somebody asks without a pause."""
 MOST_STARTS: Final = 40
+MOST_AWAKE: Final = 500
+"""The most steps that a writer does which was taken over, before it ends."""
 DAY_S: Final = 86_400.0
 SECRET: Final = "what nobody may ever read again"
 MEMORY_DISK: Final = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - a directory of our own in it
@@ -83,6 +89,10 @@ class World:
         self.findings: list[Finding] = []
         self.agents = Agents(self)
         self.channels = Channels(self)
+        has_door = "door_follows_late" in self.faults.enabled and self.chance.fixed("door", 3) == 0
+        self.door = DoorBeside(self) if has_door else None
+        self.reads: dict[object, SqliteLog] = {}
+        """The logs by which greenlets judge that ask at the door."""
         self.clients = [Client(self, number) for number in range(1 + self.chance.pick("clients", 3))]
         self.steps = 0
         self.log_id = str(UUID(int=seed))
@@ -92,6 +102,9 @@ class World:
         self._now = 0.0
         self._opened: SqliteLog | None = None
         self._zombie: SqliteLog | None = None
+        self._paused: Paused | None = None
+        self.is_deposed = False
+        """Whether what happens now is done by a writer that was taken over."""
         self._passed: dict[int, float] = {}
         self._decided: dict[str, int] = {}
         """How far the log had come when the first start of a run was decided."""
@@ -167,13 +180,19 @@ class World:
         self.log.on_committed(self._note_time)
         if self.worker is not None:
             self.runtime.spawn(self.worker.go)
+        if self.door is not None:
+            self.door.begin()
         for client in self.clients:
             if not client.is_done:
                 self.runtime.spawn(client.go)
 
     def _note_time(self, batch: Sequence[Recorded]) -> None:
+        if self.is_deposed:
+            return
         for item in batch:
             self._passed[item.position] = self.clock.monotonic()
+        if self.door is not None:
+            self.door.hear()
 
     def _start(self) -> None:
         enabled = self.faults.enabled
@@ -212,6 +231,8 @@ class World:
         """Pass a crash point."""
         if self._crashed:
             raise Crash
+        if self.is_deposed:
+            return
         self.tally.add("passed", point)
         often = 0.15 if point in SELDOM else 0.03
         if point == self._dies_at and not self._in_peace and self._passes:
@@ -229,7 +250,7 @@ class World:
         """Pass a commit of the store."""
         if self._crashed:
             raise Crash
-        if self._in_peace:
+        if self._in_peace or self.is_deposed:
             return
         if self.clock.monotonic() < self._down_until:
             if moment == "before":
@@ -245,7 +266,7 @@ class World:
         """Pass a call of the disk."""
         if self._crashed:
             raise Crash
-        if self._in_peace:
+        if self._in_peace or self.is_deposed:
             return
         if self.faults.strikes("disk_dies", 0.01, where=call):
             self.tally.add("crash", "disk")
@@ -261,9 +282,7 @@ class World:
 
     def _after_crash(self) -> None:
         """Take away what is left of a process that has ended."""
-        for client in self.clients:
-            client.cut_off()
-        self.channels.doubt()
+        self._cut_off()
         if self.faults.strikes("power", 0.3):
             self.disk.lose_power(self.chance.fixed)
         log, self._opened = self._opened, None
@@ -274,6 +293,26 @@ class World:
                 log.crash()
         with suppress(Crash, Stuck):
             self.runtime.crash()
+
+    def _cut_off(self) -> None:
+        """Let those outside know no more of the process that was there."""
+        for client in self.clients:
+            client.cut_off()
+        self.channels.doubt()
+
+    def _take_over(self) -> None:
+        """Let another process take the log over, while the one that has written it is paused and does not end."""
+        self._paused = Paused(self)
+        self._opened = None
+        self._cut_off()
+        self.begin()
+
+    def _lay_paused(self) -> None:
+        """Let a writer that was paused do all that it still can, and go."""
+        paused, self._paused = self._paused, None
+        if paused is not None:
+            paused.wake(MOST_AWAKE)
+            paused.end()
 
     def _lay_zombie(self) -> None:
         """Let a writer that was thought to be dead write what it had before it, and go."""
@@ -300,6 +339,7 @@ class World:
         self.chance.is_over = self._in_peace = True
         self._dies_at = None
         self._lay_zombie()
+        self._lay_paused()
         if self.faults.enabled & {"crash_between"} and self.chance.fixed("last", 1):
             self._crash()
         if self._crashed:
@@ -326,6 +366,8 @@ class World:
             self._after_crash()
             self.begin()
             return
+        if self._paused is None and self.faults.strikes("standby_takes", 0.004):
+            self._take_over()
         self._beside()
         if not moved:
             self._all_there()
@@ -339,6 +381,10 @@ class World:
             self.clock.set_wall(self.clock.now_ms() + round(hours * 3_600_000))
         if self._zombie is not None and self.chance.departs("lies", 0.05):
             self._lay_zombie()
+        if self._paused is not None and self.chance.departs("wakes", 0.05):
+            self._paused.wake(1 + self.chance.fixed("awake", 50))
+            if self.chance.departs("goes", 0.2):
+                self._lay_paused()
         if self._late != (False, False) and self.chance.departs("comes", 0.01):
             self._all_there()
 
@@ -403,6 +449,8 @@ class World:
         except BackupFailed as error:
             self.wrong("backup", str(error))
             return
+        if self.is_deposed:
+            return  # the copy has more than this writer knows of
         with SqliteLog(copy, read_only=True) as read:
             if [item.hash for item in read.all()] != [
                 item.hash for item in self.log.all() if item.position <= head
@@ -438,6 +486,8 @@ class World:
         def noted(deciding: Decider, owner: Any, command: Any) -> Plan | Refused | None:
             head = deciding.world.log.head()
             decided = plan(deciding, owner, command)
+            if self.is_deposed:
+                return decided
             if isinstance(command, StartNext) and isinstance(decided, Plan):
                 first = (
                     event for event in decided.events if isinstance(event, RunStarted) and event.attempt == 1
@@ -449,7 +499,7 @@ class World:
 
         def appended(owner: Any, command: Any, plan: Any) -> Any:
             made = appends(owner, command, plan)
-            if made and made[0].drafts and made[0].drafts[0].decision:
+            if made and made[0].drafts and made[0].drafts[0].decision and not self.is_deposed:
                 absent = frozenset({"desk"} if self._late[0] else ())
                 held = Held(
                     head=self.log.head(),
@@ -469,7 +519,11 @@ class World:
 
         def given_up(owner: Any, told: Any, error: Exception) -> None:
             away(owner, told, error)
-            if isinstance(told.command, RunReturned) and Abandoned(told.command) in owner.effects:
+            if (
+                isinstance(told.command, RunReturned)
+                and Abandoned(told.command) in owner.effects
+                and not self.is_deposed
+            ):
                 self._given_up.add((told.command.run_id, told.command.attempt))
 
         ask = Owner._ask
@@ -477,7 +531,8 @@ class World:
         def asked_for(owner: Any, told: Any, asked: Any, **given: Any) -> None:
             drafts = asked.appends[0].drafts
             moment = (owner.stream, owner.version + 1, drafts[0].decision if drafts else "")
-            if told.asked is not None and moment in self._held:  # the store could not take it before
+            # The store could not take it before.
+            if told.asked is not None and moment in self._held and not self.is_deposed:
                 self._held[moment] = self._held[moment]._replace(asked=self.clock.monotonic())
             ask(owner, told, asked, **given)
 
@@ -486,9 +541,15 @@ class World:
             patch.object(Owner, "_appends", appended),
             patch.object(Owner, "_ask", asked_for),
             patch.object(Owner, "store_away", given_up),
-            judging(lambda asked, known: self._judged.append((self.log.head(), asked, known))),
+            judging(self._hears),
+            DoorBeside.patient(),
         ):
             yield
+
+    def _hears(self, asked: Question, known: Known) -> None:
+        """Note what is judged, and how far the log was that it is judged by."""
+        if not self.is_deposed:
+            self._judged.append((self.reads.get(getcurrent(), self.log).head(), asked, known))
 
     @staticmethod
     def _tools_of(owner: Any) -> tuple[str, ...] | None:
@@ -522,6 +583,8 @@ class World:
 
     def judged(self, events: Sequence[Recorded]) -> list[Finding]:
         """Return what is wrong, by what was recorded and by what is left."""
+        if self.door is not None:
+            self.door.end()
         found = broken(self.evidence(events))
         found += [Finding("files", words) for words in wrong_with_files(self.disk, events)]
         found += [Finding("unanswered", client.name) for client in self.clients if not client.is_done]

@@ -204,13 +204,26 @@ def given_what_is_recorded(evidence: Evidence) -> Iterator[str]:
 
 
 def _before(evidence: Evidence, run_id: str, position: int) -> list[str]:
-    """Return what had been said before a run, without its own message and what it said itself."""
+    """Return what had been said before a run, without its own message and what it said itself.
+
+    So it is of a run that is tried again once there is room for it: what is summarised for it is what had been said before it.
+    """
     _, queued = evidence.queued[run_id]
+    own = {run_id}
+    if _is_compaction(evidence, run_id):
+        own |= {
+            event.run_id
+            for item, event in evidence.of(RunStarted)
+            if item.position < position
+            and evidence.queued[event.run_id][1].session_id == queued.session_id
+            and (event.run_id not in evidence.ends or evidence.ends[event.run_id][0].position > position)
+        }
+    asked = {evidence.queued[one][1].message_id for one in own}
     return [
         message_id
         for message_id in evidence.transcripts[queued.session_id].taken(position)
-        if message_id != queued.message_id
-        and (said_by := evidence.messages[message_id][0][1].run_id) != run_id
+        if message_id not in asked
+        and (said_by := evidence.messages[message_id][0][1].run_id) not in own
         and not _is_compaction(evidence, said_by)
     ]
 

@@ -195,7 +195,7 @@ class WriterLink:
             refused = error if isinstance(error, ToolRefused) else ToolRefused("unavailable", str(error))
             self._finish(call, Handed({}, refused=refused))
             return
-        handed = _handed(done.result())
+        handed = handed_of(done.result())
         if not done.result().get("tryAgain") or self._closed:
             self._finish(call, handed)
             return
@@ -266,7 +266,8 @@ class WriterLink:
                     self._lock.wait(PAUSE_S if self._calls and self._away_since is not None else LOOK_S)
 
 
-def _handed(answer: JsonObject) -> Handed:
+def handed_of(answer: JsonObject) -> Handed:
+    """Return what the writer's gateway answered to `door.perform`."""
     refused = answer.get("refused")
     result: JsonObject = answer.get("result") or {}
     return Handed(result, int(answer.get("position") or 0), None if refused is None else _refusal(refused))
