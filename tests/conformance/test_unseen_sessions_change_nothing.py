@@ -521,8 +521,6 @@ def code_of(answer: Any) -> str | None:
     every_day(
         WALKS,
         "WebSocket, a credential of some sessions",
-        "pages, a credential of some sessions",
-        "MCP, a session",
     ),
 )
 def test_no_answer_tells_of_what_its_caller_does_not_see(worlds: Worlds, door: str, name: str) -> None:
