@@ -16,7 +16,7 @@ from intersession_events.basics.errors import IntersessionError, StoreLocked
 from intersession_events.copies.migrating import Migrated, Progress, migrate
 from intersession_events.facts import ready
 from intersession_events.stores.database import MEMORY
-from intersession_events.stores.opened import located, open_log
+from intersession_events.stores.opened import Located, located, open_log
 from intersession_events.stores.url import VARIABLE as STORE
 from intersession_projections.views.inline_views import inline_views
 
@@ -126,7 +126,7 @@ class Fleet:
             raise FleetRefused(
                 "a log in memory ends with its process: name a file, or a schema of a database"
             )
-        url = os.path.abspath(where.url) if where.is_file else where.url  # noqa: PTH100 - no link is followed here
+        url = _from_anywhere(where)
         # A name that is taken is told before a log is made.
         self._check_free(name, self.logs)
         if create:
@@ -191,8 +191,7 @@ class Fleet:
             MigrationFailed, StoreLocked, LogError: as `copies.migrating.migrate`.
         """
         source = self.named([name])[name]
-        where = located(target)
-        url = os.path.abspath(where.url) if where.is_file else where.url  # noqa: PTH100 - no link is followed here
+        url = _from_anywhere(located(target))
         _look(source)
         moved = migrate(source.store, url, progress=progress)
         open_log(url, inline=inline_views()).close()
@@ -285,3 +284,8 @@ def _upgraded(name: str, entry: FleetLog) -> LogUpgraded:
     except (IntersessionError, OSError) as error:
         return LogUpgraded(name=name, state="refused", outdated=outdated, error=f"{error}")
     return LogUpgraded(name=name, state="upgraded", outdated=outdated)
+
+
+def _from_anywhere(where: Located) -> str:
+    """Return a URL that names the same log in whichever directory it is read."""
+    return os.path.abspath(where.url) if where.is_file else where.url  # noqa: PTH100 - no link is followed here
