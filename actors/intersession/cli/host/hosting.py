@@ -68,12 +68,7 @@ def named_agents(spec: str) -> Mapping[str, Agent]:
     Raises:
         UsageError: it is not there, or is something else.
     """
-    found = _imported(spec)
-    if not callable(found):
-        return found
-    raise UsageError(
-        f"--agents: {spec!r} makes a system; give module:NAME, where NAME is a dict of agents by id"
-    )
+    return cast("Mapping[str, Agent]", _dict_of(spec, "agents", "by id"))
 
 
 def named_channels(spec: str) -> Mapping[str, AnyChannel]:
@@ -82,15 +77,18 @@ def named_channels(spec: str) -> Mapping[str, AnyChannel]:
     Raises:
         UsageError: it is not there, or is something else.
     """
+    return cast("Mapping[str, AnyChannel]", _dict_of(spec, "channels", "by name"))
+
+
+def _dict_of(spec: str, option: str, by: str) -> Mapping[str, object]:
+    expected = f"give module:NAME, where NAME is a dict of {option} {by}"
     try:
         found = named_object(spec)
     except ImportError as error:
-        raise UsageError(f"--channels: {spec!r}: {error}") from error
-    if not isinstance(found, Mapping):
-        raise UsageError(
-            f"--channels: {spec!r} is a {type(found).__name__}; give module:NAME, where NAME is a dict of channels by name"
-        )
-    return cast("Mapping[str, AnyChannel]", found)
+        raise UsageError(f"--{option}: {spec!r}: {error}; {expected}") from error
+    if isinstance(found, Mapping):
+        return cast("Mapping[str, object]", found)
+    raise UsageError(f"--{option}: {spec!r} is a {type(found).__name__}; {expected}")
 
 
 def _imported(spec: str) -> Mapping[str, Agent] | Callable[[str | None], object]:
