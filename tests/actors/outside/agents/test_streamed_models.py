@@ -1,13 +1,18 @@
 """Models that give their answer in chunks: an OpenAI-compatible endpoint on a real socket, and pydantic-ai's own test models."""
 
 import threading
+from asyncio import CancelledError, Event, create_task, run, sleep, wait_for
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from httpx import Response
 from pydantic_ai import Agent
 from pydantic_ai.models.test import TestModel
 
 from intersession import SessionSystem, StreamAnswer, openai_agent, pydantic_ai_agent
+from intersession_actors.outside.agents.dialects.chat import ChatCompletions
+from intersession_actors.outside.agents.dialects.streaming import streamed
 from intersession_actors.outside.agents.endpoint_options import check_options
 from intersession_events.facts import RunAborted, RunCompleted, RunFailed, RunInterrupted
 from support.endpoint import Endpoint, an_endpoint, as_openai, calling
@@ -110,6 +115,45 @@ def test_an_abort_closes_the_endpoints_response() -> None:
             (aborted,) = recorded(system, RunAborted)
 
     assert (aborted.partial or "").startswith("and ")
+
+
+class _SlowToClose:
+    """A response whose connection takes a moment to close."""
+
+    def __init__(self) -> None:
+        self.response = Response(200, headers={"content-type": "text/event-stream"})
+        self.is_closing, self.may_close, self.closed = Event(), Event(), Event()
+
+    async def __aiter__(self) -> AsyncIterator[object]:
+        yield await Event().wait()
+
+    async def close(self) -> None:
+        self.is_closing.set()
+        await self.may_close.wait()
+        self.closed.set()
+
+
+@pytest.mark.clause("STREAM-3")
+def test_a_response_is_closed_though_the_run_ends_once_more_meanwhile() -> None:
+    async def played() -> None:
+        given = _SlowToClose()
+
+        async def ask(**_: object) -> _SlowToClose:
+            return given
+
+        turn: Any = None  # nothing is shown of an answer that does not come
+        answering = create_task(streamed(ask, turn, ChatCompletions().chunks()))
+        await sleep(0)
+        await sleep(0)
+        answering.cancel()
+        await wait_for(given.is_closing.wait(), WAIT)
+        answering.cancel()
+        with pytest.raises(CancelledError):
+            await answering
+        given.may_close.set()
+        await wait_for(given.closed.wait(), WAIT)
+
+    run(played())
 
 
 @pytest.mark.clause("STREAM-1")

@@ -249,10 +249,9 @@ _QUEUED: Final = "queued"
 def _served(
     workers: Sequence[Worker], calls: Sequence[QueuedCall], parked: Mapping[str, int]
 ) -> list[ServedAnswer]:
-    states = {
-        of: Counter(_state(call) for call in calls if (call.kind, call.name) == of)
-        for of in {(call.kind, call.name) for call in calls}
-    }
+    states: dict[tuple[CallKind, str], Counter[str]] = {}
+    for call in calls:
+        states.setdefault((call.kind, call.name), Counter())[_state(call)] += 1
     has: dict[tuple[CallKind, str], list[str]] = {}
     for worker in workers:
         for name in worker.agents:
@@ -272,5 +271,5 @@ def _served(
             "parked": parked.get(name, 0) if kind == "agent" else 0,
         }
         for kind, name in sorted(states.keys() | has.keys() | of_parked)
-        for stand in [states.get((kind, name), Counter())]
+        for stand in [states.get((kind, name), Counter[str]())]
     ]

@@ -1,5 +1,6 @@
 """An answer of an endpoint in pieces: shown as they come, and put together for `openai.py` (STREAM-1)."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
@@ -29,7 +30,7 @@ async def streamed(
         ConnectionError: the pieces ended before the answer did.
     """
     given = await ask(stream=True, stream_cls=AsyncStream[object])
-    async with given:
+    try:
         if given.response.headers.get("content-type", "").startswith("application/json"):
             await given.response.aread()
             return Streamed(given.response.json(), is_shown=False)
@@ -37,6 +38,9 @@ async def streamed(
             text = chunks.take(chunk) if is_json_object(chunk) else ""
             if text:
                 turn.stream(text)
+    finally:
+        # An end of the run that comes while the response is closed would leave it open: its model would go on, and be paid.
+        await asyncio.shield(asyncio.ensure_future(given.close()))
     whole = chunks.whole()
     if whole is None:
         raise ConnectionError("the endpoint's stream ended before the answer did")
