@@ -110,12 +110,16 @@ def test_what_is_said_there_goes_to_the_child_and_its_words_go_there(booth: Boot
     assert again["runId"] == said["runId"]
     assert elsewhere["sessionKey"] == f"{GROUP}:thread:t2"
     assert beside["sessionKey"] == GROUP
-    assert places(discord.wait_for(4, timeout=20)) == [
+    shown = places(discord.wait_for(4, timeout=20))
+    assert [place for place in shown if place[1] == "t1"] == [
         ("42", "t1", "Status: success"),
         ("42", "t1", "heard and the folders?"),
+    ]
+    # Two other chats: which of them is shown first is nobody's promise.
+    assert {place for place in shown if place[1] != "t1"} == {
         ("42", "t2", "heard hello"),
         ("42", None, "heard hello"),
-    ]
+    }
     heard = [
         event.message.provenance.kind
         for event in all_said(system, f"session:{answer['childSessionKey']}")
