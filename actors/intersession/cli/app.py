@@ -70,6 +70,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "hosts": ("questions.hosts:hosts", "Show the hosts of a log now, and what they do."),
     "doctor": ("commands.doctor:doctor", "Say what is wrong now, and what to do about it."),
     "verify": ("proofs.verify:verify", "Prove that a log was not changed."),
+    "bundle": ("proofs.bundle:bundle", "Write a part of a log as one file for an auditor."),
     "checkpoint": (
         "changes.stores:checkpoint",
         "Take a checkpoint: a proof of all that is in the log by now.",
@@ -97,7 +98,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Change what sessions do": (
         "schedules", "hold", "release", "abort", "retry", "reset", "compact", "label", "delete", "erase",
     ),
-    "Prove and check": ("doctor", "hosts", "verify", "checkpoint", "keys", "audit", "config", "policy"),
+    "Prove and check": ("doctor", "hosts", "verify", "bundle", "checkpoint", "keys", "audit", "config", "policy"),
     "Keep and move a log": ("import", "imports", "export", "backup", "migrate", "fleet", "rebuild"),
 }  # fmt: skip
 """Under which heading the help lists each command, in this order."""

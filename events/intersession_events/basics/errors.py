@@ -24,6 +24,7 @@
   - BadCheckpoint
   - BadKey
   - BackupFailed
+  - BundleFailed
   - ExportFailed
   - ForkFailed
   - ImportFailed
@@ -197,6 +198,10 @@ class WorkRefused(LogError):
 
 class BackupFailed(IntersessionError):
     """A log can't be copied to a file, or the copy is not what it should be. Nothing was left there."""
+
+
+class BundleFailed(IntersessionError):
+    """A bundle could not be made: its file is in the way or can't be written, or the log is in memory. Nothing was left behind."""
 
 
 class ExportFailed(IntersessionError):

@@ -24,6 +24,7 @@ _CODES: Final[tuple[tuple[type[Exception], int, str], ...]] = (
     (errors.BadCheckpoint, REFUSED, "bad_checkpoint"),
     (errors.ImportFailed, REFUSED, "import_failed"),
     (errors.BackupFailed, REFUSED, "backup_failed"),
+    (errors.BundleFailed, REFUSED, "bundle_failed"),
     (errors.MigrationFailed, REFUSED, "migration_failed"),
     (errors.ExportFailed, REFUSED, "export_failed"),
     (errors.ForkFailed, REFUSED, "fork_failed"),

@@ -12,13 +12,13 @@ from intersession_events.basics.errors import ForkFailed
 from intersession_events.basics.machine import machine_entropy
 from intersession_events.copies.forks.confirming import confirm
 from intersession_events.copies.forks.files import directory_of, fork_path
-from intersession_events.copies.forks.prefix import STREAM, Prefix, prefix_of
+from intersession_events.copies.forks.prefix import STREAM, prefix_of
 from intersession_events.copies.forks.proving import heads_proven
 from intersession_events.facts import Erased, Event, ForkedFrom, ForkEdit, decode
 from intersession_events.log.envelope import FIRST, SALT_BYTES, seal
 from intersession_events.log.erasing import erased_stream
 from intersession_events.log.recorded import Draft
-from intersession_events.log.row_state import hash_in, opened, payload_in
+from intersession_events.log.row_state import opened, payload_in
 from intersession_events.log.sql import Query, Row
 from intersession_events.log.storable import payload_of
 from intersession_events.log.tables import FORMAT
@@ -85,14 +85,15 @@ def fork_log(
                 f"{log.path} has format {log_format}, which this version does not know: take a newer one"
             )
         prefix = prefix_of(seen, wanted.streams, wanted.at)
-        erased = list(_erased_later(seen, prefix, wanted.at))
+        erased = list(erased_later(seen, [(row[1], row[2]) for row in prefix.heads], wanted.at))
         confirm(prefix.rows, log.lineage, erased)
         proven = heads_proven(seen, prefix.heads)
+    named = prefix.named
     forked = ForkedFrom(
         log_id=log.lineage.log_id_at(wanted.at),
         position=wanted.at,
         flow=wanted.flow,
-        heads=prefix.named,
+        heads=named,
         edits=tuple(wanted.edits),
         by=wanted.by,
         checkpoints=proven.checkpoints,
@@ -100,14 +101,14 @@ def fork_log(
     )
     last = opened(prefix.rows[-1][4], where="a row") if prefix.rows else None
     epochs = (opened(row[4], where=f"position {row[0]}") for row in prefix.heads)
-    own = _Own(
+    own = OwnRows(
         fork_id,
         epoch=1 + max((head.epoch for head in epochs), default=0),
         time=max(now_ms, 0 if last is None else last.time),
         entropy=entropy,
     )
-    for row in prefix.heads:
-        own.follows(row)
+    for stream, version, hashed in named:
+        own.follows(stream, version, hashed)
     rows = [*prefix.rows, own.row(STREAM, forked, at=wanted.at + 1)]
     rows += [
         own.row(erased_stream(event.stream), event, at=wanted.at + 2 + n) for n, event in enumerate(erased)
@@ -138,7 +139,7 @@ _ERASED_OF_LOG = (
 )
 
 
-class _Own:
+class OwnRows:
     """Makes rows of the fork's own events."""
 
     def __init__(self, log_id: str, *, epoch: int, time: int, entropy: Callable[[int], bytes]) -> None:
@@ -148,10 +149,9 @@ class _Own:
         self._entropy = entropy
         self._last: dict[str, tuple[int, str]] = {}
 
-    def follows(self, row: Row) -> None:
-        """Let what comes next in a row's stream follow it."""
-        position, stream, version, _, state = row
-        self._last[stream] = (version, hash_in(state, where=f"position {position}"))
+    def follows(self, stream: str, version: int, hashed: str) -> None:
+        """Let what comes next in a stream follow an event."""
+        self._last[stream] = (version, hashed)
 
     def row(self, stream: str, event: Event, *, at: int) -> Row:
         """Return an event as it is stored at a position."""
@@ -173,13 +173,13 @@ class _Own:
         return at, stream, version + 1, topic, state
 
 
-def _erased_later(seen: Query, prefix: Prefix, at: int) -> Iterator[Erased]:
-    """Yield the fork's own authorisations for texts that were erased in the log after the position.
+def erased_later(seen: Query, ends: Collection[tuple[str, int]], at: int) -> Iterator[Erased]:
+    """Yield a fork's own authorisations for texts that were erased in the log after the position, of streams up to their `ends`.
 
-    Of stream `log` only some events go along, and so nothing of what was erased in it, whenever that was.
+    Of stream `log` only some events go along, each an end, and so nothing of what was erased in it, whenever that was.
     """
-    last = {stream: version for _, stream, version, _, _ in prefix.heads}
-    of_log = {version for _, stream, version, _, _ in prefix.heads if stream == STREAM}
+    last = dict(ends)
+    of_log = {version for stream, version in ends if stream == STREAM}
     for topic, state in (*seen(_ERASED, (at,)), *seen(_ERASED_OF_LOG, (erased_stream(STREAM), at))):
         event = decode(topic, payload_in(state) or b"")
         if not isinstance(event, Erased):

@@ -49,11 +49,11 @@ def prefix_of(seen: Query, streams: Collection[str], at: int) -> Prefix:
     heads = list({row[1]: row for row in rows}.values())
     # What was in force is found by its place: a run's own is what was loaded last before it.
     positions = sorted(row[0] for row in rows)
-    picked = [seen(_ROW, (position,))[0] for position in _in_force(seen, positions, at)]
+    picked = [seen(_ROW, (position,))[0] for position in in_force(seen, positions, at)]
     return Prefix(rows=rows + picked, heads=heads + picked)
 
 
-def _in_force(seen: Query, positions: Sequence[int], at: int) -> list[int]:
+def in_force(seen: Query, positions: Sequence[int], at: int) -> list[int]:
     """Return where those events of stream `log` stand that others rest on: starts, configurations, and how a fork began."""
     chosen: set[int] = set()
     last: dict[str, int] = {}

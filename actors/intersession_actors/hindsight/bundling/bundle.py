@@ -1,0 +1,162 @@
+"""Makes a bundle: what a log says of a question, as an archive that proves itself away from the log (BUNDLE)."""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from intersession_actors.hindsight.bundling.selecting import Selection, selection_of
+from intersession_actors.hindsight.bundling.wanted import BundleWanted
+from intersession_actors.hindsight.debugger.view import View
+from intersession_events.basics.errors import BundleFailed
+from intersession_events.basics.plain_json import JsonObject
+from intersession_events.copies.bundles.archive import Entry, check_target, digest_of, no_room, write_archive
+from intersession_events.copies.bundles.part import PartTaken, PartWanted, take_part
+from intersession_events.log.other_words import as_it_is
+from intersession_events.proofs.signatures import PrivateKey
+from intersession_events.stores.portable.log import PortableLog
+from intersession_projections.questions.places.runs_named import flow_id
+
+FORMAT: Final = "intersession bundle 1"
+_ORDER: Final = (
+    "README.txt",
+    "manifest.json",
+    "manifest.sig",
+    "verify.py",
+    "report.html",
+    "events.jsonl",
+    "log.db",
+    "proof.json",
+    "checkpoints.jsonl",
+    "checkpoints.txt",
+    "keys.txt",
+    "erasures.json",
+    "refusals.json",
+    "settings.json",
+    "questions.jsonl",
+    "answer.json",
+    "notes.json",
+    "run.svg",
+)
+"""The order of the entries; others follow by their names, files last."""
+_ENCODE: Final = msgspec.json.Encoder(order="sorted").encode
+
+Progress = Callable[[int, int], None]
+"""Hears the position that was reached, and the last one."""
+
+
+class BundleMade(NamedTuple):
+    """A bundle that was made: its file, the file's SHA-256, and what is in it. `checkpoint` is the hash of the one that proves it."""
+
+    path: Path
+    name: str
+    sha256: str
+    size: int
+    events: int
+    streams: int
+    position: int
+    checkpoint: str | None
+    unproven: int
+    """How many of its events lie behind that checkpoint."""
+
+
+def make_bundle(
+    view: View,
+    wanted: BundleWanted,
+    out: Path,
+    *,
+    key: PrivateKey | None = None,
+    progress: Progress = lambda _, __: None,
+) -> BundleMade:
+    """Write a bundle to a file that is not there yet. It is the same bit for bit for the same question at the same place.
+
+    It is made beside its file under another name, synced, and has its name only when it is whole. `key` signs its manifest.
+
+    Raises:
+        ToolRefused: the query is invalid, or names nothing that is there (`invalid_request`, `not_visible`).
+        BundleFailed: the file is there already or can't be written.
+        CorruptEvent: the log is damaged before the place; it names the position.
+        StoreUnavailable: the log can't be read.
+    """
+    wanted.check()
+    whole = out.absolute()
+    check_target(whole)
+    at = view.place(wanted.until if wanted.at is None else wanted.at).position
+    try:
+        with tempfile.TemporaryDirectory(prefix=f".{whole.name}.", dir=whole.parent) as place:
+            folder = Path(place)
+            selection = selection_of(view, wanted, at)
+            taken = _fill(view, selection, at, folder, progress)
+            _write_manifest(view, wanted, (at, selection, taken), folder, key)
+            archived = write_archive(_entries(folder), folder.with_name(f"{folder.name}.part"), whole)
+    except OSError as error:
+        raise no_room(whole, error) from error
+    return BundleMade(
+        path=whole,
+        name=whole.name,
+        sha256=archived.sha256,
+        size=archived.size,
+        events=taken.events,
+        streams=taken.streams,
+        position=at,
+        checkpoint=None if taken.checkpoint is None else taken.checkpoint.hash,
+        unproven=taken.unproven,
+    )
+
+
+def _fill(view: View, selection: Selection, at: int, folder: Path, progress: Progress) -> PartTaken:
+    """Write every entry but those that are about the others."""
+    log = as_it_is(view.log)
+    if not isinstance(log, PortableLog):
+        raise BundleFailed("a bundle is made of a log in a store of its own")
+    flow = "" if selection.flow is None else flow_id(selection.flow)
+    part = PartWanted(selection.streams, at, _ENCODE(selection.question), flow)
+    with log.stored() as seen:
+        return take_part(log.lineage, seen, part, folder, progress=progress)
+
+
+def _write_manifest(
+    view: View,
+    wanted: BundleWanted,
+    found: tuple[int, Selection, PartTaken],
+    folder: Path,
+    key: PrivateKey | None,
+) -> None:
+    """Write the manifest, and its signature."""
+    at, selection, taken = found
+    manifest: JsonObject = {
+        "format": FORMAT,
+        "logId": view.log.log_id,
+        "position": at,
+        "question": selection.question,
+        "redacted": wanted.redact,
+        "events": taken.events,
+        "streams": taken.streams,
+        "checkpoint": None if taken.checkpoint is None else taken.checkpoint.hash,
+        "key": None if key is None else str(key.public),
+        "files": [_named(entry) for entry in _entries(folder)],
+    }
+    text = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+    (folder / "manifest.json").write_bytes(text)
+    if key is not None:
+        (folder / "manifest.sig").write_text(key.sign(f"{FORMAT}\n".encode() + text) + "\n")
+
+
+def _named(entry: Entry) -> JsonObject:
+    size, hashed = digest_of(entry.path)
+    return {"name": entry.name, "bytes": size, "sha256": hashed}
+
+
+def _entries(folder: Path) -> Sequence[Entry]:
+    """Return the files of a folder, in the order in which they stand in the archive."""
+    found = [Entry(path.relative_to(folder).as_posix(), path) for path in folder.rglob("*") if path.is_file()]
+    return sorted(found, key=_place_of)
+
+
+def _place_of(entry: Entry) -> tuple[int, str]:
+    name = entry.name
+    if name in _ORDER:
+        return _ORDER.index(name), ""
+    return len(_ORDER) + name.startswith("files/"), name

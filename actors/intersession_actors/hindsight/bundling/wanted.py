@@ -1,0 +1,53 @@
+"""The question that a bundle answers."""
+
+from collections.abc import Collection
+from typing import Final, Literal
+
+import msgspec
+
+from intersession_actors.hindsight.debugger.view import At
+from intersession_actors.rules.gate.values import invalid
+from intersession_events.basics.plain_json import JsonObject
+
+Redact = Literal["secrets", "words", "people"]
+"""What a redacted edition withholds: secrets in words, all words, or who people are."""
+_SELECTING: Final = ("run", "session", "person", "since", "everything", "positions")
+
+
+class BundleWanted(msgspec.Struct, frozen=True, kw_only=True):
+    """The query for a bundle: one selection of the log, up to a place.
+
+    `run` is an exchange, a spawn or a run, `session` a session, by any name; `person` is on whose behalf things were done, by the
+    id or the name on a channel or as shown (`telegram:ada`). `since` and `until` are places: all streams with events between.
+    `everything` is the whole log. `positions` are the events of an `answer` to a `question`. `at` is the last place; None is the
+    head, or `until`. `question` says what was asked in the words of the door; without one it is the selection.
+    """
+
+    run: str | None = None
+    session: str | None = None
+    person: str | None = None
+    since: At | None = None
+    until: At | None = None
+    everything: bool = False
+    positions: Collection[int] | None = None
+    at: At | None = None
+    redact: Redact | None = None
+    question: JsonObject = {}
+    answer: JsonObject | None = None
+
+    def check(self) -> None:
+        """Refuse a query that selects nothing, or in two ways at once.
+
+        Raises:
+            ToolRefused: it does (`invalid_request`).
+        """
+        named = [name for name in _SELECTING if getattr(self, name) not in (None, False)]
+        if self.until is not None and self.since is None:
+            named.append("until")
+        if len(named) != 1:
+            said = f"these are {len(named)}: {', '.join(named)}" if named else "nothing says what is bundled"
+            raise invalid("run", f"{said}; give one of run, session, person, since with until, or everything")
+        if self.until is not None and self.at is not None:
+            raise invalid("at", "until is the last place already, leave one of them out")
+        if self.redact is not None:
+            raise invalid("redact", "this version makes no redacted edition, leave it out")
