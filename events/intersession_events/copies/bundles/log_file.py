@@ -78,7 +78,7 @@ class ForkEnd(NamedTuple):
 
 
 def own_rows(fork_id: str, end: ForkEnd) -> Sequence[Row]:
-    """Return the events by which a bundle's fork says what it is of. They are the same for the same prefix."""
+    """Return the events by which a bundle's fork names its origin. They are the same for the same prefix."""
     salts = _Derived(fork_id)
     own = OwnRows(fork_id, epoch=end.epoch, time=end.time, entropy=salts)
     for stream, version, hashed in end.forked.heads:

@@ -86,6 +86,7 @@ def test_the_proof_leads_to_the_first_checkpoint_over_the_place_and_names_stream
 
 
 @pytest.mark.clause("BUNDLE-2")
+@pytest.mark.clause("BUNDLE-4")
 @pytest.mark.parametrize("streams", [(A, B), ()])
 def test_the_log_of_a_bundle_opens_and_verifies_and_is_the_same_each_time(
     tmp_path: Path, streams: tuple[str, ...]
