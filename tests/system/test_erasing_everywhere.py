@@ -12,6 +12,7 @@ from intersession_actors.rules.errors import ToolRefused
 from intersession_events.facts import AccessRecorded, ExchangeHeld, RunCompleted, encode
 from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_events.log.verifying.verification import verify_log
+from intersession_events.stores.opened import open_log
 from support.openclaw.samples import header, message, said, write_state
 from support.running import WAIT, Booth, Gate, merged, wait_for, wait_for_number
 
@@ -320,18 +321,45 @@ def test_a_copy_that_an_exchange_names_and_may_carry_on_keeps_all_from_being_era
     assert copies(system) == []
 
 
-@pytest.mark.clause("ERASE-1")
-def test_copies_in_forks_are_named(booth: Booth) -> None:
-    system = started(booth)
+def forked(system: SessionSystem) -> Path:
+    """Fork a run of another session that repeats the words, and return the fork's file."""
     run: Any = asked(system, SIDE, f"say: {SECRET}")
     at_rest(system)
     fork = system.fork(run["runId"], at="end")
     fork.close()
+    return Path(fork.log.path)
 
+
+@pytest.mark.clause("ERASE-1", "FORGET-2")
+def test_copies_in_forks_go_by_events_of_the_forks_own(booth: Booth) -> None:
+    system = started(booth)
+    file = forked(system)
+
+    dry = system.erase(CHAT, dry_run=True)
     answer = system.erase(CHAT)
 
     assert copies(system) == []
-    assert any(Path(fork.log.path).stem in said for said in answer["notReached"])
+    assert (dry["erased"], dry["counts"]) == (answer["erased"], answer["counts"])
+    assert [(one["fork"], one["erased"] > 0) for one in answer["forks"]] == [(file.stem, True)]
+    assert not any("fork" in said for said in answer["notReached"])
+    beside = [path for path in file.parent.rglob("*") if path.is_file()]
+    assert [path.name for path in beside if b"third bridge" in path.read_bytes()] == []
+    with open_log(str(file), read_only=True) as log:
+        verified = verify_log(log)
+        assert (verified.ok, len(verified.erasures) > 0) == (True, True)
+
+
+@pytest.mark.clause("FORGET-2")
+def test_a_fork_that_somebody_writes_is_named(booth: Booth) -> None:
+    system = started(booth)
+    file = forked(system)
+
+    with open_log(str(file)):
+        answer = system.erase(CHAT)
+
+    assert answer["forks"] == []
+    (said,) = [said for said in answer["notReached"] if file.stem in said]
+    assert "erase it there or delete it" in said
 
 
 @pytest.mark.clause("ERASE-1")

@@ -56,7 +56,8 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "reset": ("changes.sessions:reset", "Begin a session anew: it remembers nothing."),
     "label": ("changes.sessions:label", "Give a session a label to find it by, and to send to."),
     "delete": ("changes.sessions:delete", "Archive a session; the log keeps all of it."),
-    "erase": ("changes.sessions:erase", "Erase what was said in a session from the log, for good."),
+    "erase": ("changes.forgetting:erase", "Erase what was said in a session from the log, for good."),
+    "forget": ("changes.forgetting:forget", "Erase what a person said and was told from the log, for good."),
     "serve": ("commands.serving:serve", "Serve the session tools over HTTP and WebSocket."),
     "work": ("commands.working:work", "Call agents and channels for a writer elsewhere."),
     "mcp": ("commands.serving:mcp", "Give the session tools to an MCP client."),
@@ -97,6 +98,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Ask what if": ("fork", "forks", "export-test"),
     "Change what sessions do": (
         "schedules", "hold", "release", "abort", "retry", "reset", "compact", "label", "delete", "erase",
+        "forget",
     ),
     "Prove and check": ("doctor", "hosts", "verify", "bundle", "checkpoint", "keys", "audit", "config", "policy"),
     "Keep and move a log": ("import", "imports", "export", "backup", "migrate", "fleet", "rebuild"),

@@ -189,7 +189,9 @@ class Erased(Fact, frozen=True, kw_only=True):
 
     `rows` has for each event its version in the stream and the SHA-256, in hex, of its payload since then: the same with
     `[erased]` for its words (`unsaid`). The event has a stream of its own, `erased:<stream>`. `by` is the caller.
-    `files` is the number of contents of files that nobody else names, and that are removed behind it (FILE-7).
+    `files` is the number of contents of files that nobody else names, and that are removed behind it (FILE-7). `rule` is what
+    it was for, where no session was named: `person` (FORGET-1), or a rule of retention such as `messages 400d` (FORGET-4).
+    The events of one call name its first as their cause, which has in `not_reached` what the call did not reach, in words.
     """
 
     topic: ClassVar[str] = "erased.1"
@@ -199,10 +201,13 @@ class Erased(Fact, frozen=True, kw_only=True):
     by: str
     reason: str = ""
     files: Whole = 0
+    rule: str = ""
+    not_reached: tuple[str, ...] = ()
 
     def in_words(self, at: Frame) -> Words:
         files = f" with {counted(self.files, 'file')}" if self.files else ""
-        brief = f"{len(self.rows)} events of {self.stream}{files}"
+        rule = f" by the rule {self.rule}" if self.rule else ""
+        brief = f"{len(self.rows)} events of {self.stream}{files}{rule}"
         return Words(self.by, None, f"{brief}: {self.reason}" if self.reason else brief)
 
 

@@ -7,20 +7,26 @@ from typing import Final, Literal, cast
 
 import msgspec
 
+from intersession_events.basics.ids import session_stream
 from intersession_events.facts import (
     AccessRecorded,
     Block,
     Event,
     LineImported,
     Message,
+    SpawnAccepted,
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
+    TranscriptGiven,
     encode,
     held_by,
+    is_summary,
     message_in,
     parts_of,
+    run_named,
 )
+from intersession_events.log.recorded import Recorded
 
 QUOTED: Final = 20
 """The least length of a text that is looked for; a shorter one may be found by chance."""
@@ -138,7 +144,8 @@ class Copies:
 
     def __init__(self) -> None:
         self._texts: list[str] = []
-        self._known: set[str] = set()
+        self._known: dict[str, bool] = {}
+        """All texts, and whether only the whole one is a copy."""
         self._wanted: dict[tuple[str, str], list[int]] = {}
         """The texts that have a pair of words near their beginning; what has fewer words is in `_plain`."""
         self._plain: list[int] = []
@@ -149,20 +156,20 @@ class Copies:
     def __bool__(self) -> bool:
         return bool(self._texts)
 
-    def note(self, texts: Iterable[str]) -> None:
-        """Look for these texts as well."""
+    def note(self, texts: Iterable[str], *, whole: bool = False) -> None:
+        """Look for these texts as well; for them alone, if it is `whole` ones: what is in one of them was there before it, maybe."""
         for text in texts:
             said = _BEFORE.sub("", _normal(text), count=1).strip()
-            if not said or said in self._known:
+            if not said or self._known.get(said, True) is False or (whole and said in self._known):
                 continue
-            self._known.add(said)
+            self._known[said] = whole
             if len(said) < QUOTED:
                 continue
-            self._put(said)
+            self._put(said, whole=whole)
             if len(said) > _LONG:
-                self._put(said[:_LONG].rsplit(" ", 1)[0])
+                self._put(said[:_LONG].rsplit(" ", 1)[0], whole=whole)
 
-    def _put(self, said: str) -> None:
+    def _put(self, said: str, *, whole: bool) -> None:
         number = len(self._texts)
         self._texts.append(said)
         pairs = _pairs(said)
@@ -171,6 +178,8 @@ class Copies:
             return
         # The first and the last word may be a part of one where the text is quoted.
         self._wanted.setdefault(pairs[min(1, len(pairs) // 3)], []).append(number)
+        if whole:
+            return
         if len(self._pairs) > _MOST_PAIRS:
             self.is_all_known = False
             return
@@ -225,3 +234,52 @@ class Copies:
 def _pairs(said: str) -> list[tuple[str, str]]:
     tokens = _TOKEN.findall(said)
     return list(pairwise(tokens))
+
+
+def copied(recorded: Recorded, copies: Copies, keys: Collection[str]) -> Literal["whole", "part"] | None:
+    """Return whether an event has one of the texts, or a part of one, or says that it came from one of some sessions."""
+    event = recorded.event
+    if keys and (message := message_in(event)) is not None:
+        origin = message.provenance
+        if origin is not None and origin.source_session_key in keys:
+            return "whole"
+        if shows(message, {name for key in keys for name in _names(key, recorded.stream)}):
+            return "whole"
+    if isinstance(event, AccessRecorded) and copies.are_asked_for(event):
+        return "whole"
+    return copies.found_in(event) if copies else None
+
+
+class Inheritances:
+    """Finds the transcripts that children began with, of a session that goes, or with messages or summaries that do (CHILD-6)."""
+
+    def __init__(self, keys: Collection[str], ids: Collection[str]) -> None:
+        self._keys = keys
+        self._ids = {*ids}
+        """Of messages, and of the runs that have summarised."""
+        self._streams = set[str]()
+
+    def has(self, recorded: Recorded) -> bool:
+        """Whether it is such a transcript, or a summary by a child that began with one."""
+        event = recorded.event
+        given = event.transcript if isinstance(event, SpawnAccepted) else event
+        if not isinstance(given, TranscriptGiven):
+            if recorded.stream not in self._streams or not is_summary(event):
+                return False
+            self._ids.add(run_named(event) or "")
+            return True
+        ids = {one.id for one in given.given}
+        if given.summary is not None:
+            ids.add(given.summary)
+        if given.requester not in self._keys and ids.isdisjoint(self._ids):
+            return False
+        self._streams.add(recorded.stream)
+        # A child of that child may have been given the same; the first of all messages says what a summary said.
+        self._ids |= ids if given.requester in self._keys else {given.given[0].id}
+        return True
+
+
+def _names(key: str, stream: str) -> set[str]:
+    """Return how a session is named to the one with a stream: the main session of its own agent is `main` to it."""
+    agent, _, rest = key.removeprefix("agent:").partition(":")
+    return {key, "main"} if rest == "main" and stream.startswith(session_stream(f"agent:{agent}:")) else {key}

@@ -1,11 +1,10 @@
 """Finds the texts of a session: in its own stream, and copies everywhere else. For `sessions.erase` (ERASE-1)."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Final, Literal, NamedTuple, TypeVar
+from collections.abc import Collection, Iterable, Iterator
+from typing import Final, Literal
 
 from intersession_events.basics.ids import access_stream, delivery_stream, notes_stream, session_stream
 from intersession_events.facts import (
-    AccessRecorded,
     CheckpointPublished,
     CheckpointTaken,
     ClockStepped,
@@ -15,10 +14,7 @@ from intersession_events.facts import (
     LogOpened,
     RecordingLeft,
     RunQueued,
-    SpawnAccepted,
-    TranscriptGiven,
     calls_of,
-    files_in,
     is_summary,
     message_in,
     run_asked_in,
@@ -31,27 +27,19 @@ from intersession_events.facts import (
 from intersession_events.log.erasing import left_of
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
-from intersession_projections.copies.text_copies import QUOTED, Copies, said_in, shows
+from intersession_projections.copies.found_words import Found, Staying, Words, erasable, with_words
+from intersession_projections.copies.text_copies import QUOTED, Copies, Inheritances, copied
+from intersession_projections.copies.whose_words import Person
 from intersession_projections.views.flows.flows import Flows
 from intersession_projections.views.flows.rows import DeliverySummary, ExchangeSummary, Position, SpawnSummary
 from intersession_projections.views.run_outcomes.runs import Runs
 
 _PAGE: Final = 256
-_MOST_NAMED: Final = 20
 _NEVER: Final = topics_of(CheckpointTaken, CheckpointPublished, ClockStepped, LogOpened)
 """What nobody said."""
-
-T = TypeVar("T")
-
-
-class Words(NamedTuple):
-    """An event with texts, by its stream and version, and the digest of what is left of it without them."""
-
-    stream: str
-    version: int
-    left: str
-    files: tuple[str, ...] = ()
-    """The SHA-256 of the files that it names."""
+_KEPT: Final = "words in what is never erased (labels, names, settings)"
+_CALLED: Final = "their name in what is never erased (labels, names of chats)"
+_LEFT: Final = {"part": "parts of texts, quoted", "named": "words of others that name them"}
 
 
 class Erasable:
@@ -59,14 +47,22 @@ class Erasable:
 
     What is somebody else's is a copy if it has a whole text of at least 20 characters in it, as it was said or cut short, or if
     it says that it came from the session. What another session repeats in words of its own is not found.
+
+    In a fork, `source` is what was found in the log that it came from: its texts are looked for as well, and its events go.
     """
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, source: "Erasable | None" = None) -> None:
         self.named: list[str] = []
-        """What `of_session` found and can't be erased, in words."""
+        """What was found and can't be erased, in words."""
         self.waiting: list[str] = []
         """Streams of others with copies in which something is under way: words there may be acted on, and written again."""
+        self.told_to: dict[str, None] = {}
+        """The channels, and the models, that were given what goes."""
+        self.places: set[tuple[str, int]] = set()
+        """Streams and versions of all that was found."""
         self._log = log
+        self._source = source
+        self._copies: Copies = Copies() if source is None else source._copies  # noqa: SLF001 - of the same kind
         self._flows = Flows(log)
         self._runs = Runs(log)
 
@@ -94,12 +90,13 @@ class Erasable:
         """
         if not messages:
             said: set[str] = set()
-            found = _Found()
+            found = Found(self._copies)
             own = [
-                *_with_words(found.noting(self._noted(self._everything(key), said))),
-                *_with_words(found.noting(self._edits(said, key))),
+                *with_words(found.noting(self._in_source())),
+                *with_words(found.noting(self._noted(self._everything(key), said))),
+                *with_words(found.noting(self._edits(said, key))),
             ]
-            return [*self._elsewhere(found, key), *own]
+            return self._all(found, self._elsewhere(found, (key,)), own)
         texts: set[str] = set()
         missing = set(messages)
         summaries: set[str] = set()
@@ -112,35 +109,92 @@ class Erasable:
             elif len(missing) < len(messages) and is_summary(recorded.event):
                 summarising.add(run_named(recorded.event) or "")
                 summaries.add(recorded.id)  # it may say what the message said, in words of its own
-        if missing:
+        if missing and self._source is None:
             raise LookupError(min(missing))
         texts.discard("")
-        found = _Found(everything=False)
+        found = Found(self._copies, everything=False)
         found.copies.note(texts)
         told = (
             recorded
             for recorded in self._everything(key)
             if recorded.id in summaries or _says(recorded, messages, texts)
         )
-        own = [*_with_words(found.noting(told)), *_with_words(found.noting(self._edits(texts, None)))]
-        return [*self._elsewhere(found, None, {*messages, *summarising}), *own]
+        own = [
+            *with_words(found.noting(self._in_source())),
+            *with_words(found.noting(told)),
+            *with_words(found.noting(self._edits(texts, None))),
+        ]
+        return self._all(found, self._elsewhere(found, (), {*messages, *summarising}), own)
 
-    def _elsewhere(self, found: "_Found", key: str | None, some: Collection[str] = ()) -> Iterator[Words]:
+    def of_person(self, person: Person, *, mentions: bool = False) -> list[Words]:
+        """Return all events with what a person said, was told, and led to, and all copies; copies come first.
+
+        With `mentions` also what others said in which they are named. Streams in which something of it is under way are in `waiting`.
+        """
+        found, busy = Found(self._copies, person=person), self.under_way()
+        own: list[Words] = []
+        for events in (
+            self._in_source(),
+            *map(self._everything, person.sessions),
+            *(self._edits((), key) for key in person.sessions),
+            person.events(self._log),
+        ):
+            for recorded in found.noting(events):
+                if recorded.stream in busy:
+                    self.waiting.append(recorded.stream)
+                own += with_words((recorded,))
+        some = {*person.messages, *person.summaries}
+        elsewhere = self._elsewhere(found, person.sessions, some, person, mentions=mentions)
+        return self._all(found, elsewhere, own)
+
+    def _in_source(self) -> Iterator[Recorded]:
+        """Yield the events of a fork's beginning that were found in the log that it came from."""
+        forked, source = self._log.forked, self._source
+        if forked is None or source is None:
+            return
+        heads = {stream: version for stream, version, _ in forked.heads}
+        for stream, version in sorted(source.places):
+            if version <= heads.get(stream, 0) and stream != "log":
+                yield from self._log.stream(stream, after=version - 1, to=version)
+
+    def _all(self, found: "Found", elsewhere: Iterator[Words], own: list[Words]) -> list[Words]:
+        words = [*elsewhere, *own]
+        self.places = {(one.stream, one.version) for one in words}
+        self.told_to = found.told_to
+        return words
+
+    def _elsewhere(  # noqa: C901 - one look at each event
+        self,
+        found: "Found",
+        keys: Collection[str],
+        some: Collection[str] = (),
+        person: Person | None = None,
+        *,
+        mentions: bool = False,
+    ) -> Iterator[Words]:
         """Yield the copies in all the rest of the log; what can't be erased, or only has a part of a text, is named.
 
-        `key` is the session whose words go wherever they say that they came from it; None where single texts go,
-        `some` messages and summaries by the ids of these and their runs. A child that began with any of them loses all that it began with, and its summaries.
+        `keys` are the sessions whose words go wherever they say that they came from these; `some` single messages and summaries
+        that go, by the ids of these and their runs. A child that began with any of them loses all that it began with, and its summaries.
         """
-        inherited = _Inheritances(key, some)
-        busy, parts, kept = self._busy(), dict[str, int](), dict[str, int]()
-        named = self._named_by_flows()
+        inherited = Inheritances(keys, some)
+        busy, named, stays = self.under_way(), self._named_by_flows(), Staying()
         for recorded in self._log.all(to=self._log.head()):
-            if recorded.position in found.positions or recorded.topic in _NEVER:
+            if recorded.topic in _NEVER:
                 continue
-            how = "whole" if inherited.has(recorded) else _copied(recorded, found.copies, key)
-            if how == "part":
-                parts[recorded.stream] = recorded.position
+            where = f"{recorded.kind} of {recorded.stream}"
+            if person is not None and person.is_kept_in(recorded):
+                stays.note(_CALLED, where, recorded.position)
+            if recorded.position in found.positions:
+                continue
+            how: Literal["whole", "part", "named"] | None = (
+                "whole" if inherited.has(recorded) else copied(recorded, found.copies, keys)
+            )
+            if how != "whole" and person is not None and person.is_mentioned(recorded):
+                how = "whole" if mentions else "named"
             if how != "whole":
+                if how is not None:
+                    stays.note(_LEFT[how], recorded.stream, recorded.position)
                 continue
             flow = named.get(run_named(recorded.event) or "")
             if flow is not None or recorded.stream in busy:
@@ -148,19 +202,20 @@ class Erasable:
                 continue
             left = left_of(recorded)
             if left is not None:
-                yield _erasable(recorded, left)
+                yield erasable(recorded, left, is_copy=True)
             if found.copies.found_in(unsaid(recorded.event)) == "whole":
-                kept[f"{recorded.topic.partition('.')[0]} of {recorded.stream}"] = recorded.position
-        self.named += _named("words in what is never erased (labels, names, settings)", kept)
-        self.named += _named("parts of texts, quoted", parts)
+                stays.note(_KEPT, where, recorded.position)
+        self.named += stays.in_words()
         if not found.copies.is_all_known:
             self.named.append(
                 "parts of texts that were quoted: there are too many texts to look for those of all"
             )
 
-    def _busy(self) -> set[str]:
-        """Return the streams of unfinished work."""
+    def under_way(self) -> set[str]:
+        """Return the streams of all unfinished work; none of a fork that nobody runs: whoever goes on with it finds no words."""
         flows = self._flows
+        if self._source is not None:
+            return set()
         return {
             *flows.open_exchanges(),
             *flows.open_spawns(),
@@ -172,7 +227,8 @@ class Erasable:
         """Return the runs whose texts an open flow may carry on, each with the stream of the flow: they stand with the runs alone."""
         return {
             asked.run_id: stream
-            for stream in (*self._flows.open_exchanges(), *self._flows.open_spawns())
+            for stream in self.under_way()
+            if stream.startswith(("exchange:", "spawn:"))
             for recorded in self._stream(stream)
             if (asked := run_asked_in(recorded.event)) is not None
         }
@@ -272,78 +328,6 @@ class Erasable:
             after = page[-1].version
 
 
-class _Found:
-    """The events of a session, and their texts. With single messages only their own texts count."""
-
-    def __init__(self, *, everything: bool = True) -> None:
-        self.positions: set[int] = set()
-        self.copies = Copies()
-        self._everything = everything
-
-    def noting(self, events: Iterable[Recorded]) -> Iterator[Recorded]:
-        for recorded in events:
-            if recorded.position not in self.positions:
-                self.positions.add(recorded.position)
-                if self._everything:
-                    self.copies.note(said_in(recorded.event))
-                yield recorded
-
-
-def _copied(recorded: Recorded, copies: Copies, key: str | None) -> Literal["whole", "part"] | None:
-    event = recorded.event
-    if key is not None and (message := message_in(event)) is not None:
-        origin = message.provenance
-        if origin is not None and origin.source_session_key == key:
-            return "whole"
-        if shows(message, _names(key, recorded.stream)):
-            return "whole"
-    if isinstance(event, AccessRecorded) and copies.are_asked_for(event):
-        return "whole"
-    return copies.found_in(event) if copies else None
-
-
-class _Inheritances:
-    """Finds the transcripts that children began with, of a session that goes, or with messages or summaries that do (CHILD-6)."""
-
-    def __init__(self, key: str | None, ids: Collection[str]) -> None:
-        self._key = key
-        self._ids = {*ids}
-        """Of messages, and of the runs that have summarised."""
-        self._streams = set[str]()
-
-    def has(self, recorded: Recorded) -> bool:
-        """Whether it is such a transcript, or a summary by a child that began with one."""
-        event = recorded.event
-        given = event.transcript if isinstance(event, SpawnAccepted) else event
-        if not isinstance(given, TranscriptGiven):
-            if recorded.stream not in self._streams or not is_summary(event):
-                return False
-            self._ids.add(run_named(event) or "")
-            return True
-        ids = {one.id for one in given.given}
-        if given.summary is not None:
-            ids.add(given.summary)
-        if given.requester != self._key and ids.isdisjoint(self._ids):
-            return False
-        self._streams.add(recorded.stream)
-        # A child of that child may have been given the same; the first of all messages says what a summary said.
-        self._ids |= ids if given.requester == self._key else {given.given[0].id}
-        return True
-
-
-def _names(key: str, stream: str) -> set[str]:
-    """Return how a session is named to the one with a stream: the main session of its own agent is `main` to it."""
-    agent, _, rest = key.removeprefix("agent:").partition(":")
-    return {key, "main"} if rest == "main" and stream.startswith(session_stream(f"agent:{agent}:")) else {key}
-
-
-def _named(what: str, places: Mapping[str, int]) -> Iterator[str]:
-    if places:
-        some = [f"{stream} (#{position})" for stream, position in list(places.items())[:_MOST_NAMED]]
-        more = f" and {len(places) - len(some)} more" if len(places) > len(some) else ""
-        yield f"{what}: {', '.join(some)}{more}"
-
-
 def _asking(recorded: Recorded) -> Iterator[str]:
     """Yield the run whose tool began a flow: the call and its result repeat the texts."""
     event = recorded.event
@@ -354,18 +338,6 @@ def _asking(recorded: Recorded) -> Iterator[str]:
 def _is_of_tools(recorded: Recorded) -> bool:
     message = message_in(recorded.event)
     return message is not None and (message.role == "toolResult" or bool(calls_of(message)))
-
-
-def _with_words(events: Iterable[Recorded]) -> Iterator[Words]:
-    for recorded in events:
-        left = left_of(recorded)
-        if left is not None:
-            yield _erasable(recorded, left)
-
-
-def _erasable(recorded: Recorded, left: str) -> Words:
-    files = tuple(file.sha256 for file in files_in(recorded.event))
-    return Words(recorded.stream, recorded.version, left, files)
 
 
 def _says(recorded: Recorded, messages: Collection[str], texts: Collection[str]) -> bool:

@@ -1,4 +1,4 @@
-"""The operator's commands on sessions and runs, with a host or without: `abort`, `reset`, `compact`, `label`, `delete`, `erase`, `retry`, `hold`, `release`."""
+"""The operator's commands on sessions and runs, with a host or without: `abort`, `reset`, `compact`, `label`, `delete`, `retry`, `hold`, `release`."""
 
 from collections.abc import Callable
 from typing import Annotated, Final
@@ -124,55 +124,20 @@ def delete(session: Session, /, *, reading: Reading = READING) -> Answer:
     return changed(reading, "sessions.delete", params, lambda answer: f"{answer['key']} is archived")
 
 
-def erase(
-    session: str,
-    /,
-    *,
-    message: list[str] | None = None,
-    reason: str = "",
-    give_up_unsent: bool = False,
-    yes: bool = False,
-    reading: Reading = READING,
-) -> Answer:
-    """Erase what was said in a session from the log, for good.
-
-    The copies of it in other sessions, too. That it was erased stays provable.
-
-    Args:
-        session: The session, also an archived one: its key, its short name, or a session id.
-        message: The id of a message, to erase that alone; may be given several times.
-        reason: Why; it is recorded with the erasure.
-        give_up_unsent: Give up texts of it that are still to be delivered; else they keep it from being erased.
-        yes: Really do it: what is erased can't be had back.
-    """
-    if not yes:
-        raise UsageError("what is erased can't be had back: say --yes if you mean it")
-
-    def params(reader: Reader) -> JsonObject:
-        return {
-            "key": session_named(reader, session, field="session", by_label=False),
-            "messageIds": message or [],
-            "reason": reason,
-            "unsent": "giveUp" if give_up_unsent else "refuse",
-        }
-
-    def told(answer: JsonMapping) -> str:
-        left = "; ".join(answer["notReached"])
-        streams = len(answer["streams"])
-        return f"{answer['erased']} events in {streams} streams of {answer['key']} are erased. Not reached: {left}"
-
-    return changed(reading, "sessions.erase", params, told)
-
-
 def changed(
-    reading: Reading, method: str, params: Callable[[Reader], JsonObject], told: Callable[[JsonMapping], str]
+    reading: Reading,
+    method: str,
+    params: Callable[[Reader], JsonObject],
+    told: Callable[[JsonMapping], str | list[str]],
 ) -> Answer:
     """Call a method of the system, through the log's host or as the log's writer."""
     with operator_of(reading) as operator:
         answer = operator.call(method, params(operator.reader))
 
     def show(screen: Screen) -> None:
-        screen.line(told(answer))
+        said = told(answer)
+        for line in [said] if isinstance(said, str) else said:
+            screen.line(line)
 
     return Answer(answer, show)
 

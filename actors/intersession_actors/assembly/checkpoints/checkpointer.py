@@ -149,6 +149,18 @@ class Checkpointer:
             return None
         return last.checkpoint.position if last.checkpoint.position >= position else None
 
+    def cover_fork(self, fork: HostLog) -> None:
+        """Take a checkpoint in a fork that nobody runs, behind what was erased there.
+
+        Raises:
+            LogError: the fork can't be read or written.
+        """
+        taker = CheckpointTaker(fork)
+        while taker.fold():
+            pass
+        taker.know_heads(lambda: True)
+        fork.append_now((append_of(fork.log_id, taker.take(self._key), time=self._clock.now_ms()),))
+
     def stop(self, seconds: float) -> None:
         """Take a last checkpoint of new events, if that is quick, and give publishing this many seconds."""
         until = self._clock.monotonic() + seconds

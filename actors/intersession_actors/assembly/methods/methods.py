@@ -8,6 +8,7 @@ from typing import Final, Literal, NamedTuple, overload
 
 import msgspec
 
+from intersession_actors.assembly.forgetting.eraser import Eraser
 from intersession_actors.assembly.methods.about import GatewayAbout
 from intersession_actors.assembly.methods.debug import GatewayDebug, GatewayNotes
 from intersession_actors.assembly.methods.erasing import GatewayErase
@@ -114,6 +115,7 @@ METHODS: Final[Mapping[str, Registered]] = {
     "import.openclaw": Registered("operator.admin", lambda parts: parts.about.import_openclaw),
     "models.list": Registered("operator.read", lambda parts: parts.about.models_list, read=True),
     "notes.pin": Registered("operator.write", lambda parts: parts.notes.pin),
+    "people.forget": Registered("operator.admin", lambda parts: parts.erasing.forget, again=True),
     "runs.retry": Registered("operator.write", lambda parts: parts.retries.retry, again=True),
     "send": Registered("operator.write", lambda parts: parts.about.send, again=True),
     "sessions.compact": Registered("operator.admin", lambda parts: parts.sessions.compact, again=True),
@@ -155,8 +157,7 @@ class GatewayMethods:
     """The value of `system.gateway`: `gateway.call("agent.wait", {"runId": …})`. `perform` is for callers with fewer rights than the operator.
 
     `threads` block for coroutines; `describe` gives what only the system knows of itself, `standing` what of that needs no
-    log, `checkpoint` takes one, `forget` drops a transcript from memory, `cover` takes a checkpoint over a position,
-    `scheduler` runs scheduled jobs, `workers` are the agents that workers have.
+    log, `checkpoint` takes one, `eraser` removes words for good, `scheduler` runs scheduled jobs, `workers` are the agents that workers have.
     """
 
     def __init__(
@@ -170,8 +171,7 @@ class GatewayMethods:
         checkpoint: Callable[[], Result],
         imports: Imports,
         forks: ForkDoor,
-        forget: Callable[[str], None],
-        cover: Callable[[int], int | None],
+        eraser: Eraser,
         scheduler: Scheduler,
         workers: RemoteAgents | None,
     ) -> None:
@@ -193,7 +193,7 @@ class GatewayMethods:
                 checkpoint=checkpoint,
                 imports=imports,
             ),
-            GatewayErase(service, targets, forget, cover),
+            GatewayErase(service, targets, eraser),
             GatewayForks(service.reader, forks),
             GatewayNotes(service),
             GatewayDebug(service),

@@ -293,13 +293,28 @@ class EraseParams(Params, frozen=True, kw_only=True):
     """`sessions.erase`. Without `messageIds` it is all that was said; `reason` is recorded.
 
     `unsent` says what becomes of texts that are still to be delivered: they keep the session from being erased, or they are
-    given up.
+    given up. With `dryRun` all is counted, and nothing erased.
     """
 
     key: limits.KeyText
     message_ids: Annotated[tuple[Annotated[limits.Identity, Some], ...], msgspec.Meta(max_length=1000)] = ()
     reason: limits.MessageText = ""
     unsent: Literal["refuse", "giveUp"] = "refuse"
+    dry_run: bool = False
+
+
+@ready
+class ForgetParams(Params, frozen=True, kw_only=True):
+    """`people.forget`: by the person's address, `channel:id`. The rest is as for `sessions.erase`.
+
+    With `mentions` what others said is erased, too, where it names the person; else the answer names the places.
+    """
+
+    person: Annotated[limits.Name, Some]
+    reason: limits.MessageText = ""
+    mentions: bool = False
+    unsent: Literal["refuse", "giveUp"] = "refuse"
+    dry_run: bool = False
 
 
 @ready

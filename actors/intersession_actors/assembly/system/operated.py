@@ -107,12 +107,14 @@ class Operated:
         message_ids: Collection[str] = (),
         reason: str = "",
         unsent: Literal["refuse", "giveUp"] = "refuse",
+        dry_run: bool = False,
     ) -> Result:
         """Erase the texts of a session, or of some of its messages, for good (ERASE-1). Blocks until it is done.
 
         `session` is a key or a session id, also of an archived session. An event says who erased what, and all that read it
         read `[erased]`. Texts of it that are still to be delivered keep it from that, or are given up (`unsent`).
-        Returns `{ok, key, erased, streams, position, checkpoint, notReached}`, `erased` being a number of events.
+        Returns `{ok, key, erased, streams, counts, forks, position, checkpoint, notReached}`, `erased` being a number of
+        events; with `dry_run` nothing is erased, and the answer is the same.
 
         Raises:
             ToolRefused: there is no such session or message, or something is still under way in it (`busy`).
@@ -124,8 +126,37 @@ class Operated:
             "messageIds": texts_of("message_ids", message_ids),
             "reason": reason,
             "unsent": unsent,
+            "dryRun": dry_run,
         }
         return self.gateway.perform("sessions.erase", asked)
+
+    def forget(
+        self,
+        person: str,
+        *,
+        reason: str = "",
+        mentions: bool = False,
+        unsent: Literal["refuse", "giveUp"] = "refuse",
+        dry_run: bool = False,
+    ) -> Result:
+        """Erase what a person said and was told, and all that came of it, for good (FORGET-1). Blocks until it is done.
+
+        `person` is their address, `channel:id`; addresses that `session.identityLinks` joins with it go too. With `mentions`
+        also what others said that names them. Returns as `erase` does, with `{person, addresses, sessions}` for its `key`.
+
+        Raises:
+            ToolRefused: nobody has this address, or something of it is still under way (`busy`).
+            StoreUnavailable: the store could not take it; forgetting again goes on.
+        """
+        not_on_a_loop("system.forget(…)", "await asyncio.to_thread(system.forget, …)")
+        asked: JsonObject = {
+            "person": person,
+            "reason": reason,
+            "mentions": mentions,
+            "unsent": unsent,
+            "dryRun": dry_run,
+        }
+        return self.gateway.perform("people.forget", asked)
 
     def abort(self, run_id: str, *, by: str = "operator") -> bool:
         """Stop a queued or running run; True if there was something to stop (GATE-5)."""

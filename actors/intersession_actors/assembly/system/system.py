@@ -15,6 +15,7 @@ from typing import Any, Literal, Never, Self, Unpack
 import pykka
 
 from intersession_actors.assembly.control.beside_log import ControlSocket, listening
+from intersession_actors.assembly.forgetting.eraser import Eraser
 from intersession_actors.assembly.methods.methods import GatewayMethods
 from intersession_actors.assembly.system.assembly import Assembly
 from intersession_actors.assembly.system.follow import followed
@@ -211,8 +212,7 @@ class SessionSystem(Operated):
                 checkpoint=self.checkpoint,
                 imports=self._imports,
                 forks=self._forks.door,
-                forget=parts.contexts.forget,
-                cover=parts.checkpointer.cover,
+                eraser=Eraser(parts.service, parts.contexts.forget, parts.checkpointer),
                 scheduler=parts.scheduler,
                 workers=parts.workers,
             )

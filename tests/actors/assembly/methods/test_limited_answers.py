@@ -174,6 +174,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("sessions.compact", {"key": SECRET}),
     ("sessions.delete", {"key": SECRET}),
     ("sessions.erase", {"key": SECRET}),
+    ("people.forget", {"person": "telegram:ann"}),
     ("sessions.delete", {"key": "agent:vault:main"}),
     ("sessions.patch", {"key": SECRET, "label": "x"}),
     ("sessions.patch", {"key": NOTES, "label": "desk"}),

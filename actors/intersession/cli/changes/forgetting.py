@@ -1,0 +1,107 @@
+"""The commands that remove words from a log for good: `erase` those of a session, `forget` those of a person."""
+
+from intersession.cli.changes.sessions import changed
+from intersession.cli.shell.answer import READING, Answer, Reading, UsageError
+from intersession_actors.calls.service.reader import Reader
+from intersession_actors.hindsight.debugger.named import session_named
+from intersession_events.basics.plain_json import JsonMapping, JsonObject
+
+
+def erase(
+    session: str,
+    /,
+    *,
+    message: list[str] | None = None,
+    reason: str = "",
+    give_up_unsent: bool = False,
+    dry_run: bool = False,
+    yes: bool = False,
+    reading: Reading = READING,
+) -> Answer:
+    """Erase what was said in a session from the log, for good.
+
+    The copies of it in other sessions and in forks, too. That it was erased stays provable.
+
+    Args:
+        session: The session, also an archived one: its key, its short name, or a session id.
+        message: The id of a message, to erase that alone; may be given several times.
+        reason: Why; it is recorded with the erasure.
+        give_up_unsent: Give up texts of it that are still to be delivered; else they keep it from being erased.
+        dry_run: Only count what would be erased, and name what would not be reached.
+        yes: Really do it: what is erased can't be had back.
+    """
+    _check_meant(yes=yes, dry_run=dry_run)
+
+    def params(reader: Reader) -> JsonObject:
+        return {
+            "key": session_named(reader, session, field="session", by_label=False),
+            "messageIds": message or [],
+            "reason": reason,
+            "unsent": "giveUp" if give_up_unsent else "refuse",
+            "dryRun": dry_run,
+        }
+
+    return changed(reading, "sessions.erase", params, lambda answer: _told(answer, answer["key"]))
+
+
+def forget(
+    *,
+    person: str,
+    reason: str = "",
+    mentions: bool = False,
+    give_up_unsent: bool = False,
+    dry_run: bool = False,
+    yes: bool = False,
+    reading: Reading = READING,
+) -> Answer:
+    """Erase what a person said and was told from the log, for good.
+
+    All of their direct chats; elsewhere what they said, and all that came of it: answers, tool calls, sub-agents, copies.
+
+    Args:
+        person: The person's address, as channel:id.
+        reason: Why; it is recorded with the erasure.
+        mentions: Erase also what others said, where it names the person; else the places are named.
+        give_up_unsent: Give up texts that are still to be delivered; else they keep it all from being erased.
+        dry_run: Only count what would be erased, and name what would not be reached.
+        yes: Really do it: what is erased can't be had back.
+    """
+    _check_meant(yes=yes, dry_run=dry_run)
+    asked: JsonObject = {
+        "person": person,
+        "reason": reason,
+        "mentions": mentions,
+        "unsent": "giveUp" if give_up_unsent else "refuse",
+        "dryRun": dry_run,
+    }
+    return changed(reading, "people.forget", lambda _: asked, lambda answer: _told(answer, answer["person"]))
+
+
+def _check_meant(*, yes: bool, dry_run: bool) -> None:
+    if not (yes or dry_run):
+        raise UsageError(
+            "what is erased can't be had back: look with --dry-run, and say --yes if you mean it"
+        )
+
+
+def _told(answer: JsonMapping, whose: str) -> list[str]:
+    be = "would be" if answer["dryRun"] else "are"
+    lines = [f"{answer['erased']} events in {len(answer['streams'])} streams of {whose} {be} erased"]
+    lines += [f"  {count:>6} {_NAMES.get(name, name)}" for name, count in answer["counts"].items() if count]
+    if answer["waiting"]:
+        lines.append(f"Still under way, to be ended first: {', '.join(answer['waiting'])}")
+    lines.append("Not reached:")
+    lines += [f"  {said}" for said in answer["notReached"]]
+    return lines
+
+
+_NAMES = {
+    "toolResults": "results of tools",
+    "receipts": "receipts of questions",
+    "imported": "imported lines",
+    "other": "other events (starts, errors, steps of exchanges)",
+    "copies": "of these are copies elsewhere",
+    "files": "files",
+    "attachments": "directories of attachments",
+    "forks": "forks",
+}

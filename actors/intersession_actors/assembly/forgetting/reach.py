@@ -1,0 +1,56 @@
+"""What an erasure does not reach, in words: copies of the log, and what was given to others (ERASE-1, FORGET-3)."""
+
+from collections.abc import Collection, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from intersession_actors.calls.service.service import Service
+from intersession_events.basics.errors import LogError
+from intersession_events.stores.database import MEMORY
+from intersession_events.stores.opened import open_log
+from intersession_projections.views.access_receipts import Wanted, receipts
+
+_MOST: Final = 20
+_LOOKED_AT: Final = 200
+_MAGIC: Final = b"SQLite format 3\0"
+_BUNDLE: Final = "bundles.make"
+
+
+def beyond_reach(service: Service, told_to: Collection[str]) -> Iterator[str]:
+    """Yield what an erasure in a log does not reach. `told_to` are the channels and models that were given the words."""
+    log = service.log
+    yield "backups, exports and copies of the log"
+    if not log.is_remote and (copies := [*_copies(log.place, log.log_id)]):
+        yield f"copies of the log in its folder, delete them: {', '.join(copies)}"
+    if taken := [*islice(_taken_out(service), _MOST)]:
+        yield f"bundles that receipts say were made: {', '.join(taken)}"
+    if told_to:
+        yield f"what was given to others: {', '.join(sorted(told_to))}"
+    yield "log lines of the host"
+    if log.is_remote:
+        yield "rows of the database that are dead and not yet vacuumed, its write-ahead log and its backups"
+
+
+def _copies(place: str, log_id: str) -> Iterator[str]:
+    """Yield the names of other databases in the folder of a log that are the same log."""
+    if place == MEMORY:
+        return
+    own = Path(place)
+    for file in islice(sorted(own.parent.iterdir()), _LOOKED_AT):
+        try:
+            if file == own or not file.is_file():
+                continue
+            with file.open("rb") as opened:
+                if opened.read(len(_MAGIC)) != _MAGIC:
+                    continue
+            with open_log(str(file), read_only=True) as other:
+                if other.log_id == log_id:
+                    yield file.name
+        except (LogError, OSError):
+            continue
+
+
+def _taken_out(service: Service) -> Iterator[str]:
+    for receipt in receipts(service.log, Wanted(tool=_BUNDLE)):
+        yield f"by {receipt.who} (#{receipt.position})"
