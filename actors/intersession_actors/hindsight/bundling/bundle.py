@@ -7,9 +7,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from intersession_actors.hindsight.bundling.selecting import Selection, selection_of
+from intersession_actors.hindsight.bundling.parts import NOTED, Contents, write_parts
+from intersession_actors.hindsight.bundling.readme import readme_of
+from intersession_actors.hindsight.bundling.selecting import selection_of
 from intersession_actors.hindsight.bundling.wanted import BundleWanted
 from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.rules.errors import ToolRefused
 from intersession_events.basics.errors import BundleFailed
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.copies.bundles.archive import Entry, check_target, digest_of, no_room, write_archive
@@ -81,18 +84,31 @@ def make_bundle(
         StoreUnavailable: the log can't be read.
     """
     wanted.check()
+    log = _log_of(view)
     whole = out.absolute()
     check_target(whole)
-    at = view.place(wanted.until if wanted.at is None else wanted.at).position
+    at = view.place(wanted.until if wanted.at is None else wanted.at, is_end=wanted.at is None).position
+    selection = selection_of(view, wanted, at)
     try:
         with tempfile.TemporaryDirectory(prefix=f".{whole.name}.", dir=whole.parent) as place:
             folder = Path(place)
-            selection = selection_of(view, wanted, at)
-            taken = _fill(view, selection, at, folder, progress)
-            _write_manifest(view, wanted, (at, selection, taken), folder, key)
+            part = PartWanted(
+                streams=selection.streams,
+                at=at,
+                question=_ENCODE(selection.question),
+                flow="" if selection.flow is None else flow_id(selection.flow),
+                of_log=selection.of_log,
+                noted=NOTED,
+            )
+            with log.stored() as seen:
+                taken = take_part(log.lineage, seen, part, folder, progress=progress)
+            contents = Contents(view, wanted, selection, at, taken, folder)
+            write_parts(contents, log.files, () if key is None else (key.public,))
+            _write_manifest(contents, key)
             archived = write_archive(_entries(folder), folder.with_name(f"{folder.name}.part"), whole)
     except OSError as error:
         raise no_room(whole, error) from error
+    _note_sessions(view, taken)
     return BundleMade(
         path=whole,
         name=whole.name,
@@ -106,35 +122,39 @@ def make_bundle(
     )
 
 
-def _fill(view: View, selection: Selection, at: int, folder: Path, progress: Progress) -> PartTaken:
-    """Write every entry but those that are about the others."""
+def _log_of(view: View) -> PortableLog:
+    """Return the log as it is stored. A bundle holds whole sessions, so it is the operator's to make, as forks are."""
+    if not view.is_operator:
+        raise ToolRefused("forbidden", "bundles hold whole sessions, they are the operator's to make")
     log = as_it_is(view.log)
     if not isinstance(log, PortableLog):
-        raise BundleFailed("a bundle is made of a log in a store of its own")
-    flow = "" if selection.flow is None else flow_id(selection.flow)
-    part = PartWanted(selection.streams, at, _ENCODE(selection.question), flow)
-    with log.stored() as seen:
-        return take_part(log.lineage, seen, part, folder, progress=progress)
+        raise BundleFailed("a bundle is made of a log in a store, and this one is none")
+    return log
 
 
-def _write_manifest(
-    view: View,
-    wanted: BundleWanted,
-    found: tuple[int, Selection, PartTaken],
-    folder: Path,
-    key: PrivateKey | None,
-) -> None:
-    """Write the manifest, and its signature."""
-    at, selection, taken = found
+def _note_sessions(view: View, taken: PartTaken) -> None:
+    """Take down for the receipt which sessions are in the bundle."""
+    for name in taken.names:
+        kind, _, key = name.partition(":")
+        if kind == "session":
+            view.is_seen(key)
+
+
+def _write_manifest(contents: Contents, key: PrivateKey | None) -> None:
+    """Write what is about the other entries: the page to read first, the manifest, and its signature."""
+    folder, taken = contents.folder, contents.taken
+    names = {entry.name for entry in _entries(folder)}
+    (folder / "README.txt").write_text(readme_of(contents, names | ({"manifest.sig"} if key else set())))
+    checkpoint = None if taken.checkpoint is None else taken.checkpoint.hash
     manifest: JsonObject = {
         "format": FORMAT,
-        "logId": view.log.log_id,
-        "position": at,
-        "question": selection.question,
-        "redacted": wanted.redact,
+        "logId": contents.view.log.log_id,
+        "position": contents.at,
+        "question": contents.selection.question,
+        "redacted": contents.wanted.redact,
         "events": taken.events,
         "streams": taken.streams,
-        "checkpoint": None if taken.checkpoint is None else taken.checkpoint.hash,
+        "checkpoint": checkpoint,
         "key": None if key is None else str(key.public),
         "files": [_named(entry) for entry in _entries(folder)],
     }

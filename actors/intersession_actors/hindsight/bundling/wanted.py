@@ -41,9 +41,10 @@ class BundleWanted(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             ToolRefused: it does (`invalid_request`).
         """
-        named = [name for name in _SELECTING if getattr(self, name) not in (None, False)]
+        given = {name: getattr(self, name) for name in _SELECTING}
+        named = [name for name, value in given.items() if value is not None and value is not False]
         if self.until is not None and self.since is None:
-            named.append("until")
+            named.append("until")  # from the beginning
         if len(named) != 1:
             said = f"these are {len(named)}: {', '.join(named)}" if named else "nothing says what is bundled"
             raise invalid("run", f"{said}; give one of run, session, person, since with until, or everything")

@@ -2,7 +2,7 @@
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -58,12 +58,15 @@ class PartWanted(NamedTuple):
     """The part of a log: whole streams up to the position `at`; with None for `streams`, the whole log up to there.
 
     `question` is what it answers, in canonical JSON: ids are derived from it. `flow` is the run that its log is of, if it is of one.
+    `of_log` are positions of events of stream `log` that are taken by themselves. `noted` are stored names of events.
     """
 
     streams: Collection[str] | None
     at: int
     question: bytes
     flow: str = ""
+    of_log: Collection[int] = ()
+    noted: Collection[str] = ()
 
 
 class PartTaken(NamedTuple):
@@ -77,6 +80,12 @@ class PartTaken(NamedTuple):
     files: Sequence[FileBlock]
     erased: Sequence[Row]
     """The events that authorise what was erased in its streams, those behind the place, too."""
+    noted: Mapping[str, Sequence[int]]
+    """The positions of the events that were to be noted, by their stored names."""
+    names: frozenset[str]
+    """Its streams, those of erasures among them, and some that may have no event up to the place."""
+    checkpoints: Sequence[Checkpoint]
+    """All up to the one that proves it."""
 
 
 def take_part(
@@ -138,6 +147,7 @@ class _Taking:
         self._events = self._unproven = 0
         self._last: Row | None = None
         self._files: dict[str, FileBlock] = {}
+        self._noted: dict[str, list[int]] = {topic: [] for topic in wanted.noted}
         self._erased = [row for row in authorising if row[1] in self._names]
 
     @property
@@ -152,7 +162,17 @@ class _Taking:
     def taken(self) -> PartTaken:
         streams = len(self._heads) + bool(self._of_log)
         files = [self._files[name] for name in sorted(self._files)]
-        return PartTaken(self._events, streams, self.proof.checkpoint, self._unproven, files, self._erased)
+        return PartTaken(
+            events=self._events,
+            streams=streams,
+            checkpoint=self.proof.checkpoint,
+            unproven=self._unproven,
+            files=files,
+            erased=self._erased,
+            noted=self._noted,
+            names=self._names,
+            checkpoints=self.proof.checkpoints,
+        )
 
     def rows(self, progress: Progress) -> Iterator[tuple[Row, int | None]]:
         """Yield the rows of the part, proven, with their leaves; all others go into the proof."""
@@ -213,6 +233,8 @@ class _Taking:
             self._of_log.append(end)
         else:
             self._heads[stream] = end
+        if topic in self._noted:
+            self._noted[topic].append(position)
         if _FILE in state:
             payload = payload_in(state)
             for file in () if payload is None else files_in(decode(topic, payload)):
@@ -243,7 +265,8 @@ class _Taking:
             some = names[first : first + _AT_ONCE]
             found.extend(at for (at,) in self._seen(_PLACES.format(marks(some)), (*some, self._wanted.at)))
         places = sorted(found)
-        return array("q", sorted({*places, *in_force(self._seen, places, self._wanted.at)}))
+        picked = {*in_force(self._seen, places, self._wanted.at), *self._wanted.of_log}
+        return array("q", sorted({*places, *picked}))
 
     def _time_at_place(self) -> int:
         rows = self._seen(_LAST, (self._wanted.at,))

@@ -1,0 +1,153 @@
+"""A bundle answers a question: which streams are in it, and what goes with them."""
+
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from intersession import SessionSystem, ToolRefused, echo
+from intersession_actors.hindsight.bundling.bundle import BundleMade, make_bundle
+from intersession_actors.hindsight.bundling.wanted import BundleWanted
+from intersession_events.basics.errors import BundleFailed
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.proofs.merkle import leaf_hash, root_of
+from intersession_events.stores.sqlite.log import SqliteLog
+
+A = "session:agent:main:telegram:group:1"
+B = "session:agent:main:telegram:group:2"
+
+
+@pytest.fixture
+def asked(log_url: str) -> Iterator[SessionSystem]:
+    """A host to which Ann and Bob spoke, each in a chat of their own."""
+    with SessionSystem(log_url, agents={"main": echo()}) as system:
+        for chat, sender in (("1", "ann"), ("2", "bob")):
+            system.inbound(
+                channel="telegram",
+                chat_type="group",
+                chat_id=chat,
+                sender=sender,
+                text=f"I am {sender}",
+                wait=10,
+            )
+        system.checkpoint()
+        yield system
+
+
+def made(system: SessionSystem, out: Path, **wanted: Any) -> BundleMade:
+    """Make a bundle of a host's log."""
+    return make_bundle(system.debug.view, BundleWanted(**wanted), out)
+
+
+def entries(bundle: BundleMade) -> dict[str, bytes]:
+    """Return the files of a bundle."""
+    with zipfile.ZipFile(bundle.path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def streams_of(bundle: BundleMade) -> set[str]:
+    lines = entries(bundle)["events.jsonl"].splitlines()
+    return {json.loads(line)["stream"] for line in lines}
+
+
+@pytest.mark.clause("BUNDLE-1")
+def test_a_question_selects_whole_streams_and_the_same_question_makes_the_same_file(
+    asked: SessionSystem, tmp_path: Path
+) -> None:
+    run = asked.debug.runs(person="ann")["runs"][0]["id"]
+    head = asked.log.head()
+    questions: list[dict[str, Any]] = [
+        {"run": run},
+        {"session": "agent:main:telegram:group:1"},
+        {"person": "telegram:ann"},
+        {"positions": [asked.debug.events(session=A.removeprefix("session:"))["events"][0]["position"]]},
+    ]
+
+    for number, question in enumerate(questions):
+        bundle = made(asked, tmp_path / f"{number}.zip", at=head, **question)
+        again = made(asked, tmp_path / f"{number}-again.zip", at=head, **question)
+
+        assert (A in streams_of(bundle), B in streams_of(bundle)) == (True, False)
+        assert bundle.path.read_bytes() == again.path.read_bytes()
+        assert bundle.sha256 == again.sha256
+    both = made(asked, tmp_path / "both.zip", since=0)
+    assert {A, B} <= streams_of(both)
+
+
+@pytest.mark.clause("BUNDLE-3")
+@pytest.mark.clause("BUNDLE-6")
+def test_the_whole_log_is_proven_by_its_leaves_and_named_in_the_manifest(
+    asked: SessionSystem, tmp_path: Path
+) -> None:
+    bundle = made(asked, tmp_path / "all.zip", everything=True)
+
+    files = entries(bundle)
+    manifest, proof = json.loads(files["manifest.json"]), json.loads(files["proof.json"])
+    lines = [json.loads(line) for line in files["events.jsonl"].splitlines()]
+    leaves = [
+        leaf_hash(f"{one['position']} {one['hash']}\n".encode()) for one in lines if one["index"] is not None
+    ]
+    assert root_of(leaves).hex() == proof["checkpoint"]["eventsRoot"]
+    assert [one["name"] for one in manifest["files"]] == [name for name in files if name != "manifest.json"]
+    assert (manifest["events"], manifest["position"]) == (len(lines), asked.log.head())
+    assert json.loads(files["settings.json"])["settings"]["agents"]["list"][0]["id"] == "main"
+    (tmp_path / "log.db").write_bytes(files["log.db"])
+    with SqliteLog(tmp_path / "log.db", read_only=True) as log:
+        report = verify_log(log)
+        assert (report.ok, report.head.hash) == (True, verify_log(asked.log).head.hash)
+
+
+@pytest.mark.clause("BUNDLE-6")
+def test_a_run_goes_with_its_diagram_and_a_test_that_replays_it_and_with_who_asked(
+    asked: SessionSystem, tmp_path: Path
+) -> None:
+    run = asked.debug.runs(person="ann")["runs"][0]["id"]
+    asked.gateway.call("notes.pin", {"run": run, "text": "As agreed."})
+    asked.tools("agent:main:telegram:group:1").call("sessions_history", {"sessionKey": "agent:ghost:main"})
+    asked.checkpoint()
+
+    bundle = made(asked, tmp_path / "run.zip", run=run)
+
+    files = entries(bundle)
+    assert b"<svg" in files["run.svg"]
+    assert {f"test_run_{run[:8]}.py", f"test_run_{run[:8]}.jsonl"} <= files.keys()
+    assert json.loads(files["notes.json"])["notes"][0]["text"] == "As agreed."
+    question, *receipts = map(json.loads, files["questions.jsonl"].splitlines())
+    assert question["question"] == {"run": run}
+    assert [one["receipt"]["tool"] for one in receipts if one["isProven"]] == ["sessions_history"]
+    assert [one["event"] for one in json.loads(files["refusals.json"])["refusals"]] == ["access_recorded"]
+    for name in files:
+        assert name == "README.txt" or name in files["README.txt"].decode()
+
+
+@pytest.mark.clause("BUNDLE-5")
+def test_nothing_is_overwritten_and_a_question_without_an_answer_is_refused(
+    asked: SessionSystem, tmp_path: Path
+) -> None:
+    there = tmp_path / "there.zip"
+    there.write_bytes(b"mine")
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({}, "run: nothing says what is bundled"),
+        ({"everything": True, "session": "main"}, "these are 2: session, everything"),
+        ({"run": "nope"}, "no exchange, spawn or run is called 'nope'"),
+        ({"person": "carl"}, "nobody of that name"),
+        ({"since": asked.log.head()}, "no event of a session or a flow stands between"),
+        ({"since": 1, "until": 5, "at": 5}, "until is the last place already"),
+        ({"session": "agent:ghost:main"}, "no session is called"),
+        ({"positions": [10**6]}, "there are no events there"),
+    ]
+
+    for question, said in refused:
+        with pytest.raises(ToolRefused, match=said):
+            made(asked, tmp_path / "new.zip", **question)
+    with pytest.raises(BundleFailed, match="is there already"):
+        made(asked, there, everything=True)
+    with pytest.raises(BundleFailed, match="is no directory"):
+        made(asked, tmp_path / "nowhere" / "new.zip", everything=True)
+
+    assert there.read_bytes() == b"mine"
+    assert {file.name for file in tmp_path.iterdir() if file.suffix != ".db"} >= {"there.zip"}
+    assert not [file for file in tmp_path.iterdir() if "new.zip" in file.name]
