@@ -128,7 +128,7 @@ def _log_of(view: View) -> PortableLog:
         raise ToolRefused("forbidden", "bundles hold whole sessions, they are the operator's to make")
     log = as_it_is(view.log)
     if not isinstance(log, PortableLog):
-        raise BundleFailed("a bundle is made of a log in a store, and this one is none")
+        raise BundleFailed("a bundle is made of a log in a store: open one")
     return log
 
 

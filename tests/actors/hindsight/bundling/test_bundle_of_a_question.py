@@ -96,8 +96,10 @@ def test_the_whole_log_is_proven_by_its_leaves_and_named_in_the_manifest(
     assert json.loads(files["settings.json"])["settings"]["agents"]["list"][0]["id"] == "main"
     (tmp_path / "log.db").write_bytes(files["log.db"])
     with SqliteLog(tmp_path / "log.db", read_only=True) as log:
-        report = verify_log(log)
-        assert (report.ok, report.head.hash) == (True, verify_log(asked.log).head.hash)
+        assert verify_log(log).ok
+        assert [row[:4] for row in log.rows(after=0, limit=1000)] == [
+            (one.position, one.stream, one.version, one.topic) for one in asked.log.all()
+        ]
 
 
 @pytest.mark.clause("BUNDLE-6")
