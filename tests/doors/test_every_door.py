@@ -286,6 +286,7 @@ VERB_ASKED: Final[Mapping[str, list[dict[str, Any]]]] = {
     "show": [{"run": "RUN"}],
     "smells": [{"limit": 1}, {"run": "RUN"}, {"session": "KEY"}],
     "state": [{}, {"of": "KEY"}, {"as": "KEY"}, {"of": "RUN"}],
+    "told": [{"person": "bo"}, {"person": "ada", "limit": 1}],
     "why": [{"of": "RUN"}, {"of": "RUN@end", "forward": True}],
 }
 
@@ -472,6 +473,7 @@ SHOWN: Final[Mapping[str, list[str]]] = {
     "runs": [],
     "messages": [],
     "deliveries": [],
+    "told": ["bo"],
     "calls": ["--tool=login"],
     "events": [],
     "replay": ["RUN", "--tools"],

@@ -21,6 +21,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "List what was said to sessions: who, to whom, on whose behalf.",
     ),
     "deliveries": ("questions.deliveries:deliveries", "List the texts that went outside, or should have."),
+    "told": (
+        "questions.person_texts:told",
+        "List what a person was told: by whom, for whom, if it arrived.",
+    ),
     "calls": ("questions.messages:calls", "List the calls of tools that agents made."),
     "imports": ("commands.openclaw_state:imports", "List what imports left out, and why."),
     "usage": (
@@ -90,7 +94,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Begin": ("demo", "serve", "work", "mcp", "send", "debug", "completion"),
     "Read what happened": (
-        "runs", "sessions", "history", "replay", "messages", "deliveries", "calls", "events", "tail", "search", "usage",
+        "runs", "sessions", "history", "replay", "messages", "told", "deliveries", "calls", "events", "tail", "search", "usage",
     ),
     "Look closer, and go back in time": (
         "show", "step", "state", "lens", "why", "origin", "diff", "smells",

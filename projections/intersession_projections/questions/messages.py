@@ -114,7 +114,7 @@ class Messages:
             recorded.event.run_id for recorded, _ in found if isinstance(recorded.event, RunQueued)
         )
         roots = {recorded.correlation for recorded, message in found if _is_led_to(message)}
-        began = self._began(root for root in roots if root is not None)
+        began = self.beginnings(root for root in roots if root is not None)
         told: list[IncomingMessage] = []
         for recorded, message in found:
             event, target = recorded.event, recorded.stream.removeprefix(_STREAM)
@@ -130,10 +130,11 @@ class Messages:
 
     def began_by(self, roots: Iterable[str]) -> dict[str, str]:
         """Return the person whose message began each causal chain, by its root, as people are shown; chains that began otherwise are left out."""
-        found = self._began(roots)
+        found = self.beginnings(roots)
         return {root: recorded_speaker(said[2]) for root, said in found.items() if said is not None}
 
-    def _began(self, roots: Iterable[str]) -> dict[str, tuple[int, str, Message] | None]:
+    def beginnings(self, roots: Iterable[str]) -> dict[str, tuple[int, str, Message] | None]:
+        """Return the message that each causal chain began with, by its root, with its position and its session."""
         runs = self._runs.many_without_words(roots)
         return dict(zip(runs, self.of_runs(list(runs.values())), strict=True))
 

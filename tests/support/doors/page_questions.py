@@ -103,6 +103,11 @@ ASKED: Final[dict[str, list[dict[str, Any]]]] = {
         {"from": 5, "to": "head"},
     ],
     "steps": [{"run": "RUN", "from": 1, "limit": 2}],
+    "told": [
+        {"person": "bo"},
+        {"person": "bo", "from": "agent:main:main", "words": "boat", "limit": 1},
+        {"person": "bo", "cursor": "1000", "since": 5, "until": "head"},
+    ],
     "why": [{"of": "RUN"}, {"of": "head", "forward": "true"}],
 }
 """What is asked of each question, with each of its fields; RUN is the exchange of the demo. A page and a verb may differ in fields."""

@@ -22,6 +22,7 @@ from intersession_actors.hindsight.debugger.verbs.verbs import (
     SHOW,
     SMELLS,
     STATE,
+    TOLD,
     VERBS,
     WHY,
 )
@@ -110,6 +111,7 @@ class Debugger:
     runs, aruns = RUNS, RUNS.awaited
     messages, amessages = MESSAGES, MESSAGES.awaited
     deliveries, adeliveries = DELIVERIES, DELIVERIES.awaited
+    told, atold = TOLD, TOLD.awaited
     calls, acalls = CALLS, CALLS.awaited
     imports, aimports = IMPORTS, IMPORTS.awaited
     hosts, ahosts = HOSTS, HOSTS.awaited

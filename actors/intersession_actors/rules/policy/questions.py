@@ -45,6 +45,7 @@ OPERATORS: Final[Mapping[str, frozenset[str] | None]] = {
     "smells": frozenset(),
     "state": frozenset(),
     "steps": frozenset(),
+    "told": None,
     "why": frozenset(),
 }
 """The fields of each question that only the operator may give; None: the whole question is the operator's."""

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 from intersession_events.facts import DeliveryDecided, DeliveryFact, Route
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
-from intersession_events.log.sql import Ask, Row, SqlValue, among
+from intersession_events.log.sql import Ask, Question, Row, SqlValue, among
 from intersession_projections.basics.columns import beginning_with, hashed, packed, unpacked
 from intersession_projections.views.flows.rows import (
     DeliveriesWanted,
@@ -227,13 +227,29 @@ class Flows:
         }
         given = {condition: value for condition, value in bounds.items() if value is not None}
         conditions = " AND ".join(("kind = 'delivery'", kinds[wanted.failed, wanted.pending], *given))
-        return self._select(
-            DeliverySummary, f"{conditions} ORDER BY accepted DESC LIMIT ?", (*given.values(), limit)
-        )
+        # Each statement names some of the places or positions, and gives as many rows as are wanted of all.
+        select = f"SELECT {COLUMNS}, child FROM flows WHERE {{}} AND {conditions} ORDER BY accepted DESC LIMIT {limit:d}"  # noqa: S608 - our own words
+        places = None if wanted.routes is None else {hashed(place_text(route)) for route in wanted.routes}
+        asked: list[Question] = [(select.format("1 = 1"), [])]
+        if wanted.decided_at is not None:
+            asked = among(select.format("accepted IN ({})"), wanted.decided_at)
+        elif places is not None:
+            asked = among(select.format("child IN ({})"), places)
+        found = self._log.each([(statement, (*some, *given.values())) for statement, some in asked])
+        rows = [row for row in chain.from_iterable(found) if places is None or row[-1] in places]
+        rows.sort(key=lambda row: row[2], reverse=True)
+        told = (restored(row[:-1]) for row in rows[:limit])
+        return [row for row in told if isinstance(row, DeliverySummary)]
 
     def _stream_of(self, flow: str) -> str | None:
         found = self.exchange(flow) or self.spawn(flow)
         return None if found is None else found.stream
+
+    def routes(self) -> list[Route]:
+        """Return the places that texts went to, or should have, each once."""
+        rows = self._log.query("SELECT MIN(accepted) FROM flows WHERE kind = 'delivery' GROUP BY child", ())
+        decided = (recorded.event for recorded in self._log.at(position for (position,) in rows))
+        return [event.route for event in decided if isinstance(event, DeliveryDecided)]
 
     def delivery_ids(self, beginning: str, limit: int) -> list[str]:
         """Return the ids of deliveries that begin with a text."""
@@ -334,7 +350,8 @@ def _note(first: Recorded | None, last: Recorded | None) -> DeliveryNote | None:
     if first is None or not isinstance(decided := first.event, DeliveryDecided):
         return None
     error = last.event.trouble if last is not None and isinstance(last.event, DeliveryFact) else None
-    return DeliveryNote(decided.route, error, decided.text, first.time)
+    ended = first.time if last is None else last.time
+    return DeliveryNote(decided.route, error, decided.text, first.time, ended, decided, first.correlation)
 
 
 def _at(kind: str, where: Position, limit: int) -> tuple[str, tuple[SqlValue, ...]]:

@@ -32,7 +32,7 @@ class DeliveriesWanted(NamedTuple):
     """A filter for deliveries: all set fields must match. Positions are those of the decisions.
 
     `failed` are those that ended without a receipt (failed, denied, in doubt), `pending` those still to come; with both,
-    either.
+    either. `routes` are the places that the texts go to, thread and all, `decided_at` positions of decisions; None for any.
     """
 
     failed: bool = False
@@ -42,6 +42,8 @@ class DeliveriesWanted(NamedTuple):
     run: str | None = None
     """The id of an exchange, of a spawn, or of a run."""
     span: Span = Span()
+    routes: tuple[facts.Route, ...] | None = None
+    decided_at: tuple[int, ...] | None = None
 
 
 @facts.ready
@@ -338,13 +340,17 @@ class Position(NamedTuple):
 class DeliveryNote(NamedTuple):
     """Data of a delivery that only the log has, and not its row.
 
-    Where it goes, what its last event says of a failure, its text, and when it was decided (ms).
+    Where it goes, what its last event says of a failure, its text, when it was decided and when its last event came (ms), its
+    first event, and the root of its causal chain.
     """
 
     route: facts.Route
     error: str | None
     text: str
     decided_ms: int
+    last_ms: int
+    decided: facts.DeliveryDecided
+    root: str | None
 
 
 def evolve_delivery(row: DeliverySummary, recorded: Recorded) -> DeliverySummary:

@@ -1,6 +1,7 @@
 """The verb `deliveries`: texts that went outside or should have, newest first (FIND-2)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from itertools import islice
 from typing import Annotated, Final
 
@@ -19,16 +20,20 @@ from intersession_actors.hindsight.debugger.search import InSpan, span_of
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import KeyText, Name, PlaceText, SearchText
 from intersession_events.basics.plain_json import JsonObject, present
-from intersession_events.facts import ready
+from intersession_events.facts import DeliveryDecided, Route, ready, topics_of
 from intersession_projections.questions.messages import BegunBy, Messages
 from intersession_projections.questions.places.runs_named import flow_id
 from intersession_projections.questions.places.then import Then
 from intersession_projections.views.flows.rows import DeliveriesWanted, DeliveryNote, DeliverySummary
+from intersession_projections.views.full_text.found import Wanted
 from intersession_projections.views.full_text.tokens import Term, holds, terms
+from intersession_projections.views.full_text.view import NOBODY, events_of
 
 LOST: Final = frozenset({"failed", "unknown", "denied"})
 """The states of a text that nobody will get, or perhaps not."""
 _ROWS: Final = 64
+_MOST_ROWS: Final = 1024
+"""Deliveries that are read at a time, at first and at most."""
 
 Delivered = tuple[DeliverySummary, DeliveryNote | None]
 """A text that goes outside, and what is known of it besides."""
@@ -100,63 +105,84 @@ def deliveries_found(view: View, given: Deliveries, most: int) -> Listed[Deliver
         span=span_of(view, given),
     )
     at = None if given.at is None else view.place(given.at).position
+    if given.to is not None:
+        wanted = wanted._replace(routes=tuple(r for r in reader.flows.routes() if _is_at(r, given.to)))
     words = () if given.words is None else words_asked(given.words, "words")
-    standing = _standing_at(reader, wanted, at)
-    if given.to is not None or given.person is not None or words:
-        standing = _sent_so(reader, standing, given, words)
-    found = (row for row in standing if view.is_seen(row.session_key))
-    rows, cursor = paged(found, lambda row: row.accepted, most)
+    with ExitStack() as opened:
+        standing = sent_texts(view, wanted, opened, words=words, person=given.person, at=at)
+        found = (row for row in standing if view.is_seen(row.session_key))
+        rows, cursor = paged(found, lambda row: row.accepted, most)
     return Listed(list(zip(rows, reader.flows.notes_of(rows), strict=True)), cursor)
 
 
-def _sent_so(
-    reader: Reader, found: Iterator[DeliverySummary], given: Deliveries, words: tuple[Term, ...]
+def sent_texts(
+    view: View,
+    wanted: DeliveriesWanted,
+    opened: ExitStack,
+    *,
+    words: Sequence[Term] = (),
+    person: str | None = None,
+    at: int | None = None,
 ) -> Iterator[DeliverySummary]:
-    """Yield those whose text has some words, went where it was to go, and came of words of a person: all that is given holds."""
-    log, person = reader.log, given.person
-    began = None if person is None else BegunBy(log, Messages(log), person, everywhere=False)
-    while rows := list(islice(found, _ROWS)):
-        chains: dict[int, str | None] = {}
+    """Yield deliveries as they are, or were at a position, newest first, read as they are consumed while `opened` is.
+
+    All that is given must hold: the words stand in the text, and the person's message began what the text came of.
+    """
+    reader = view.reader
+    began = None if person is None else BegunBy(reader.log, Messages(reader.log), person, everywhere=True)
+    if began is not None and not began.has_any():
+        return
+    holding = None if not words else _holding(view, wanted, words, opened)
+    for rows in _standing_at(reader, wanted, holding, at):
+        if began is None and not words:
+            yield from rows
+            continue
+        notes = reader.flows.notes_of(rows)
         if began is not None:
-            chains = {one.position: one.correlation for one in log.at(row.accepted for row in rows)}
-            began.learn(chains.values())
-        for row, note in zip(rows, reader.flows.notes_of(rows), strict=True):
-            if began is not None and not began.is_of(chains.get(row.accepted)):
+            began.learn(note.root for note in notes if note is not None)
+        for row, note in zip(rows, notes, strict=True):
+            if note is None or not holds(terms([note.text]), words):
                 continue
-            if _is_sent_so(row, note, given.to, words):
+            if began is None or began.is_of(note.root):
                 yield row
 
 
-def _is_sent_so(
-    row: DeliverySummary, note: DeliveryNote | None, to: str | None, words: tuple[Term, ...]
-) -> bool:
-    if note is None:
-        return to is None and not words
-    if to is not None and to.casefold() not in {
-        str(note.route.to).casefold(),
-        f"{row.channel}:{note.route.to}".casefold(),
-        note.route.text.casefold(),
-    }:
-        return False
-    return holds(terms([note.text]), words)
+def _is_at(route: Route, to: str) -> bool:
+    """Whether a place has an address: that of a chat or a person, alone or with its channel, or all of it."""
+    wanted = to.casefold()
+    return wanted in {each.casefold() for each in (route.to, f"{route.channel}:{route.to}", route.text)}
 
 
-def _standing_at(reader: Reader, wanted: DeliveriesWanted, at: int | None) -> Iterator[DeliverySummary]:
-    """Yield deliveries as they are, or were at a position, newest first, read as they are consumed."""
+def _holding(view: View, wanted: DeliveriesWanted, words: Sequence[Term], opened: ExitStack) -> Iterator[int]:
+    """Return the positions of the decisions on texts that may hold some words, newest first."""
+    found = opened.enter_context(view.reader.full_text.up_to_date(for_all=view.is_operator))
+    nobody = found.names("agent").get(NOBODY)
+    groups = () if nobody is None else events_of((nobody,), ())
+    return found.positions(Wanted(words, groups, wanted.span, topics_of(DeliveryDecided)))
+
+
+def _standing_at(
+    reader: Reader, wanted: DeliveriesWanted, holding: Iterator[int] | None, at: int | None
+) -> Iterator[list[DeliverySummary]]:
+    """Yield pages of deliveries, newest first; with `holding`, only those that were decided there."""
     then = None if at is None else Then(reader.log, at)
-    span = wanted.span
+    span, size = wanted.span, _ROWS
+    if at is not None:  # what has arrived by now may have been pending then
+        span = span._replace(to=at if span.to is None else min(span.to, at))
     while True:
-        last = span
-        asked = wanted._replace(span=last)
-        if at is not None:  # what has arrived by now may have been pending then
-            last = span._replace(to=at if span.to is None else min(span.to, at))
-            asked = wanted._replace(failed=False, pending=False, span=last)
-        rows = reader.flows.deliveries(asked, _ROWS)
+        asked = wanted._replace(span=span)
+        if at is not None:
+            asked = asked._replace(failed=False, pending=False)
+        if holding is not None:
+            asked = asked._replace(decided_at=tuple(islice(holding, size)))
+        rows = reader.flows.deliveries(asked, size)
         stood = rows if then is None else then.deliveries(rows)
-        yield from (row for row in stood if _is_wanted(row, wanted))
-        if len(rows) < _ROWS:
+        yield [row for row in stood if _is_wanted(row, wanted)]
+        if len(asked.decided_at or rows) < size:
             return
-        span = span._replace(before=rows[-1].accepted)
+        if holding is None:
+            span = span._replace(before=rows[-1].accepted)
+        size = min(2 * size, _MOST_ROWS)
 
 
 def _is_wanted(row: DeliverySummary, wanted: DeliveriesWanted) -> bool:

@@ -108,7 +108,7 @@ def said_value(said: IncomingMessage, texts: Texts, *, view: View, given: Messag
         "kind": None if provenance is None else provenance.kind,
         "exchangeId": None if provenance is None else provenance.exchange_id,
         "turn": None if provenance is None else provenance.turn,
-        "person": None if person is None else _person(person),
+        "person": None if person is None else person_value(person),
     }
     if given.why and began is not None:
         position, key, message = began
@@ -142,8 +142,8 @@ def speaker(message: Message) -> str:
             return "unknown"
 
 
-def _person(provenance: Provenance) -> JsonObject:
-    """Return a person as the channel knows them."""
+def person_value(provenance: Provenance) -> JsonObject:
+    """Return a person as JSON, as the channel knows them."""
     return present(
         {"channel": provenance.source_channel, "id": provenance.sender, "name": provenance.sender_name}
     )

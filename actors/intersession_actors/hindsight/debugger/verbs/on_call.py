@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from intersession_actors.hindsight.debugger.lists.imports import ImportsOf, list_imports
     from intersession_actors.hindsight.debugger.lists.messages import MessagesOf, list_messages
     from intersession_actors.hindsight.debugger.lists.paging import limits_applied
+    from intersession_actors.hindsight.debugger.lists.person_texts import PersonTexts, list_person_texts
     from intersession_actors.hindsight.debugger.lists.runs import Runs, list_runs
     from intersession_actors.hindsight.debugger.origin import Origin, origin
     from intersession_actors.hindsight.debugger.replay import Replay, replay
@@ -36,6 +37,7 @@ __all__ = [
     "Lens",
     "MessagesOf",
     "Origin",
+    "PersonTexts",
     "Replay",
     "Runs",
     "Search",
@@ -52,6 +54,7 @@ __all__ = [
     "list_events",
     "list_imports",
     "list_messages",
+    "list_person_texts",
     "list_runs",
     "naming_forks",
     "origin",

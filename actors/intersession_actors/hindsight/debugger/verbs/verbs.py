@@ -153,6 +153,16 @@ DELIVERIES: Final = Verb(
     loads=lambda: (on_call.Deliveries, on_call.list_deliveries),
 )
 
+TOLD: Final = Verb(
+    "told",
+    title="What a person was told",
+    description=(
+        "Every text for one person, newest first: who said it, on whose behalf, what it answers, when it went out and "
+        "whether the channel took it (`reached`); in their direct chats, and in groups where they wrote. For the operator alone."
+    ),
+    loads=lambda: (on_call.PersonTexts, on_call.list_person_texts),
+)
+
 EVENTS: Final = Verb(
     "events",
     title="List events",
@@ -297,6 +307,7 @@ VERBS: Final[Mapping[str, Verb[..., Any]]] = {  # each has arguments and an answ
         RUNS,
         MESSAGES,
         DELIVERIES,
+        TOLD,
         EVENTS,
         CALLS,
         IMPORTS,
