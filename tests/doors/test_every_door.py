@@ -223,6 +223,7 @@ METHOD_ASKED: Final[Mapping[str, list[dict[str, Any]]]] = {
     "forks.make": [{"run": "RUN"}],
     "forks.remove": [{"fork": "RUN"}],
     "health": [{}, {"probe": True}],
+    "import.framework": [{"from": "langgraph", "source": "/nowhere"}],
     "import.openclaw": [{"directory": "/nowhere"}],
     "models.list": [{}],
     "notes.pin": [{"run": "RUN", "text": "x"}],

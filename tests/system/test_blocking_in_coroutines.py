@@ -23,6 +23,7 @@ CALLS: dict[str, Callable[[SessionSystem], object]] = {
     "asyncio.to_thread(system.abort": lambda system: system.abort("x"),
     "asyncio.to_thread(system.unbind_thread": lambda system: system.unbind_thread("agent:main:main"),
     "asyncio.to_thread(system.export_openclaw": lambda system: system.export_openclaw("/nowhere/at/all"),
+    "asyncio.to_thread(system.import_framework": lambda system: system.import_framework("langgraph", "/no"),
     "asyncio.to_thread(system.import_openclaw": lambda system: system.import_openclaw("/nowhere"),
 }
 

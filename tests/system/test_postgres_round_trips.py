@@ -363,7 +363,8 @@ _JOB: Final = {
 CHANGING: Final = {
     *("agent", "chat.abort", "chat.inject", "chat.send", "checkpoints.take", "deliveries.retry"),
     *("calls.release", "cron.run", "cron.update", "sessions.compact"),
-    *("exchanges.hold", "exchanges.release", "forks.make", "forks.remove", "import.openclaw", "notes.pin"),
+    *("exchanges.hold", "exchanges.release", "forks.make", "forks.remove", "notes.pin"),
+    *("import.framework", "import.openclaw"),
     *("runs.retry", "send", "sessions.delete", "sessions.erase", "sessions.patch", "sessions.reset"),
     *("worker.act", "worker.announce", "worker.answer", "worker.events", "worker.leave"),
     *("worker.renew", "worker.take"),

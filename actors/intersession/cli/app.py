@@ -66,7 +66,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "work": ("commands.working:work", "Call agents and channels for a writer elsewhere."),
     "mcp": ("commands.serving:mcp", "Give the session tools to an MCP client."),
     "import": ("commands.openclaw_state:importing", "Make a log of another system's transcripts."),
-    "export": ("commands.openclaw_state:exporting", "Write sessions of a log as another system keeps them."),
+    "export": ("commands.exporting:exporting", "Write sessions of a log as another system keeps them."),
     "migrate": (
         "changes.stores:migrate",
         "Move a log to another store: SQLite to PostgreSQL, or back.",

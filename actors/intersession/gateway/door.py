@@ -59,7 +59,7 @@ EVENTS: Final = ("connect.challenge", "agent", "chat", "tick", "shutdown")
 NOT_OVER_HTTP: Final = frozenset({"sessions_send", "sessions_spawn"})
 """Tools that HTTP only gives where `gateway.tools.allow` names them, as in the original."""
 
-ONLY_HERE: Final = frozenset({"import.openclaw"})
+ONLY_HERE: Final = frozenset({"import.framework", "import.openclaw"})
 """Methods that read files of the gateway's machine."""
 
 STOPPING: Final = "the gateway is stopping, try again after its restart"

@@ -36,7 +36,7 @@ MOST_KEPT: Final = 4_096
 _AT_LEAST_S: Final = 0.001
 
 _GLOB: Final = frozenset("*?[")
-_HERE_ALONE: Final = frozenset({"import.openclaw"})
+_HERE_ALONE: Final = frozenset({"import.framework", "import.openclaw"})
 
 
 class Doors:

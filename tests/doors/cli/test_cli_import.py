@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from support.doors.command_line import ran, ran_forked
+from support.foreign.recording import recorded
 from support.paths import DATA
 
 STATE = DATA / "openclaw" / "household"
@@ -51,3 +52,24 @@ def test_a_wrong_directory_is_refused_and_leaves_no_log(tmp_path: Path) -> None:
         done = ran("import", "openclaw", wrong, "--store", tmp_path / "i.db", "--json")
         assert (done.exit_code, done.json["code"]) == (1, "import_failed")
     assert not (tmp_path / "i.db").exists()
+
+
+@pytest.mark.clause("IN-1")
+def test_a_framework_is_imported_and_its_sub_agents_are_walked(tmp_path: Path) -> None:
+    source, store = recorded("langgraph", tmp_path), tmp_path / "i.db"
+
+    done = ran("import", source, "--from", "langgraph", "--agent", "trips", "--store", store)
+    runs = ran("runs", "--json", "--store", store).json["runs"]
+    used = ran("usage", "--json", "--store", store).json
+    wrong = ran(
+        "import", tmp_path / "gone.db", "--from", "langgraph", "--store", tmp_path / "none.db", "--json"
+    )
+
+    assert (done.exit_code, done.err) == (0, "")
+    assert "stands at an interrupt" in done.out
+    assert {flow["kind"] for flow in runs} == {"spawn"}
+    assert "weather in" in ran("replay", runs[0]["id"], "--store", store).out
+    assert ran("why", runs[0]["id"], "--store", store).exit_code == 0
+    assert used["usage"][0]["costMicros"] == 250_000
+    assert (wrong.exit_code, wrong.json["code"]) == (1, "import_failed")
+    assert not (tmp_path / "none.db").exists()

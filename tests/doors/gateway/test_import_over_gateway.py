@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from intersession import ImportFailed, SessionSystem, ToolRefused, echo
-from intersession.cli.host.beside import METHOD, import_beside
+from intersession.cli.host.beside import import_beside
 from intersession.gateway.admission.addresses import is_this_machine
 from intersession.gateway.protocol.client import GatewayClient
 from intersession_actors.rules.errors import RefusalCode
@@ -20,12 +20,15 @@ from intersession_events.transcripts.openclaw import appending
 from intersession_events.transcripts.openclaw.importing import import_openclaw
 from support.doors.command_line import ran
 from support.doors.gateway_live import GATEWAY, READER, TOKEN, WAIT, WRITER, LiveGateway, WireClient
+from support.foreign.recording import recorded
 from support.paths import DATA
 from support.running import merged, wait_for
 
 STATE = DATA / "openclaw" / "household"
 HOME = "agent:home:main"
 ADMIN = "a-token-for-everything"
+METHOD = "import.openclaw"
+PARAMS = {"directory": str(STATE), "onTaken": "beside"}
 CONFIG = merged(
     GATEWAY,
     {
@@ -227,9 +230,27 @@ def test_whatever_the_gateway_says_no_to_is_the_error_it_would_be_here(
     client = Client(given)
 
     with pytest.raises(error, match="the gateway says no"):
-        import_beside(client, system.log, STATE, on_taken="beside", progress=lambda _done, _of: None)
+        import_beside(client, system.log, METHOD, PARAMS, progress=lambda _done, _of: None)
 
     assert client.closed
+
+
+@pytest.mark.clause("IN-1")
+def test_a_framework_is_imported_beside_a_gateway_as_without_one(
+    system: SessionSystem, options: tuple[str, ...], tmp_path: Path
+) -> None:
+    source = recorded("langgraph", tmp_path)
+
+    done = ran("import", source, "--from", "langgraph", "--json", *options)
+    refused = ran("import", tmp_path / "gone.db", "--from", "langgraph", "--json", *options)
+    local = ran("import", source, "--from", "langgraph", "--json", "--store", tmp_path / "local.db")
+
+    ids = {"importId", "store"}
+    assert {name: value for name, value in done.json.items() if name not in ids} == {
+        name: value for name, value in local.json.items() if name not in ids
+    }
+    assert (refused.exit_code, refused.json["code"]) == (1, "import_failed")
+    assert system.import_framework("langgraph", source).already_imported
 
 
 @pytest.mark.clause("IMP-1")
@@ -275,9 +296,7 @@ def test_the_bar_moves_with_the_log(system: SessionSystem, live: LiveGateway) ->
         if done > 0:
             went_on.set()
 
-    report = import_beside(
-        Waiting(live.address, TOKEN), system.log, STATE, on_taken="beside", progress=progress
-    )
+    report = import_beside(Waiting(live.address, TOKEN), system.log, METHOD, PARAMS, progress=progress)
 
     assert moved[0] == 0
     assert 0 < moved[-1] <= report.appended + 1

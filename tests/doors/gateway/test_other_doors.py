@@ -371,6 +371,7 @@ def test_every_method_is_read_here_or_counts_once_or_is_told_to_be_in_doubt() ->
         "deliveries.retry",
         "exchanges.release",
         "forks.make",
+        "import.framework",
         "import.openclaw",
         "notes.pin",
         "sessions.delete",

@@ -1,5 +1,8 @@
-"""`intersession import openclaw`, `export openclaw` and `imports`: state directories in and out, and what imports left out."""
+"""`intersession import`, `import openclaw` and `imports`: what other systems kept, and what imports left out."""
 
+import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -7,42 +10,79 @@ import msgspec
 from cyclopts import App, Parameter
 
 from intersession.cli.host.beside import host_beside, import_beside
-from intersession.cli.host.reading import reader_of, reading_log, store_url
+from intersession.cli.host.reading import reading_log, store_url
 from intersession.cli.host.verb_call import VerbCall, asks, at_most
-from intersession.cli.shell.answer import READING, Answer, AsOf, Reading
+from intersession.cli.shell.answer import READING, Answer, Reading
 from intersession.cli.shell.terminal import Screen, one_line, safe
 from intersession.cli.shell.times import moment
-from intersession_actors.assembly.system.state_export import export_state
 from intersession_actors.hindsight.debugger.lists.imports import ImportsAnswer
 from intersession_actors.hindsight.debugger.verbs.verbs import IMPORTS
 from intersession_actors.owners.session.snapshots import take_snapshots
 from intersession_actors.rules.config.config import load_config
 from intersession_actors.rules.disclosure.redaction import redact_raw
 from intersession_actors.running.runtime.clock import SystemClock
-from intersession_events.basics.plain_json import JsonObject
+from intersession_events.basics.plain_json import JsonObject, present
 from intersession_events.facts.reasons import counted
 from intersession_events.stores.opened import located, open_log
+from intersession_events.transcripts.foreign.importing import import_framework, read_framework
 from intersession_events.transcripts.openclaw.importing import import_openclaw
 from intersession_events.transcripts.openclaw.reading.files import read_state
 from intersession_events.transcripts.openclaw.report import ImportReport
-from intersession_projections.copies.openclaw_state.exporting import ExportReport
 from intersession_projections.views.inline_views import inline_views
 from intersession_projections.views.tailed_views import take_in
 
 importing = App(name="import", help="Make a log of another system's transcripts.")
-exporting = App(name="export", help="Write sessions of a log as another system keeps them.")
 
 _MOST_LINES = 20
 
 
-@importing.command(name="openclaw")
-def openclaw_in(
-    directory: Path,
+_TAKEN_HELP = (
+    "What to do with a session whose key the log has from elsewhere: keep it beside, under a key of its own, or refuse the "
+    "import. Default: beside."
+)
+Taken = Annotated[Literal["beside", "refuse"], Parameter(help=_TAKEN_HELP)]
+
+
+@importing.default
+def framework_in(
+    source: str,
     /,
     *,
-    on_taken: Literal["beside", "refuse"] = "beside",
+    framework: Annotated[
+        Literal["langgraph", "openai-agents"],
+        Parameter(
+            name="--from",
+            help="Whose database it is: checkpoints of LangGraph, or sessions of the OpenAI Agents SDK.",
+        ),
+    ],
+    agent: Annotated[
+        str | None,
+        Parameter(help="The id of the agent whose its sessions become. Default: what --from says."),
+    ] = None,
+    on_taken: Taken = "beside",
     reading: Reading = READING,
 ) -> Answer:
+    """Import the database of another framework; again to add what is new in it.
+
+    Threads and sessions become sessions, what was said in them can be replayed, searched and asked like all else. Nothing is
+    lost without a line in the report. `import openclaw` takes a state directory.
+
+    Args:
+        source: The database: an SQLite file, or a postgresql:// URL. It is only read.
+    """
+    there = source if "://" in source else os.path.abspath(source)  # noqa: PTH100 - no link is followed here
+    asked: JsonObject = {"from": framework, "source": there, "onTaken": on_taken}
+    return _imported(
+        reading,
+        partial(import_framework, framework, source, agent=agent, on_taken=on_taken),
+        ("import.framework", present({**asked, "agent": agent})),
+        shown=source.partition("?")[0].rpartition("@")[2],
+        check=partial(read_framework, framework, source, agent),
+    )
+
+
+@importing.command(name="openclaw")
+def openclaw_in(directory: Path, /, *, on_taken: Taken = "beside", reading: Reading = READING) -> Answer:
     """Import an OpenClaw state directory; again to add what is new in it.
 
     Nothing is lost without a line in the report, and the report is kept in the log. Where the log has a host, it
@@ -50,58 +90,47 @@ def openclaw_in(
 
     Args:
         directory: The state directory: the one with agents/<id>/sessions in it. It is only read.
-        on_taken: What to do with a session whose key the log has from elsewhere: keep it beside, under a key of its own, or refuse the import. Default: beside.
     """
+    there = os.path.abspath(directory)  # noqa: PTH100 - no link is followed here
+    return _imported(
+        reading,
+        partial(import_openclaw, directory, on_taken=on_taken),
+        ("import.openclaw", {"directory": there, "onTaken": on_taken}),
+        shown=str(directory),
+        check=partial(read_state, directory),
+    )
+
+
+def _imported(
+    reading: Reading,
+    importer: Callable[..., ImportReport],
+    method: tuple[str, JsonObject],
+    *,
+    shown: str,
+    check: Callable[[], object],
+) -> Answer:
+    """Import into the log that is named: by the process that writes it, else here. `check` reads the source alone."""
     screen = Screen()
     config = load_config(reading.config).config
     url = store_url(reading, config)
     store = located(url)
     path = store.shown
-    with screen.progress(f"Importing {directory}") as progress:
+    with screen.progress(f"Importing {shown}") as progress:
         if (beside := host_beside(reading)) is not None:
             with beside, reading_log(reading, config=config) as log:
-                report = import_beside(beside, log, directory, on_taken=on_taken, progress=progress)
+                report = import_beside(beside, log, *method, progress=progress)
         else:
             if not store.is_file or not Path(path).exists():
-                read_state(directory)  # a wrong directory must not leave an empty log behind
+                check()  # a wrong source must not leave an empty log behind
             with open_log(url, inline=inline_views()) as log:
                 appended = set[str]()
-                report = import_openclaw(
-                    directory,
-                    log,
-                    clock=SystemClock().now_ms,
-                    progress=progress,
-                    on_taken=on_taken,
-                    appended=appended.update,
+                report = importer(
+                    log, clock=SystemClock().now_ms, progress=progress, appended=appended.update
                 )
                 take_snapshots(log, appended)
                 take_in(log, redact_raw)
     value: JsonObject = msgspec.to_builtins(report)
     return Answer(value | {"store": path}, lambda on: _show_import(on, report, path))
-
-
-@exporting.command(name="openclaw")
-def openclaw_out(
-    directory: Path,
-    /,
-    *,
-    session: tuple[str, ...] = (),
-    as_of: AsOf = None,
-    reading: Reading = READING,
-) -> Answer:
-    """Write an OpenClaw state directory, which OpenClaw lists and goes on with, and which `import` reads back.
-
-    Texts are written as they are in the log, uncut and with whatever they hold; only you can read the files.
-
-    Args:
-        directory: Where to: a directory that is empty or not there.
-        session: Only this session, by its key in any form or a session id; may be given several times.
-    """
-    screen = Screen()
-    with reader_of(reading) as reader, screen.progress(f"Exporting to {directory}") as progress:
-        report = export_state(reader, directory, as_of=as_of, sessions=session, progress=progress)
-    value: JsonObject = msgspec.to_builtins(report)
-    return Answer(value, lambda on: _show_export(on, report))
 
 
 def _show_import(screen: Screen, report: ImportReport, path: str) -> None:
@@ -172,17 +201,6 @@ def _list(screen: Screen, title: str, lines: list[str]) -> None:
         screen.indented(line, 2)
     if len(lines) > _MOST_LINES:
         screen.dim(f"  and {len(lines) - _MOST_LINES} more; --json has all of them")
-
-
-def _show_export(screen: Screen, report: ExportReport) -> None:
-    screen.line(safe(f"Exported to {report.directory}", "bold"))
-    listed = f"{counted(report.sessions, 'session')} of {counted(report.agents, 'agent')}"
-    archived = f", {report.archived} archived" if report.archived else ""
-    screen.line(f"  {listed}{archived}, {counted(report.spawns, 'sub-agent')}")
-    others = f", {counted(report.lines, 'other line')}" if report.lines else ""
-    files = counted(report.transcripts, "transcript")
-    screen.line(f"  {counted(report.messages, 'message')}{others} in {files}")
-    screen.dim(f"  as of position {report.position}")
 
 
 _TEXT = 160

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, TypeAlias
 
@@ -16,9 +15,9 @@ from intersession_actors.rules.config.config import Config, load_config
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.running.host.extras import imported
 from intersession_events.basics.errors import ImportFailed, StoreUnavailable
+from intersession_events.basics.plain_json import JsonObject
 from intersession_events.log.log import Log
 from intersession_events.stores.opened import Located, gateway_of, located, writer_of
-from intersession_events.transcripts.openclaw.importing import OnTaken
 from intersession_events.transcripts.openclaw.report import ImportReport
 
 Client: TypeAlias = Any  # no door imports another, and what this one needs may be missing
@@ -110,34 +109,30 @@ def _of_gateway(module: str) -> ModuleType:
     )
 
 
-METHOD: Final = "import.openclaw"
-
-
 _POLL_S: Final = 0.2
 
 
 def import_beside(
     client: Client,
     log: Log,
-    directory: Path,
+    method: str,
+    params: JsonObject,
     *,
-    on_taken: OnTaken,
     progress: Callable[[int, int | None], None],
 ) -> ImportReport:
-    """Have a gateway import a directory, and return its report. `log` is the gateway's log, open for reading.
+    """Have a gateway import, and return its report. `log` is the gateway's log, open for reading.
 
     To stop waiting does not stop the import: the gateway brings it to its end.
 
     Raises:
-        ImportFailed: it is no state directory, or has keys that the log has and should be refused.
+        ImportFailed: the source is not what it should be, or has keys that the log has and should be refused.
         StoreUnavailable: the gateway went away or could not write; what was appended stays.
         ToolRefused: the gateway does not let this caller import, or another import is under way.
     """
     before = log.head()
-    params = {"directory": os.path.abspath(directory), "onTaken": on_taken}  # noqa: PTH100 - no link is followed here
     asking = ThreadPoolExecutor(1)
     try:
-        asked = asking.submit(client.call, METHOD, params, timeout=None)
+        asked = asking.submit(client.call, method, params, timeout=None)
         while not asked.done():
             progress(log.head() - before, None)
             log.wait_for(log.head() + 1, timeout=_POLL_S)

@@ -3,14 +3,16 @@
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from intersession_actors.assembly.methods.params import (
     DeliveryRetryParams,
+    FrameworkParams,
     HealthParams,
     IdentityParams,
     ImportParams,
@@ -41,6 +43,9 @@ from intersession_events.basics.ids import delivery_stream
 from intersession_events.basics.plain_json import JsonMapping
 from intersession_events.facts import ERASED, Budget, Route
 from intersession_projections.views.sessions.session_filter import SessionFilter
+
+if TYPE_CHECKING:
+    from intersession_events.transcripts.openclaw.report import ImportReport
 
 MOST_RETRIED: Final = 1_000
 """The most deliveries retried in one call."""
@@ -369,17 +374,46 @@ class GatewayAbout:
             ToolRefused: a limited credential asks (`forbidden`), the directory has no whole path (`invalid_request`), another
                 import is under way (`busy`), or it failed (`import_failed`).
         """
-        if not call.caller.is_operator or call.caller.credential is not None:
-            raise ToolRefused(
-                "forbidden", "import.openclaw is the operator's, whom no limited credential stands for"
-            )
+        _check_importer(call, "import.openclaw")
         given = read_arguments(ImportParams, params)
         directory = Path(given.directory)
         if not directory.is_absolute():
-            raise invalid("directory", "not a whole path, and here is somewhere else; begin it with /")
-        try:
-            report = self._imports.openclaw(directory, on_taken=given.on_taken)
-        except ImportFailed as failed:
-            raise ToolRefused("import_failed", f"{failed}") from None
-        value: Result = msgspec.to_builtins(report)
-        return value
+            raise invalid("directory", _NOT_WHOLE)
+        return _reported(partial(self._imports.openclaw, directory, on_taken=given.on_taken))
+
+    def import_framework(self, call: Call, params: JsonMapping) -> Result:
+        """Import the database of another framework and return the report.
+
+        Raises:
+            ToolRefused: as above; `source` is neither a whole path nor a URL (`invalid_request`).
+        """
+        _check_importer(call, "import.framework")
+        given = read_arguments(FrameworkParams, params)
+        if "://" not in given.source and not Path(given.source).is_absolute():
+            raise invalid("source", _NOT_WHOLE)
+        return _reported(
+            partial(
+                self._imports.framework,
+                given.framework,
+                given.source,
+                agent=given.agent,
+                on_taken=given.on_taken,
+            )
+        )
+
+
+_NOT_WHOLE: Final = "not a whole path, and here is somewhere else; begin it with /"
+
+
+def _check_importer(call: Call, method: str) -> None:
+    if not call.caller.is_operator or call.caller.credential is not None:
+        raise ToolRefused("forbidden", f"{method} is the operator's, whom no limited credential stands for")
+
+
+def _reported(importer: "Callable[[], ImportReport]") -> Result:
+    try:
+        report = importer()
+    except ImportFailed as failed:
+        raise ToolRefused("import_failed", f"{failed}") from None
+    value: Result = msgspec.to_builtins(report)
+    return value

@@ -113,6 +113,7 @@ METHODS: Final[Mapping[str, Registered]] = {
     "forks.remove": Registered("operator.fork", lambda parts: parts.forks.remove, again=True),
     "health": Registered("operator.read", lambda parts: parts.about.health, about=True, read=True),
     "import.openclaw": Registered("operator.admin", lambda parts: parts.about.import_openclaw),
+    "import.framework": Registered("operator.admin", lambda parts: parts.about.import_framework),
     "models.list": Registered("operator.read", lambda parts: parts.about.models_list, read=True),
     "notes.pin": Registered("operator.write", lambda parts: parts.notes.pin),
     "people.forget": Registered("operator.admin", lambda parts: parts.erasing.forget, again=True),

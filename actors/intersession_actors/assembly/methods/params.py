@@ -425,6 +425,18 @@ class ImportParams(Params, frozen=True, kw_only=True):
 
 
 @ready
+class FrameworkParams(Params, frozen=True, kw_only=True):
+    """`import.framework`: a framework, the whole path or the URL of its database, the agent whose its sessions become."""
+
+    framework: Annotated[str, msgspec.Meta(min_length=1, max_length=limits.NAME.most)] = msgspec.field(
+        name="from"
+    )
+    source: Annotated[str, msgspec.Meta(min_length=1, max_length=limits.PATH.most)]
+    agent: limits.AgentId | None = None
+    on_taken: Literal["beside", "refuse"] = "beside"
+
+
+@ready
 class NoteParams(Params, frozen=True, kw_only=True):
     """`notes.pin`: a run, the place of the note (the head), and what it says."""
 

@@ -69,6 +69,31 @@ class Operated:
         not_on_a_loop("system.import_openclaw(…)", "await asyncio.to_thread(system.import_openclaw, …)")
         return self._imports.openclaw(path_of("directory", directory), on_taken=on_taken, progress=progress)
 
+    def import_framework(
+        self,
+        framework: str,
+        source: Path | str,
+        *,
+        agent: str | None = None,
+        on_taken: OnTaken = "beside",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> ImportReport:
+        """Import LangGraph's checkpoints (`langgraph`) or sessions of the OpenAI Agents SDK (`openai-agents`) (IN-1). Blocks.
+
+        `source` is a database file, or a `postgresql://` URL. Its sessions become those of `agent`, by default called as the
+        framework. The rest is as in `import_openclaw`.
+
+        Raises:
+            ImportFailed: there is no such framework, its database can't be read, or has sessions that should be refused.
+            MissingExtra: a URL needs the extra `postgres`.
+            ToolRefused: another import is under way (`busy`).
+            StoreUnavailable: the store could not take it; what was appended stays, importing again goes on.
+        """
+        not_on_a_loop("system.import_framework(…)", "await asyncio.to_thread(system.import_framework, …)")
+        return self._imports.framework(
+            framework, str(source), agent=agent, on_taken=on_taken, progress=progress
+        )
+
     def export_openclaw(
         self,
         directory: Path | str,

@@ -41,25 +41,45 @@ class Imports:
             ToolRefused: another import is under way, or its sessions are written to without a pause (`busy`).
             StoreUnavailable: the store could not take it, or is closed; what was appended stays.
         """
-        from intersession_actors.owners.session.snapshots import (  # noqa: PLC0415 - few hosts import anything
-            take_snapshots,
-        )
-        from intersession_events.transcripts.openclaw.importing import (  # noqa: PLC0415 - as above
+        from intersession_events.transcripts.openclaw.importing import (  # noqa: PLC0415 - few hosts import anything
             import_openclaw,
         )
+
+        return self._import(partial(import_openclaw, directory, on_taken=on_taken, progress=progress))
+
+    def framework(
+        self,
+        framework: str,
+        source: str,
+        *,
+        agent: str | None = None,
+        on_taken: OnTaken = "beside",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> ImportReport:
+        """Import the database of a framework.
+
+        Raises:
+            ImportFailed: it can't be read, or, with `on_taken="refuse"`, has sessions that the log has.
+            MissingExtra: it is on PostgreSQL, and the extra `postgres` is not installed.
+            ToolRefused: as above (`busy`).
+            StoreUnavailable: as above.
+        """
+        from intersession_events.transcripts.foreign.importing import (  # noqa: PLC0415 - as above
+            import_framework,
+        )
+
+        return self._import(
+            partial(import_framework, framework, source, agent=agent, on_taken=on_taken, progress=progress)
+        )
+
+    def _import(self, importer: Callable[..., ImportReport]) -> ImportReport:
+        from intersession_actors.owners.session.snapshots import take_snapshots  # noqa: PLC0415 - as above
 
         if not self._one.acquire(blocking=False):
             raise ToolRefused("busy", "another import is under way, try again when it is over")
         service, appended = self._service, set[str]()
         try:
-            report = import_openclaw(
-                directory,
-                service.log,
-                clock=service.clock.now_ms,
-                progress=progress,
-                on_taken=on_taken,
-                appended=partial(self._tell, appended),
-            )
+            report = importer(service.log, clock=service.clock.now_ms, appended=partial(self._tell, appended))
         except AppendConflict as conflict:
             raise ToolRefused(
                 "busy", f"{conflict}: it is written to all the time, import again later"

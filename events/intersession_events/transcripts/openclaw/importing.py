@@ -35,6 +35,7 @@ from intersession_events.log.recorded import Draft, StreamAppend
 from intersession_events.transcripts.openclaw import appending
 from intersession_events.transcripts.openclaw.plan import ImportPlan, plan_survey
 from intersession_events.transcripts.openclaw.reading.files import read_state
+from intersession_events.transcripts.openclaw.reading.state import OpenClawState
 from intersession_events.transcripts.openclaw.reconstruction.sessions import Survey, survey
 from intersession_events.transcripts.openclaw.report import ImportReport, Note
 
@@ -63,9 +64,28 @@ def import_openclaw(
         AppendConflict: somebody else wrote to imported sessions again and again meanwhile.
         StoreUnavailable: the store could not take it.
     """
-    importing = _Import(
-        survey(read_state(directory)), log, clock=clock, on_taken=on_taken, progress=progress, told=appended
+    return import_state(
+        read_state(directory), log, clock=clock, progress=progress, on_taken=on_taken, appended=appended
     )
+
+
+def import_state(
+    state: OpenClawState,
+    log: HostLog,
+    *,
+    clock: Callable[[], int],
+    progress: appending.Progress | None = None,
+    on_taken: OnTaken = "beside",
+    appended: appending.Appended | None = None,
+) -> ImportReport:
+    """Import a state that was read already, of whatever system, as `import_openclaw` does.
+
+    Raises:
+        ImportFailed: with `on_taken="refuse"`, it has keys the log has.
+        AppendConflict: as above.
+        StoreUnavailable: as above.
+    """
+    importing = _Import(survey(state), log, clock=clock, on_taken=on_taken, progress=progress, told=appended)
     for _ in range(_TRIES - 1):
         try:
             return importing.once()

@@ -148,6 +148,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("forks.make", {"run": "before"}),
     ("forks.make", {"run": "late", "at": "start", "agents": {"*": "recorded"}}),
     ("forks.remove", {"fork": "00000000"}),
+    ("import.framework", {"from": "langgraph", "source": "/nowhere"}),
     ("import.openclaw", {"directory": "/nowhere"}),
     ("notes.pin", {"run": "before", "text": "x"}),
     ("notes.pin", {"run": "late", "at": "head", "text": "x"}),

@@ -1,13 +1,10 @@
 """Reads the databases of the original's later releases, one of each agent and one that they share (IMP-5).
 
-A database is read in one transaction, beside the original too, and never written to: what its log (`-wal`) holds belongs to
-it. Where no process has made an index of that log, both are copied first, as the index would be a new file beside them.
+Each is read at one moment (`opened_database`), beside the original too.
 """
 
 import re
-import shutil
 import sqlite3
-import tempfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +16,7 @@ from intersession_events.basics.errors import ImportFailed
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.transcripts.openclaw.reading import packed, state
 from intersession_events.transcripts.openclaw.reading.branches import PENDING, abandoned, reset_of
+from intersession_events.transcripts.openclaw.reading.database_files import opened_database
 from intersession_events.transcripts.openclaw.reading.foreign_json import (
     Unreadable,
     a_text,
@@ -277,11 +275,6 @@ def with_route(values: JsonObject) -> JsonObject:
     return values if route is None else {**values, "deliveryContext": route}
 
 
-def _text(raw: bytes) -> str:
-    """Return a text of a row; what no log can take of it is spelled out."""
-    return raw.decode("utf-8", "backslashreplace").replace("\0", "\\0")
-
-
 def _unread(database: sqlite3.Connection, name: str, read: frozenset[str]) -> Iterator[Note]:
     """Yield the note of the tables that an import does not read, with the rows in each; indexes for search are left out."""
     sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY 1"
@@ -302,50 +295,17 @@ def _left_out(name: str) -> Read:
 
 @contextmanager
 def _opened(path: Path, name: str, version: int) -> Generator[sqlite3.Connection | None]:
-    """Open a database for reading, as it stands at one moment; None if it is from before sessions were in databases."""
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            # A closed database is read without a lock, which only a new file beside it could give.
-            closed = _stamp(path) if _is_closed(path) else None
-            address = (
-                _address(path, Path(folder)) if closed is None else f"{path.as_uri()}?mode=ro&immutable=1"
+    """Open a database for reading; None if it is from before sessions were in databases."""
+    with opened_database(path, name) as database:
+        (found,) = database.execute("PRAGMA user_version").fetchone()
+        if found <= _BEFORE_SESSIONS:
+            yield None
+            return
+        if found != version:
+            how = (
+                "use a later release of this"
+                if found > version
+                else "let OpenClaw 2026.9.6 bring it up to date (openclaw doctor --fix)"
             )
-            database = sqlite3.connect(address, uri=True, isolation_level=None)
-            try:
-                database.text_factory = _text
-                database.execute("BEGIN")
-                (found,) = database.execute("PRAGMA user_version").fetchone()
-                if found <= _BEFORE_SESSIONS:
-                    yield None
-                    return
-                if found != version:
-                    how = (
-                        "use a later release of this"
-                        if found > version
-                        else "let OpenClaw 2026.9.6 bring it up to date (openclaw doctor --fix)"
-                    )
-                    raise ImportFailed(f"{name} has schema {found}, and schema {version} is read here: {how}")
-                yield database
-            finally:
-                database.close()
-            if closed is not None and closed != _stamp(path):
-                raise ImportFailed(f"{name} was opened by OpenClaw while it was read: import again")
-        except (sqlite3.Error, OSError) as error:
-            raise ImportFailed(f"{name} can't be read: {error}") from error
-
-
-def _is_closed(path: Path) -> bool:
-    log = path.with_name(path.name + "-wal")
-    return not log.exists() or not log.stat().st_size
-
-
-def _stamp(path: Path) -> tuple[int, int, bool]:
-    told = path.stat()
-    return told.st_mtime_ns, told.st_size, _is_closed(path)
-
-
-def _address(path: Path, folder: Path) -> str:
-    if not path.with_name(path.name + "-shm").exists():
-        for copied in (path.with_name(path.name + "-wal"), path):
-            path = Path(shutil.copyfile(copied, folder / copied.name))
-    return f"{path.as_uri()}?mode=ro"
+            raise ImportFailed(f"{name} has schema {found}, and schema {version} is read here: {how}")
+        yield database

@@ -59,6 +59,11 @@ def agent_id_of(text: str) -> str:
     return re.sub(r"[^a-z0-9_-]+", "-", folded).strip("-")[:64] or "main"
 
 
+def is_agent_id(text: str) -> bool:
+    """Whether a text can be the id of an agent."""
+    return _AGENT.fullmatch(text) is not None
+
+
 class _Reader:
     def __init__(self, directory: Path) -> None:
         self._given = directory

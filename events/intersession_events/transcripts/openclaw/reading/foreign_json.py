@@ -27,14 +27,19 @@ class Unreadable(Exception):
     """A text is not the JSON object it should be; the message is the reason for the report."""
 
 
-def read_object(source: bytes, *, of_objects: bool = False) -> tuple[JsonObject, dict[str, msgspec.Raw]]:
+def read_object(
+    source: bytes, *, of_objects: bool = False, most: int | None = None
+) -> tuple[JsonObject, dict[str, msgspec.Raw]]:
     """Return the values of a JSON object, and the source text of each.
 
-    `of_objects` says that its values are read one by one afterwards, and that one which is too deep is not all of it.
+    `of_objects` says that its values are read one by one afterwards, and that one which is too deep is not all of it. `most` is
+    the largest number of bytes.
 
     Raises:
         Unreadable: it is no UTF-8, no JSON, no object, or deeper or larger than a reader can take.
     """
+    if most is not None and len(source) > most:
+        raise Unreadable(f"longer than {most} bytes")
     try:
         source.decode()
     except UnicodeDecodeError as error:

@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.transcripts.openclaw.report import Note, Skipped
 
@@ -20,12 +21,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry of a `sessions.json` or of a database: its key as written there, its values, its source text."""
+    """An entry of a `sessions.json` or of a database of `system`: its key as written there, its values, its source text.
+
+    `here` is the key that it gets, where its system has no keys that the rules of a state directory could read.
+    """
 
     file: str
     key: str
     values: JsonObject
     source: str
+    here: SessionKey | None = None
+    system: str = "openclaw"
 
 
 class SourceFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +72,7 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OpenClawState(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of a state directory that concern sessions."""
+    """The parts of a state directory that concern sessions; what is read of another system is brought into the same form."""
 
     source: str
     settings: Settings = Settings()

@@ -12,7 +12,6 @@ from intersession_events.transcripts.openclaw.reading.state import Entry
 from intersession_events.transcripts.openclaw.reconstruction.drafts import Links, Place, Planned, StreamPlan
 from intersession_events.transcripts.openclaw.reconstruction.sessions import Generation, Session
 
-SOURCE: Final = "openclaw"
 _BEHIND: Final = 1 << 60
 _CHATS: Final[dict[str, facts.ChatType]] = {
     "direct": "direct",
@@ -186,7 +185,7 @@ def _imported(generation: Generation, entry: Entry, updated: int) -> facts.Sessi
     values = entry.values
     return facts.SessionImported(
         session_id=generation.session_id,
-        source=SOURCE,
+        source=entry.system,
         entry=entry.source,
         updated_at=updated,
         model=a_text(values.get("model")),

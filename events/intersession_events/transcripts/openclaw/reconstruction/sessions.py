@@ -149,12 +149,14 @@ class _Surveyor:
         channel = foreign_json.a_text(entry.values.get("channel")) or foreign_json.a_text(
             entry.values.get("provider")
         )
-        key = keys.canonical(entry.key, agent=agent, channel=channel, settings=self._state.settings)
+        key = entry.here or keys.canonical(
+            entry.key, agent=agent, channel=channel, settings=self._state.settings
+        )
         reason = _why_other(entry.key)
         if key is None:
             key = keys.kept_aside(agent, "imported", session_id or entry.key)
             reason = "no rule fits the key"
-        if str(key) != entry.key:
+        if str(key) != entry.key and entry.here is None:
             self._renamed.append(Renamed(original=_printable(entry.key), key=str(key), reason=reason))
         place = self._place(agent, entry, key, session_id)
         owner = self._owner.setdefault(place, key)

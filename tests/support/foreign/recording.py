@@ -1,0 +1,56 @@
+"""Records databases of frameworks for the tests: `python tests/support/foreign/recording.py --write`, with the group `frameworks` installed."""
+
+import lzma
+import shutil
+import sqlite3
+import sys
+import tempfile
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # as a script, it is not found otherwise
+
+from support.foreign import agents_sdk, langgraph_graph
+from support.paths import TESTS
+
+DATA: Final = TESTS / "data" / "foreign"
+
+
+def langgraph(path: Path) -> None:
+    """Write a database of LangGraph's own saver."""
+    with import_module("langgraph.checkpoint.sqlite").SqliteSaver.from_conn_string(str(path)) as saver:
+        langgraph_graph.play(saver)
+
+
+RECORDED: Final = {
+    "langgraph": langgraph,
+    "agents-plain": agents_sdk.play_plain,
+    "agents-advanced": agents_sdk.play_advanced,
+    "agents-sqlalchemy": agents_sdk.play_sqlalchemy,
+}
+
+
+def recorded(name: str, folder: Path) -> Path:
+    """Return a recorded database, unpacked into a folder."""
+    path = folder / f"{name}.db"
+    with lzma.open(DATA / f"{name}.db.xz") as packed, path.open("wb") as plain:
+        shutil.copyfileobj(packed, plain)
+    return path
+
+
+def write() -> None:
+    """Record all of them anew."""
+    DATA.mkdir(exist_ok=True)
+    for name, play in RECORDED.items():
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"{name}.db"
+            play(path)
+            with sqlite3.connect(path) as database:
+                database.execute("PRAGMA journal_mode = DELETE")
+            database.close()
+            (DATA / f"{name}.db.xz").write_bytes(lzma.compress(path.read_bytes(), preset=9))
+
+
+if __name__ == "__main__" and "--write" in sys.argv:
+    write()
