@@ -1,0 +1,1352 @@
+#!/usr/bin/env python3
+"""Checks a bundle of events of an Intersession log, with nothing but the standard library of Python 3.8 or later.
+
+    python3 verify.py BUNDLE.zip [--trust KEY] [--published FILE] [--json]
+
+BUNDLE is the zip, or the folder that it was unpacked into. --trust names the public key of the log's host (`ed25519:…`, or a
+file of such lines), --published a file of checkpoints that were published before: get both by another way than the bundle.
+It says OK, or what is wrong, and then what this does not prove. Exit code: 0 for OK, 1 for wrong, 2 where it can't be asked so.
+
+Take this file from elsewhere than the bundle that you check: `intersession bundle --verifier verify.py` writes it. What it
+checks has a section each: the archive, the manifest and its signature, the events, the log's checkpoints, the proof that the
+events are part of the log, what was erased or withheld, and the copies: files, and the events in `log.db`.
+docs/reference/bundle.md describes the format.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import os
+import re
+import sqlite3
+import stat
+import struct
+import sys
+import tempfile
+import uuid
+import zlib
+from contextlib import closing
+from functools import lru_cache
+from hashlib import sha256, sha512
+from pathlib import Path
+from typing import BinaryIO, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple, Union, cast
+
+FORMAT = "intersession bundle 1"
+SIGNED = b"intersession bundle 1\n"  # stands before the manifest where that is signed
+STATED = b"intersession checkpoint 1\n"  # stands before a checkpoint where that is hashed and signed
+MANIFEST, SIGNATURE = "manifest.json", "manifest.sig"
+
+# Limits: what comes from elsewhere may be made to fill a disk or a memory.
+MOST_ENTRIES = 100_000
+MOST_BYTES = 2**32 - 1  # of an entry, unpacked
+MOST_IN_ALL = 2**34  # of all entries, unpacked
+MOST_IN_MEMORY = 2**28  # of an entry that is read as a whole, or of a line
+MOST_SIGNATURES = 2_000  # of checkpoints: the last ones are checked, each of which stands for those before it
+MOST_SHOWN = 50
+
+Json = Union[None, bool, int, float, str, List["Json"], Dict[str, "Json"]]
+Object = Dict[str, Json]
+Place = Tuple[str, int]  # a stream and a version
+HEX = re.compile(r"[0-9a-f]+")
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)?")
+
+
+class Wrong(Exception):
+    """Something is wrong, so that what follows from it can't be looked at; `code` is of what."""
+
+    def __init__(self, code: str, problem: str) -> None:
+        super().__init__(problem)
+        self.code = code
+
+
+class Unusable(Exception):
+    """The question can't be asked so."""
+
+
+# --- Texts: JSON as it was written, and quoted values that do nothing to a terminal
+
+
+def safe(value: object, most: int = 200) -> str:
+    """Return a text without control characters, line ends and characters that turn the direction of writing, cut short."""
+    text = value if isinstance(value, str) else repr(value)
+    cut = text if len(text) <= most else text[:most] + "…"
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in cut)
+
+
+def counted(count: int, thing: str) -> str:
+    """Say how many there are of a thing."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def _pairs(pairs: list[tuple[str, Json]]) -> Object:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a field is there twice")
+    return found
+
+
+def _number(digits: str) -> int:
+    if len(digits) > 20:
+        raise ValueError("a number has more digits than any that is written")
+    return int(digits)
+
+
+def parsed(text: bytes) -> Json:
+    """Return a JSON value, or raise ValueError; no field may be there twice."""
+    try:
+        value: Json = json.loads(text.decode(), object_pairs_hook=_pairs, parse_int=_number)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    return value
+
+
+def an_object(value: Json) -> Object:
+    """Return an object, or raise ValueError."""
+    if not isinstance(value, dict):
+        raise ValueError(f"{safe(value, 40)} is no object")
+    return value
+
+
+def canonical(value: object) -> bytes:
+    """Return JSON as RFC 8785 has it, for what is hashed: ASCII keys, whole numbers, texts."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def whole(value: object) -> int:
+    """Return a whole number from 0, or raise ValueError."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
+        raise ValueError(f"{safe(value, 40)} is no whole number")
+    return value
+
+
+def is_hex(value: object, digits: int = 64) -> bool:
+    """Whether it is lower-case hexadecimal of a length."""
+    return isinstance(value, str) and len(value) == digits and HEX.fullmatch(value) is not None
+
+
+def hashed(value: object) -> bytes:
+    """Return a SHA-256 that is written in hexadecimal, or raise ValueError."""
+    if not isinstance(value, str) or not is_hex(value):
+        raise ValueError(f"{safe(value, 40)} is no SHA-256")
+    return bytes.fromhex(value)
+
+
+def listed(value: object) -> list[Json]:
+    """Return a list, or raise ValueError."""
+    if not isinstance(value, list):
+        raise ValueError(f"{safe(value, 40)} is no list")
+    return cast("List[Json]", value)
+
+
+# --- Ed25519 (RFC 8032), to check signatures only: nothing here is secret, so it need not take the same time for all values
+
+_P = 2**255 - 19
+_ORDER = 2**252 + 27742317777372353535851937790883648493
+_D = -121665 * pow(121666, _P - 2, _P) % _P
+_ROOT = pow(2, (_P - 1) // 4, _P)  # of -1
+Point = Tuple[int, int, int, int]  # X, Y, Z and X·Y/Z
+
+
+def _add(one: Point, other: Point) -> Point:
+    a = (one[1] - one[0]) * (other[1] - other[0]) % _P
+    b = (one[1] + one[0]) * (other[1] + other[0]) % _P
+    c = 2 * one[3] * other[3] * _D % _P
+    d = 2 * one[2] * other[2] % _P
+    e, f, g, h = b - a, d - c, d + c, b + a
+    return (e * f % _P, g * h % _P, f * g % _P, e * h % _P)
+
+
+def _double(one: Point) -> Point:
+    a, b, c = one[0] * one[0], one[1] * one[1], 2 * one[2] * one[2]
+    h = a + b
+    e, g = h - (one[0] + one[1]) ** 2, a - b
+    f = c + g
+    return (e * f % _P, g * h % _P, f * g % _P, e * h % _P)
+
+
+@lru_cache(maxsize=64)
+def _point(text: bytes) -> Point | None:
+    """Return the point of 32 bytes; None where there is none, or where they are not how it is written."""
+    y = int.from_bytes(text, "little")
+    sign, y = y >> 255, y & (2**255 - 1)
+    if y >= _P:
+        return None
+    u, v = (y * y - 1) % _P, (_D * y * y + 1) % _P
+    x = u * v**3 * pow(u * v**7 % _P, (_P - 5) // 8, _P) % _P
+    if (v * x * x - u) % _P:
+        x = x * _ROOT % _P
+    if (v * x * x - u) % _P or (x == 0 and sign):
+        return None
+    if x & 1 != sign:
+        x = _P - x
+    return (x, y, 1, x * y % _P)
+
+
+_BASE = _point((4 * pow(5, _P - 2, _P) % _P).to_bytes(32, "little"))
+
+
+def has_signed(key: bytes, text: bytes, signature: bytes) -> bool:
+    """Whether a signature of 64 bytes over a text was made by the key with these 32 bytes."""
+    point = _point(key) if len(key) == 32 else None
+    scalar = int.from_bytes(signature[32:], "little")
+    if point is None or _BASE is None or len(signature) != 64 or scalar >= _ORDER:
+        return False
+    challenge = int.from_bytes(sha512(signature[:32] + key + text).digest(), "little") % _ORDER
+    minus: Point = (_P - point[0], point[1], 1, _P - point[3])
+    # scalar times the base, less challenge times the key, both in one pass over their bits.
+    terms, found = (None, _BASE, minus, _add(_BASE, minus)), (0, 1, 1, 0)
+    for bit in range(252, -1, -1):
+        found = _double(found)
+        term = terms[scalar >> bit & 1 | (challenge >> bit & 1) << 1]
+        if term is not None:
+            found = _add(found, term)
+    inverse = pow(found[2], _P - 2, _P)
+    x, y = found[0] * inverse % _P, found[1] * inverse % _P
+    return (y | (x & 1) << 255).to_bytes(32, "little") == signature[:32]
+
+
+def unbase64(text: str, size: int) -> bytes:
+    """Return what base64 says, if that is how it is written, and has that size; else nothing."""
+    try:
+        value = base64.b64decode(text.encode("ascii"), validate=True)
+    except ValueError:
+        return b""
+    return value if len(value) == size and base64.b64encode(value).decode() == text else b""
+
+
+def key_id(key: bytes) -> str:
+    """Return the id that checkpoints name a key by."""
+    return sha256(key).hexdigest()[:16]
+
+
+def keys_in(text: str) -> dict[str, bytes]:
+    """Return the public keys of a text by their ids: a line `ed25519:…` each, or one key in PEM.
+
+    Raises:
+        ValueError: there is none, or something else.
+    """
+    if "-----BEGIN PUBLIC KEY-----" in text:
+        inner = base64.b64decode("".join(text.split("-----")[2].split()))
+        raw = [inner[12:]] if inner[:12] == bytes.fromhex("302a300506032b6570032100") else [b""]
+    else:
+        words = [line.split()[0] for line in text.splitlines() if line.strip()]
+        raw = [unbase64(word[8:] if word[:8] == "ed25519:" else "", 32) for word in words if word[0] != "#"]
+    if not all(raw) or not raw:
+        raise ValueError("a public key is written as ed25519: and the base64 of its 32 bytes")
+    return {key_id(key): key for key in raw}
+
+
+# --- Trees as RFC 6962 has them
+
+
+def leaf_hash(data: bytes) -> bytes:
+    """Return the hash of a leaf."""
+    return sha256(b"\0" + data).digest()
+
+
+def node_hash(left: bytes, right: bytes) -> bytes:
+    """Return the hash of a node over its two children."""
+    return sha256(b"\1" + left + right).digest()
+
+
+def root_by_path(index: int, size: int, leaf: bytes, path: Sequence[bytes]) -> bytes | None:
+    """Return the root that a leaf's path leads to; None if the path does not fit (RFC 9162, 2.1.3.2)."""
+    if not 0 <= index < size:
+        return None
+    at, last, root = index, size - 1, leaf
+    for sibling in path:
+        if last == 0:
+            return None
+        if at & 1 or at == last:
+            root = node_hash(sibling, root)
+            while not at & 1 and at:
+                at, last = at >> 1, last >> 1
+        else:
+            root = node_hash(root, sibling)
+        at, last = at >> 1, last >> 1
+    return root if last == 0 else None
+
+
+def is_beginning(old: int, old_root: bytes, new: int, new_root: bytes, path: Sequence[bytes]) -> bool:
+    """Whether a path proves the tree of `old` leaves to be the beginning of that of `new` (RFC 9162, 2.1.4.2)."""
+    if old in (new, 0):
+        return not path and old_root == (new_root if old else sha256().digest())
+    if old > new:
+        return False
+    nodes = list(path)
+    if not old & (old - 1):
+        nodes.insert(0, old_root)
+    if not nodes:
+        return False
+    at, last = old - 1, new - 1
+    while at & 1:
+        at, last = at >> 1, last >> 1
+    first = second = nodes[0]
+    for node in nodes[1:]:
+        if last == 0:
+            return False
+        if at & 1 or at == last:
+            first, second = node_hash(node, first), node_hash(node, second)
+            while not at & 1 and at:
+                at, last = at >> 1, last >> 1
+        else:
+            second = node_hash(second, node)
+        at, last = at >> 1, last >> 1
+    return last == 0 and first == old_root and second == new_root
+
+
+class Tree:
+    """A tree of which some leaves are there, and of the others the roots over the largest ranges without one."""
+
+    def __init__(self, leaves: dict[int, bytes], nodes: dict[tuple[int, int], bytes]) -> None:
+        self._leaves, self._nodes = leaves, nodes
+        self._left = len(leaves) + len(nodes)
+
+    def root(self, size: int) -> bytes:
+        """Return the root over all, or raise ValueError where something is missing, or left over."""
+        found = self._over(0, size) if size else sha256().digest()
+        if self._left:
+            raise ValueError(f"{self._left} parts of it have no place in the tree")
+        return found
+
+    def _over(self, start: int, stop: int) -> bytes:
+        found = self._nodes.get((start, stop))
+        if found is None and stop - start == 1:
+            found = self._leaves.get(start)
+            if found is None:
+                raise ValueError(f"leaf {start} is neither among the events nor in the proof")
+        if found is not None:
+            self._left -= 1
+            return found
+        middle = start + (1 << (stop - start - 1).bit_length() - 1)
+        return node_hash(self._over(start, middle), self._over(middle, stop))
+
+
+# --- The archive: each byte of the zip belongs to an entry, and each entry is there once
+
+
+class Part(NamedTuple):
+    """An entry, as it lies in the zip, or as a file of the folder."""
+
+    name: str
+    size: int
+    path: Path
+    start: int = 0
+    packed: int = 0
+    method: int = -1  # 0 for stored and 8 for deflated, as zip has it; -1 for a file of a folder
+    crc: int = 0
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the content; raise Wrong where it is not as long as was said, or can't be unpacked."""
+        with self.path.open("rb") as file:
+            if self.method < 0:
+                yield from iter(lambda: file.read(1 << 20), b"")
+                return
+            file.seek(self.start)
+            size, crc = 0, 0
+            for chunk in self._unpacked(file):
+                size, crc = size + len(chunk), zlib.crc32(chunk, crc)
+                if size > self.size:
+                    break
+                yield chunk
+            if (size, crc) != (self.size, self.crc):
+                raise Wrong("archive", f"{self.name} does not unpack to what the archive says")
+
+    def _unpacked(self, file: BinaryIO) -> Iterator[bytes]:
+        left, unpacking = self.packed, zlib.decompressobj(-15)
+        while left:
+            chunk = file.read(min(1 << 16, left))
+            left -= len(chunk) or left
+            if self.method == 0:
+                yield chunk
+                continue
+            while chunk:
+                try:
+                    yield unpacking.decompress(chunk, 1 << 20)
+                except zlib.error as error:
+                    raise Wrong("archive", f"{self.name} can't be unpacked: {error}") from None
+                chunk = unpacking.unconsumed_tail
+        while self.method and not unpacking.eof:
+            more = unpacking.decompress(b"", 1 << 20)
+            if not more:
+                raise Wrong("archive", f"{self.name} is cut short in the archive")
+            yield more
+        if unpacking.unused_data:
+            raise Wrong("archive", f"{self.name} has more in the archive than belongs to it")
+
+    def content(self) -> bytes:
+        """Return the content of an entry that is read as a whole."""
+        if self.size > MOST_IN_MEMORY:
+            raise Wrong(
+                "archive", f"{self.name} has {self.size} bytes; {MOST_IN_MEMORY} is the most that is read"
+            )
+        return b"".join(self.chunks())
+
+    def object(self) -> Object:
+        """Return the JSON object that it holds."""
+        try:
+            return an_object(parsed(self.content()))
+        except ValueError as error:
+            raise Wrong("entry", f"{self.name} is not to be read: {safe(str(error))}") from None
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the lines, each of which ends with a line feed."""
+        rest = b""
+        for chunk in self.chunks():
+            *lines, rest = (rest + chunk).split(b"\n")
+            yield from lines
+            if len(rest) > MOST_IN_MEMORY:
+                raise Wrong("archive", f"{self.name} has a line of more than {MOST_IN_MEMORY} bytes")
+        if rest:
+            raise Wrong("entry", f"{self.name} does not end with a line feed: it was cut")
+
+    @property
+    def hash(self) -> str:
+        """The SHA-256 of the content, in hexadecimal."""
+        total = sha256()
+        for chunk in self.chunks():
+            total.update(chunk)
+        return total.hexdigest()
+
+
+def parts_of(path: Path) -> dict[str, Part]:
+    """Return the entries of a bundle, in their order."""
+    parts = dict(_parts_of_folder(path) if path.is_dir() else _parts_of_zip(path))
+    if sum(part.size for part in parts.values()) > MOST_IN_ALL or len(parts) > MOST_ENTRIES:
+        raise Wrong("archive", f"it has more than {MOST_ENTRIES} entries, or {MOST_IN_ALL} bytes")
+    for name, part in parts.items():
+        if not NAME.fullmatch(name) or part.size > MOST_BYTES:
+            raise Wrong(
+                "archive", f"{safe(name)} is no name of an entry, or it has more than {MOST_BYTES} bytes"
+            )
+    return parts
+
+
+def _parts_of_folder(folder: Path) -> Iterator[tuple[str, Part]]:
+    for base, folders, files in os.walk(str(folder)):
+        for name in sorted(folders + files):
+            found = Path(base, name)
+            inside, kind = found.relative_to(folder).as_posix(), found.lstat()
+            if stat.S_ISREG(kind.st_mode):
+                yield inside, Part(inside, kind.st_size, found)
+            elif not stat.S_ISDIR(kind.st_mode):
+                raise Wrong("archive", f"{safe(inside)} is neither a file nor a folder")
+
+
+_CENTRAL = struct.Struct("<4sHHHHHHIIIHHHHHII")
+_LOCAL = struct.Struct("<4sHHHHHIIIHH")
+_END = struct.Struct("<4sHHHHIIH")
+_COMMENT = len("sha256:") + 64
+
+
+def _parts_of_zip(path: Path) -> Iterator[tuple[str, Part]]:
+    """Yield the entries. They lie one behind the other without a byte between them; behind them the directory, the end, the comment."""
+    end = path.stat().st_size - _END.size - _COMMENT
+    with path.open("rb") as file:
+        if end < 0 or file.read(4) != b"PK\3\4":
+            raise Wrong("archive", "it is no bundle: that is a zip with a hash at its end")
+        file.seek(0)
+        total, left = sha256(), end
+        while left:
+            chunk = file.read(min(1 << 20, left))
+            left -= len(chunk) or left
+            total.update(chunk)
+        tail = file.read()
+        count, length, start = _END.unpack_from(tail)[4:7]
+        said = _END.pack(b"PK\5\6", 0, 0, count, count, length, start, _COMMENT)
+        if tail != said + b"sha256:" + total.hexdigest().encode() or start + length != end:
+            raise Wrong(
+                "archive", "the zip is not as it was written: its bytes have another hash than its end says"
+            )
+        file.seek(start)
+        directory, at, reached = file.read(length), 0, 0
+        seen: set[str] = set()
+        for _ in range(count):
+            if len(directory) < at + _CENTRAL.size:
+                raise Wrong("archive", "the directory of the zip is cut short")
+            mark, _, *fields, more, comment, disk, _, _, offset = _CENTRAL.unpack_from(directory, at)
+            _, flags, method, _, _, crc, packed, size, named = fields
+            raw = directory[at + _CENTRAL.size : at + _CENTRAL.size + named]
+            name, at = raw.decode("latin-1"), at + _CENTRAL.size + named
+            if (
+                (mark, more, comment, disk, offset) != (b"PK\1\2", 0, 0, 0, reached)
+                or flags
+                or method not in {0, 8}
+            ):
+                raise Wrong("archive", f"the zip is not laid out as a bundle, at entry {safe(name)}")
+            local = _LOCAL.pack(b"PK\3\4", *fields, 0) + raw
+            file.seek(offset)
+            if file.read(len(local)) != local or name in seen:
+                raise Wrong("archive", f"entry {safe(name)} is there twice, or not what the directory says")
+            seen.add(name)
+            yield name, Part(name, size, path, offset + len(local), packed, method, crc)
+            reached = offset + len(local) + packed
+        if at != length or reached != start:
+            raise Wrong("archive", "there are bytes in the zip that belong to no entry")
+
+
+# --- Events and checkpoints, as they are written
+
+
+class Row(NamedTuple):
+    """An event. `leaf` is its place in the log's tree, `stands` the hash of its data as they are here, `print` one over all that a log has of it."""
+
+    position: int
+    leaf: int | None
+    stream: str
+    version: int
+    topic: str
+    prev: str
+    hash: str
+    salt: str
+    withheld: str
+    stands: str
+    print: bytes
+
+    @property
+    def where(self) -> str:
+        """The place, in words."""
+        return f"#{self.position} ({safe(self.stream)}, version {self.version})"
+
+    @property
+    def line(self) -> bytes:
+        """What its leaf in the log's tree is made of."""
+        return f"{self.position} {self.hash}\n".encode()
+
+
+FIRST = "0" * 64
+FIELDS = (
+    "position",
+    "index",
+    "stream",
+    "version",
+    "topic",
+    "id",
+    "causation",
+    "correlation",
+    "epoch",
+    "time",
+    "prev",
+    "hash",
+    "digest",
+)
+OPTIONAL = ("salt", "decision", "withheld")
+WITHHELD = ("words", "secrets", "person")
+FORKED, ERASED = "forked_from.1", "erased.1"
+
+
+def row_of(line: bytes) -> tuple[Row, Object, bytes]:
+    """Return the row of a line, its fields, and its data as they are there; raise ValueError where it is not written as rows are."""
+    head, _, rest = line.partition(b',"data":')
+    said, data = an_object(parsed(head + b"}")), rest[:-1]
+    optional = tuple(name for name in OPTIONAL if name in said)
+    if rest[-1:] != b"}" or tuple(said) != FIELDS + optional or any(said[name] == "" for name in optional):
+        raise ValueError("it has not the fields of an event, in their order")
+    if json.dumps(said, separators=(",", ":"), ensure_ascii=False).encode() != head + b"}":
+        raise ValueError("it is not written as events are")
+    for name in ("stream", "topic", "id", "prev", "hash", "digest", "causation", "correlation", *optional):
+        if not isinstance(said[name], str) and (
+            said[name] is not None or name not in {"causation", "correlation"}
+        ):
+            raise ValueError(f"its {name} is no text")
+    for name in ("epoch", "time"):
+        whole(said[name])
+    hashed(said["hash"])
+    row = Row(
+        position=whole(said["position"]),
+        leaf=None if said["index"] is None else whole(said["index"]),
+        stream=str(said["stream"]),
+        version=whole(said["version"]),
+        topic=str(said["topic"]),
+        prev=str(said["prev"]),
+        hash=str(said["hash"]),
+        salt=str(said.get("salt", "")),
+        withheld=str(said.get("withheld", "")),
+        stands=sha256(data).hexdigest(),
+        print=printed(said, data),
+    )
+    if row.withheld not in {"", *WITHHELD} or (row.withheld and row.salt):
+        raise ValueError(
+            "what it withholds is none of these things, or its salt is there: so that could be guessed"
+        )
+    if not row.salt:
+        an_object(parsed(data))
+    return row, said, data
+
+
+def printed(said: Object, data: bytes) -> bytes:
+    """Return a hash over all that a log has of an event."""
+    names = (
+        "stream",
+        "version",
+        "topic",
+        "id",
+        "causation",
+        "correlation",
+        "epoch",
+        "time",
+        "prev",
+        "hash",
+        "digest",
+    )
+    fields = [said[name] for name in names] + [said.get("salt", ""), said.get("decision", "")]
+    return sha256(canonical(fields) + b"\n" + data).digest()
+
+
+def hash_of(said: Object, log_id: str) -> str:
+    """Return the hash of an event of a log: over its envelope, with the digest in the place of its data."""
+    envelope = {
+        name: said[name]
+        for name in ("causation", "correlation", "epoch", "prev", "stream", "topic", "version")
+    }
+    envelope.update(eventId=said["id"], logId=log_id, payloadDigest=said["digest"], timeMs=said["time"])
+    if said.get("decision"):
+        envelope["decision"] = said["decision"]
+    return sha256(canonical(envelope)).hexdigest()
+
+
+def digest_of(salt: object, data: bytes) -> str:
+    """Return the digest of an event's data."""
+    return sha256(bytes.fromhex(str(salt)) + data).hexdigest() if is_hex(salt, 32) else ""
+
+
+_PLACES = struct.Struct(">c32s32s16s16s16s16sI13s4s")
+
+
+def of_state(state: bytes) -> tuple[Object, bytes]:
+    """Return the fields of an event as a log stores it, and its data: bytes in fixed places, or JSON (docs/howto/read-the-log.md)."""
+    said: Object
+    if state[:1] == b"{":
+        said = an_object(parsed(state))
+        behind = b',"decision":' if "decision" in said else b',"digest":'
+        return said, state.partition(b'"data":')[2].rpartition(behind)[0]
+    if len(state) <= _PLACES.size or state[:1] != b"\1":
+        raise ValueError("a state of an event begins otherwise")
+    _, own, prev, salt, name, cause, chain, epoch, time, length = _PLACES.unpack_from(state)
+    end = _PLACES.size + int(length)
+    said = {"hash": own.hex(), "prev": prev.hex(), "salt": salt.hex(), "epoch": epoch, "time": int(time)}
+    for field, value in (("id", name), ("causation", cause), ("correlation", chain)):
+        said[field] = str(uuid.UUID(bytes=value)) if any(value) else None
+    said.update(decision=state[_PLACES.size : end].decode(), digest=sha256(salt + state[end:]).hexdigest())
+    return said, state[end:]
+
+
+class Checkpoint(NamedTuple):
+    """What the log of `size` events was up to a position. `said` has its fields as they are published, `hash` is over `text`, and so is its signature."""
+
+    position: int
+    size: int
+    hash: str
+    text: bytes
+    said: Object
+
+    @property
+    def root(self) -> bytes:
+        """The root of the tree over all events up to its position."""
+        return hashed(self.said["eventsRoot"])
+
+    @property
+    def named(self) -> str:
+        """What it is, in words."""
+        return f"the checkpoint of #{self.position}"
+
+
+STATEMENT = (
+    "count",
+    "eventsRoot",
+    "headsRoot",
+    "logId",
+    "position",
+    "previous",
+    "rolling",
+    "streams",
+    "unsaid",
+)
+
+
+def checkpoint_of(value: Json) -> Checkpoint:
+    """Return a checkpoint as it is published, or raise ValueError."""
+    said = an_object(value)
+    if not set(said) <= {*STATEMENT, "keyId", "signature"}:
+        raise ValueError("it has other fields than a checkpoint")
+    for name in ("eventsRoot", "rolling", "headsRoot", "previous", "unsaid"):
+        if said.get(name) is not None or name in {"eventsRoot", "rolling"}:
+            hashed(said.get(name))
+    text = STATED + canonical({name: said.get(name) for name in STATEMENT})
+    return Checkpoint(
+        whole(said.get("position")), whole(said.get("count")), sha256(text).hexdigest(), text, said
+    )
+
+
+def published_in(text: bytes) -> list[Checkpoint]:
+    """Return the checkpoints of a published file, or raise ValueError. A line that was cut while it was written is passed over."""
+    try:
+        return [checkpoint_of(parsed(text))]  # a single one may be in any layout
+    except ValueError:
+        lines = text.split(b"\n")
+    found: list[Checkpoint] = []
+    for line, after in zip(lines, lines[1:]):
+        if line.strip() and not after.startswith(line[:-1] or b"\n"):
+            found.append(checkpoint_of(parsed(line)))
+    if not found:
+        raise ValueError("it holds no checkpoint")
+    return found
+
+
+# --- The check itself, step by step; `wrong` has codes and sentences, `unproven` sentences
+
+
+class Check:
+    """A bundle that is checked. `said` is what it is, and what was proven of it, for programs."""
+
+    def __init__(
+        self, path: Path, trusted: dict[str, bytes] | None = None, published: Sequence[Checkpoint] = ()
+    ) -> None:
+        self.path, self.trusted, self.published = path, trusted or {}, published
+        self.wrong: list[tuple[str, str]] = []
+        self.unproven: list[str] = []
+        self.said: Object = {"bundle": str(path)}
+        self.parts: dict[str, Part] = {}
+        self.rows: dict[int, Row] = {}
+        self.ends: dict[str, Row] = {}
+        self.places: dict[Place, Row] = {}
+        self.forks: list[
+            tuple[int, str]
+        ] = []  # up to which position events are hashed as those of another log
+        self.erasures: list[tuple[Row, Object]] = []
+        self.files: set[str] = set()  # that events name
+        self.taken: list[Checkpoint] = []
+        self.signed: dict[str, str] = {}  # by which key each of them is, as far as that could be checked
+        self.proven: dict[str, Checkpoint] = {}  # that the events here are those of
+        self.later: dict[
+            Place, str
+        ] = {}  # what was erased behind the place of the bundle, as its log.db says
+
+    def run(self) -> Check:
+        """Check all of it."""
+        try:
+            self.parts = parts_of(self.path)
+            self.check_manifest()
+            self.read_events()
+            self.read_checkpoints()
+            self.check_proof()
+            up_to = self.check_trust()
+            self.check_log()
+            self.check_erased(up_to)
+            self.check_files()
+            self.leave_the_rest()
+        except Wrong as wrong:
+            self.find(wrong.code, str(wrong))
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            self.find("entry", f"a part of it is not written as bundles have it: {safe(str(error))}")
+        except OSError as error:
+            raise Unusable(f"{self.path} can't be read: {error.strerror or error}") from None
+        return self
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.wrong
+
+    def find(self, code: str, problem: str) -> None:
+        """Note that something is wrong."""
+        self.wrong.append((code, problem))
+
+    def leave(self, sentence: str) -> None:
+        """Note what is not proven."""
+        self.unproven.append(sentence)
+
+    def part(self, name: str) -> Part:
+        """Return an entry that a bundle has to have."""
+        if name not in self.parts:
+            raise Wrong("entry", f"{name} is missing")
+        return self.parts[name]
+
+    def check_manifest(self) -> None:
+        """The entries are those of the manifest, with their hashes; and who signed that."""
+        text, manifest = self.part(MANIFEST).content(), self.part(MANIFEST).object()
+        if manifest.get("format") != FORMAT:
+            raise Wrong(
+                "manifest",
+                f"its format is {safe(manifest.get('format'))}; this verify.py checks {FORMAT}: take the newer one",
+            )
+        self.log_id, self.position = str(manifest["logId"]), whole(manifest["position"])
+        self.manifest = manifest
+        self.said.update(
+            {
+                name: manifest[name]
+                for name in ("logId", "position", "question", "redacted", "events", "streams")
+            }
+        )
+        files = [an_object(one) for one in listed(manifest["files"])]
+        names = [str(one["name"]) for one in files]
+        for name in [one for one in self.parts if one not in {MANIFEST, SIGNATURE, *names}]:
+            self.find("entry", f"{name} is not in the manifest: it was put in")
+        if len(set(names)) != len(names):
+            self.find("manifest", "it names an entry twice")
+        for name, one in zip(names, files):
+            part = self.parts.get(name)
+            if part is None:
+                self.find("entry", f"{safe(name)} is missing: it was taken out")
+            elif (part.size, part.hash) != (one.get("bytes"), one.get("sha256")):
+                self.find("entry", f"{name} is not what the manifest says: it was changed")
+        self.said["signedBy"] = self._signer(text, manifest.get("key"))
+
+    def _signer(self, text: bytes, said: Json) -> str | None:
+        if said is None:
+            if SIGNATURE in self.parts:
+                self.find("signature", "there is a signature, and the manifest names no key")
+            elif self.trusted:
+                self.find("signature", "the bundle is not signed: ask for one that is, or leave --trust out")
+            else:
+                self.leave(
+                    "Who made this bundle: it is not signed. All but its events is only as its maker says."
+                )
+            return None
+        ((name, key),) = keys_in(str(said)).items()
+        line = self.part(SIGNATURE).content().decode("latin-1")
+        if not has_signed(key, SIGNED + text, unbase64(line[:-1] if line[-1:] == "\n" else line, 64)):
+            self.find("signature", f"{SIGNATURE} is no signature of the manifest by the key {name}")
+        elif not self.trusted:
+            self.leave(
+                f"Who made this bundle: it is signed by the key {name}, which was not given (--trust). All but its events is as that says."
+            )
+        elif name not in self.trusted:
+            self.find("signature", f"the bundle is signed by the key {name}, which is not trusted")
+        return name
+
+    def log_id_at(self, position: int) -> str:
+        """Return the id of the log that an event was written in: a fork begins as a part of another log."""
+        found = self.log_id
+        for cut, log_id in sorted(self.forks, reverse=True):
+            if position > cut:
+                break
+            found = log_id
+        return found
+
+    def read_events(self) -> None:
+        """Each row hashes to what it says, and follows the one before it in its stream."""
+        part = self.part("events.jsonl")
+        for line in part.lines():
+            if b'"topic":"forked_from.1"' in line:
+                said = an_object(parsed(line))
+                if said.get("topic") == FORKED:
+                    of = an_object(said.get("data"))
+                    self.forks.append((whole(of["position"]), str(of["logId"])))
+        last, leaf = 0, -1
+        for number, line in enumerate(part.lines(), 1):
+            try:
+                row, fields, data = row_of(line)
+                problem = self._problem(row, fields, data)
+                self._note(row, data)
+            except ValueError as error:
+                self.find("row", f"line {number} of events.jsonl is no event: {safe(str(error))}")
+                continue
+            if problem:
+                self.find("row", f"{row.where}: {problem}")
+            if not last < row.position <= self.position or not (
+                row.leaf is None or leaf < row.leaf < row.position
+            ):
+                self.find(
+                    "order",
+                    f"{row.where}: it is not in its place, behind #{last}, in a bundle up to #{self.position}",
+                )
+            last, leaf = max(last, row.position), leaf if row.leaf is None else row.leaf
+            self._follow(row)
+        if (len(self.rows), len(self.ends)) != (self.manifest["events"], self.manifest["streams"]):
+            self.find(
+                "order",
+                f"events.jsonl has {len(self.rows)} events of {len(self.ends)} streams, and the manifest says otherwise",
+            )
+
+    def _problem(self, row: Row, said: Object, data: bytes) -> str:
+        """Say what of a row is not as it was hashed. Of one that hides a person only the hash can be proven, by its place."""
+        if row.withheld and self.manifest["redacted"] is None:
+            return f"its {row.withheld} are withheld, and the manifest says that nothing is"
+        if row.withheld == "person":
+            return ""
+        if row.salt and digest_of(row.salt, data) != said["digest"]:
+            return "its data is not what was hashed: it was changed"
+        return (
+            ""
+            if hash_of(said, self.log_id_at(row.position)) == row.hash
+            else "its hash is another one: a field was changed"
+        )
+
+    def _follow(self, row: Row) -> None:
+        """Of stream `log` there are single events, those that others rest on; of all others, each from the first on."""
+        end = self.ends.get(row.stream)
+        version, before = (end.version, end.hash) if end else (0, FIRST)
+        if row.version > version + 1 and row.stream != "log":
+            self.find("chain", f"{row.where}: what stands before it in its stream is not here")
+        elif row.version <= version:
+            self.find("chain", f"{row.where}: it comes behind version {version} of its stream")
+        elif row.version == version + 1 and row.prev != before:
+            self.find("chain", f"{row.where}: it does not follow the event before it in its stream")
+        self.ends[row.stream] = self.rows[row.position] = self.places[row.stream, row.version] = row
+
+    def _note(self, row: Row, data: bytes) -> None:
+        if row.topic == ERASED:
+            self.erasures.append((row, an_object(parsed(data))))
+        if b'"type":"file"' in data:
+            self.files.update(_files_in(parsed(data)))
+
+    def read_checkpoints(self) -> None:
+        """Each follows the one before it, and was signed by the key that it names."""
+        for line in self.part("checkpoints.jsonl").lines():
+            self.taken.append(checkpoint_of(parsed(line)))
+        previous, position, count = None, 0, 0
+        for one in self.taken:
+            follows = one.position > position and one.size >= count and one.said.get("previous") == previous
+            if not follows or one.said.get("logId") != self.log_id:
+                self.find("checkpoint", f"{one.named} does not follow the one before it")
+            previous, position, count = one.hash, one.position, one.size
+        text = self.parts["keys.txt"].content().decode() if "keys.txt" in self.parts else ""
+        keys = {**(keys_in(text) if text.strip() else {}), **self.trusted}
+        for one in self.taken[-MOST_SIGNATURES:]:
+            name = one.said.get("keyId")
+            key = keys.get(str(name))
+            if key is None:
+                if name is not None:
+                    self.signed[one.hash] = ""
+            elif has_signed(key, one.text, unbase64(str(one.said.get("signature")), 64)):
+                self.signed[one.hash] = str(name)
+            else:
+                self.find("checkpoint", f"{one.named} was not signed by the key {safe(name)}")
+        if "" in self.signed.values():
+            self.leave(
+                "Signatures of checkpoints by keys that are neither in keys.txt nor trusted: they were not checked."
+            )
+
+    def check_proof(self) -> None:
+        """Every event, with its place, is part of the log, by its last checkpoint; and no event of a stream was left out."""
+        proof, known = self.part("proof.json").object(), {one.hash for one in self.taken}
+        behind = [row for row in self.rows.values() if row.leaf is None]
+        self.said.update(checkpoint=None, proven=len(self.rows) - len(behind))
+        if proof.get("checkpoint") is None:
+            if known or self.manifest.get("checkpoint") is not None or len(behind) < len(self.rows):
+                self.find("proof", "proof.json proves nothing, though there are checkpoints")
+            self.leave(
+                "That the events are part of the log, and that none is left out: no checkpoint covers them."
+            )
+            return
+        last = checkpoint_of(proof["checkpoint"])
+        self.said["checkpoint"] = {"position": last.position, "hash": last.hash}
+        if self.manifest.get("checkpoint") != last.hash or last.hash not in known:
+            self.find(
+                "proof",
+                "its checkpoint is not the one of the manifest, or not among those of checkpoints.jsonl",
+            )
+        for row in behind:
+            if row.position <= last.position:
+                self.find("proof", f"{row.where}: {last.named} covers it, and its place is not proven")
+        leaves = {row.leaf: leaf_hash(row.line) for row in self.rows.values() if row.leaf is not None}
+        nodes: dict[tuple[int, int], bytes] = {}
+        for start, stop, node in map(listed, listed(proof["nodes"])):
+            nodes[whole(start), whole(stop)] = hashed(node)
+        try:
+            is_root = Tree(leaves, nodes).root(last.size) == last.root
+        except ValueError as error:
+            raise Wrong("proof", f"proof.json does not lead to {last.named}: {error}") from None
+        if not is_root:
+            raise Wrong(
+                "proof",
+                f"the events, as they stand here, do not lead to {last.named}: some are not of the log, or not in their place",
+            )
+        self.proven[last.hash] = last
+        for said in map(an_object, listed(proof["growth"])):
+            one, until = checkpoint_of(said["since"]), checkpoint_of(said["checkpoint"])
+            path = [hashed(node) for node in listed(said["path"])]
+            if (
+                until.hash != last.hash
+                or one.hash not in known
+                or not is_beginning(one.size, one.root, last.size, last.root, path)
+            ):
+                self.find(
+                    "growth",
+                    f"{one.named} is not proven to be the beginning of the last, or not one of checkpoints.jsonl",
+                )
+            else:
+                self.proven[one.hash] = one
+        if nodes:
+            self._check_heads(listed(proof["heads"]), last)
+        else:
+            self._make_anew(last)
+        if behind:
+            self.leave(
+                f"What lies behind #{last.position}, the last checkpoint: there could be other events than {len(behind)}, and in another order."
+            )
+        if len(self.proven) < len(self.taken):
+            self.leave(
+                f"That the log only grew since {len(self.taken) - len(self.proven)} of its {len(self.taken)} checkpoints: no proof of that is here."
+            )
+
+    def _check_heads(self, heads: list[Json], last: Checkpoint) -> None:
+        ends = {
+            row.stream: row.version
+            for row in self.rows.values()
+            if row.position <= last.position and row.stream != "log"
+        }
+        wanted = set(ends)
+        for said in map(an_object, heads):
+            stream, version, path = str(said["stream"]), whole(said["version"]), an_object(said["path"])
+            leaf = leaf_hash(canonical({"hash": said["hash"], "stream": stream, "version": version}))
+            part = root_by_path(
+                whole(path["index"]), whole(path["size"]), leaf, [hashed(one) for one in listed(path["part"])]
+            )
+            number = int.from_bytes(sha256(stream.encode()).digest()[:2], "big")
+            root = root_by_path(
+                number, 1 << 16, leaf_hash(part or b""), [hashed(one) for one in listed(path["parts"])]
+            )
+            here = self.places.get((stream, version))
+            if part is None or root is None or root.hex() != last.said.get("headsRoot"):
+                self.find("head", f"what is said of the end of {safe(stream)} does not lead to {last.named}")
+            elif version != ends.get(stream) or here is None or here.hash != said["hash"]:
+                if last.position > self.position and version > ends.get(stream, 0):
+                    self.leave(
+                        f"How {safe(stream)} ended before #{self.position}: it went on behind that, before {last.named}."
+                    )
+                else:
+                    self.find(
+                        "head", f"{safe(stream)} goes on to version {version}: events were left out of it"
+                    )
+            wanted.discard(stream)
+        if wanted and (last.said.get("headsRoot") is None or self.manifest["redacted"] == "people"):
+            self.leave(
+                f"That no end of {counted(len(wanted), 'stream')} is left out: no proof of that is here."
+            )
+        elif wanted:
+            self.find("head", f"no proof says how {safe(', '.join(sorted(wanted)[:5]))} ended")
+
+    def _make_anew(self, last: Checkpoint) -> None:
+        """All events of the log are here: make each checkpoint anew."""
+        peaks: list[tuple[int, bytes]] = []
+        rows, count = sorted(self.rows.values()), 0
+        for one in self.taken:
+            rolling = sha256()
+            while count < len(rows) and rows[count].position <= one.position:
+                rolling.update(rows[count].line)
+                peaks.append((1, leaf_hash(rows[count].line)))
+                count += 1
+                while len(peaks) > 1 and peaks[-2][0] == peaks[-1][0]:
+                    size, right = peaks.pop()
+                    peaks[-1] = (2 * size, node_hash(peaks[-1][1], right))
+            root = peaks[-1][1] if peaks else sha256().digest()
+            for _, peak in peaks[-2::-1]:
+                root = node_hash(peak, root)
+            if (one.size, one.root, one.said["rolling"]) != (count, root, rolling.hexdigest()):
+                self.find("checkpoint", f"{one.named} was not taken of the events up to there")
+            elif one.position <= last.position:
+                self.proven[one.hash] = one
+
+    def check_trust(self) -> int:
+        """Return up to which position the events are proven against whoever can hash: by signatures, and by what was published."""
+        here = {one.position: one.hash for one in self.taken}
+        signed = max(
+            (one.position for one in self.proven.values() if self.signed.get(one.hash) in self.trusted),
+            default=0,
+        )
+        published = 0
+        for one in self.published:
+            if one.said.get("logId") != self.log_id:
+                continue
+            if here.get(one.position, one.hash if one.position > max(here, default=0) else "") != one.hash:
+                self.find(
+                    "published", f"{one.named} was published, and the bundle has another there, or none"
+                )
+            elif one.hash in self.proven:
+                published = max(published, one.position)
+        if self.published and not any(one.said.get("logId") == self.log_id for one in self.published):
+            self.find(
+                "published",
+                f"what was published is of another log, {safe(self.published[0].said.get('logId'))}",
+            )
+        if self.trusted and not signed:
+            self.find(
+                "unsigned",
+                f"no checkpoint that proves these events is signed by a trusted key ({', '.join(sorted(self.trusted))})",
+            )
+        self.said.update(signedUpTo=min(signed, self.position), publishedUpTo=min(published, self.position))
+        if not self.trusted and not self.published:
+            self.leave(
+                "That nobody who can compute hashes made all of it up: give the key of the log's host (--trust), or what was published (--published)."
+            )
+        elif max(signed, published) < self.position:
+            self.leave(
+                f"What lies behind #{max(signed, published)}: no checkpoint that is trusted covers it."
+            )
+        if self.trusted and not self.published:
+            self.leave(
+                "That the owner of the key did not sign another history, too: what was published shows that (--published)."
+            )
+        return max(signed, published)
+
+    def check_log(self) -> None:
+        """The events of log.db are those of events.jsonl, and behind them those by which it says what it is of."""
+        with tempfile.TemporaryDirectory(prefix="intersession-verify-") as folder:
+            path = Path(folder, "log.db")
+            with path.open("wb") as file:
+                for chunk in self.part("log.db").chunks():
+                    file.write(chunk)
+            try:
+                with closing(sqlite3.connect(path.as_uri() + "?mode=ro&immutable=1", uri=True)) as log:
+                    log.execute("PRAGMA trusted_schema=OFF")  # it is data: nothing in its schema may run
+                    log.text_factory = bytes
+                    kinds = dict(
+                        log.execute(
+                            "SELECT name, type FROM sqlite_master WHERE name IN ('stored_events', 'log_identity')"
+                        )
+                    )
+                    if kinds != {b"stored_events": b"table", b"log_identity": b"table"}:
+                        raise Wrong("log", "log.db has not the tables of a log")
+                    self._compare(log)
+            except (sqlite3.Error, ValueError, KeyError, TypeError, AttributeError) as error:
+                raise Wrong("log", f"log.db is not to be read: {safe(str(error))}") from None
+
+    def _compare(self, log: sqlite3.Connection) -> None:
+        ((log_id,),) = log.execute("SELECT log_id FROM log_identity")
+        ends, same, own = {stream: (row.version, row.hash) for stream, row in self.ends.items()}, 0, 0
+        for position, stream, version, topic, state in log.execute(
+            "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events ORDER BY rowid"
+        ):
+            said, data = of_state(state)
+            name = stream.decode()
+            said.update(stream=name, version=whole(version), topic=topic.decode())
+            if position <= self.position:
+                same += 1
+                if position not in self.rows or printed(said, data) != self.rows[position].print:
+                    self.find("log", f"#{position} of log.db is not what events.jsonl has there")
+                continue
+            own += 1
+            end = ends.get(name, (0, FIRST))
+            if (
+                digest_of(said["salt"], data) != said["digest"]
+                or hash_of(said, log_id.decode()) != said["hash"]
+            ):
+                self.find("log", f"#{position} of log.db, an event of its own, is not as it was written")
+            if (version, said["prev"]) != (end[0] + 1, end[1]):
+                self.find(
+                    "log",
+                    f"#{position} of log.db, an event of its own, does not follow the one before it in its stream",
+                )
+            ends[name] = (version, str(said["hash"]))
+            told = an_object(parsed(data))
+            if own == 1 and (said["topic"], told.get("logId")) != (FORKED, self.log_id_at(self.position)):
+                self.find("log", f"log.db does not say that it is a part of the log {safe(self.log_id)}")
+            if said["topic"] == ERASED and name == f"erased:{told.get('stream')}":
+                for at, stands in map(listed, listed(told.get("rows"))):
+                    self.later[str(told["stream"]), whole(at)] = str(stands)
+        if same != len(self.rows):
+            self.find("log", f"log.db has {same} of the {len(self.rows)} events of events.jsonl")
+        if not own and log_id.decode() != self.log_id:
+            self.find("log", f"log.db is of the log {safe(log_id.decode())}")
+
+    def check_erased(self, up_to: int) -> None:
+        """An event authorises whatever was erased, and what stands there is what was left of it; as much is proven of what is withheld."""
+        allowed: dict[Place, tuple[Row, str]] = {}
+        for row, said in self.erasures:
+            if row.stream != f"erased:{said.get('stream')}" and row.withheld != "person":
+                self.find(
+                    "erased", f"{row.where}: it authorises nothing, since it is not in the stream for that"
+                )
+                continue
+            for version, stands in map(listed, listed(said.get("rows"))):
+                allowed[str(said["stream"]), whole(version)] = (row, str(stands))
+        erased = [row for row in self.rows.values() if not row.salt and not row.withheld]
+        later = 0
+        unproven: dict[str, None] = {}
+        for row in erased:
+            by, stands = allowed.get((row.stream, row.version)) or (
+                None,
+                self.later.get((row.stream, row.version)),
+            )
+            later += by is None
+            if stands != row.stands or (by is not None and by.position <= row.position):
+                self.find(
+                    "erased", f"{row.where}: its words were erased, and no event authorises what stands there"
+                )
+            elif by is not None and row.position <= up_to < by.position:
+                unproven[by.where] = None
+        for where in unproven:
+            self.find(
+                "erased", f"{where}: it erases what is proven, and no checkpoint that is trusted covers it"
+            )
+        for place, (by, _) in allowed.items():
+            if place in self.places and self.places[place].salt:
+                self.find(
+                    "erased",
+                    f"{by.where} says that words of {self.places[place].where} were erased, and they are there",
+                )
+        without = erased + [row for row in self.rows.values() if row.withheld == "words"]
+        left = self._left_of_words()
+        for row in without:
+            if left.get(row.position, row.stands) != row.stands:
+                self.find(
+                    "erased", f"{row.where}: what stands there is not what was left of it without its words"
+                )
+        kinds = {kind: sum(row.withheld == kind for row in self.rows.values()) for kind in WITHHELD}
+        self.said.update(erased=len(erased), withheld={**kinds})
+        if later:
+            self.leave(
+                f"Who had the words of {counted(later, 'event')} erased: that was behind #{self.position}, and only the maker says it."
+            )
+        if open_ := [row for row in without if row.position not in left]:
+            self.leave(
+                f"What is left of {counted(len(open_), 'event')} without words: each took place, what stands in the place of its data is not proven."
+            )
+        if kinds["secrets"]:
+            self.leave(
+                f"The data of {counted(kinds['secrets'], 'event')} with secrets masked: each took place, its data is as the maker says."
+            )
+        if kinds["person"]:
+            self.leave(
+                f"What {counted(kinds['person'], 'event')} that hide persons say: each has its place in the log, all else is as the maker says."
+            )
+
+    def _left_of_words(self) -> dict[int, str]:
+        """Return what checkpoints prove to be left of events without their words, by position: the SHA-256 of it."""
+        lines = {
+            whole(at): hashed(stands).hex()
+            for at, stands in map(listed, listed(self.part("proof.json").object().get("unsaid", [])))
+        }
+        proven: dict[int, str] = {}
+        given, before = sorted(lines), 0
+        for one in self.taken if given else ():
+            stretch = [at for at in given if before < at <= one.position]
+            before = one.position
+            if stretch and one.said.get("unsaid") is not None:
+                text = "".join(f"{at} {lines[at]}\n" for at in stretch)
+                if sha256(text.encode()).hexdigest() != one.said["unsaid"]:
+                    self.find(
+                        "erased",
+                        f"what proof.json says is left of events without their words is not what {one.named} was taken of",
+                    )
+                elif one.hash in self.proven:
+                    proven.update({at: lines[at] for at in stretch})
+        return proven
+
+    def check_files(self) -> None:
+        """Each file has the hash that is its name, and an event names it."""
+        here = {name[6:]: part for name, part in self.parts.items() if name[:6] == "files/"}
+        for name, part in here.items():
+            if part.hash != name or name not in self.files:
+                self.find(
+                    "file", f"files/{name} has another content than its name says, or no event names it"
+                )
+        if missing := self.files - set(here):
+            self.leave(f"What was in {counted(len(missing), 'file')} that events name: not in the bundle.")
+
+    def leave_the_rest(self) -> None:
+        """Say what no bundle proves."""
+        if self.path.is_dir():
+            self.leave(
+                "That this folder is the archive as it was sent: the zip has a hash over all its bytes."
+            )
+        self.leave(
+            "What report.html, settings.json, answer.json and the like say: they are as the maker wrote them. The events are proven."
+        )
+        if self.manifest["question"] != {"everything": True}:
+            self.leave(
+                "That nothing else belongs to the question: each stream here is whole, and which ones are here is the maker's choice."
+            )
+        ours, own = self.parts.get("verify.py"), Path(__file__)
+        if ours is not None and own.is_file() and ours.hash != sha256(own.read_bytes()).hexdigest():
+            self.leave("That the verify.py in the bundle would say the same: it is another one than this.")
+
+    @property
+    def json(self) -> Object:
+        """The report, for programs."""
+        counts: Object = {
+            code: sum(one == code for one, _ in self.wrong)
+            for code in sorted({code for code, _ in self.wrong})
+        }
+        wrong: list[Json] = [{"code": code, "problem": problem} for code, problem in self.wrong[:1000]]
+        return {"ok": self.ok, **self.said, "counts": counts, "wrong": wrong, "unproven": [*self.unproven]}
+
+    def lines(self) -> Iterator[str]:
+        """Yield the report, for people."""
+        said = self.said
+        if self.ok:
+            yield f"OK: {counted(len(self.rows), 'event')} in {counted(len(self.ends), 'stream')} are as they were written, up to #{self.position}"
+            yield f"  of the log {safe(self.log_id)}" + (
+                f"; {said['redacted']} withheld" if said["redacted"] else ""
+            )
+            if self.proven:
+                last = an_object(said["checkpoint"])
+                yield f"  {said['proven']} of them with their places by its checkpoint of #{last['position']}, {last['hash']}"
+            for name, words in (("signedUpTo", "signed by a trusted key"), ("publishedUpTo", "as published")):
+                if said[name]:
+                    yield f"  {words} up to #{said[name]}"
+            if said["signedBy"] in self.trusted:
+                yield f"  the bundle is signed by the trusted key {said['signedBy']}"
+            if said["erased"]:
+                yield f"  words of {counted(whole(said['erased']), 'event')} were erased"
+        else:
+            yield f"WRONG: {counted(len(self.wrong), 'finding')} in {safe(str(self.path))}"
+            yield from (f"  {code}: {problem}" for code, problem in self.wrong[:MOST_SHOWN])
+            if len(self.wrong) > MOST_SHOWN:
+                yield f"  and {len(self.wrong) - MOST_SHOWN} more"
+        yield "Not proven by this:"
+        yield from (f"  {sentence}" for sentence in self.unproven)
+
+
+def _files_in(value: Json) -> Iterator[str]:
+    if isinstance(value, dict):
+        if value.get("type") == "file" and is_hex(value.get("sha256")):
+            yield str(value["sha256"])
+        value = list(value.values())
+    for one in value if isinstance(value, list) else ():
+        yield from _files_in(one)
+
+
+def trusted_of(given: Iterable[str]) -> dict[str, bytes]:
+    """Return the keys that were given, each as it is written or as a file of such lines; raise Unusable where one is none."""
+    found: dict[str, bytes] = {}
+    for one in given:
+        try:
+            found.update(keys_in(one if one[:8] == "ed25519:" else Path(one).read_text()))
+        except (OSError, ValueError) as error:
+            raise Unusable(f"--trust {safe(one)}: {safe(str(error))}") from None
+    return found
+
+
+def published_of(given: Iterable[str]) -> list[Checkpoint]:
+    """Return the checkpoints of files that were published before; raise Unusable where one holds something else."""
+    found: list[Checkpoint] = []
+    for one in given:
+        try:
+            found += published_in(Path(one).read_bytes())
+        except (OSError, ValueError) as error:
+            raise Unusable(f"--published {safe(one)}: {safe(str(error))}") from None
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check the bundle that the arguments name, and say what was found."""
+    asked = argparse.ArgumentParser(description="Checks a bundle of events of an Intersession log.")
+    asked.add_argument("bundle", help="the zip, or the folder that it was unpacked into")
+    asked.add_argument(
+        "--trust",
+        action="append",
+        default=[],
+        help="the public key of the log's host, or a file of such keys",
+    )
+    asked.add_argument(
+        "--published", action="append", default=[], help="a file of checkpoints that were published before"
+    )
+    asked.add_argument("--json", action="store_true", help="say it as JSON")
+    given = asked.parse_args(arguments)
+    try:
+        found = Check(Path(given.bundle), trusted_of(given.trust), published_of(given.published)).run()
+    except Unusable as error:
+        sys.stderr.write(f"{safe(str(error), 1000)}\n")
+        return 2
+    for line in [json.dumps(found.json, indent=2)] if given.json else found.lines():
+        sys.stdout.write(line + "\n")
+    return 0 if found.ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
