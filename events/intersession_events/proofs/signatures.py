@@ -95,6 +95,11 @@ class Trusted:
         """The ids of the keys, sorted."""
         return tuple(sorted(self._keys))
 
+    @property
+    def keys(self) -> tuple[PublicKey, ...]:
+        """The keys."""
+        return tuple(self._keys.values())
+
     def of(self, key_id: str | None) -> PublicKey | None:
         """Return the key of an id; None if it is not trusted."""
         return self._keys.get(key_id or "")

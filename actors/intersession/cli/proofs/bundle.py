@@ -6,12 +6,14 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from intersession.cli.host.reading import reader_of
-from intersession.cli.shell.answer import READING, Answer, AsOf, Reading, Since, Until
+from intersession.cli.shell.answer import READING, Answer, AsOf, Reading, Since, Until, UsageError
 from intersession.cli.shell.terminal import Screen, safe
 from intersession_actors.hindsight.bundling.bundle import BundleMade, make_bundle
 from intersession_actors.hindsight.bundling.wanted import BundleWanted
 from intersession_actors.hindsight.debugger.view import View
 from intersession_events.basics.plain_json import JsonObject
+from intersession_events.copies.bundles.archive import digest_of
+from intersession_events.copies.bundles.verifying import write_verifier
 from intersession_events.facts.reasons import counted
 from intersession_events.proofs.signatures import read_private
 
@@ -20,7 +22,7 @@ _MIB = 1024 * 1024
 
 def bundle(
     *,
-    output: Annotated[Path, Parameter(name=("--output", "-o"))],
+    output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
     run: str | None = None,
     session: str | None = None,
     person: str | None = None,
@@ -30,6 +32,7 @@ def bundle(
     at: AsOf = None,
     redact: Literal["secrets", "words", "people"] | None = None,
     key: Path | None = None,
+    verifier: Path | None = None,
     reading: Reading = READING,
 ) -> Answer:
     """Write a part of a log as one file for an auditor.
@@ -46,7 +49,21 @@ def bundle(
         everything: The whole log.
         redact: Withhold secrets, all words, or who people are; the rest is proven as before.
         key: A private key that signs the bundle. Default: checkpoints.keyFile of the configuration.
+        verifier: Write verify.py to this new file, for somebody who is to have it from elsewhere than the bundle; alone, no log is looked at.
     """
+    if output is None and verifier is None:
+        raise UsageError("give the file with -o FILE.zip; --verifier FILE alone writes verify.py")
+    if verifier is not None:
+        write_verifier(verifier)
+    if output is None:
+        value: JsonObject = {
+            "ok": True,
+            "verifier": str(verifier),
+            "sha256": digest_of(verifier or Path())[1],
+        }
+        return Answer(
+            value, lambda screen: screen.line(f"verify.py is in {verifier}, sha256 {value['sha256']}")
+        )
     wanted = BundleWanted(
         run=run,
         session=session,

@@ -19,6 +19,7 @@ from intersession_events.basics.errors import BadCheckpoint
 from intersession_events.basics.ids import session_stream
 from intersession_events.basics.machine import private_file, read_at_most
 from intersession_events.basics.plain_json import JsonObject
+from intersession_events.copies.bundles.verifying import check_bundle
 from intersession_events.copies.checkpoints.proving import prove_growth, prove_stream
 from intersession_events.facts.reasons import counted
 from intersession_events.log.log import Log
@@ -48,6 +49,8 @@ _MOST_BYTES: Final = 1_073_741_824
 
 
 def verify(
+    bundle: Path | None = None,
+    /,
     *,
     head: Annotated[list[Path] | None, Parameter(name=("--head", "--published"))] = None,
     trust: list[str] | None = None,
@@ -61,7 +64,7 @@ def verify(
     source: str | None = None,
     common: Common = COMMON,
 ) -> Answer:
-    """Prove that a log was not changed.
+    """Prove that a log or a bundle was not changed.
 
     Every row is hashed again, every chain walked, every view compared with what the events make of it. It says what is
     wrong, and what can't be proven. With --prove, --prove-since or --check-proof that alone is done: proofs of a part of the
@@ -69,7 +72,10 @@ def verify(
     version is verified too; nothing is written
     to it.
 
+    With a BUNDLE that is checked, by the same rules as verify.py in it has, and no log is looked at.
+
     Args:
+        bundle: A zip of `intersession bundle`, or the folder that it was unpacked into: check that instead of the log.
         head: A head that was exported, or a file of checkpoints that were published: proves that nothing up to it was cut or rewritten.
         trust: A public key whose signatures prove checkpoints, or a file of such keys; may be given several times.
         export_head: Write the verified head to this file, which must not exist. Keep it elsewhere.
@@ -84,18 +90,17 @@ def verify(
     secret = None if key is None else _read(key, "--key")
     known, published = _kept_elsewhere(head or ())
     trusted = Trusted(found for given in trust or () for found in public_keys(given))
+    if bundle is not None:
+        others = (export_head, key, prove, prove_since, at, check_proof, source, known)
+        return _bundle_checked(bundle, trusted, published, is_alone=others == (None,) * len(others))
     if sum(given is not None for given in (prove, prove_since, check_proof)) > 1:
         raise UsageError("give one of --prove, --prove-since and --check-proof")
     if at is not None and prove is None and prove_since is None:
         raise UsageError("--at says by which checkpoint --prove or --prove-since proves")
     if check_proof is not None:
         return proof_checked(_read(check_proof, "--check-proof"), trusted=trusted, published=published)
-    if prove is not None:
-        with reading_log(common) as log, Screen().progress("Proving") as progress:
-            return _proof(prove_stream(log, _stream_named(log, common, prove), at=at, progress=progress))
-    if prove_since is not None:
-        with reading_log(common) as log, Screen().progress("Proving") as progress:
-            return _proof(prove_growth(log, prove_since, at=at, progress=progress))
+    if prove is not None or prove_since is not None:
+        return _made_proof(common, prove, prove_since, at)
     if export_head is not None and export_head.exists():
         raise UsageError(f"--export-head: {export_head} exists already, name a new file")
     with reading_log(common) as log, Screen().progress("Verifying") as progress:
@@ -136,6 +141,30 @@ def verify(
         lambda screen: _show(screen, report, files, path=path, exported=exported, refused=refused),
         OK if report.ok else NOT_VERIFIED,
     )
+
+
+def _bundle_checked(
+    bundle: Path, trusted: Trusted, published: Sequence[Checkpoint], *, is_alone: bool
+) -> Answer:
+    if not is_alone:
+        raise UsageError(
+            "what a bundle is held against is --trust and --published checkpoints, and no other option"
+        )
+    found = check_bundle(bundle, trusted=trusted.keys, published=published)
+
+    def show(screen: Screen) -> None:
+        for line in found.lines():
+            screen.line(line)
+
+    value: JsonObject = msgspec.to_builtins(found.json)
+    return Answer(value, show, OK if found.ok else NOT_VERIFIED)
+
+
+def _made_proof(common: Common, prove: str | None, since: int | None, at: int | None) -> Answer:
+    with reading_log(common) as log, Screen().progress("Proving") as progress:
+        if prove is not None:
+            return _proof(prove_stream(log, _stream_named(log, common, prove), at=at, progress=progress))
+        return _proof(prove_growth(log, since or 0, at=at, progress=progress))
 
 
 def _beside_source(

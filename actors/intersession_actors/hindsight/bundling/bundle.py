@@ -17,6 +17,7 @@ from intersession_events.basics.errors import BundleFailed
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.copies.bundles.archive import Entry, check_target, digest_of, no_room, write_archive
 from intersession_events.copies.bundles.part import PartTaken, PartWanted, take_part
+from intersession_events.copies.bundles.verifying import write_verifier
 from intersession_events.log.other_words import as_it_is
 from intersession_events.proofs.signatures import PrivateKey
 from intersession_events.stores.portable.log import PortableLog
@@ -102,6 +103,7 @@ def make_bundle(
             )
             with log.stored() as seen:
                 taken = take_part(log.lineage, seen, part, folder, progress=progress)
+            write_verifier(folder / "verify.py")
             contents = Contents(view, wanted, selection, at, taken, folder)
             write_parts(contents, log.files, () if key is None else (key.public,))
             _write_manifest(contents, key)

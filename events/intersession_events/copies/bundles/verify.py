@@ -417,10 +417,10 @@ def parts_of(path: Path) -> dict[str, Part]:
     if sum(part.size for part in parts.values()) > MOST_IN_ALL or len(parts) > MOST_ENTRIES:
         raise Wrong("archive", f"it has more than {MOST_ENTRIES} entries, or {MOST_IN_ALL} bytes")
     for name, part in parts.items():
-        if not NAME.fullmatch(name) or part.size > MOST_BYTES:
-            raise Wrong(
-                "archive", f"{safe(name)} is no name of an entry, or it has more than {MOST_BYTES} bytes"
-            )
+        if not NAME.fullmatch(name):
+            raise Wrong("archive", f"{safe(name)} is no name that an entry can have")
+        if part.size > MOST_BYTES:
+            raise Wrong("archive", f"{name} has more than {MOST_BYTES} bytes")
     return parts
 
 
@@ -802,7 +802,7 @@ class Check:
                 self.find("signature", "the bundle is not signed: ask for one that is, or leave --trust out")
             else:
                 self.leave(
-                    "Who made this bundle: it is not signed. All but its events is only as its maker says."
+                    "That the host made this bundle, and what it says beside its events: it is not signed."
                 )
             return None
         ((name, key),) = keys_in(str(said)).items()
@@ -811,7 +811,7 @@ class Check:
             self.find("signature", f"{SIGNATURE} is no signature of the manifest by the key {name}")
         elif not self.trusted:
             self.leave(
-                f"Who made this bundle: it is signed by the key {name}, which was not given (--trust). All but its events is as that says."
+                f"That the host made this bundle: --trust with its key would show it; the one that signed is {name}."
             )
         elif name not in self.trusted:
             self.find("signature", f"the bundle is signed by the key {name}, which is not trusted")
@@ -903,8 +903,11 @@ class Check:
             if not follows or one.said.get("logId") != self.log_id:
                 self.find("checkpoint", f"{one.named} does not follow the one before it")
             previous, position, count = one.hash, one.position, one.size
-        text = self.parts["keys.txt"].content().decode() if "keys.txt" in self.parts else ""
-        keys = {**(keys_in(text) if text.strip() else {}), **self.trusted}
+        given = [self.parts["keys.txt"].content().decode()] if "keys.txt" in self.parts else []
+        given += [str(self.manifest["key"])] if self.manifest.get("key") else []
+        keys = {**self.trusted}
+        for text in given:
+            keys.update(keys_in(text) if text.strip() else {})
         for one in self.taken[-MOST_SIGNATURES:]:
             name = one.said.get("keyId")
             key = keys.get(str(name))
@@ -917,7 +920,7 @@ class Check:
                 self.find("checkpoint", f"{one.named} was not signed by the key {safe(name)}")
         if "" in self.signed.values():
             self.leave(
-                "Signatures of checkpoints by keys that are neither in keys.txt nor trusted: they were not checked."
+                "That checkpoints are signed by keys that are neither in keys.txt nor trusted: that was not checked."
             )
 
     def check_proof(self) -> None:
@@ -976,11 +979,11 @@ class Check:
             self._make_anew(last)
         if behind:
             self.leave(
-                f"What lies behind #{last.position}, the last checkpoint: there could be other events than {len(behind)}, and in another order."
+                f"That the {counted(len(behind), 'event')} behind #{last.position}, the last checkpoint, are all, and in their order."
             )
         if len(self.proven) < len(self.taken):
             self.leave(
-                f"That the log only grew since {len(self.taken) - len(self.proven)} of its {len(self.taken)} checkpoints: no proof of that is here."
+                f"That the log only grew since {len(self.taken) - len(self.proven)} of its {len(self.taken)} checkpoints."
             )
 
     def _check_heads(self, heads: list[Json], last: Checkpoint) -> None:
@@ -1006,7 +1009,7 @@ class Check:
             elif version != ends.get(stream) or here is None or here.hash != said["hash"]:
                 if last.position > self.position and version > ends.get(stream, 0):
                     self.leave(
-                        f"How {safe(stream)} ended before #{self.position}: it went on behind that, before {last.named}."
+                        f"That {safe(stream)} had no more events before #{self.position}: it went on behind that."
                     )
                 else:
                     self.find(
@@ -1014,9 +1017,7 @@ class Check:
                     )
             wanted.discard(stream)
         if wanted and (last.said.get("headsRoot") is None or self.manifest["redacted"] == "people"):
-            self.leave(
-                f"That no end of {counted(len(wanted), 'stream')} is left out: no proof of that is here."
-            )
+            self.leave(f"That no end of {counted(len(wanted), 'stream')} was left out.")
         elif wanted:
             self.find("head", f"no proof says how {safe(', '.join(sorted(wanted)[:5]))} ended")
 
@@ -1069,19 +1070,23 @@ class Check:
                 f"no checkpoint that proves these events is signed by a trusted key ({', '.join(sorted(self.trusted))})",
             )
         self.said.update(signedUpTo=min(signed, self.position), publishedUpTo=min(published, self.position))
+        up_to, covered = (
+            max(signed, published),
+            max((one.position for one in self.proven.values()), default=0),
+        )
         if not self.trusted and not self.published:
             self.leave(
-                "That nobody who can compute hashes made all of it up: give the key of the log's host (--trust), or what was published (--published)."
+                "That nobody who can compute hashes made it all up: --trust or --published would show that."
             )
-        elif max(signed, published) < self.position:
+        elif up_to < covered:
             self.leave(
-                f"What lies behind #{max(signed, published)}: no checkpoint that is trusted covers it."
+                f"That nobody made up what lies behind #{up_to}: no checkpoint that is trusted covers it."
             )
         if self.trusted and not self.published:
             self.leave(
-                "That the owner of the key did not sign another history, too: what was published shows that (--published)."
+                "That the owner of the key did not sign another history, too: --published would show that."
             )
-        return max(signed, published)
+        return up_to
 
     def check_log(self) -> None:
         """The events of log.db are those of events.jsonl, and behind them those by which it says what it is of."""
@@ -1190,19 +1195,17 @@ class Check:
         self.said.update(erased=len(erased), withheld={**kinds})
         if later:
             self.leave(
-                f"Who had the words of {counted(later, 'event')} erased: that was behind #{self.position}, and only the maker says it."
+                f"That words of {counted(later, 'event')} were erased behind #{self.position}: only log.db says it."
             )
         if open_ := [row for row in without if row.position not in left]:
-            self.leave(
-                f"What is left of {counted(len(open_), 'event')} without words: each took place, what stands in the place of its data is not proven."
-            )
+            self.leave(f"That what is left of {counted(len(open_), 'event')} without words was part of each.")
         if kinds["secrets"]:
             self.leave(
-                f"The data of {counted(kinds['secrets'], 'event')} with secrets masked: each took place, its data is as the maker says."
+                f"That no more than secrets was changed in {counted(kinds['secrets'], 'event')} in which they are masked."
             )
         if kinds["person"]:
             self.leave(
-                f"What {counted(kinds['person'], 'event')} that hide persons say: each has its place in the log, all else is as the maker says."
+                f"That {counted(kinds['person'], 'event')} that hide persons say what they say: only their hashes are proven."
             )
 
     def _left_of_words(self) -> dict[int, str]:
@@ -1236,20 +1239,20 @@ class Check:
                     "file", f"files/{name} has another content than its name says, or no event names it"
                 )
         if missing := self.files - set(here):
-            self.leave(f"What was in {counted(len(missing), 'file')} that events name: not in the bundle.")
+            self.leave(
+                f"That {counted(len(missing), 'file')} that events name had any content: they are not in the bundle."
+            )
 
     def leave_the_rest(self) -> None:
         """Say what no bundle proves."""
         if self.path.is_dir():
-            self.leave(
-                "That this folder is the archive as it was sent: the zip has a hash over all its bytes."
-            )
+            self.leave("That this folder is the whole archive: only the zip has a hash over all its bytes.")
         self.leave(
-            "What report.html, settings.json, answer.json and the like say: they are as the maker wrote them. The events are proven."
+            "That report.html, settings.json, answer.json and the like say what the events say: they are the maker's."
         )
         if self.manifest["question"] != {"everything": True}:
             self.leave(
-                "That nothing else belongs to the question: each stream here is whole, and which ones are here is the maker's choice."
+                "That no other stream belongs to the question: which ones are here is the maker's choice."
             )
         ours, own = self.parts.get("verify.py"), Path(__file__)
         if ours is not None and own.is_file() and ours.hash != sha256(own.read_bytes()).hexdigest():
@@ -1288,8 +1291,9 @@ class Check:
             yield from (f"  {code}: {problem}" for code, problem in self.wrong[:MOST_SHOWN])
             if len(self.wrong) > MOST_SHOWN:
                 yield f"  and {len(self.wrong) - MOST_SHOWN} more"
-        yield "Not proven by this:"
-        yield from (f"  {sentence}" for sentence in self.unproven)
+        if self.unproven:
+            yield "Not proven by this:"
+            yield from (f"  {sentence}" for sentence in self.unproven)
 
 
 def _files_in(value: Json) -> Iterator[str]:

@@ -1,0 +1,38 @@
+"""Hands out the one file that checks bundles, and checks one with it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from intersession_events.basics.errors import BundleFailed
+from intersession_events.copies.bundles import verify
+from intersession_events.proofs.signatures import PublicKey
+from intersession_events.proofs.statement import Checkpoint
+
+
+def write_verifier(path: Path) -> None:
+    """Write `verify.py` to a new file: a program of one file, for Python 3.8 or later and nothing else (BUNDLE-10).
+
+    Raises:
+        BundleFailed: something has the name, or it can't be written.
+    """
+    try:
+        with path.open("xb") as file:
+            file.write(Path(verify.__file__).read_bytes())
+    except OSError as error:
+        raise BundleFailed(f"{path} can't be written: {error.strerror or error}; name a new file") from error
+
+
+def check_bundle(
+    path: Path, *, trusted: Sequence[PublicKey] = (), published: Sequence[Checkpoint] = ()
+) -> verify.Check:
+    """Check a bundle, a zip or the folder that it was unpacked into, as its own `verify.py` does.
+
+    Raises:
+        BundleFailed: it can't be read.
+    """
+    keys = {key.id: key.raw for key in trusted}
+    try:
+        known = [verify.checkpoint_of(verify.parsed(one.line)) for one in published]
+        return verify.Check(path, keys, known).run()
+    except verify.Unusable as error:
+        raise BundleFailed(str(error)) from error
