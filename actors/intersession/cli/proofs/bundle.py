@@ -49,7 +49,7 @@ def bundle(
         everything: The whole log.
         redact: Withhold secrets, all words, or who people are; the rest is proven as before.
         key: A private key that signs the bundle. Default: checkpoints.keyFile of the configuration.
-        verifier: Write verify.py to this new file, for somebody who is to have it from elsewhere than the bundle; alone, no log is looked at.
+        verifier: Write verify.py to this new file, to be sent by another way than the bundle; alone, no log is looked at.
     """
     if output is None and verifier is None:
         raise UsageError("give the file with -o FILE.zip; --verifier FILE alone writes verify.py")

@@ -57,8 +57,9 @@ class Wrong(Exception):
     """Something is wrong, so that what follows from it can't be looked at; `code` is of what."""
 
     def __init__(self, code: str, problem: str) -> None:
-        super().__init__(problem)
+        super().__init__(code, problem)
         self.code = code
+        self.problem = problem
 
 
 class Unusable(Exception):
@@ -569,7 +570,7 @@ def row_of(line: bytes) -> tuple[Row, Object, bytes]:
     )
     if row.withheld not in {"", *WITHHELD} or (row.withheld and row.salt):
         raise ValueError(
-            "what it withholds is none of these things, or its salt is there: so that could be guessed"
+            "what it withholds is no known kind, or its salt is there, so that it could be guessed"
         )
     if not row.salt:
         an_object(parsed(data))
@@ -738,7 +739,7 @@ class Check:
             self.check_files()
             self.leave_the_rest()
         except Wrong as wrong:
-            self.find(wrong.code, str(wrong))
+            self.find(wrong.code, wrong.problem)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             self.find("entry", f"a part of it is not written as bundles have it: {safe(str(error))}")
         except OSError as error:
@@ -1076,7 +1077,7 @@ class Check:
         )
         if not self.trusted and not self.published:
             self.leave(
-                "That nobody who can compute hashes made it all up: --trust or --published would show that."
+                "That nobody with the means to compute hashes made it all up: --trust or --published would show that."
             )
         elif up_to < covered:
             self.leave(
@@ -1089,7 +1090,7 @@ class Check:
         return up_to
 
     def check_log(self) -> None:
-        """The events of log.db are those of events.jsonl, and behind them those by which it says what it is of."""
+        """The events of log.db are those of events.jsonl, and behind them those that name its source."""
         with tempfile.TemporaryDirectory(prefix="intersession-verify-") as folder:
             path = Path(folder, "log.db")
             with path.open("wb") as file:
@@ -1306,7 +1307,7 @@ def _files_in(value: Json) -> Iterator[str]:
 
 
 def trusted_of(given: Iterable[str]) -> dict[str, bytes]:
-    """Return the keys that were given, each as it is written or as a file of such lines; raise Unusable where one is none."""
+    """Return the keys that were given, each as it is written or as a file of such lines; raise Unusable where it is no key."""
     found: dict[str, bytes] = {}
     for one in given:
         try:

@@ -20,6 +20,7 @@ from support.paths import ROOT
 
 FILE = Path(verify.__file__)
 VECTORS = ROOT / "tests" / "data" / "wycheproof" / "ed25519_test.json"
+ORDER = 7237005577332262213973186563042994240857116359379907606001950938285454250989
 SMALL = [
     "0100000000000000000000000000000000000000000000000000000000000000",
     "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
@@ -105,9 +106,7 @@ def test_its_signatures_are_those_of_cryptography(seed: bytes, text: bytes, at: 
     flipped, other = bytes(both[:32]), bytes(both[32:])
     assert verify.has_signed(flipped, text, other) == accepts(flipped, text, other)
     assert not verify.has_signed(key, text + b"!", signature)
-    higher = signature[:32] + (int.from_bytes(signature[32:], "little") + verify._ORDER).to_bytes(
-        33, "little"
-    )
+    higher = signature[:32] + (int.from_bytes(signature[32:], "little") + ORDER).to_bytes(33, "little")
     assert not verify.has_signed(key, text, higher[:64])
 
 
