@@ -272,9 +272,10 @@ METHOD_ASKED: Final[Mapping[str, list[dict[str, Any]]]] = {
 """How each method is asked; RUN, KEY, ID, LABEL and FAILED stand for what there is of ops, FRESH for what was never said."""
 
 VERB_ASKED: Final[Mapping[str, list[dict[str, Any]]]] = {
-    "calls": [{"limit": 1}, {"session": "KEY"}, {"tool": "login"}],
+    "calls": [{"limit": 1}, {"session": "KEY"}, {"tool": "login"}, {"agent": "ops"}, {"held": True}],
     "deliveries": [{"limit": 1}, {"session": "KEY"}, {"run": "RUN"}],
     "diff": [{"a": "RUN", "b": "FAILED"}],
+    "erasures": [{}, {"session": "KEY"}],
     "events": [{"limit": 1}, {"session": "KEY"}, {"stream": "session:KEY"}, {"stream": "exchange:RUN"}],
     "hosts": [{}, {"limit": 1}],
     "imports": [{}],
@@ -288,6 +289,7 @@ VERB_ASKED: Final[Mapping[str, list[dict[str, Any]]]] = {
     "smells": [{"limit": 1}, {"run": "RUN"}, {"session": "KEY"}],
     "state": [{}, {"of": "KEY"}, {"as": "KEY"}, {"of": "RUN"}],
     "told": [{"person": "bo"}, {"person": "ada", "limit": 1}],
+    "usage": [{}, {"by": ["session", "model"]}],
     "why": [{"of": "RUN"}, {"of": "RUN@end", "forward": True}],
 }
 

@@ -31,6 +31,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "questions.usage:usage",
         "Add up what runs have used; or show what budgets have left.",
     ),
+    "erasures": ("questions.erasures:erasures", "List what was erased, by whom and why."),
     "events": ("questions.events:events", "List the events of a log, one a line."),
     "tail": ("questions.events:tail", "Show the events of a log as they come."),
     "replay": ("commands.replay:replay", "Tell a run, an exchange or a session as it happened."),
@@ -94,7 +95,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Begin": ("demo", "serve", "work", "mcp", "send", "debug", "completion"),
     "Read what happened": (
-        "runs", "sessions", "history", "replay", "messages", "told", "deliveries", "calls", "events", "tail", "search", "usage",
+        "runs", "sessions", "history", "replay", "messages", "told", "deliveries", "calls", "events", "tail", "search", "usage", "erasures",
     ),
     "Look closer, and go back in time": (
         "show", "step", "state", "lens", "why", "origin", "diff", "smells",

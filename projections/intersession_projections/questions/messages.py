@@ -16,7 +16,7 @@ from intersession_projections.views.flows.flows import Flows
 from intersession_projections.views.flows.rows import DeliverySummary
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 from intersession_projections.views.run_outcomes.runs import Runs
-from intersession_projections.views.usage import DAY_MS, SUMS, Used, used_in
+from intersession_projections.views.usage import DAY_MS, Sums, Used, days_of, sums_of, used_in
 
 _STREAM: Final = "session:"
 _FIRST: Final = 32
@@ -259,37 +259,30 @@ def _is(person: Provenance | None, name: str) -> bool:
 
 
 def used_by_person(log: Log, *, since_ms: int | None = None, until_ms: int | None = None) -> list[Used]:
-    """Return the usage on behalf of each person, the most tokens first: each causal chain counts for the person who began it.
+    """Return the usage of each model by day, session and person: each causal chain counts for the person who began it.
 
-    `of` is empty for what no message is known to have begun. The log is read for it.
+    `person` is empty for what no message is known to have begun. The log is read for it.
     """
-    first, last = (None if time is None else time // DAY_MS for time in (since_ms, until_ms))
     messages = Messages(log)
-    sums: dict[str, list[int]] = {}
-    found = _used_in_days(log, first, last)
+    sums: dict[tuple[str, int, str, str], Sums] = {}
+    found = _used_in_days(log, *days_of(since_ms, until_ms))
     while some := list(islice(found, _AT_ONCE)):
-        began = messages.began_by({one.correlation for one, _ in some if one.correlation is not None})
-        for recorded, usage in some:
-            of = began.get(recorded.correlation or "", "")
-            parts = (
-                usage.input,
-                usage.output,
-                usage.cache_read,
-                usage.cache_write,
-                usage.tokens,
-                usage.cost_micros or 0,
-            )
-            added = sums.setdefault(of, [0] * len(SUMS))
-            sums[of] = [one + other for one, other in zip(added, (1, *parts), strict=True)]
-    rows = [Used(of=of, **dict(zip(SUMS, added, strict=True))) for of, added in sums.items()]
-    return sorted(rows, key=lambda one: (-one.total_tokens, one.of))
+        began = messages.began_by({one.correlation for one, _, _ in some if one.correlation is not None})
+        for recorded, usage, model in some:
+            session = recorded.stream.removeprefix(_STREAM)
+            place = model, recorded.time // DAY_MS, session, began.get(recorded.correlation or "", "")
+            sums[place] = sums.get(place, Sums()).and_also(sums_of(usage))
+    return [
+        Used(model, added, day=day, session_key=session, person=person)
+        for (model, day, session, person), added in sums.items()
+    ]
 
 
-def _used_in_days(log: Log, first: int | None, last: int | None) -> Iterator[tuple[Recorded, Usage]]:
+def _used_in_days(log: Log, first: int, last: int) -> Iterator[tuple[Recorded, Usage, str]]:
     for recorded in prefiltered(log, Span(), _may_have_used):
-        day, found = recorded.time // DAY_MS, used_in(recorded)
-        if found is not None and (first is None or day >= first) and (last is None or day <= last):
-            yield recorded, found[0]
+        found = used_in(recorded)
+        if found is not None and first <= recorded.time // DAY_MS <= last:
+            yield recorded, *found
 
 
 def _may_have_used(row: Row) -> bool:

@@ -9,6 +9,8 @@ from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Ask, Sql
 
+_EVER: Final = 2**62
+
 
 class HeldCallsView:
     """Stores a row for each tool call that was held."""
@@ -104,6 +106,11 @@ class HeldCalls:
         )
         (rows,) = self._log.answers(asked)
         return self.at(rows)
+
+    def between(self, after: int, to: int | None) -> list[CallHold]:
+        """Return the calls that were held behind a position, up to another."""
+        asked = "SELECT held, released FROM held_calls WHERE held > ? AND held <= ? ORDER BY held"
+        return self.at(self._log.query(asked, (after, _EVER if to is None else to)))
 
     def at(self, rows: Sequence[tuple[int, int | None]]) -> list[CallHold]:
         """Return the holds of some rows of the view."""

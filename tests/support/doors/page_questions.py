@@ -24,6 +24,7 @@ ASKED: Final[dict[str, list[dict[str, Any]]]] = {
         {"words": "boat"},
     ],
     "diff": [{"a": "RUN@turn:2", "b": "RUN", "exact": "true"}],
+    "erasures": [{}, {"limit": 1}],
     "event": [{"at": "head"}, {"at": 20}, {"at": "RUN@turn:2"}],
     "events": [
         {},
@@ -108,6 +109,7 @@ ASKED: Final[dict[str, list[dict[str, Any]]]] = {
         {"person": "bo", "from": "agent:main:main", "words": "boat", "limit": 1},
         {"person": "bo", "cursor": "1000", "since": 5, "until": "head"},
     ],
+    "usage": [{}, {"by": "model", "since": "2001-01-01", "limit": 1}],
     "why": [{"of": "RUN"}, {"of": "head", "forward": "true"}],
 }
 """What is asked of each question, with each of its fields; RUN is the exchange of the demo. A page and a verb may differ in fields."""

@@ -12,7 +12,7 @@ from intersession.cli.story.names import Names, names_of
 from intersession.cli.story.standing import delivery_in_words
 from intersession.cli.story.unknown import unknown_names
 from intersession_actors.calls.service.arguments import read_arguments
-from intersession_actors.hindsight.debugger.lists.calls import CallsAnswer, CallsOf, call_value, calls_found
+from intersession_actors.hindsight.debugger.lists.calls import CallsAnswer, CallsOf, call_values, calls_found
 from intersession_actors.hindsight.debugger.lists.messages import (
     MessagesAnswer,
     MessagesOf,
@@ -121,7 +121,7 @@ def calls(asked: VerbCall[CallsAnswer], *, page: Page = PAGE) -> Answer:
     """
     with asked.view() as view:
         rows, cursor = calls_found(view, read_arguments(CallsOf, asked.given | page.given), page.most)
-        values = [call_value(row, view) for row in rows]
+        values = call_values(rows, view)
         names = names_of(view.log, [row.session_key for row in rows])
     return page.answer(
         Listed(values, cursor),
@@ -135,12 +135,16 @@ def calls(asked: VerbCall[CallsAnswer], *, page: Page = PAGE) -> Answer:
 def _show_calls(screen: Screen, found: Sequence[JsonObject], names: Names) -> None:
     for call in found:
         run = f"  run {call['runId']}" if "runId" in call else ""
+        person = f" for {call['person']}" if "person" in call else ""
         screen.one_line(
             safe(f"#{call['position']}  {moment(call['timeMs'])}  ", "dim"),
             safe(f"{names.of(call['sessionKey'])} calls {call['tool']}", "bold"),
-            safe(run, "dim"),
+            safe(f"{person}{run}", "dim"),
         )
         screen.one_line("    ", one_line(call["arguments"], _TEXT))
+        if is_object(held := call.get("held")):
+            outcome = f"{held['action']} by {held['by']}" if "action" in held else "waits"
+            screen.one_line("    ", safe(f"held by {held['rule']}: {outcome}", "dim"))
         result = call.get("result")
         if is_object(result):
             gave = safe(f"    #{result['position']} ", "dim")

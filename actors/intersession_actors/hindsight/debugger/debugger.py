@@ -11,6 +11,7 @@ from intersession_actors.hindsight.debugger.forks import ForkViews
 from intersession_actors.hindsight.debugger.verbs.verbs import (
     CALLS,
     DELIVERIES,
+    ERASURES,
     EVENTS,
     HOSTS,
     IMPORTS,
@@ -23,6 +24,7 @@ from intersession_actors.hindsight.debugger.verbs.verbs import (
     SMELLS,
     STATE,
     TOLD,
+    USAGE,
     VERBS,
     WHY,
 )
@@ -115,6 +117,8 @@ class Debugger:
     calls, acalls = CALLS, CALLS.awaited
     imports, aimports = IMPORTS, IMPORTS.awaited
     hosts, ahosts = HOSTS, HOSTS.awaited
+    usage, ausage = USAGE, USAGE.awaited
+    erasures, aerasures = ERASURES, ERASURES.awaited
     events, aevents = EVENTS, EVENTS.awaited
     search, asearch = SEARCH, SEARCH.awaited
     lens, alens = LENS, LENS.awaited

@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import FieldInfo
 
 from intersession_actors.rules.config.host import Gateway, GatewayTools
+from intersession_actors.rules.config.prices import costs_in, price_in
 from intersession_actors.rules.config.session import SendPolicy, SessionSettings
 from intersession_actors.rules.config.settings import ChannelDelivery, Settings, ThreadBindings, ToolRules
 from intersession_actors.rules.config.tools import (
@@ -107,12 +108,17 @@ class ShapeCheck:
             self._findings.problems.extend(restrictions_of_channel(channel, f"channels.{name}"))
 
     def providers(self, models: JsonValue) -> None:
-        """Refuse what restricts the calls of a provider and is not read here; the rest describes it and its models."""
+        """Refuse what restricts the calls of a provider and is not read here, and costs that are none; the rest describes it and its models."""
         providers = models.get("providers") if is_object(models) else None
         for name, provider in providers.items() if is_object(providers) else ():
             for key, restriction in REFUSED["models.providers.*"].items():
                 if is_object(provider) and key in provider and restriction.is_in(provider[key]):
                     self._findings.refuse(f"models.providers.{name}.{key}", restriction.refusal)
+            for number, _, cost in costs_in(provider):
+                try:
+                    price_in(cost)
+                except ValueError as error:
+                    self._findings.refuse(f"models.providers.{name}.models[{number}].cost", str(error))
 
     def _value(self, value: JsonValue, expected: Expected, path: str) -> JsonValue:
         if value is None:

@@ -16,11 +16,12 @@ _ANY: Final = frozenset({"fork"})
 OPERATORS: Final[Mapping[str, frozenset[str] | None]] = {
     "about": frozenset(),
     "attachment": frozenset(),
-    "calls": frozenset({"args"}),
+    "calls": frozenset({"args", "person", "result"}),
     "compare": frozenset({"other"}),
     "deliveries": frozenset({"channel", "person", "to", "words"}),
     "diff": frozenset(),
     "event": frozenset(),
+    "erasures": None,
     "events": frozenset(),
     "file": None,
     "forks": None,
@@ -46,6 +47,7 @@ OPERATORS: Final[Mapping[str, frozenset[str] | None]] = {
     "state": frozenset(),
     "steps": frozenset(),
     "told": None,
+    "usage": frozenset(),
     "why": frozenset(),
 }
 """The fields of each question that only the operator may give; None: the whole question is the operator's."""

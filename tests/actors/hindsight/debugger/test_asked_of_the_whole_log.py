@@ -11,7 +11,10 @@ from intersession import MemoryChannel, SessionSystem, ToolRefused, Turn
 from intersession_actors.hindsight.debugger.debugger import Debugger
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.outside.agents.turn import Reply
-from intersession_events.facts import DeliveryDone, ToolCallBlock, Usage
+from intersession_actors.rules.config.config import load_config
+from intersession_actors.rules.errors import ConfigError
+from intersession_events.facts import CheckpointPublished, DeliveryDone, ToolCallBlock, Usage
+from intersession_events.proofs import new_private, write_private
 from intersession_projections.questions.messages import used_by_person
 from support.any_log import Logs
 from support.running import SEES_ALL, closed_exchange, merged, wait_for_number
@@ -86,6 +89,33 @@ def test_calls_of_tools_are_listed_with_what_was_given_and_what_came_of_it(told:
     assert debug.calls(limit=1, cursor=first["cursor"])["calls"] == [asked]
 
 
+@pytest.mark.clause("ANS-10")
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({"person": "ada"}, 2),
+        ({"person": "ben"}, 0),
+        ({"agent": "main"}, 2),
+        ({"agent": "research"}, 0),
+        ({"args": "agentId=research"}, 1),
+        ({"args": "timeoutSeconds=20"}, 1),
+        ({"args": "agentId=nobody"}, 0),
+        ({"args": "message.inner=x"}, 0),
+        ({"result": "dam nine"}, 1),
+        ({"result": "dam closed"}, 0),
+        ({"held": True}, 0),
+        ({"person": "ada", "agent": "main", "args": "agentId=research", "result": "nine"}, 1),
+    ],
+)
+def test_calls_are_found_by_who_asked_by_arguments_and_by_results(
+    told: SessionSystem, asked: dict[str, Any], found: int
+) -> None:
+    calls = told.debug.calls(**asked)["calls"]
+
+    assert len(calls) == found
+    assert all(call["person"] == "ada on telegram" and call["tookMs"] >= 0 for call in calls)
+
+
 @pytest.mark.clause("FIND-2")
 def test_calls_that_failed_are_those_of_all_calls_that_did(log_url: str) -> None:
     """Before: each call was read with what its tool gave, to say of most that they had not failed."""
@@ -122,7 +152,8 @@ def test_a_stranger_reads_no_secret_in_a_call_and_asks_for_no_words_in_it(told: 
     assert SECRET in str(told.debug.calls())
     assert seen.calls()["count"] == 2
     assert SECRET not in str(seen.calls())
-    for field in ("args",):
+    assert "person" not in str(seen.calls())
+    for field in ("args", "person", "result"):
         with pytest.raises(ToolRefused, match="only the operator"):
             seen.call("calls", {field: "dam"})
     for field in ("to", "person", "words"):
@@ -179,5 +210,138 @@ def test_each_run_is_named_whose_agent_was_given_some_words(told: SessionSystem)
 @pytest.mark.clause("FIND-2")
 def test_what_came_of_a_persons_words_is_added_up_for_them(told: SessionSystem) -> None:
     (row,) = used_by_person(told.log)
-    assert (row.of, row.runs, row.total_tokens, row.cost_micros) == ("ada on telegram", 1, 40, 7)
+    assert (row.person, row.sums.runs, row.sums.total_tokens, row.sums.cost_micros) == (
+        "ada on telegram",
+        1,
+        40,
+        7,
+    )
     assert used_by_person(told.log, until_ms=0) == []
+
+
+def say(system: SessionSystem, sender: str, text: str) -> None:
+    system.inbound(
+        channel="telegram",
+        chat_id=sender,
+        chat_type="group",
+        sender=sender,
+        text=text,
+        wait=20,
+    )
+
+
+PRICES = {
+    "models": {"providers": {"acme": {"models": [{"id": "large", "cost": {"input": 0.1, "output": 2.5}}]}}}
+}
+
+
+@pytest.mark.clause("ANS-11")
+def test_usage_is_added_up_by_several_things_with_money_by_what_was_said_or_by_prices(
+    logs: Logs, tmp_path: Path
+) -> None:
+    used = {
+        "told": Reply("yes", model="large", usage=Usage(input=10, output=1, cost_micros=7)),
+        "priced": Reply("yes", model="acme/large", usage=Usage(input=3, output=2)),
+        "plain": Reply("yes", model="large", usage=Usage(input=1)),
+        "strange": Reply("yes", model="small", usage=Usage(input=5)),
+    }
+    agents: dict[str, Any] = {"main": lambda turn: next(used[name] for name in used if name in turn.message)}
+    channels = {"telegram": MemoryChannel()}
+    with SessionSystem(
+        logs.at(tmp_path), agents=agents, channels=channels, config=merged(SEES_ALL, PRICES)
+    ) as system:
+        for sender, text in (("ada", "told"), ("ada", "priced"), ("ben", "plain"), ("ben", "strange")):
+            say(system, sender, text)
+        debug = system.debug
+        by = debug.usage(by=["person", "model"])
+        rows = {
+            (row["person"], row["model"]): (row["runs"], row["costMicros"], row["unpriced"])
+            for row in by["usage"]
+        }
+        first = debug.usage(by=["model"], limit=1)
+        second = debug.usage(by=["model"], limit=2, cursor=first["cursor"])
+        agent = debug.usage()["usage"]
+        day = debug.usage(by=["day", "agent"], since="2001-01-01", until="2001-01-02")
+        seen = as_session(system, "agent:main:telegram:group:ada")
+        with pytest.raises(ToolRefused, match="only the operator adds up by person"):
+            seen.usage(by=["person"])
+        with pytest.raises(ToolRefused, match="cursor"):
+            debug.usage(cursor="x")
+        with pytest.raises(ToolRefused, match="is no ISO time"):
+            debug.usage(since="yesterday")
+
+    # 3 tokens at 0.1 and 2 at 2.5 millionths are 5.3, and 1 at 0.1 is 0.1: a sum is told in whole ones.
+    assert rows == {
+        ("ada on telegram", "large"): (1, 7, 0),
+        ("ada on telegram", "acme/large"): (1, 5, 0),
+        ("ben on telegram", "large"): (1, 0, 0),
+        ("ben on telegram", "small"): (1, 0, 1),
+    }
+    assert by["totals"] == {
+        "runs": 4,
+        "input": 19,
+        "output": 3,
+        "cacheRead": 0,
+        "cacheWrite": 0,
+        "totalTokens": 22,
+        "costMicros": 12,
+        "unpriced": 1,
+    }
+    assert [row["model"] for row in (*first["usage"], *second["usage"])] == ["large", "acme/large", "small"]
+    assert [(row["agent"], row["runs"], row["costMicros"]) for row in agent] == [("main", 4, 12)]
+    assert (day["usage"], day["totals"]["runs"], day["cursor"]) == ([], 0, None)
+
+
+@pytest.mark.clause("ANS-11", "CFG-1")
+@pytest.mark.parametrize(
+    ("cost", "problem"),
+    [
+        ({"input": -1}, "input is -1"),
+        ({"output": "many"}, "output"),
+        ({"input": 1e30}, "input is 1"),
+        ([], "Expected `object`"),
+    ],
+)
+def test_a_price_that_is_none_is_refused_by_its_place(cost: Any, problem: str) -> None:
+    settings: Any = {
+        "models": {"providers": {"acme": {"models": [{"id": "a"}, {"id": "large", "cost": cost}]}}}
+    }
+
+    with pytest.raises(ConfigError, match=rf"models\.providers\.acme\.models\[1\]\.cost: .*{problem}"):
+        load_config(settings)
+
+
+@pytest.mark.clause("ANS-13", "ERASE-1")
+def test_erasures_are_listed_with_what_covers_them(logs: Logs, tmp_path: Path) -> None:
+    key = new_private(lambda size: b"k" * size)
+    write_private(key, tmp_path / "key.pem")
+    signed = {
+        "checkpoints": {"keyFile": str(tmp_path / "key.pem"), "publish": {"file": str(tmp_path / "lines")}}
+    }
+    with SessionSystem(
+        logs.at(tmp_path),
+        agents={"main": lambda _: "yes"},
+        channels={"telegram": MemoryChannel()},
+        config=signed,
+    ) as system:
+        for sender in ("ada", "ben"):
+            say(system, sender, "my number is 555")
+        keys = [f"agent:main:telegram:group:{sender}" for sender in ("ada", "ben")]
+        wait_for_number(system, DeliveryDone, 2)
+        for session in keys:
+            system.erase(session, reason="asked for")
+        wait_for_number(system, CheckpointPublished, 1)
+        found = system.debug.erasures()["erasures"]
+        first = system.debug.erasures(limit=1)
+        mine = system.debug.erasures(session=keys[0])["erasures"]
+        with pytest.raises(ToolRefused, match="only the operator"):
+            as_session(system, keys[0]).erasures()
+
+    assert {row["sessionKey"] for row in found if "sessionKey" in row} == {*keys}
+    assert [row["position"] for row in found] == sorted((row["position"] for row in found), reverse=True)
+    assert (first["count"], first["cursor"]) == (1, str(found[0]["position"]))
+    (row,) = mine
+    assert (row["by"], row["reason"], row["stream"]) == ("operator", "asked for", f"session:{keys[0]}")
+    assert row["payloads"] > 1
+    assert row["checkpoint"]["keyId"] == key.public.id
+    assert row["checkpoint"]["position"] >= row["position"]

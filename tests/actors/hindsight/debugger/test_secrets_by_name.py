@@ -67,6 +67,7 @@ def asked(run: str, first: str, at: int) -> dict[str, list[dict[str, Any]]]:
         "calls": [{}, {"failed": True}],
         "events": [{"limit": 1000}],
         "smells": [{}],
+        "usage": [{"by": ["session", "model"]}],
     }
 
 
@@ -77,7 +78,7 @@ def test_no_verb_shows_a_stranger_a_secret_that_is_one_by_its_name(told: tuple[S
     stranger = Debugger(View(reader, reader.requester(DESK)))
     first = system.debug.runs(session=MAIN)["runs"][-1]["id"]
     questions = asked(run, first, at=system.log.head() - 1)
-    assert set(questions) == set(VERBS) - {"hosts", "imports", "replay", "told"}  # the operator's alone
+    assert set(questions) == set(VERBS) - {"erasures", "hosts", "imports", "replay", "told"}  # the operator's alone
 
     assert shown_in(system.debug.lens(run, dialect="anthropic")) == SECRETS
     for verb, given in questions.items():

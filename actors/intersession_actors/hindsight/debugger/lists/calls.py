@@ -1,7 +1,8 @@
-"""The verb `calls`: tool calls of agents with arguments and results, newest first (FIND-2)."""
+"""The verb `calls`: tool calls of agents with arguments and results, newest first (FIND-2, ANS-10)."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Annotated, Final, NamedTuple
 
 import msgspec
@@ -10,21 +11,26 @@ from intersession_actors.calls.tools.searching import words_asked
 from intersession_actors.hindsight.debugger.lists.paging import LimitArgument, Listed, PageAnswer, most_of
 from intersession_actors.hindsight.debugger.search import InSpan, span_of
 from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.outside.agents.runners import runner_of
 from intersession_actors.rules.gate.limits import KeyText, Name, SearchText
 from intersession_events.basics.ids import session_stream
-from intersession_events.basics.plain_json import JsonObject, present
+from intersession_events.basics.plain_json import JsonObject, JsonValue, is_list, is_object, present
 from intersession_events.facts import SAYING, ToolCallBlock, message_in, ready, text_of
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.sql import Row
 from intersession_projections.basics.row_prefilter import prefiltered
 from intersession_projections.basics.spans import backwards
+from intersession_projections.questions.messages import BegunBy, Messages
 from intersession_projections.views.full_text.tokens import holds, terms
+from intersession_projections.views.held_calls import CallHold, HeldCalls
 
 _STREAM: Final = "session:"
 _BEHIND: Final = 64
 """The number of a session's events after a call that are searched for its result, at a time."""
 _FARTHEST: Final = 1024
+_AT_ONCE: Final = 128
+"""Events that are looked at together, where each would be a question to the log."""
 _SHOWN: Final = 2_000
 """Characters that are shown of what a tool gave."""
 
@@ -35,10 +41,29 @@ class CallsOf(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknown_
 
     tool: Annotated[Name | None, msgspec.Meta(description="Only calls of this tool.")] = None
     session: Annotated[KeyText | None, msgspec.Meta(description="Only calls that this session made.")] = None
+    agent: Annotated[Name | None, msgspec.Meta(description="Only calls of this agent's sessions.")] = None
+    person: Annotated[
+        Name | None,
+        msgspec.Meta(
+            description="Only calls that came of this person's words: their id or name on the channel, or the shown name."
+        ),
+    ] = None
     args: Annotated[
         SearchText | None,
-        msgspec.Meta(description="Only where all of these words stand in what the tool was given."),
+        msgspec.Meta(
+            description=(
+                "Only where all of these words stand in what the tool was given; NAME=VALUE: only where that argument, also an "
+                "inner one (a.b), has that value."
+            )
+        ),
     ] = None
+    result: Annotated[
+        SearchText | None,
+        msgspec.Meta(description="Only where all of these words stand in what the tool gave."),
+    ] = None
+    held: Annotated[
+        bool, msgspec.Meta(description="Only calls that waited for a release, or wait for one.")
+    ] = False
     failed: Annotated[
         bool, msgspec.Meta(description="Only what was refused or failed, as the tool's answer says.")
     ] = False
@@ -46,9 +71,10 @@ class CallsOf(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unknown_
 
 
 class CallsAnswer(PageAnswer):
-    """Calls, the newest first: `{position, timeMs, sessionKey, runId?, callId, tool, arguments, failed, result?}`.
+    """Calls, the newest first: `{position, timeMs, sessionKey, runId?, callId, tool, arguments, failed, result?, tookMs?, person?, held?}`.
 
-    `result` is `{position, timeMs, text, cut?}`, as far as something was given. `cursor` is for the calls behind them.
+    `result` is `{position, timeMs, text, cut?}`, as far as something was given. `person` is whose words it came of. `held` is
+    `{position, rule, action?, by?}`: what held the call, and who released it how. `cursor` is for the calls behind them.
     """
 
     calls: list[JsonObject]
@@ -67,6 +93,12 @@ class Called(NamedTuple):
         return self.recorded.stream.removeprefix(_STREAM)
 
     @property
+    def gave(self) -> str:
+        """What the tool gave; empty where nothing is on record."""
+        given = None if self.result is None else message_in(self.result.event)
+        return "" if given is None else text_of(given)
+
+    @property
     def failed(self) -> bool:
         """Whether the tool refused it or failed, by its answer, which need not tell."""
         given = None if self.result is None else message_in(self.result.event)
@@ -80,7 +112,7 @@ def list_calls(view: View, given: CallsOf) -> CallsAnswer:
         ToolRefused: a name, a place or the cursor is invalid, or there is no word in `args`.
     """
     rows, cursor = calls_found(view, given, most_of(given.limit))
-    return {"count": len(rows), "calls": [call_value(one, view) for one in rows], "cursor": cursor}
+    return {"count": len(rows), "calls": call_values(rows, view), "cursor": cursor}
 
 
 def calls_found(view: View, given: CallsOf, most: int) -> Listed[Called]:
@@ -101,8 +133,24 @@ def calls_found(view: View, given: CallsOf, most: int) -> Listed[Called]:
 
 def _calls(view: View, given: CallsOf) -> Iterator[Called]:
     """Yield the matching calls, newest first, read as they are consumed."""
+    was_given, came_out = _given_so(given.args), _came_out(view.log, given)
+    for recorded in _told(view, given):
+        if given.agent not in {None, runner_of(recorded.stream.removeprefix(_STREAM))}:
+            continue
+        message = message_in(recorded.event)
+        content = () if message is None else message.content
+        for call in () if isinstance(content, str) else reversed(content):
+            if not isinstance(call, ToolCallBlock) or given.tool not in {None, call.name}:
+                continue
+            if was_given(call) and came_out(
+                called := Called(recorded, call, _given(view.log, recorded, call.id))
+            ):
+                yield called
+
+
+def _told(view: View, given: CallsOf) -> Iterator[Recorded]:
+    """Yield the events that may have matching calls."""
     session = None if given.session is None else view.session(given.session, field="session")
-    words = () if given.args is None else words_asked(given.args, "args")
     log, span = view.log, span_of(view, given)
     if session is not None:
         found = backwards(log, span, session_stream(session))
@@ -111,34 +159,112 @@ def _calls(view: View, given: CallsOf) -> Iterator[Called]:
         found = prefiltered(log, span, failures.may_be, ahead=failures.look_at)
     else:
         found = prefiltered(log, span, _may_call)
-    for recorded in found:
-        message = message_in(recorded.event)
-        content = () if message is None else message.content
-        for call in () if isinstance(content, str) else reversed(content):
-            if not isinstance(call, ToolCallBlock):
-                continue
-            if given.tool not in {None, call.name} or not holds(terms([call.arguments]), words):
-                continue
-            called = Called(recorded, call, _given(log, recorded, call.id))
-            if called.failed or not given.failed:
-                yield called
+    if given.person is None:
+        yield from found
+        return
+    began = BegunBy(log, Messages(log), given.person, everywhere=False)
+    while some := list(islice(found, _AT_ONCE)):
+        began.learn(recorded.correlation for recorded in some)
+        yield from (recorded for recorded in some if began.is_of(recorded.correlation))
 
 
-def call_value(called: Called, view: View) -> JsonObject:
-    """Return a call as JSON, in the form of a view."""
+def _came_out(log: Log, given: CallsOf) -> Callable[[Called], bool]:
+    """Return the test for what became of a call.
+
+    Raises:
+        ToolRefused: there is no word in `result`.
+    """
+    gave = () if given.result is None else words_asked(given.result, "result")
+    holds_of = HeldCalls(log)
+    return lambda called: (
+        (called.failed or not given.failed)
+        and (not gave or holds(terms([called.gave]), gave))
+        and (not given.held or _hold_of(called, holds_of) is not None)
+    )
+
+
+def _given_so(args: str | None) -> Callable[[ToolCallBlock], bool]:
+    """Return the test for what a tool was given: NAME=VALUE, or words.
+
+    Raises:
+        ToolRefused: there is no word in it.
+    """
+    if args is None:
+        return lambda _: True
+    if (named := _NAMED.fullmatch(args)) is not None:
+        path, value = named[1].split("."), named[2].strip()
+        return lambda call: value in _values_at(path, call.arguments)
+    words = words_asked(args, "args")
+    return lambda call: holds(terms([call.arguments]), words)
+
+
+def _values_at(path: Sequence[str], arguments: str) -> Iterator[str]:
+    """Yield the value at a path of JSON, a text as it is and others as JSON has them; of a list each."""
+    try:
+        found: JsonValue = msgspec.json.decode(arguments)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return
+    for name in path:
+        if not is_object(found) or name not in found:
+            return
+        found = found[name]
+    for each in found if is_list(found) else [found]:
+        yield each if isinstance(each, str) else msgspec.json.encode(each).decode()
+
+
+_NAMED: Final = re.compile(r"([\w-]+(?:\.[\w-]+)*)=(.+)", re.DOTALL)
+
+
+def call_values(found: Sequence[Called], view: View) -> list[JsonObject]:
+    """Return calls as JSON, in the form of a view."""
+    began: Mapping[str, str] = {}
+    if view.is_operator:  # others may not learn for whom a session that they don't see asked
+        began = Messages(view.log).began_by(
+            {root for one in found if (root := one.recorded.correlation) is not None}
+        )
+    holds_of = HeldCalls(view.log)
+    return [_value(one, view, began.get(one.recorded.correlation or ""), holds_of) for one in found]
+
+
+def _value(called: Called, view: View, person: str | None, holds_of: HeldCalls) -> JsonObject:
     recorded, call, key = called.recorded, called.call, called.session_key
     message = message_in(recorded.event)
+    hold = _hold_of(called, holds_of)
     return present(
         {
             "position": recorded.position,
             "timeMs": recorded.time,
             "sessionKey": key,
             "runId": None if message is None else message.run_id,
+            "person": person,
             "callId": call.id,
             "tool": call.name,
             "arguments": view.shown(call.arguments, key),
             "failed": called.failed,
+            "held": None if hold is None else _held_value(hold),
             "result": _result(called, view),
+            "tookMs": None if called.result is None else called.result.time - recorded.time,
+        }
+    )
+
+
+def _hold_of(called: Called, holds_of: HeldCalls) -> CallHold | None:
+    """Return the hold of a call; None where it was not held. It stands between the call and what the tool gave."""
+    until = None if called.result is None else called.result.position
+    for hold in holds_of.between(called.recorded.position, until):
+        if hold.recorded.stream == called.recorded.stream and hold.held.call_id == called.call.id:
+            return hold
+    return None
+
+
+def _held_value(hold: CallHold) -> JsonObject:
+    over = hold.released
+    return present(
+        {
+            "position": hold.recorded.position,
+            "rule": hold.held.rule,
+            "action": None if over is None else over.action,
+            "by": None if over is None else over.by,
         }
     )
 

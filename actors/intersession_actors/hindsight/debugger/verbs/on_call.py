@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from intersession_actors.hindsight.debugger.lens import Lens, lens
     from intersession_actors.hindsight.debugger.lists.calls import CallsOf, list_calls
     from intersession_actors.hindsight.debugger.lists.deliveries import Deliveries, list_deliveries
+    from intersession_actors.hindsight.debugger.lists.erasures import ErasuresOf, list_erasures
     from intersession_actors.hindsight.debugger.lists.events import Events, list_events
     from intersession_actors.hindsight.debugger.lists.hosts import HostsOf, hosts
     from intersession_actors.hindsight.debugger.lists.imports import ImportsOf, list_imports
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from intersession_actors.hindsight.debugger.lists.paging import limits_applied
     from intersession_actors.hindsight.debugger.lists.person_texts import PersonTexts, list_person_texts
     from intersession_actors.hindsight.debugger.lists.runs import Runs, list_runs
+    from intersession_actors.hindsight.debugger.lists.usage import UsageOf, list_usage
     from intersession_actors.hindsight.debugger.origin import Origin, origin
     from intersession_actors.hindsight.debugger.replay import Replay, replay
     from intersession_actors.hindsight.debugger.search import Search, search
@@ -31,6 +33,7 @@ __all__ = [
     "CallsOf",
     "Deliveries",
     "Diff",
+    "ErasuresOf",
     "Events",
     "HostsOf",
     "ImportsOf",
@@ -44,6 +47,7 @@ __all__ = [
     "Show",
     "SmellsOf",
     "State",
+    "UsageOf",
     "Why",
     "diff",
     "hosts",
@@ -51,11 +55,13 @@ __all__ = [
     "limits_applied",
     "list_calls",
     "list_deliveries",
+    "list_erasures",
     "list_events",
     "list_imports",
     "list_messages",
     "list_person_texts",
     "list_runs",
+    "list_usage",
     "naming_forks",
     "origin",
     "replay",

@@ -192,6 +192,26 @@ IMPORTS: Final = Verb(
     loads=lambda: (on_call.ImportsOf, on_call.list_imports),
 )
 
+USAGE: Final = Verb(
+    "usage",
+    title="What runs have used",
+    description=(
+        "Tokens and money of runs, added up by day, agent, session, model or person, or several of these: what agents "
+        "said, else by the prices of the configuration. A person's is all that came of their words."
+    ),
+    loads=lambda: (on_call.UsageOf, on_call.list_usage),
+)
+
+ERASURES: Final = Verb(
+    "erasures",
+    title="What was erased",
+    description=(
+        "Each erasure, newest first: when, by whom and why, of which stream, how many payloads and files, and which "
+        "checkpoint covers it. For the operator alone."
+    ),
+    loads=lambda: (on_call.ErasuresOf, on_call.list_erasures),
+)
+
 HOSTS: Final = Verb(
     "hosts",
     title="Hosts of the log",
@@ -321,6 +341,8 @@ VERBS: Final[Mapping[str, Verb[..., Any]]] = {  # each has arguments and an answ
         DIFF,
         REPLAY,
         HOSTS,
+        USAGE,
+        ERASURES,
     )
 }
 """All verbs, by name."""
