@@ -496,6 +496,7 @@ HIDDEN: Final[Mapping[str, list[list[str]]]] = {
     "hosts": [[]],
     "imports": [[]],
     "usage": [[], ["--by=session"], ["--by=person"]],
+    "erasures": [[]],
     "forks": [[]],
     "doctor": [[]],
     "verify": [[]],

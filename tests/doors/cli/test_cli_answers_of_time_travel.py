@@ -138,7 +138,8 @@ ANSWERS: list[tuple[tuple[str, ...], set[str]]] = [
         {"outcomes"},
     ),
     (("export-test", "RUN", "-o", "NEW.py"), {"run", "test", "recording", "events"}),
-    (("usage",), {"count", "usage"}),
+    (("usage",), {"count", "usage", "totals", "cursor"}),
+    (("erasures",), {"count", "erasures", "cursor"}),
     (("audit", "access"), {"count", "receipts", "cursor"}),
 ]
 ROWS: list[tuple[tuple[str, ...], str, set[str]]] = [

@@ -21,9 +21,9 @@ _REASON_CHARS = 60
 
 @asks(ERASURES)
 def erasures(asked: VerbCall[ErasuresAnswer], *, page: Page = PAGE) -> Answer:
-    """List what was erased, by whom and why, newest first.
+    """List what was erased, by whom and why.
 
-    Of which stream, how many payloads and files, and the checkpoint that covers it, as the log says. `intersession verify`
+    Newest first: of which stream, how many payloads and files, and the checkpoint that covers it, as the log says. `intersession verify`
     proves that nothing else was erased.
     """
     with asked.view() as view:

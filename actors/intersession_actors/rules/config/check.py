@@ -108,7 +108,7 @@ class ShapeCheck:
             self._findings.problems.extend(restrictions_of_channel(channel, f"channels.{name}"))
 
     def providers(self, models: JsonValue) -> None:
-        """Refuse what restricts the calls of a provider and is not read here, and costs that are none; the rest describes it and its models."""
+        """Refuse what restricts the calls of a provider and is not read here, and invalid costs; the rest describes it and its models."""
         providers = models.get("providers") if is_object(models) else None
         for name, provider in providers.items() if is_object(providers) else ():
             for key, restriction in REFUSED["models.providers.*"].items():

@@ -8,8 +8,10 @@ import msgspec
 
 from intersession_actors.rules.config.host import Models
 from intersession_events.basics.plain_json import JsonValue, is_list, is_object
+from intersession_events.facts import ready
 
 
+@ready
 class Price(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The price of a million tokens of each kind. What else a file says of it is not read."""
 
@@ -55,7 +57,7 @@ def price_in(given: JsonValue) -> Price:
     """Return a price as it is configured.
 
     Raises:
-        ValueError: it is none: a field is unknown, no number, negative, or not finite.
+        ValueError: a field is not a number, is negative, or too large.
     """
     try:
         price = msgspec.convert(_as_written(given), Price, strict=False)

@@ -11,9 +11,9 @@ from intersession_actors.calls.tools.searching import words_asked
 from intersession_actors.hindsight.debugger.lists.paging import LimitArgument, Listed, PageAnswer, most_of
 from intersession_actors.hindsight.debugger.search import InSpan, span_of
 from intersession_actors.hindsight.debugger.view import View
-from intersession_actors.outside.agents.runners import runner_of
 from intersession_actors.rules.gate.limits import KeyText, Name, SearchText
 from intersession_events.basics.ids import session_stream
+from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.plain_json import JsonObject, JsonValue, is_list, is_object, present
 from intersession_events.facts import SAYING, ToolCallBlock, message_in, ready, text_of
 from intersession_events.log.log import Log
@@ -135,7 +135,8 @@ def _calls(view: View, given: CallsOf) -> Iterator[Called]:
     """Yield the matching calls, newest first, read as they are consumed."""
     was_given, came_out = _given_so(given.args), _came_out(view.log, given)
     for recorded in _told(view, given):
-        if given.agent not in {None, runner_of(recorded.stream.removeprefix(_STREAM))}:
+        key = SessionKey.recorded(recorded.stream.removeprefix(_STREAM))
+        if given.agent not in {None, key.agent_id}:
             continue
         message = message_in(recorded.event)
         content = () if message is None else message.content
