@@ -78,7 +78,13 @@ def test_no_verb_shows_a_stranger_a_secret_that_is_one_by_its_name(told: tuple[S
     stranger = Debugger(View(reader, reader.requester(DESK)))
     first = system.debug.runs(session=MAIN)["runs"][-1]["id"]
     questions = asked(run, first, at=system.log.head() - 1)
-    assert set(questions) == set(VERBS) - {"erasures", "hosts", "imports", "replay", "told"}  # the operator's alone
+    assert set(questions) == set(VERBS) - {
+        "erasures",
+        "hosts",
+        "imports",
+        "replay",
+        "told",
+    }  # the operator's alone
 
     assert shown_in(system.debug.lens(run, dialect="anthropic")) == SECRETS
     for verb, given in questions.items():
