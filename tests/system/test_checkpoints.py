@@ -16,9 +16,8 @@ from intersession_events.facts import CheckpointPublished, CheckpointTaken
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.verifying.report import VerifyReport
 from intersession_events.log.verifying.verification import verify_log
-from intersession_events.proofs.published import published_in
+from intersession_events.proofs.published import Published, published_in
 from intersession_events.proofs.signatures import PublicKey, Trusted, write_private
-from intersession_events.proofs.statement import Checkpoint
 from intersession_events.stores.portable.log import PortableLog
 from support.checkpointed import key_of
 from support.fakes import ManualClock, look_at_clock
@@ -49,9 +48,7 @@ def until(system: SessionSystem, happened: Callable[[], bool]) -> None:
         assert system.log.wait_for(head + 1, timeout=WAIT) or happened()
 
 
-def verified(
-    system: SessionSystem, *trusted: PublicKey, published: Sequence[Checkpoint] = ()
-) -> VerifyReport:
+def verified(system: SessionSystem, *trusted: PublicKey, published: Sequence[Published] = ()) -> VerifyReport:
     assert isinstance(system.log, PortableLog)
     with system.log.again() as log:
         return verify_log(log, trusted=Trusted(trusted), published=published)

@@ -82,6 +82,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "Take a checkpoint: a proof of all that is in the log by now.",
     ),
     "keys": ("proofs.keys:keys", "Keys that sign checkpoints (extra `sign`)."),
+    "witness": ("proofs.witness:witness", "Cosign the checkpoints of others' logs."),
     "fleet": ("commands.fleet:fleet", "Look after many logs: status, proofs, moves and upgrades."),
     "rebuild": ("changes.stores:rebuild", "Build the views of a log anew."),
     "audit": ("questions.audit:audit", "Look at who asked for what."),
@@ -105,7 +106,9 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "schedules", "hold", "release", "abort", "retry", "reset", "compact", "label", "delete", "erase",
         "forget",
     ),
-    "Prove and check": ("doctor", "hosts", "verify", "bundle", "checkpoint", "keys", "audit", "config", "policy"),
+    "Prove and check": (
+        "doctor", "hosts", "verify", "bundle", "checkpoint", "keys", "witness", "audit", "config", "policy",
+    ),
     "Keep and move a log": ("import", "imports", "export", "backup", "migrate", "fleet", "rebuild"),
 }  # fmt: skip
 """Under which heading the help lists each command, in this order."""

@@ -34,7 +34,7 @@ __all__ = [
     "SystemEvent",
 ]
 
-PublishedTo = Literal["file", "webhook", "command"]
+PublishedTo = Literal["file", "webhook", "command", "witness", "timestamp"]
 EditKind = Literal["reply", "message", "skip", "drop", "agent", "set", "inject"]
 DivergenceKind = Literal["context", "tool", "missing", "open"]
 
@@ -105,7 +105,8 @@ class CheckpointTaken(Fact, frozen=True, kw_only=True):
     last events of all `streams` streams; a writer that is short-lived leaves it out of a log with very many. `previous` is
     the hash of the checkpoint before. `unsaid` is over the lines of what would be left of the same events as `rolling` if their
     words were erased, `<position> <SHA-256 of that payload>` each, of events of kinds with words alone: so nothing else can
-    ever stand in the place of an erased one. `signature` is Ed25519, by the key with the id `keyId`.
+    ever stand in the place of an erased one. `signature` is Ed25519, by the key with the id `keyId`; `note` is the line of the
+    same key below the checkpoint as a note of C2SP, whose origin is the name in that line (TLOG-1).
     docs/howto/read-the-log.md says how to make each of them again.
     """
 
@@ -123,6 +124,7 @@ class CheckpointTaken(Fact, frozen=True, kw_only=True):
     unsaid: str | None = None
     key_id: str | None = None
     signature: str | None = None
+    note: str | None = None
 
     def in_words(self, at: Frame) -> Words:
         signed = "" if self.key_id is None else f", signed by {self.key_id}"
@@ -130,9 +132,10 @@ class CheckpointTaken(Fact, frozen=True, kw_only=True):
 
 
 class CheckpointPublished(Fact, frozen=True, kw_only=True):
-    """The checkpoints up to the one of `position` are published: to a `file`, a `webhook`, or a `command`.
+    """The checkpoints up to the one of `position` are published: to a `file`, a `webhook`, a `command`, a `witness` or a `timestamp`.
 
-    `target` is a digest of the place, which may be a secret itself.
+    `target` is a digest of the place, which may be a secret itself. `receipt` is what the last two answered for this
+    checkpoint: the line of a cosignature (TLOG-3), or a response of RFC 3161 over its hash, in base64 (TLOG-6).
     """
 
     topic: ClassVar[str] = "checkpoint_published.1"
@@ -141,6 +144,7 @@ class CheckpointPublished(Fact, frozen=True, kw_only=True):
     position: Whole
     to: PublishedTo
     target: str
+    receipt: str | None = None
 
     def in_words(self, at: Frame) -> Words:
         return Words(None, None, f"the checkpoint of {self.position}, to a {self.to}")

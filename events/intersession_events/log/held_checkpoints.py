@@ -1,19 +1,41 @@
 """Finds the checkpoints in a log, to compare them with its events."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from intersession_events.basics.errors import CorruptEvent, UnknownTopic
-from intersession_events.facts import CheckpointTaken
+from intersession_events.basics.errors import BadCheckpoint, CorruptEvent, UnknownTopic
+from intersession_events.facts import CheckpointPublished, CheckpointTaken, decode
 from intersession_events.log.envelope import unseal
+from intersession_events.log.row_state import payload_in
 from intersession_events.log.sql import Query
-from intersession_events.proofs.statement import STREAM, TAKEN
+from intersession_events.proofs.notes import NoteSignature, signature_lines
+from intersession_events.proofs.statement import PUBLISHED, STREAM, TAKEN
 from intersession_events.proofs.walk import Taken
 
 _FOUND = (
     "SELECT rowid, originator_version, state FROM stored_events WHERE originator_id=? AND topic=? "
     "ORDER BY originator_version"
 )
+
+
+_PUBLISHED = "SELECT state FROM stored_events WHERE originator_id=? AND topic=? AND rowid > ? ORDER BY originator_version"
+_NEWEST = (
+    "SELECT originator_version, state FROM stored_events WHERE originator_id=? AND topic=? AND originator_version < ? "
+    "ORDER BY originator_version DESC LIMIT 100"
+)
+_BEYOND = 1 << 62
+
+
+def checkpoint_with(query: Query, count: int) -> CheckpointTaken | None:
+    """Return the last checkpoint of so many events; None if there is none. It looks from the newest on."""
+    before = _BEYOND
+    while page := query(_NEWEST, (STREAM, TAKEN, before)):
+        for before, state in page:  # noqa: B007 - where the next page begins
+            event = decode(TAKEN, payload_in(state) or b"")
+            if isinstance(event, CheckpointTaken) and event.count <= count:
+                return event if event.count == count else None
+    return None
 
 
 def checkpoints_of(log_id: str, query: Query) -> Sequence[Taken]:
@@ -26,4 +48,25 @@ def checkpoints_of(log_id: str, query: Query) -> Sequence[Taken]:
             )
             if isinstance(recorded.event, CheckpointTaken):
                 found.append(Taken(recorded.event, position, version))
+    return found
+
+
+def receipts_of(query: Query, *, after: int = 0) -> Sequence[CheckpointPublished]:
+    """Return what witnesses and timestamp authorities answered behind a position, in the order of the log; unproven, as their rows say it."""
+    found: list[CheckpointPublished] = []
+    for (state,) in query(_PUBLISHED, (STREAM, PUBLISHED, after)):
+        with suppress(CorruptEvent, UnknownTopic, TypeError):
+            event = decode(PUBLISHED, payload_in(state) or b"")
+            if isinstance(event, CheckpointPublished) and event.receipt is not None:
+                found.append(event)
+    return found
+
+
+def cosignatures_of(query: Query, *, after: int = 0) -> Mapping[int, Sequence[NoteSignature]]:
+    """Return the cosignatures that a log has of its checkpoints, by their positions. Each proves itself, or does not."""
+    found: defaultdict[int, list[NoteSignature]] = defaultdict(list)
+    for event in receipts_of(query, after=after):
+        with suppress(BadCheckpoint):
+            if event.to == "witness":
+                found[event.position] += signature_lines(event.receipt or "")
     return found

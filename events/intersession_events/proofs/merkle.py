@@ -6,6 +6,7 @@ leaves is split at the largest power of two below n. Hashes are 32 bytes here.
 
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
+from itertools import accumulate
 from typing import Final
 
 EMPTY: Final = sha256(b"").digest()
@@ -110,6 +111,13 @@ def consistency_ranges(old: int, new: int) -> list[range]:
     if not whole:
         ranges.append(range(start, end))
     return ranges[::-1]
+
+
+def peak_ranges(size: int) -> list[range]:
+    """Return the leaves under each peak of a tree, the largest first."""
+    sizes = [1 << bit for bit in range(size.bit_length() - 1, -1, -1) if size >> bit & 1]
+    starts = accumulate(sizes, initial=0)
+    return [range(start, start + length) for start, length in zip(starts, sizes, strict=False)]
 
 
 class RangeRoots:

@@ -11,6 +11,7 @@ import msgspec
 from intersession_events.basics.errors import BadCheckpoint
 from intersession_events.proofs.hashed import Hashed
 from intersession_events.proofs.merkle import is_beginning, leaf_hash, root_by_path
+from intersession_events.proofs.published import Published
 from intersession_events.proofs.signatures import Trusted
 from intersession_events.proofs.statement import Checkpoint, line_of
 from intersession_events.proofs.stream_heads import HeadPath, root_over_heads
@@ -95,7 +96,7 @@ def read_proof(text: bytes) -> Proof:
     return proof
 
 
-def check_proof(proof: Proof, *, trusted: Trusted, published: Sequence[Checkpoint] = ()) -> ProofReport:
+def check_proof(proof: Proof, *, trusted: Trusted, published: Sequence[Published] = ()) -> ProofReport:
     """Say what a proof shows, given trusted keys and published checkpoints.
 
     Raises:

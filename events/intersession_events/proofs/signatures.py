@@ -1,13 +1,15 @@
 """Signs checkpoints with Ed25519, and checks signatures, with the extra `sign` (the library `cryptography`).
 
 A private key is a PEM file (PKCS 8) that only its owner may read. A public key is written as one word,
-`ed25519:<base64 of its 32 bytes>`; a PEM file of one will do, too. Its id is the beginning of its SHA-256.
+`ed25519:<base64 of its 32 bytes>`, or with a name as a vkey of C2SP (`NamedKey`); a PEM file of one will do, too. Its id is
+the beginning of its SHA-256.
 """
 
 import base64
 import os
+import re
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from importlib import import_module
@@ -22,6 +24,13 @@ PREFIX: Final = "ed25519:"
 KEY_BYTES: Final = 32
 _ID_LENGTH: Final = 16
 _MOST_BYTES: Final = 65_536
+
+LOG: Final = 1
+"""The kind of key that signs notes as their log: Ed25519 over the text."""
+WITNESS: Final = 4
+"""The kind of key that cosigns notes of others, with the time."""
+_NAME: Final = re.compile(r"[^\s+]{1,200}")
+_VKEY: Final = re.compile(rf"({_NAME.pattern})\+([0-9a-f]{{8}})\+([A-Za-z0-9+/]{{44}})")
 
 _ED25519: Final = "cryptography.hazmat.primitives.asymmetric.ed25519"
 _SERIALIZATION: Final = "cryptography.hazmat.primitives.serialization"
@@ -55,6 +64,22 @@ class PublicKey(msgspec.Struct, frozen=True):
         return True
 
 
+class NamedKey(msgspec.Struct, frozen=True):
+    """A public key under a name, of a log or a witness. As a word it is a vkey: `name+hash+base64` (TLOG-1)."""
+
+    name: str
+    key: PublicKey
+    kind: int = LOG
+
+    @property
+    def hash(self) -> bytes:
+        """The four bytes that stand before its signatures."""
+        return sha256(self.name.encode() + b"\n" + bytes([self.kind]) + self.key.raw).digest()[:4]
+
+    def __str__(self) -> str:
+        return f"{self.name}+{self.hash.hex()}+{base64.b64encode(bytes([self.kind]) + self.key.raw).decode()}"
+
+
 class PrivateKey:
     """A key that signs. It shows nothing of itself but its public half."""
 
@@ -82,23 +107,30 @@ class PrivateKey:
 
 
 class Trusted:
-    """Trusted public keys by their ids: several, so that a host can change its key."""
+    """Trusted public keys by their ids: several, so that a host can change its key.
 
-    def __init__(self, keys: Iterable[PublicKey] = ()) -> None:
+    `witnesses` are trusted as well, `quorum` of them together (TLOG-4); 0 is all. A witness with two names is one.
+    """
+
+    def __init__(
+        self, keys: Iterable[PublicKey] = (), *, witnesses: Iterable[NamedKey] = (), quorum: int = 0
+    ) -> None:
         self._keys: Mapping[str, PublicKey] = {key.id: key for key in keys}
+        self.witnesses = tuple({witness.key.raw: witness for witness in witnesses}.values())
+        self.quorum = quorum or len(self.witnesses)
 
     def __bool__(self) -> bool:
-        return bool(self._keys)
+        return bool(self._keys or self.witnesses)
+
+    @property
+    def keys(self) -> tuple[PublicKey, ...]:
+        """The keys of hosts."""
+        return tuple(self._keys.values())
 
     @property
     def ids(self) -> tuple[str, ...]:
         """The ids of the keys, sorted."""
         return tuple(sorted(self._keys))
-
-    @property
-    def keys(self) -> tuple[PublicKey, ...]:
-        """The keys."""
-        return tuple(self._keys.values())
 
     def of(self, key_id: str | None) -> PublicKey | None:
         """Return the key of an id; None if it is not trusted."""
@@ -157,8 +189,28 @@ def read_private(path: Path) -> PrivateKey:
     return PrivateKey(secret)
 
 
-def public_keys(given: str) -> list[PublicKey]:
-    """Return the public keys in a text, or in the file it names: `ed25519:…`, a file of such lines, or one key in PEM.
+def trusted_keys(given: Iterable[str], *, quorum: int = 0) -> Trusted:
+    """Return the keys in texts, or in the files they name, as trusted ones: of hosts, and of witnesses.
+
+    Raises:
+        BadKey: as `public_keys` says; or there are fewer witnesses than the quorum wants.
+        MissingExtra: as `public_keys` says.
+    """
+    keys = [key for one in given for key in public_keys(one)]
+    witnesses = [key for key in keys if isinstance(key, NamedKey) and key.kind == WITNESS]
+    named = [key.key for key in keys if isinstance(key, NamedKey) and key.kind == LOG]
+    trusted = Trusted(
+        [*(key for key in keys if isinstance(key, PublicKey)), *named], witnesses=witnesses, quorum=quorum
+    )
+    if quorum > len(trusted.witnesses):
+        raise BadKey(
+            f"a quorum of {quorum} takes as many witnesses, and {len(trusted.witnesses)} are trusted: give the vkey of each"
+        )
+    return trusted
+
+
+def public_keys(given: str) -> Sequence[PublicKey | NamedKey]:
+    """Return the public keys in a text, or in the file it names: `ed25519:…`, a vkey, a file of such lines, or one key in PEM.
 
     In a file, empty lines and those that begin with # are passed over, and so is what follows a key on its line.
 
@@ -166,7 +218,7 @@ def public_keys(given: str) -> list[PublicKey]:
         BadKey: there is none, or one that is no Ed25519 key.
         MissingExtra: it is a PEM file, and the extra `sign` is not installed.
     """
-    if given.startswith(PREFIX):
+    if given.startswith(PREFIX) or _VKEY.fullmatch(given):
         return [_public(given, given)]
     path = Path(given)
     text = _read(path)
@@ -179,13 +231,45 @@ def public_keys(given: str) -> list[PublicKey]:
     return keys
 
 
-def _public(word: str, where: str) -> PublicKey:
+def named_key(text: str) -> NamedKey:
+    """Return the key of a vkey, `name+hash+base64`.
+
+    Raises:
+        BadKey: it is none, its hash is not that of its name and key, or it is not Ed25519 of a log (01) or a witness (04).
+    """
+    found = _VKEY.fullmatch(text)
+    if found is None:
+        raise BadKey(f"{text[:200]!r} is no vkey: it is a name, 8 hex digits and base64, with + between them")
+    name, digits, encoded = found.groups()
+    raw = base64.b64decode(encoded)
+    key = NamedKey(name, PublicKey(raw[1:]), raw[0])
+    if key.kind not in {LOG, WITNESS}:
+        raise BadKey(
+            f"the vkey of {name} has kind {key.kind:02x}: 01 (a log's Ed25519) and 04 (a witness's) can be checked"
+        )
+    if key.hash.hex() != digits:
+        raise BadKey(
+            f"the vkey of {name} has the hash {digits}, its name and key make {key.hash.hex()}: copy it again"
+        )
+    return key
+
+
+def is_key_name(text: str) -> bool:
+    """Whether a log or a witness can be called so: neither empty nor long, and without spaces and +."""
+    return _NAME.fullmatch(text) is not None and text.isprintable()
+
+
+def _public(word: str, where: str) -> PublicKey | NamedKey:
+    if _VKEY.fullmatch(word):
+        return named_key(word)
     try:
         raw = base64.b64decode(word.removeprefix(PREFIX), validate=True)
     except ValueError:
         raw = b""
     if not word.startswith(PREFIX) or len(raw) != KEY_BYTES:
-        raise BadKey(f"{where} is no public key: it is {PREFIX} and the base64 of 32 bytes")
+        raise BadKey(
+            f"{where} is no public key: it is {PREFIX} and the base64 of 32 bytes, or a vkey (name+hash+base64)"
+        )
     return PublicKey(raw)
 
 

@@ -51,6 +51,8 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     unsaid: str | None = None
     key_id: str | None = None
     signature: str | None = None
+    note: str | None = None
+    """The lines of signatures below its note (`notes.py`)."""
 
     @property
     def text(self) -> bytes:
@@ -93,6 +95,7 @@ def checkpoint_of(log_id: str, event: CheckpointTaken) -> Checkpoint:
         unsaid=event.unsaid,
         key_id=event.key_id,
         signature=event.signature,
+        note=event.note,
     )
 
 

@@ -2,15 +2,18 @@
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Final, Literal, NamedTuple
 
 import msgspec
 
+from intersession_events.basics.errors import BadCheckpoint
 from intersession_events.facts import CheckpointTaken
 from intersession_events.proofs.merkle import GrowingTree, leaf_hash
-from intersession_events.proofs.signatures import Trusted
+from intersession_events.proofs.notes import NoteSignature, PublishedNote, TreeNote, noted
+from intersession_events.proofs.published import Published
+from intersession_events.proofs.signatures import NamedKey, Trusted
 from intersession_events.proofs.statement import Checkpoint, checkpoint_of, line_of, unsaid_line
 from intersession_events.proofs.stream_heads import StreamHeads
 
@@ -52,6 +55,10 @@ class CheckpointsSeen(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     """The same against whoever can hash, by signatures that were checked with a trusted key."""
     published_up_to: int = 0
     """The same, by checkpoints that were published before."""
+    cosigned_up_to: int = 0
+    """The same, by cosignatures of as many trusted witnesses as the quorum wants (TLOG-4)."""
+    witnesses: dict[str, int] = {}
+    """Up to where each trusted witness has cosigned, by its name."""
     keys: dict[str, int] = {}
     """How many of the log's checkpoints each key has signed, by its id; checked or not."""
 
@@ -59,7 +66,8 @@ class CheckpointsSeen(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 class CheckpointWalk:
     """Takes every event of a log in order, and reports the checkpoints that do not match them.
 
-    `taken` are the log's own, in their order; `published` are kept elsewhere. Without either it does nothing.
+    `taken` are the log's own, in their order, with the `cosignatures` that the log has of each, by its position; `published` are
+    kept elsewhere. Without either it does nothing.
     """
 
     def __init__(
@@ -67,14 +75,16 @@ class CheckpointWalk:
         log_id: str,
         taken: Sequence[Taken],
         *,
-        published: Sequence[Checkpoint] = (),
+        published: Sequence[Published] = (),
         trusted: Trusted | None = None,
+        cosignatures: Mapping[int, Sequence[NoteSignature]] = {},
     ) -> None:
         self._log_id = log_id
         self._trusted = trusted or Trusted()
         self._taken = taken
         self._published = published
-        self._due: list[Taken | Checkpoint] = sorted(
+        self._cosignatures = cosignatures
+        self._due: list[Taken | Published] = sorted(
             [*taken, *(one for one in published if one.log_id == log_id)], key=_place_of, reverse=True
         )
         self._rolling = sha256()
@@ -92,8 +102,10 @@ class CheckpointWalk:
         self._problems: list[Problem] = []
         self._up_to = self._signed_up_to = self._published_up_to = 0
         self._keys: Counter[str] = Counter()
+        self._cosigned_up_to = 0
+        self._witnesses: dict[str, int] = {}
         self._checked = False
-        """Whether the last published one that is true was signed with a trusted key."""
+        """Whether the last published one that is true was signed with a trusted key, or cosigned by a quorum."""
 
     def take(self, position: int, stream: str, version: int, hashed: str | None) -> None:
         """Take the next event; `hashed` is None for one that can't be read."""
@@ -142,13 +154,17 @@ class CheckpointWalk:
         if self._published and not any(one.log_id == self._log_id for one in self._published):
             ids = ", ".join(sorted({one.log_id for one in self._published})[:3])
             self._problems.append(Problem("other_log", f"what was published is of the log {ids}"))
-        if self._trusted and not self._signed_up_to and not self._checked:
+        if self._trusted.ids and not self._signed_up_to and not self._checked:
             self._problems.append(
                 Problem(
                     "checkpoint_unsigned",
                     f"no checkpoint is signed by a trusted key ({', '.join(self._trusted.ids)})",
                 )
             )
+        if self._trusted.witnesses and not self._cosigned_up_to:
+            names = ", ".join(witness.name for witness in self._trusted.witnesses)
+            wanted = f"{self._trusted.quorum} of the trusted witnesses ({names})"
+            self._problems.append(Problem("checkpoint_unsigned", f"no checkpoint is cosigned by {wanted}"))
         return self._problems
 
     @property
@@ -160,6 +176,8 @@ class CheckpointWalk:
             signed_up_to=self._signed_up_to,
             published_up_to=self._published_up_to,
             keys=dict(sorted(self._keys.items())),
+            cosigned_up_to=self._cosigned_up_to,
+            witnesses=dict(sorted(self._witnesses.items())),
         )
 
     def unproven(self) -> Iterator[str]:
@@ -175,8 +193,8 @@ class CheckpointWalk:
                 "that follows from them is proven only if they are."
             )
 
-    def _compare(self, one: Taken | Checkpoint) -> None:
-        if isinstance(one, Checkpoint):
+    def _compare(self, one: Taken | Published) -> None:
+        if not isinstance(one, Taken):
             self._compare_published(one)
             return
         event = one.event
@@ -198,6 +216,8 @@ class CheckpointWalk:
         if event.key_id is not None:
             self._keys[event.key_id] += 1
             self._check_signature(one, said)
+        if self._up_to == event.position:
+            self._check_note(said, one)
         self._previous = said.hash
         self._rolling, self._unsaid, self._is_known = sha256(), sha256(), True
 
@@ -226,8 +246,13 @@ class CheckpointWalk:
     def _heads_differ(self, root: str | None, streams: int | None) -> bool:
         return root is not None and (root, streams) != (self._heads.root.hex(), self._heads.streams)
 
-    def _compare_published(self, one: Checkpoint) -> None:
+    def _compare_published(self, one: Published) -> None:
         said = (one.count, one.events_root)
+        note = one.note if isinstance(one, PublishedNote) else None
+        if isinstance(one, PublishedNote):
+            # It says by its hash what the log's own checkpoint says besides; another one there says nothing more.
+            own = (checkpoint_of(self._log_id, taken.event) for taken in self._taken)
+            one = next((each for each in own if each.hash == one.hash), _bare(one))
         if said != (self._tree.size, self._tree.root.hex()) or self._heads_differ(
             one.heads_root, one.streams
         ):
@@ -254,6 +279,9 @@ class CheckpointWalk:
         self._published_up_to = one.position
         self._note_true(one.position, one.unsaid)
         self._checked = key is not None
+        if note is not None:
+            signed = key is not None and self._is_signed(note, NamedKey(note.origin, key), one.position)
+            self._checked = self._count_witnesses(note, one.position) or signed
 
     def _check_signature(self, one: Taken, said: Checkpoint) -> None:
         key = self._trusted.of(said.key_id)
@@ -268,6 +296,41 @@ class CheckpointWalk:
         elif self._up_to == said.position:
             self._signed_up_to = said.position
 
+    def _check_note(self, said: Checkpoint, one: Taken) -> None:
+        key = self._trusted.of(said.key_id)
+        if key is None and not self._trusted.witnesses:
+            return
+        try:
+            note = noted(said)
+        except BadCheckpoint as error:
+            self._problems.append(Problem("checkpoint_forged", str(error), one.position, one.version))
+            return
+        if note is not None:
+            if key is not None:
+                self._is_signed(note, NamedKey(note.origin, key), said.position)
+            given = self._cosignatures.get(said.position, ())
+            self._count_witnesses(
+                msgspec.structs.replace(note, signatures=(*note.signatures, *given)), said.position
+            )
+
+    def _count_witnesses(self, note: TreeNote, position: int) -> bool:
+        """Note which witnesses cosigned; return whether they are a quorum."""
+        names = [
+            witness.name for witness in self._trusted.witnesses if self._is_signed(note, witness, position)
+        ]
+        self._witnesses.update(dict.fromkeys(names, position))
+        if not 0 < self._trusted.quorum <= len(names):
+            return False
+        self._cosigned_up_to = position
+        return True
+
+    def _is_signed(self, note: TreeNote, key: NamedKey, position: int) -> bool:
+        try:
+            return note.signed_by(key) is not None
+        except BadCheckpoint as error:
+            self._problems.append(Problem("checkpoint_forged", f"position {position}: {error}"))
+            return False
+
     def _find(self, one: Taken, said: str) -> None:
         self._problems.append(Problem("checkpoint_mismatch", said, one.position, one.version))
 
@@ -277,13 +340,28 @@ _OTHERWISE_LEFT: Final = (
 )
 
 
-def _unsaid_of(one: Taken | Checkpoint) -> str | None:
+def _bare(one: PublishedNote) -> Checkpoint:
+    """Return what a note says of itself, where the log has not the checkpoint that it names."""
+    return Checkpoint(
+        log_id=one.log_id,
+        position=one.position,
+        count=one.count,
+        rolling="",
+        events_root=one.events_root,
+    )
+
+
+def _unsaid_of(one: Taken | Published) -> str | None:
+    if isinstance(one, PublishedNote):
+        return None
     return one.event.unsaid if isinstance(one, Taken) else one.unsaid
 
 
-def _place_of(one: Taken | Checkpoint) -> int:
+def _place_of(one: Taken | Published) -> int:
     return one.event.position if isinstance(one, Taken) else one.position
 
 
-def _heads_root_of(one: Taken | Checkpoint) -> str | None:
+def _heads_root_of(one: Taken | Published) -> str | None:
+    if isinstance(one, PublishedNote):
+        return None
     return one.event.heads_root if isinstance(one, Taken) else one.heads_root

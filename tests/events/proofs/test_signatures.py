@@ -11,10 +11,10 @@ from cryptography.hazmat.primitives.asymmetric import ed25519, x25519
 from intersession_events.basics.errors import BadKey, MissingExtra
 from intersession_events.proofs.signatures import (
     PublicKey,
-    Trusted,
     new_private,
     public_keys,
     read_private,
+    trusted_keys,
     write_private,
 )
 
@@ -82,7 +82,7 @@ def test_public_keys_are_read_from_lines_and_from_pem(tmp_path: Path) -> None:
 
     assert public_keys(str(tmp_path / "one.pem")) == [PublicKey(PUBLIC)]
     assert public_keys(str(tmp_path / "many")) == [PublicKey(PUBLIC), another]
-    assert Trusted(public_keys(str(tmp_path / "many"))).of(another.id) == another
+    assert trusted_keys([str(tmp_path / "many")]).of(another.id) == another
 
 
 def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -190,17 +190,28 @@ def rebuild(
     return Answer(value, show, OK)
 
 
-def checkpoint(*, reading: Reading = READING) -> Answer:
+def checkpoint(*, note: bool = False, reading: Reading = READING) -> Answer:
     """Take a checkpoint: a proof of all that is in the log by now.
 
     What is in it up to here can't be reordered or cut without a trace. Where the log has a host, that one takes
     it. If nothing is new, the last one is shown again. It is signed and published as the
     configuration says.
+
+    Args:
+        note: Print it as a signed note, as other tools for transparency logs check it, with the cosignatures that it has by now.
     """
     with operator_of(reading) as operator:
         answer = operator.call("checkpoints.take", {})
+    if note and "note" not in answer:
+        raise UsageError(
+            "--note: the checkpoint is not signed; name a key as checkpoints.keyFile (`intersession keys new FILE`)"
+        )
 
     def show(screen: Screen) -> None:
+        if note:
+            for line in answer["note"].splitlines():
+                screen.to_copy(line)
+            return
         signed = f", signed by {answer['keyId']}" if answer.get("keyId") else ""
         screen.line(
             safe("checkpoint: ", "bold green"),

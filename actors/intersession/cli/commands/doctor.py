@@ -31,6 +31,7 @@ from intersession_actors.running.failures.findings import (
     full_findings,
     note,
     process_findings,
+    publishing_setting,
     warning,
     wrong,
 )
@@ -271,12 +272,12 @@ def _once_more(run: RunOutcome) -> str:
 def checkpoint_findings(log: Log, config: Config) -> Iterator[Finding]:
     """Yield how many checkpoints are unpublished, by the configuration's targets."""
     for target in publishing_targets(config):
-        waiting = len(unpublished(log, target.id))
+        waiting = len(unpublished(log, target))
         if waiting:
             yield warning(
                 "checkpoints_unpublished",
-                f"{counted(waiting, 'checkpoint')} not published to the {target.kind} yet",
-                f"is the process running, and does checkpoints.publish.{target.kind} take them?",
+                f"{counted(waiting, 'checkpoint')} not published to the {target.label} yet",
+                f"is the process running, and does {publishing_setting(target.label)} take them?",
             )
 
 

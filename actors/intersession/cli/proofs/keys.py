@@ -1,5 +1,6 @@
 """`intersession keys`: makes the keys that sign checkpoints, shows their public halves, and says which ones signed a log."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,11 @@ from intersession_events.basics.machine import machine_entropy
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.log.held_checkpoints import checkpoints_of
 from intersession_events.proofs.signatures import (
+    LOG,
+    WITNESS,
+    NamedKey,
     PublicKey,
+    is_key_name,
     new_private,
     public_keys,
     read_private,
@@ -52,11 +57,26 @@ def show(
     ],
     /,
     *,
+    name: str | None = None,
+    witness: bool = False,
     json: Json = False,
 ) -> Answer:
-    """Print the public halves of keys with their ids: one line each, as `verify --trust` takes them."""
+    """Print the public halves of keys with their ids: one line each, as `verify --trust` takes them.
+
+    Args:
+        name: Print vkeys instead, as witnesses and tools for signed notes take them: of a log that has this as `checkpoints.origin`.
+        witness: With --name, the vkey of the witness that is called so.
+    """
     del json
-    return _shown(tuple((name, key) for name in given for key in _public_halves(name)))
+    if name is None:
+        if witness:
+            raise UsageError("--witness says of which kind the vkey is that --name asks for")
+        return _shown(tuple((one, key) for one in given for key in _public_halves(one)))
+    if not is_key_name(name):
+        raise UsageError(f"--name {name!r}: a name has 1 to 200 characters, and neither spaces nor +")
+    kind = WITNESS if witness else LOG
+    halves = [(one, key) for one in given for key in _public_halves(one)]
+    return _shown(tuple((one, NamedKey(name, _raw(key), kind)) for one, key in halves))
 
 
 @keys.command(name="list")
@@ -83,7 +103,11 @@ def listed(*, common: Common = COMMON) -> Answer:
     return Answer({"keys": rows}, shown)
 
 
-def _public_halves(given: str) -> list[PublicKey]:
+def _raw(key: PublicKey | NamedKey) -> PublicKey:
+    return key.key if isinstance(key, NamedKey) else key
+
+
+def _public_halves(given: str) -> Sequence[PublicKey | NamedKey]:
     try:
         return public_keys(given)
     except BadKey:
@@ -92,13 +116,13 @@ def _public_halves(given: str) -> list[PublicKey]:
         return [read_private(Path(given)).public]
 
 
-def _shown(found: tuple[tuple[str, PublicKey], ...]) -> Answer:
+def _shown(found: tuple[tuple[str, PublicKey | NamedKey], ...]) -> Answer:
     value: JsonObject = {
-        "keys": [{"from": name, "keyId": key.id, "publicKey": str(key)} for name, key in found]
+        "keys": [{"from": name, "keyId": _raw(key).id, "publicKey": str(key)} for name, key in found]
     }
 
     def show_lines(screen: Screen) -> None:
         for _, key in found:
-            screen.line(f"{key}  {key.id}")
+            screen.line(f"{key}  {_raw(key).id}")
 
     return Answer(value, show_lines)

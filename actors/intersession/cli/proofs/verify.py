@@ -2,27 +2,23 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import msgspec
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
-from intersession.cli.host.reading import reader_of, reading_log
-from intersession.cli.shell.answer import COMMON, NOT_VERIFIED, OK, Answer, Common, Reading, UsageError
+from intersession.cli.host.reading import reading_log
+from intersession.cli.proofs.proving import WantedProof, proof_alone, read_given
+from intersession.cli.shell.answer import COMMON, NOT_VERIFIED, OK, Answer, Common, UsageError
 from intersession.cli.shell.terminal import Screen, safe
 from intersession.cli.shell.times import moment
-from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.owners.session.snapshots import snapshots_compared
 from intersession_actors.rules.disclosure.redaction import redact_raw
-from intersession_actors.rules.errors import ToolRefused
 from intersession_events.basics.errors import BadCheckpoint
-from intersession_events.basics.ids import session_stream
-from intersession_events.basics.machine import private_file, read_at_most
+from intersession_events.basics.machine import private_file
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.copies.bundles.verifying import check_bundle
-from intersession_events.copies.checkpoints.proving import prove_growth, prove_stream
 from intersession_events.facts.reasons import counted
-from intersession_events.log.log import Log
 from intersession_events.log.verifying.erased_rows import ErasureSeen
 from intersession_events.log.verifying.files import FilesSeen, files_compared
 from intersession_events.log.verifying.prefix import PrefixSeen
@@ -30,22 +26,17 @@ from intersession_events.log.verifying.prefix_source import prefix_compared
 from intersession_events.log.verifying.report import LogHead, VerifyReport
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.log.views import InlineView
-from intersession_events.proofs.proof import Proof, check_proof, read_proof
-from intersession_events.proofs.published import published_in
-from intersession_events.proofs.signatures import Trusted, public_keys
-from intersession_events.proofs.statement import Checkpoint
+from intersession_events.proofs.published import Published, published_in
+from intersession_events.proofs.signatures import Trusted, trusted_keys
 from intersession_events.proofs.walk import CheckpointsSeen
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.tailing.places import kept_inside
 from intersession_events.stores.view_proof import views_proven
-from intersession_projections.questions.places.runs_named import flow_sessions, flow_stream
 from intersession_projections.views.inline_views import inline_views
 from intersession_projections.views.tailed_views import tailed_views
 
 _MOST_FINDINGS = 50
-_MOST_BYTES: Final = 1_073_741_824
-"""The most bytes read of a given file: a million published checkpoints take half of it."""
 
 
 def verify(
@@ -54,12 +45,15 @@ def verify(
     *,
     head: Annotated[list[Path] | None, Parameter(name=("--head", "--published"))] = None,
     trust: list[str] | None = None,
+    quorum: Annotated[int, Parameter(validator=validators.Number(gte=0))] = 0,
     export_head: Path | None = None,
     key: Path | None = None,
     prove: str | None = None,
     prove_since: int | None = None,
     at: int | None = None,
     check_proof: Path | None = None,
+    form: Literal["json", "tlog"] = "json",
+    evidence: Path | None = None,
     views: Annotated[bool, Parameter(negative="--events-only")] = True,
     source: str | None = None,
     common: Common = COMMON,
@@ -77,30 +71,29 @@ def verify(
     Args:
         bundle: A zip of `intersession bundle`, or the folder that it was unpacked into: check that instead of the log.
         head: A head that was exported, or a file of checkpoints that were published: proves that nothing up to it was cut or rewritten.
-        trust: A public key whose signatures prove checkpoints, or a file of such keys; may be given several times.
+        trust: A public key whose signatures prove checkpoints, a host's or a witness's, or a file of such keys; may be given several times.
+        quorum: So many of the trusted witnesses must have cosigned a checkpoint; 0 is all of them.
         export_head: Write the verified head to this file, which must not exist. Keep it elsewhere.
         key: A file whose bytes sign the head that is exported, and prove the one that is given.
         prove: Print a proof that this stream (or session) is part of the last checkpoint, as JSON; nothing else is done.
         prove_since: Print a proof that the checkpoint of this position, or the last before it, is the beginning of the last one.
         at: Prove by the checkpoint of this position, or the last before it, instead of the last one.
         check_proof: Check a proof that --prove or --prove-since has printed. No log is looked at.
+        form: How --prove prints it: as JSON, or in the form of C2SP's tlog-proof, by the note of the checkpoint.
+        evidence: Check a file of two signed notes, as a witness keeps it: whether one log has signed two roots of one size. No log is looked at.
         views: Fold the log anew and compare every row of every view, and every snapshot. --events-only leaves that out.
         source: The log that a fork was made of: proves that what the fork began as is as it stands there.
     """
-    secret = None if key is None else _read(key, "--key")
+    secret = None if key is None else read_given(key, "--key")
     known, published = _kept_elsewhere(head or ())
-    trusted = Trusted(found for given in trust or () for found in public_keys(given))
+    trusted = trusted_keys(trust or (), quorum=quorum)
     if bundle is not None:
-        others = (export_head, key, prove, prove_since, at, check_proof, source, known)
+        others = (export_head, key, prove, prove_since, at, check_proof, evidence, source, known)
         return _bundle_checked(bundle, trusted, published, is_alone=others == (None,) * len(others))
-    if sum(given is not None for given in (prove, prove_since, check_proof)) > 1:
-        raise UsageError("give one of --prove, --prove-since and --check-proof")
-    if at is not None and prove is None and prove_since is None:
-        raise UsageError("--at says by which checkpoint --prove or --prove-since proves")
-    if check_proof is not None:
-        return proof_checked(_read(check_proof, "--check-proof"), trusted=trusted, published=published)
-    if prove is not None or prove_since is not None:
-        return _made_proof(common, prove, prove_since, at)
+    wanted = WantedProof(prove, prove_since, check_proof, evidence, at, form)
+    alone = proof_alone(wanted, common, trusted=trusted, published=published)
+    if alone is not None:
+        return alone
     if export_head is not None and export_head.exists():
         raise UsageError(f"--export-head: {export_head} exists already, name a new file")
     with reading_log(common) as log, Screen().progress("Verifying") as progress:
@@ -144,13 +137,16 @@ def verify(
 
 
 def _bundle_checked(
-    bundle: Path, trusted: Trusted, published: Sequence[Checkpoint], *, is_alone: bool
+    bundle: Path, trusted: Trusted, published: Sequence[Published], *, is_alone: bool
 ) -> Answer:
     if not is_alone:
         raise UsageError(
             "what a bundle is held against is --trust and --published checkpoints, and no other option"
         )
-    found = check_bundle(bundle, trusted=trusted.keys, published=published)
+    lines = [one for one in published if isinstance(one, Checkpoint)]
+    if trusted.witnesses or len(lines) < len(published):
+        raise UsageError("a bundle is held against keys of hosts, and against published checkpoints as lines")
+    found = check_bundle(bundle, trusted=trusted.keys, published=lines)
 
     def show(screen: Screen) -> None:
         for line in found.lines():
@@ -160,15 +156,8 @@ def _bundle_checked(
     return Answer(value, show, OK if found.ok else NOT_VERIFIED)
 
 
-def _made_proof(common: Common, prove: str | None, since: int | None, at: int | None) -> Answer:
-    with reading_log(common) as log, Screen().progress("Proving") as progress:
-        if prove is not None:
-            return _proof(prove_stream(log, _stream_named(log, common, prove), at=at, progress=progress))
-        return _proof(prove_growth(log, since or 0, at=at, progress=progress))
-
-
 def _beside_source(
-    report: VerifyReport, log: PortableLog, source: str, published: Sequence[Checkpoint], trusted: Trusted
+    report: VerifyReport, log: PortableLog, source: str, published: Sequence[Published], trusted: Trusted
 ) -> VerifyReport:
     """Return the report of a fork with a comparison with its source log."""
     with open_log(source, read_only=True) as made_of:
@@ -189,12 +178,12 @@ _KEPT: Final = "--head, --published"
 """Two names of one option: files of either kind come with either."""
 
 
-def _kept_elsewhere(paths: Sequence[Path]) -> tuple[LogHead | None, Sequence[Checkpoint]]:
+def _kept_elsewhere(paths: Sequence[Path]) -> tuple[LogHead | None, Sequence[Published]]:
     """Return the head that was exported, and the checkpoints that were published, out of files of either kind."""
     known: LogHead | None = None
-    published: list[Checkpoint] = []
+    published: list[Published] = []
     for path in paths:
-        text = _read(path, _KEPT)
+        text = read_given(path, _KEPT)
         try:
             published += published_in(text)
             continue
@@ -223,19 +212,14 @@ def _written(head: LogHead, path: Path) -> str:
     return str(path)
 
 
-def _read(path: Path, option: str) -> bytes:
-    try:
-        return read_at_most(path, _MOST_BYTES)
-    except OSError as error:
-        raise UsageError(f"{option}: {path} can't be read ({error.strerror or error})") from error
-
-
 def _proven_by(seen: CheckpointsSeen) -> str:
     parts = [f"{counted(seen.taken, 'checkpoint')}, true up to position {seen.up_to}"]
     if seen.signed_up_to:
         parts.append(f"signed by a trusted key up to {seen.signed_up_to}")
     if seen.published_up_to:
         parts.append(f"as published up to {seen.published_up_to}")
+    if seen.cosigned_up_to:
+        parts.append(f"cosigned up to {seen.cosigned_up_to} by {', '.join(seen.witnesses)}")
     return "; ".join(parts)
 
 
@@ -319,45 +303,3 @@ def _show(
         )
     elif refused:
         screen.line("No head was exported: that would vouch for a log that is damaged.")
-
-
-def _stream_named(log: Log, common: Common, typed: str) -> str:
-    """Return the stream that is named as in the log, or by any name of its session, exchange, spawn or run."""
-    for name in (typed, session_stream(typed)):
-        if log.stream(name, limit=1):
-            return name
-    with reader_of(Reading(store=common.store)) as reader:
-        try:
-            found = View(reader).session_or_flow(typed, field="--prove")
-        except ToolRefused as refused:
-            if refused.code == "not_visible":
-                return session_stream(typed)  # that there is none is said by the proof
-            raise
-    if isinstance(found, str):
-        return session_stream(found)
-    return flow_stream(found) or session_stream(flow_sessions(found)[0])
-
-
-def proof_checked(text: bytes, *, trusted: Trusted, published: Sequence[Checkpoint]) -> Answer:
-    """Return what a proof shows."""
-    report = check_proof(read_proof(text), trusted=trusted, published=published)
-
-    def show(screen: Screen) -> None:
-        if report.ok:
-            screen.line(safe("proven: ", "bold green"), report.shows)
-        else:
-            screen.line(safe("NOT proven: ", "bold red"), "; ".join(report.wrong))
-        screen.unproven(report.unproven)
-
-    value: JsonObject = {"ok": report.ok, **msgspec.to_builtins(report)}
-    return Answer(value, show, OK if report.ok else NOT_VERIFIED)
-
-
-def _proof(proof: Proof) -> Answer:
-    text = msgspec.json.format(msgspec.json.encode(proof), indent=2).decode()
-
-    def show(screen: Screen) -> None:
-        for line in text.splitlines():
-            screen.to_copy(line)
-
-    return Answer(msgspec.to_builtins(proof), show)

@@ -291,7 +291,7 @@ class Checkpointer:
 
     def _append(self) -> None:
         erased, self._has_erased = self._has_erased, False  # what comes meanwhile is heard of again
-        event = self._taker.take(self._key)
+        event = self._taker.take(self._key, self._settings().origin)
         append = append_of(self._log.log_id, event, time=self._clock.now_ms())
         try:
             committed = self._log.append_now((append,))

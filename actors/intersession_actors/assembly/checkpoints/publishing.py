@@ -2,14 +2,19 @@
 
 What is still to be published is in the log, so that nothing is forgotten by a stop: the checkpoints behind the last one
 that a `CheckpointPublished` names for a target. A target that is new gets the last checkpoint, which covers all before it.
+
+A note that as many witnesses have cosigned as the quorum wants goes once more to the targets of notes, with their signatures.
 """
 
 import logging
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from typing import Final
+
+import msgspec
 
 from intersession_actors.assembly.checkpoints.targets import Target
 from intersession_actors.running.failures.failure import described
@@ -39,6 +44,10 @@ _VERSIONS: Final = (
     "ORDER BY originator_version DESC LIMIT ?"
 )
 
+_GATHERING: Final = "cosignatures"
+_GATHERED: Final = 16
+"""How many checkpoints wait for cosignatures."""
+
 _FIRST_PAUSE_MS: Final = 1_000
 _LONGEST_PAUSE_MS: Final = 300_000
 
@@ -64,6 +73,7 @@ class Publisher:
         clock: Clock,
         timers: Timers,
         reports: Reports,
+        quorum: int = 0,
         threads: Threads | None = None,
     ) -> None:
         self._log = log
@@ -71,6 +81,9 @@ class Publisher:
         self._timers = timers
         self._reports = reports
         self._lanes = [_Lane(target) for target in targets]
+        self._quorum = quorum or sum(target.kind == "witness" for target in targets)
+        self._cosigned: dict[str, str] = {}
+        """The cosignatures of the last checkpoints, by their hashes."""
         self._threads = threads or MachineThreads()
         self._workers = Workers(
             max(len(targets), 1), keep=0, per_lane=1, name="publishing", threads=self._threads
@@ -83,14 +96,15 @@ class Publisher:
             LogError: the log can't be read.
         """
         for lane in self._lanes:
-            lane.waiting.extendleft(unpublished(self._log, lane.target.id))
+            lane.waiting.extendleft(unpublished(self._log, lane.target))
             self._go_on(lane)
 
     def add(self, checkpoint: Checkpoint) -> None:
         """Publish a checkpoint that is now in the log."""
         for lane in self._lanes:
-            lane.waiting.append(checkpoint)
-            self._go_on(lane)
+            if takes(lane.target, checkpoint):
+                lane.waiting.append(checkpoint)
+                self._go_on(lane)
 
     def stop(self, seconds: float) -> None:
         """Give running work this many seconds; the rest is published after the next start."""
@@ -106,13 +120,13 @@ class Publisher:
 
     @property
     def waiting(self) -> dict[str, int]:
-        """How many checkpoints are unpublished, by kind of target."""
-        return {lane.target.kind: len(lane.waiting) for lane in self._lanes}
+        """How many checkpoints are unpublished, by target."""
+        return {lane.target.label: len(lane.waiting) for lane in self._lanes}
 
     @property
     def errors(self) -> JsonObject:
-        """The last error of each kind of target, if its last try failed."""
-        return {lane.target.kind: lane.error for lane in self._lanes if lane.error is not None}
+        """The last error of each target, if its last try failed."""
+        return {lane.target.label: lane.error for lane in self._lanes if lane.error is not None}
 
     def _go_on(self, lane: "_Lane") -> None:
         if lane.waiting and not lane.busy:
@@ -125,30 +139,49 @@ class Publisher:
 
     def _publish(self, lane: "_Lane") -> None:
         last: Checkpoint | None = None
+        receipt: str | None = None
         try:
             while lane.waiting:
                 checkpoint = lane.waiting[0]
-                lane.target.put(checkpoint)
+                receipt = lane.target.put(checkpoint, self._log)
                 last = checkpoint
                 # While it was on its way, it may have been dropped for newer ones.
                 if lane.waiting[0] is checkpoint:
                     lane.waiting.popleft()
         except Exception as error:  # noqa: BLE001 - whatever a target raises, it did not take it
             lane.failed(described(error))
-            self._reports.tell("checkpoint_unpublished", error=f"{lane.target.kind}: {described(error)}")
+            self._reports.tell("checkpoint_unpublished", error=f"{lane.target.label}: {described(error)}")
             pause = pause_ms(lane.failures)
             self._timers.after(pause, ("publish", lane.target.id), lambda: self._go_on(lane))
         else:
             lane.failed(None)
         finally:
             lane.busy = False
-        if last is not None:
-            self._record(lane.target, last)
+        if last is not None and not _is_cosigned(last):
+            self._record(lane.target, last, receipt)
+        if last is not None and receipt is not None and lane.target.kind == "witness":
+            self._gather(last, receipt)
         if lane.error is None:
             self._go_on(lane)  # what came while it was busy
 
-    def _record(self, target: Target, last: Checkpoint) -> None:
-        event = CheckpointPublished(position=last.position, to=target.kind, target=target.id)
+    def _gather(self, checkpoint: Checkpoint, line: str) -> None:
+        """Keep a cosignature, and publish the note with all of them once they are a quorum."""
+
+        def add() -> None:
+            lines = self._cosigned.get(checkpoint.hash, "") + line
+            self._cosigned = {**dict([*self._cosigned.items()][-_GATHERED:]), checkpoint.hash: lines}
+            if lines.count("\n") == self._quorum:
+                whole = msgspec.structs.replace(checkpoint, note=(checkpoint.note or "") + lines)
+                for lane in self._lanes:
+                    if lane.target.has_notes and not lane.target.wants_last:
+                        lane.waiting.append(whole)
+                        self._go_on(lane)
+
+        with suppress(RuntimeError):  # the system stops
+            self._workers.submit(Job(add, lane=_GATHERING))  # two witnesses may answer at once
+
+    def _record(self, target: Target, last: Checkpoint, receipt: str | None) -> None:
+        event = CheckpointPublished(position=last.position, to=target.kind, target=target.id, receipt=receipt)
         draft = Draft(
             event=event,
             id=derive(self._log.log_id, "published", target.id, last.position),
@@ -165,7 +198,7 @@ class _Lane:
 
     def __init__(self, target: Target) -> None:
         self.target = target
-        self.waiting: deque[Checkpoint] = deque(maxlen=MOST_WAITING)
+        self.waiting: deque[Checkpoint] = deque(maxlen=1 if target.wants_last else MOST_WAITING)
         self.busy = False
         self.failures = 0
         self.error: str | None = None
@@ -175,7 +208,17 @@ class _Lane:
         self.failures = self.failures + 1 if error is not None else 0
 
 
-def unpublished(log: Log, target: str) -> Sequence[Checkpoint]:
+def takes(target: Target, checkpoint: Checkpoint) -> bool:
+    """Whether a target can have a checkpoint: one from before there was a key has no note, and the next one covers it."""
+    return checkpoint.note is not None or not target.has_notes
+
+
+def _is_cosigned(checkpoint: Checkpoint) -> bool:
+    """Whether it is a note that was published before, without its cosignatures."""
+    return checkpoint.note is not None and checkpoint.note.count("\n") > 1
+
+
+def unpublished(log: Log, target: Target) -> Sequence[Checkpoint]:
     """Return the checkpoints after the last one that a target got, newest first; only the last one if it never got any.
 
     Raises:
@@ -184,12 +227,14 @@ def unpublished(log: Log, target: str) -> Sequence[Checkpoint]:
     published = [
         event for event in _newest(log, PUBLISHED, _RECENT) if isinstance(event, CheckpointPublished)
     ]
-    position = published_up_to(target, published)
+    position = published_up_to(target.id, published)
     found: list[Checkpoint] = []
-    for event in _newest(log, TAKEN, 1 if position is None else MOST_WAITING):
+    for event in _newest(log, TAKEN, 1 if position is None or target.wants_last else MOST_WAITING):
         if not isinstance(event, CheckpointTaken) or (position is not None and event.position <= position):
             break
-        found.append(checkpoint_of(log.log_id, event))
+        checkpoint = checkpoint_of(log.log_id, event)
+        if takes(target, checkpoint):
+            found.append(checkpoint)
     return found
 
 

@@ -172,7 +172,13 @@ class Assembly:
             settings=lambda: config().checkpoints,
             key=key,
             publisher=Publisher(
-                log, targets, clock=clock, timers=self.timers, reports=self.reports, threads=threads
+                log,
+                targets,
+                clock=clock,
+                timers=self.timers,
+                reports=self.reports,
+                quorum=config().checkpoints.quorum,
+                threads=threads,
             ),
             clock=clock,
             timers=self.timers,

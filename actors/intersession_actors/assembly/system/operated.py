@@ -29,6 +29,8 @@ from intersession_actors.rules.gate.shapes import path_of, text_of, texts_of
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.plain_json import JsonObject, present
 from intersession_events.facts import HoldBefore
+from intersession_events.log.held_checkpoints import cosignatures_of, receipts_of
+from intersession_events.proofs.notes import noted
 
 if TYPE_CHECKING:
     from intersession_events.transcripts.openclaw.importing import OnTaken
@@ -262,6 +264,9 @@ class Operated:
     def checkpoint(self) -> JsonObject:
         """Take a checkpoint of the log as it is now, and return it (CHECK-1); the last one, if nothing is new since.
 
+        With a key it has its `note` too, signed and with the cosignatures that witnesses have answered so far (TLOG-1), and
+        with `checkpoints.timestamp` a response of RFC 3161 over its hash, in base64, once there is one.
+
         Raises:
             StoreUnavailable: the store could not take it.
             CorruptEvent: a row of the log can't be read.
@@ -270,6 +275,13 @@ class Operated:
         self.service.log.check()
         last = self._parts.checkpointer.take()
         checkpoint: JsonObject = msgspec.to_builtins(last.checkpoint)
+        position, query = last.checkpoint.position, self.service.log.query
+        if (note := noted(last.checkpoint)) is not None:
+            given = cosignatures_of(query, after=last.position).get(position, ())
+            checkpoint["note"] = str(msgspec.structs.replace(note, signatures=(*note.signatures, *given)))
+        for receipt in receipts_of(query, after=last.position):
+            if (receipt.to, receipt.position) == ("timestamp", position):
+                checkpoint["timestamp"] = receipt.receipt
         return {**checkpoint, "hash": last.checkpoint.hash, "at": last.position, "takenMs": last.time_ms}
 
     def unbind_thread(self, session_key: str) -> bool:

@@ -6,11 +6,11 @@ import json
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from typing import Final
+from typing import Final, NamedTuple, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 import msgspec
@@ -31,6 +31,8 @@ from intersession_actors.outside.channels.channels import (
 )
 from intersession_actors.outside.channels.url import SCHEMES, BadChannelUrl, ChannelUrl, channel_url
 from intersession_events.basics.plain_json import JsonObject
+
+T = TypeVar("T")
 
 CONNECT_SECONDS: Final = 10.0
 MOST_SECONDS: Final = 30.0
@@ -79,8 +81,10 @@ def _body(outbound: Outbound) -> bytes:
     return msgspec.json.encode(body)
 
 
-def posting(text: str, *, allowed: Collection[str] = ()) -> Callable[[bytes, str], JsonObject]:
-    """Return a function that posts a JSON document to one URL under an idempotency key, once, and returns the answer.
+def posting(
+    text: str, *, allowed: Collection[str] = (), kind: str = "application/json"
+) -> Callable[[bytes, str], JsonObject]:
+    """Return a function that posts a document to one URL under an idempotency key, once, and returns the answer.
 
     The rules for channels hold: public hosts only, no redirect (X13). It raises what a channel raises.
 
@@ -88,16 +92,49 @@ def posting(text: str, *, allowed: Collection[str] = ()) -> Callable[[bytes, str
         BadChannelUrl: it is no http or https URL, or has places to fill in.
         DeliveryRefused: its host can be seen to be private, and is not `allowed`.
     """
+    url, hosts = _one_place(text, allowed)
+
+    def post(body: bytes, key: str) -> JsonObject:
+        return _post(_split(url), body, key, hosts, THIS_NETWORK, kind=kind)
+
+    return post
+
+
+class Answered(NamedTuple):
+    """An answer of whatever status, with the beginning of its content."""
+
+    status: int
+    content: bytes
+
+
+def asking(text: str, *, allowed: Collection[str] = ()) -> Callable[[bytes], Answered]:
+    """Return a function that posts plain text to one URL, once, and returns the answer, whatever its status.
+
+    The rules for channels hold, and it raises what `posting` raises; where nothing answers, what a channel raises.
+    """
+    url, hosts = _one_place(text, allowed)
+
+    def ask(body: bytes) -> Answered:
+        headers = {"Content-Type": "text/plain"}
+        return _sent(_split(url), body, headers, _as_it_is, allowed=hosts, network=THIS_NETWORK)
+
+    return ask
+
+
+def _as_it_is(answer: http.client.HTTPResponse) -> Answered:
+    try:
+        return Answered(answer.status, answer.read(MOST_ANSWER_BYTES))
+    except (OSError, http.client.HTTPException) as error:
+        raise ConnectionError(f"the answer broke off ({type(error).__name__}: {error})") from error
+
+
+def _one_place(text: str, allowed: Collection[str]) -> tuple[str, Collection[str]]:
     url = channel_url(text)
     if url.scheme not in SCHEMES or url.places:
         raise BadChannelUrl("is no http or https URL without places to fill in")
     hosts = frozenset(map(plain_host, allowed))
     check_as_written(_host(_split(url.text)), hosts)
-
-    def post(body: bytes, key: str) -> JsonObject:
-        return _post(_split(url.text), body, key, hosts, THIS_NETWORK)
-
-    return post
+    return url.text, hosts
 
 
 def _split(url: str) -> SplitResult:
@@ -118,17 +155,36 @@ def _host(parts: SplitResult) -> str:
 
 
 def _post(
-    parts: SplitResult, body: bytes, key: str, allowed: Collection[str], network: Network
+    parts: SplitResult,
+    body: bytes,
+    key: str,
+    allowed: Collection[str],
+    network: Network,
+    *,
+    kind: str = "application/json",
 ) -> JsonObject:
+    headers = {"Content-Type": kind, "Idempotency-Key": key}
+    return _sent(parts, body, headers, _read, allowed=allowed, network=network)
+
+
+def _sent(
+    parts: SplitResult,
+    body: bytes,
+    headers: Mapping[str, str],
+    read: Callable[[http.client.HTTPResponse], T],
+    *,
+    allowed: Collection[str],
+    network: Network,
+) -> T:
     secure, host = parts.scheme.lower() == "https", _host(parts)
     port = parts.port or (443 if secure else 80)
     addresses = addresses_of(host, port, allowed, network)
     connected = _connected(addresses, port, network)
     with connected, _at_most(MOST_SECONDS, connected):
         if not secure:
-            return _exchange(connected, parts, body, key)
+            return _exchange(connected, parts, body, headers, read)
         with ssl.create_default_context().wrap_socket(connected, server_hostname=host) as sealed:
-            return _exchange(sealed, parts, body, key)
+            return _exchange(sealed, parts, body, headers, read)
 
 
 @contextmanager
@@ -154,17 +210,17 @@ def _connected(addresses: Collection[str], port: int, network: Network) -> socke
     raise problem
 
 
-def _exchange(connected: socket.socket, parts: SplitResult, body: bytes, key: str) -> JsonObject:
+def _exchange(
+    connected: socket.socket,
+    parts: SplitResult,
+    body: bytes,
+    said: Mapping[str, str],
+    read: Callable[[http.client.HTTPResponse], T],
+) -> T:
     line = http.client.HTTPConnection(_host(parts))
     line.sock = connected
     target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
-    headers = {
-        "Host": parts.netloc,
-        "Content-Type": "application/json",
-        "User-Agent": "intersession",
-        "Idempotency-Key": key,
-        "Connection": "close",
-    }
+    headers = {"Host": parts.netloc, "User-Agent": "intersession", "Connection": "close", **said}
     try:
         line.request("POST", target, body=body, headers=headers)
         answer = line.getresponse()
@@ -172,7 +228,7 @@ def _exchange(connected: socket.socket, parts: SplitResult, body: bytes, key: st
         # It may have been read and shown all the same.
         raise DeliveryInDoubt(f"no answer ({type(error).__name__}: {error})") from error
     with answer:
-        return _read(answer)
+        return read(answer)
 
 
 def _read(answer: http.client.HTTPResponse) -> JsonObject:

@@ -220,29 +220,52 @@ class Publish(Settings, frozen=True, kw_only=True):
     """The targets of checkpoints, kept outside of the log. All given targets are used.
 
     `file` gets a line each, `webhook` a POST each, and `command`, a program with its arguments, a line each on its
-    standard input. `allow_hosts` are hosts that the webhook may lead to though they are private.
+    standard input. `form` is that of each: a `line` of JSON, or a signed `note` (TLOG-2). `allow_hosts` are hosts that the
+    webhook and witnesses may be at though they are private.
     """
 
     file: Text | None = None
     webhook: Text | None = None
     command: tuple[Text, ...] = ()
+    form: Literal["line", "note"] = "line"
     allow_hosts: tuple[Text, ...] = ()
 
     def __repr__(self) -> str:
         return f"Publish(file={self.file!r})"
 
 
+class Witness(Settings, frozen=True, kw_only=True):
+    """A witness that cosigns checkpoints: the URL before `/add-checkpoint`, and its public key as a vkey (TLOG-3)."""
+
+    url: Text
+    key: Text
+
+    def __repr__(self) -> str:
+        return f"Witness(key={self.key!r})"
+
+
+class Timestamp(Settings, frozen=True, kw_only=True):
+    """A command that takes a request of RFC 3161 on its standard input and gives the response on its standard output (TLOG-6)."""
+
+    command: tuple[Text, ...] = ()
+
+
 class Checkpoints(Settings, frozen=True, kw_only=True):
     """When checkpoints of the log are taken, the key that signs them, and their targets.
 
-    `every_events` and `every_seconds` count what is new since the last one; 0 is never. `key_file` is a private key.
+    `every_events` and `every_seconds` count what is new since the last one; 0 is never. `key_file` is a private key,
+    `origin` the log's name in signed notes (TLOG-1). `quorum` of the `witnesses` make a note cosigned; 0 is all of them.
     """
 
     every_events: Count = 1_000
     every_seconds: Seconds = 300
     at_stop: bool = True
     key_file: Text | None = None
+    origin: Text | None = None
     publish: Publish = Publish()
+    witnesses: tuple[Witness, ...] = ()
+    quorum: Count = 0
+    timestamp: Timestamp = Timestamp()
 
 
 class Logging(Settings, frozen=True, kw_only=True):

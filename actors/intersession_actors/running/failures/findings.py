@@ -130,8 +130,16 @@ def _of_checkpoints(checkpoints: JsonMapping) -> Iterator[Finding]:
         yield warning(
             "publish_failed",
             f"checkpoints can't be published to the {target}: {error}",
-            f"look at checkpoints.publish.{target}; it is tried again by itself",
+            f"look at {publishing_setting(target)}; it is tried again by itself",
         )
+
+
+def publishing_setting(target: str) -> str:
+    """Return the setting that names a target of checkpoints."""
+    kind = target.split(" ", maxsplit=1)[0]
+    return {"witness": "checkpoints.witnesses", "timestamp": "checkpoints.timestamp"}.get(
+        kind, f"checkpoints.publish.{kind}"
+    )
 
 
 def full_findings(sessions: Iterable[tuple[str, int | None]]) -> Iterator[Finding]:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from intersession_events.basics.errors import BadCheckpoint, CorruptEvent
+from intersession_events.copies.checkpoints.taking import tree_of
+from intersession_events.facts import CheckpointTaken
 from intersession_events.log.held_checkpoints import checkpoints_of
 from intersession_events.log.log import Log
 from intersession_events.log.row_state import hash_in, opened
@@ -12,6 +14,7 @@ from intersession_events.proofs.merkle import (
     consistency_ranges,
     inclusion_ranges,
     leaf_hash,
+    peak_ranges,
 )
 from intersession_events.proofs.proof import GrowthProof, ProvenEvent, StreamProof
 from intersession_events.proofs.statement import Checkpoint, checkpoint_of, line_of
@@ -36,7 +39,7 @@ def prove_stream(
         BadCheckpoint: there is no such checkpoint, or no event of the stream before it.
         CorruptEvent: the log is not what the checkpoint was taken of; `verify` says where.
     """
-    checkpoint = _checkpoint(log, at)
+    checkpoint = checkpoint_of(log.log_id, _taken(log, at))
     found = log.query(_LAST, (stream, checkpoint.position))
     if not found:
         raise BadCheckpoint(f"no event of {stream!r} lies before position {checkpoint.position}")
@@ -59,7 +62,7 @@ def prove_stream(
     # The leaves before it: positions without a gap would say it, but what is proven is not assumed.
     ((index,),) = log.query("SELECT COUNT(*) FROM stored_events WHERE rowid BETWEEN 1 AND ?", (position - 1,))
     heads = None if checkpoint.heads_root is None else StreamHeads()
-    path = _walk(log, checkpoint, inclusion_ranges(index, checkpoint.count), heads, progress)
+    path = _walk(log, checkpoint, inclusion_ranges(index, checkpoint.count), progress, heads=heads)
     head: HeadPath | None = None
     if heads is not None:
         if heads.root.hex() != checkpoint.heads_root:
@@ -79,32 +82,53 @@ def prove_growth(
         BadCheckpoint: there is no such checkpoint.
         CorruptEvent: the log is not what the later one was taken of; `verify` says where.
     """
-    first, last = _checkpoint(log, since), _checkpoint(log, at)
+    first, last = _taken(log, since), _taken(log, at)
     if first.position > last.position:
         raise BadCheckpoint(
             f"the checkpoint of {first.position} is not before that of {last.position}: give the earlier one first"
         )
-    path = _walk(log, last, consistency_ranges(first.count, last.count), None, progress)
-    return GrowthProof(since=first, checkpoint=last, path=path)
+    now = checkpoint_of(log.log_id, last)
+    path = growth_path(log, first, now, progress=progress)
+    return GrowthProof(since=checkpoint_of(log.log_id, first), checkpoint=now, path=path)
 
 
-def _checkpoint(log: Log, at: int | None) -> Checkpoint:
+def growth_path(
+    log: Log, since: CheckpointTaken, last: Checkpoint, *, progress: Progress | None = None
+) -> tuple[str, ...]:
+    """Return the path from an earlier checkpoint of the log to a later one, by the events between them alone.
+
+    Raises:
+        CorruptEvent: the log is not what they were taken of.
+    """
+    ranges = consistency_ranges(since.count, last.count)
+    return _walk(log, last, ranges, progress, since=since)
+
+
+def _taken(log: Log, at: int | None) -> CheckpointTaken:
     taken = [one.event for one in checkpoints_of(log.log_id, log.query)]
     found = [one for one in taken if at is None or one.position <= at]
     if not found:
         where = "" if at is None else f" of position {at} or before"
         raise BadCheckpoint(f"the log has no checkpoint{where}; `intersession checkpoint` takes one")
-    return checkpoint_of(log.log_id, found[-1])
+    return found[-1]
 
 
 def _walk(
     log: Log,
     checkpoint: Checkpoint,
     ranges: Sequence[range],
-    heads: StreamHeads | None,
     progress: Progress | None,
+    *,
+    heads: StreamHeads | None = None,
+    since: CheckpointTaken | None = None,
 ) -> tuple[str, ...]:
-    roots, tree, after = RangeRoots(ranges), GrowingTree(), 0
+    tree, after, peaks = GrowingTree(), 0, dict[tuple[int, int], str]()
+    if since is not None:
+        # Below an earlier checkpoint a path has nothing but its peaks.
+        tree, after = tree_of(since, where=f"position {since.position}"), since.position
+        under = peak_ranges(since.count)
+        peaks = {(part.start, part.stop): peak for part, peak in zip(under, since.peaks, strict=True)}
+    roots = RangeRoots([part for part in ranges if part.start >= tree.size])
     while after < checkpoint.position and (page := log.rows(after=after, limit=_PAGE)):
         for position, stream, version, _, state in page:
             if position > checkpoint.position:
@@ -122,4 +146,5 @@ def _walk(
         raise CorruptEvent(
             f"the events of the log are not those of its checkpoint of {checkpoint.position}; `intersession verify` says where"
         )
-    return tuple(root.hex() for root in roots.roots)
+    fresh = iter(roots.roots)
+    return tuple(peaks.get((part.start, part.stop)) or next(fresh).hex() for part in ranges)

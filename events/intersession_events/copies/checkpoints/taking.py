@@ -18,6 +18,7 @@ from intersession_events.log.log import Log
 from intersession_events.log.recorded import ANY_VERSION, Draft, Recorded, StreamAppend
 from intersession_events.log.row_state import hash_in
 from intersession_events.proofs.merkle import GrowingTree, leaf_hash
+from intersession_events.proofs.notes import default_origin, note_of, signed_note
 from intersession_events.proofs.signatures import PrivateKey
 from intersession_events.proofs.statement import (
     PUBLISHED,
@@ -133,8 +134,8 @@ class CheckpointTaker:
         self._heads = heads
         return True
 
-    def take(self, key: PrivateKey | None = None) -> CheckpointTaken:
-        """Return a checkpoint of the events so far, signed if there is a key."""
+    def take(self, key: PrivateKey | None = None, origin: str | None = None) -> CheckpointTaken:
+        """Return a checkpoint of the events so far, signed if there is a key, as a note of that origin too."""
         heads = self._heads
         event = CheckpointTaken(
             position=self.position,
@@ -150,8 +151,12 @@ class CheckpointTaker:
         )
         if key is None:
             return event
-        signature = key.sign(checkpoint_of(self._log.log_id, event).text)
-        return msgspec.structs.replace(event, signature=signature)
+        checkpoint, origin = (
+            checkpoint_of(self._log.log_id, event),
+            origin or default_origin(self._log.log_id),
+        )
+        note = signed_note(note_of(checkpoint, origin).text, key, origin).line
+        return msgspec.structs.replace(event, signature=key.sign(checkpoint.text), note=note)
 
     def appended(self, recorded: Recorded) -> None:
         """Go on from a checkpoint that is in the log now.
@@ -180,7 +185,7 @@ class CheckpointTaker:
             if isinstance(event, CheckpointTaken):
                 self._go_on_from(recorded, event)
                 self.position = event.position
-                self._tree = _tree_of(recorded.position, event)
+                self._tree = tree_of(event, where=f"position {recorded.position}")
         self._begun = True
 
 
@@ -190,13 +195,18 @@ def append_of(log_id: str, event: CheckpointTaken, *, time: int) -> StreamAppend
     return StreamAppend(stream=STREAM, expected=ANY_VERSION, drafts=(draft,))
 
 
-def _tree_of(position: int, event: CheckpointTaken) -> GrowingTree:
+def tree_of(event: CheckpointTaken, *, where: str) -> GrowingTree:
+    """Return the tree that a checkpoint was taken of, to add leaves to it.
+
+    Raises:
+        CorruptEvent: its peaks are not those of such a tree.
+    """
     try:
         tree = GrowingTree(event.count, map(bytes.fromhex, event.peaks))
     except ValueError:
         tree = GrowingTree()
     if len(tree.peaks) != event.count.bit_count() or tree.root.hex() != event.events_root:
-        raise CorruptEvent(f"position {position}: the checkpoint there can't be continued from")
+        raise CorruptEvent(f"{where}: the checkpoint there can't be continued from")
     return tree
 
 

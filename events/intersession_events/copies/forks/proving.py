@@ -12,7 +12,7 @@ from intersession_events.basics.errors import CorruptEvent, UnknownTopic
 from intersession_events.facts import CheckpointTaken, HeadProof, SourceCheckpoint, decode
 from intersession_events.log.row_state import hash_in, payload_in
 from intersession_events.log.sql import Query, Row
-from intersession_events.proofs.merkle import GrowingTree, inclusion_ranges, leaf_hash, node_hash
+from intersession_events.proofs.merkle import GrowingTree, inclusion_ranges, leaf_hash, node_hash, peak_ranges
 from intersession_events.proofs.statement import TAKEN, line_of
 
 _CHECKPOINTS: Final = (
@@ -113,13 +113,12 @@ class _Stretch:
             peaks = [] if before is None else [bytes.fromhex(peak) for peak in before.peaks]
         except ValueError:
             peaks = []
-        sizes = _sizes(self._first)
-        self.is_whole = len(peaks) == len(sizes)
+        under = peak_ranges(self._first)
+        self.is_whole = len(peaks) == len(under)
         if self.is_whole:
-            tree, start = GrowingTree(self._first, peaks), 0
-            for peak, size in zip(peaks, sizes, strict=True):
-                self._nodes[start, start + size] = peak
-                start += size
+            tree = GrowingTree(self._first, peaks)
+            for peak, part in zip(peaks, under, strict=True):
+                self._nodes[part.start, part.stop] = peak
             for leaf in self._leaves:
                 tree.add(leaf)
             self.is_whole = (tree.size, tree.root.hex()) == (now.count, now.events_root)
@@ -139,11 +138,6 @@ class _Stretch:
             known = node_hash(self._node(start, middle), self._node(middle, stop))
             self._nodes[start, stop] = known
         return known
-
-
-def _sizes(count: int) -> list[int]:
-    """Return the sizes of the complete subtrees of a tree, the largest first."""
-    return [1 << bit for bit in range(count.bit_length() - 1, -1, -1) if count >> bit & 1]
 
 
 def _said(event: CheckpointTaken) -> SourceCheckpoint:

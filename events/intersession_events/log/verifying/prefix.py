@@ -8,6 +8,7 @@ import msgspec
 from intersession_events.facts import ForkedFrom, HeadProof, SourceCheckpoint
 from intersession_events.log.lineage import STREAM, Lineage
 from intersession_events.proofs.merkle import leaf_hash, root_by_path
+from intersession_events.proofs.published import Published
 from intersession_events.proofs.signatures import Trusted
 from intersession_events.proofs.statement import Checkpoint, line_of
 
@@ -52,7 +53,7 @@ class _Part:
         else:
             self._last[stream] = last
 
-    def problems(self, trusted: Trusted, published: Sequence[Checkpoint]) -> Iterator[str]:
+    def problems(self, trusted: Trusted, published: Sequence[Published]) -> Iterator[str]:
         named = {(stream, version): hashed for stream, version, hashed in self.fork.heads}
         found = {(stream, last.version): last for stream, last in self._last.items()}
         found |= {(STREAM, version): last for version, last in self._picked.items()}
@@ -68,7 +69,7 @@ class _Part:
         yield from self._unproven_heads(found, trusted, published)
 
     def _unproven_heads(
-        self, found: dict[tuple[str, int], _Last], trusted: Trusted, published: Sequence[Checkpoint]
+        self, found: dict[tuple[str, int], _Last], trusted: Trusted, published: Sequence[Published]
     ) -> Iterator[str]:
         fork = self.fork
         known = {one.hash for one in published}
@@ -110,7 +111,7 @@ class _Part:
 class PrefixWalk:
     """Takes every event of a log in order, and says what is wrong with the part that it began with. Most logs have no such part."""
 
-    def __init__(self, lineage: Lineage, *, trusted: Trusted, published: Sequence[Checkpoint]) -> None:
+    def __init__(self, lineage: Lineage, *, trusted: Trusted, published: Sequence[Published]) -> None:
         self._parts = [_Part(fork, own=number == 0) for number, fork in enumerate(lineage.forks)]
         self._trusted = trusted
         self._published = published

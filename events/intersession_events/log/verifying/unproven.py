@@ -32,6 +32,7 @@ def unproven(
         (seen.published_up_to, "the checkpoint was published before it."),
         (0 if known is None else known.position, "the head was exported before it."),
         (seen.signed_up_to, "no checkpoint that was signed, with a key that is trusted, covers it."),
+        (seen.cosigned_up_to, "no checkpoint that enough trusted witnesses cosigned covers it."),
     )
     sure = max(covers)
     kept = max(sure, (seen.up_to, "no checkpoint covers it."))

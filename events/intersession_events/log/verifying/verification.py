@@ -18,7 +18,7 @@ from typing import Final
 from intersession_events.basics.errors import CorruptEvent, UnknownWord
 from intersession_events.facts import TOPICS, Erased, Event, decode, encode, has_words, unsaid
 from intersession_events.log.envelope import FIRST, damaged
-from intersession_events.log.held_checkpoints import checkpoints_of
+from intersession_events.log.held_checkpoints import checkpoints_of, cosignatures_of
 from intersession_events.log.lineage import FORKED, Lineage, lineage_of
 from intersession_events.log.row_state import Envelope, as_state, is_short
 from intersession_events.log.sql import Row
@@ -32,8 +32,9 @@ from intersession_events.log.verifying.report import KEPT, Code, Finding, LogHea
 from intersession_events.log.verifying.rows import PAGE, RawLog, envelope_in, heard_before, read_or, rows_of
 from intersession_events.log.verifying.spilled import End, Repeats, StreamEnds
 from intersession_events.log.verifying.unproven import unproven
+from intersession_events.proofs.published import Published
 from intersession_events.proofs.signatures import Trusted
-from intersession_events.proofs.statement import STREAM, Checkpoint, line_of
+from intersession_events.proofs.statement import STREAM, line_of
 from intersession_events.proofs.walk import CheckpointWalk
 
 
@@ -54,7 +55,7 @@ def verify_log(
     head: LogHead | None = None,
     key: bytes | None = None,
     final: bool = False,
-    published: Sequence[Checkpoint] = (),
+    published: Sequence[Published] = (),
     trusted: Trusted | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> VerifyReport:
@@ -73,6 +74,7 @@ def verify_log(
         read_or(lambda: checkpoints_of(log.log_id, log.query), ()),
         published=[one for one in published if one.log_id not in sources],
         trusted=trusted,
+        cosignatures=read_or(lambda: cosignatures_of(log.query), {}) if trusted and trusted.witnesses else {},
     )
     prefix = PrefixWalk(lineage, trusted=trusted or Trusted(), published=published)
     with closing(_Walk(lineage, head, checkpoints, prefix)) as walk:
@@ -205,7 +207,9 @@ class _Walk:
         seen, known = self._checkpoints.seen, self._known
         is_head = known is not None and known.log_id == self._log_id and known.hash == self._known_hash
         kept = known.position if known is not None and is_head else 0
-        return Sure(seen.signed_up_to, max(seen.published_up_to, kept), self._prefix.is_sure)
+        return Sure(
+            max(seen.signed_up_to, seen.cosigned_up_to), max(seen.published_up_to, kept), self._prefix.is_sure
+        )
 
     def report(self) -> VerifyReport:
         erasures = tuple(self._erased.seen(self._sure(), self._checkpoints))

@@ -28,7 +28,7 @@ def checkpoint(position: int) -> Checkpoint:
 
 def publisher(log: SqliteLog, put: Callable[[Checkpoint], None]) -> Publisher:
     clock = ManualClock()
-    target = Target("file", "file:here", put)
+    target = Target("file", "file:here", lambda checkpoint, _: put(checkpoint))
     return Publisher(log, [target], clock=clock, timers=ManualTimers(clock), reports=Reports(clock=clock))
 
 

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from intersession_events.basics.errors import BadCheckpoint, CorruptEvent
 from intersession_events.copies.checkpoints.proving import prove_growth, prove_stream
 from intersession_events.facts import CheckpointTaken
+from intersession_events.proofs.notes import cosigned_note, noted
 from intersession_events.proofs.proof import GrowthProof, Proof, StreamProof, check_proof, read_proof
-from intersession_events.proofs.signatures import Trusted
+from intersession_events.proofs.signatures import WITNESS, NamedKey, Trusted
 from intersession_events.proofs.statement import checkpoint_of
+from intersession_events.proofs.tlog_proof import check_tlog_proof, read_tlog_proof, tlog_proof
 from intersession_events.stores.sqlite.log import SqliteLog
 from support.any_log import AnyLog, log_at
 from support.checkpointed import checkpoint, key_of
@@ -182,3 +184,41 @@ def test_a_log_that_was_changed_gives_no_proof(tmp_path: Path) -> None:
 def test_what_is_no_proof_is_refused_in_words(text: bytes) -> None:
     with pytest.raises(BadCheckpoint):
         read_proof(text)
+
+
+@pytest.mark.clause("TLOG-7")
+def test_a_proof_in_the_text_form_holds_by_the_note_and_breaks_with_every_byte_that_counts(
+    passing_url: str,
+) -> None:
+    with written(passing_url) as log:
+        proof = prove_stream(log, "c")
+    note = noted(proof.checkpoint)
+    assert note is not None
+    cosigned = cosigned_note(note.text, ANOTHERS, "witness.example", time=1_700_000_000)
+    text = str(tlog_proof(proof, msgspec.structs.replace(note, signatures=(*note.signatures, cosigned))))
+    ours, witnessed = (
+        Trusted([OURS.public]),
+        Trusted(witnesses=[NamedKey("witness.example", ANOTHERS.public, WITNESS)]),
+    )
+
+    def shown(text: str, trusted: Trusted) -> tuple[bool, bool]:
+        try:
+            report = check_tlog_proof(read_tlog_proof(text.encode()), trusted=trusted)
+        except BadCheckpoint:
+            return False, False
+        return report.ok, not report.unproven
+
+    assert shown(text, ours) == shown(text, witnessed) == (True, True)
+    assert shown(text, Trusted()) == (True, False)
+    assert not shown(text, Trusted(witnesses=[NamedKey("another", ANOTHERS.public, WITNESS)]))[0]
+    assert text.startswith("c2sp.org/tlog-proof@v1\nextra ")
+    head, _, below = text.partition("\n\n")
+    lines = head.splitlines()
+    for at, line in enumerate(lines):
+        for changed in (line.replace("A", "B"), line.replace("1", "2"), f"{line}x"):
+            if changed != line:
+                other = "\n".join([*lines[:at], changed, *lines[at + 1 :]])
+                assert not shown(f"{other}\n\n{below}", ours)[0], changed
+    assert not shown(text.replace(f"\n{note.size}\n", f"\n{note.size + 1}\n"), ours)[0]
+    with pytest.raises(BadCheckpoint, match="not signed"):
+        tlog_proof(proof, None)
