@@ -28,7 +28,7 @@ _BEYOND = 1 << 62
 
 
 def checkpoint_with(query: Query, count: int) -> CheckpointTaken | None:
-    """Return the last checkpoint of so many events; None if there is none. It looks from the newest on."""
+    """Return the last checkpoint with that count of events; None if there is none. It looks from the newest on."""
     before = _BEYOND
     while page := query(_NEWEST, (STREAM, TAKEN, before)):
         for before, state in page:  # noqa: B007 - where the next page begins

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession_events.basics.errors import BadCheckpoint
-from intersession_events.proofs.signatures import WITNESS, NamedKey, PrivateKey
+from intersession_events.proofs.signatures import NamedKey, PrivateKey
 from intersession_events.proofs.statement import Checkpoint
 
 MOST_NOTE_BYTES: Final = 65_536
@@ -66,9 +66,9 @@ class TreeNote(msgspec.Struct, frozen=True, kw_only=True):
             if (name, hashed) != (key.name, key.hash):
                 continue
             time, of = 0, signature
-            if key.kind == WITNESS:
+            if key.is_witness:
                 time, of = int.from_bytes(signature[:_TIME_BYTES]), signature[_TIME_BYTES:]
-            said = cosigned_text(time, self.text) if key.kind == WITNESS else self.text.encode()
+            said = cosigned_text(time, self.text) if key.is_witness else self.text.encode()
             if not key.key.has_signed(said, base64.b64encode(of).decode()):
                 raise BadCheckpoint(
                     f"the note of {self.origin} with {self.size} leaves was not signed by {name}, whose signature it bears"
@@ -133,7 +133,7 @@ def signed_note(text: str, key: PrivateKey, name: str) -> NoteSignature:
 
 def cosigned_note(text: str, key: PrivateKey, name: str, *, time: int) -> NoteSignature:
     """Sign a note as a witness, at a time in seconds since 1970."""
-    named = NamedKey(name, key.public, WITNESS)
+    named = NamedKey(name, key.public, is_witness=True)
     signature = base64.b64decode(key.sign(cosigned_text(time, text)))
     return NoteSignature(name, named.hash, time.to_bytes(_TIME_BYTES) + signature)
 
@@ -147,7 +147,7 @@ def signature_lines(text: str) -> tuple[NoteSignature, ...]:
     """Return the signatures in lines, as a witness answers with them.
 
     Raises:
-        BadCheckpoint: a line is none, there is none, or there are more than a hundred.
+        BadCheckpoint: a line is no signature, or they are not between one and a hundred.
     """
     lines = text.split("\n")
     if lines.pop() or not 0 < len(lines) <= _MOST_SIGNATURES:
@@ -179,7 +179,7 @@ def notes_in(text: bytes) -> Sequence[PublishedNote]:
     next begins with.
 
     Raises:
-        BadCheckpoint: something else stands there, or a note that is none of a log of ours.
+        BadCheckpoint: something else stands there, or a note of another kind of log.
     """
     try:
         blocks = list(_blocks(text.decode()))

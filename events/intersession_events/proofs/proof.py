@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from intersession_events.basics.errors import BadCheckpoint
+from intersession_events.facts import ready
 from intersession_events.proofs.hashed import Hashed
 from intersession_events.proofs.merkle import is_beginning, leaf_hash, root_by_path
 from intersession_events.proofs.published import Published
@@ -19,6 +20,7 @@ from intersession_events.proofs.stream_heads import HeadPath, root_over_heads
 _MOST_BYTES: Final = 1 << 20
 
 
+@ready
 class ProvenEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """An event without its texts: everything that its hash covers, and its place. Its hash covers all events before it in its stream."""
 

@@ -25,10 +25,8 @@ KEY_BYTES: Final = 32
 _ID_LENGTH: Final = 16
 _MOST_BYTES: Final = 65_536
 
-LOG: Final = 1
-"""The kind of key that signs notes as their log: Ed25519 over the text."""
-WITNESS: Final = 4
-"""The kind of key that cosigns notes of others, with the time."""
+_LOG: Final = 1
+_WITNESS: Final = 4
 _NAME: Final = re.compile(r"[^\s+]{1,200}")
 _VKEY: Final = re.compile(rf"({_NAME.pattern})\+([0-9a-f]{{8}})\+([A-Za-z0-9+/]{{44}})")
 
@@ -65,19 +63,26 @@ class PublicKey(msgspec.Struct, frozen=True):
 
 
 class NamedKey(msgspec.Struct, frozen=True):
-    """A public key under a name, of a log or a witness. As a word it is a vkey: `name+hash+base64` (TLOG-1)."""
+    """A public key under a name: of a log, which signs notes, or of a witness, which cosigns them with the time.
+
+    As a word it is a vkey: `name+hash+base64` (TLOG-1).
+    """
 
     name: str
     key: PublicKey
-    kind: int = LOG
+    is_witness: bool = False
 
     @property
     def hash(self) -> bytes:
-        """The four bytes that stand before its signatures."""
-        return sha256(self.name.encode() + b"\n" + bytes([self.kind]) + self.key.raw).digest()[:4]
+        """The four bytes before its signatures."""
+        return sha256(self.name.encode() + b"\n" + self._typed).digest()[:4]
+
+    @property
+    def _typed(self) -> bytes:
+        return bytes([_WITNESS if self.is_witness else _LOG]) + self.key.raw
 
     def __str__(self) -> str:
-        return f"{self.name}+{self.hash.hex()}+{base64.b64encode(bytes([self.kind]) + self.key.raw).decode()}"
+        return f"{self.name}+{self.hash.hex()}+{base64.b64encode(self._typed).decode()}"
 
 
 class PrivateKey:
@@ -197,8 +202,8 @@ def trusted_keys(given: Iterable[str], *, quorum: int = 0) -> Trusted:
         MissingExtra: as `public_keys` says.
     """
     keys = [key for one in given for key in public_keys(one)]
-    witnesses = [key for key in keys if isinstance(key, NamedKey) and key.kind == WITNESS]
-    named = [key.key for key in keys if isinstance(key, NamedKey) and key.kind == LOG]
+    witnesses = [key for key in keys if isinstance(key, NamedKey) and key.is_witness]
+    named = [key.key for key in keys if isinstance(key, NamedKey) and not key.is_witness]
     trusted = Trusted(
         [*(key for key in keys if isinstance(key, PublicKey)), *named], witnesses=witnesses, quorum=quorum
     )
@@ -235,18 +240,18 @@ def named_key(text: str) -> NamedKey:
     """Return the key of a vkey, `name+hash+base64`.
 
     Raises:
-        BadKey: it is none, its hash is not that of its name and key, or it is not Ed25519 of a log (01) or a witness (04).
+        BadKey: it has another form, its hash is not that of its name and key, or it is not Ed25519 of a log (01) or a witness (04).
     """
     found = _VKEY.fullmatch(text)
     if found is None:
         raise BadKey(f"{text[:200]!r} is no vkey: it is a name, 8 hex digits and base64, with + between them")
     name, digits, encoded = found.groups()
     raw = base64.b64decode(encoded)
-    key = NamedKey(name, PublicKey(raw[1:]), raw[0])
-    if key.kind not in {LOG, WITNESS}:
+    if raw[0] not in {_LOG, _WITNESS}:
         raise BadKey(
-            f"the vkey of {name} has kind {key.kind:02x}: 01 (a log's Ed25519) and 04 (a witness's) can be checked"
+            f"the vkey of {name} has kind {raw[0]:02x}; those that can be checked are 01 (a log's Ed25519) and 04 (a witness's)"
         )
+    key = NamedKey(name, PublicKey(raw[1:]), is_witness=raw[0] == _WITNESS)
     if key.hash.hex() != digits:
         raise BadKey(
             f"the vkey of {name} has the hash {digits}, its name and key make {key.hash.hex()}: copy it again"

@@ -55,7 +55,7 @@ def read_tlog_proof(text: bytes) -> TlogProof:
     """Return the proof of a text.
 
     Raises:
-        BadCheckpoint: it is none, or not of an event of ours.
+        BadCheckpoint: it is no such proof, or not of an event of ours.
     """
     try:
         head, apart, below = text[:_MOST_BYTES].partition(b"\n\n")
@@ -77,7 +77,7 @@ def check_tlog_proof(proof: TlogProof, *, trusted: Trusted) -> ProofReport:
     """Say what a proof shows, given trusted keys and witnesses.
 
     Raises:
-        BadCheckpoint: its note is none of a log of ours.
+        BadCheckpoint: its note is of another kind of log.
         MissingExtra: there is a signature to be checked, and the extra `sign` is not installed.
     """
     event, note, wrong, unproven = proof.event, proof.note, list[str](), list[str]()

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from intersession_events.basics.errors import BadCheckpoint, BadKey
 from intersession_events.proofs.merkle import EMPTY, is_beginning
 from intersession_events.proofs.notes import TreeNote, hash_of, read_note
-from intersession_events.proofs.signatures import LOG, NamedKey, named_key
+from intersession_events.proofs.signatures import NamedKey, named_key
 
 MOST_BODY_BYTES: Final = 131_072
 _MOST_LOGS: Final = 10_000
@@ -40,7 +40,7 @@ def known_logs(text: str) -> Mapping[str, Sequence[NamedKey]]:
         if not words or words[0].startswith("#"):
             continue
         key = named_key(words[-1])
-        if key.kind != LOG or len(words) > 2:  # noqa: PLR2004 - an origin and a vkey
+        if key.is_witness or len(words) > 2:  # noqa: PLR2004 - an origin and a vkey
             raise BadKey(f"line {number} is no vkey of a log, or an origin and one: {line[:200]!r}")
         found.setdefault(words[0] if len(words) > 1 else key.name, []).append(key)
     if not 0 < len(found) <= _MOST_LOGS:

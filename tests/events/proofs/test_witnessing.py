@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from intersession_events.basics.errors import BadKey
 from intersession_events.proofs.merkle import consistency_ranges, leaf_hash, root_of
 from intersession_events.proofs.notes import TreeNote, signed_note
-from intersession_events.proofs.signatures import WITNESS, NamedKey
+from intersession_events.proofs.signatures import NamedKey
 from intersession_events.proofs.witnessing import judged, known_logs, split_view
 from support.checkpointed import key_of
 
@@ -123,6 +123,6 @@ def test_logs_are_named_by_their_vkeys() -> None:
     found = known_logs(f"# ours\n{KEY}\n\nother.example/log {KEY}\n")
 
     assert found == {ORIGIN: [KEY], "other.example/log": [KEY]}
-    for text in ("", "nothing", f"a b {KEY}", str(NamedKey("w", KEY.key, WITNESS))):
+    for text in ("", "nothing", f"a b {KEY}", str(NamedKey("w", KEY.key, is_witness=True))):
         with pytest.raises(BadKey):
             known_logs(text)

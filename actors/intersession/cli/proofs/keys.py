@@ -14,8 +14,6 @@ from intersession_events.basics.machine import machine_entropy
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.log.held_checkpoints import checkpoints_of
 from intersession_events.proofs.signatures import (
-    LOG,
-    WITNESS,
     NamedKey,
     PublicKey,
     is_key_name,
@@ -65,7 +63,7 @@ def show(
 
     Args:
         name: Print vkeys instead, as witnesses and tools for signed notes take them: of a log that has this as `checkpoints.origin`.
-        witness: With --name, the vkey of the witness that is called so.
+        witness: With --name, the vkey of the witness of that name.
     """
     del json
     if name is None:
@@ -74,9 +72,8 @@ def show(
         return _shown(tuple((one, key) for one in given for key in _public_halves(one)))
     if not is_key_name(name):
         raise UsageError(f"--name {name!r}: a name has 1 to 200 characters, and neither spaces nor +")
-    kind = WITNESS if witness else LOG
     halves = [(one, key) for one in given for key in _public_halves(one)]
-    return _shown(tuple((one, NamedKey(name, _raw(key), kind)) for one, key in halves))
+    return _shown(tuple((one, NamedKey(name, _raw(key), is_witness=witness)) for one, key in halves))
 
 
 @keys.command(name="list")

@@ -28,6 +28,7 @@ from intersession_events.log.verifying.verification import verify_log
 from intersession_events.log.views import InlineView
 from intersession_events.proofs.published import Published, published_in
 from intersession_events.proofs.signatures import Trusted, trusted_keys
+from intersession_events.proofs.statement import Checkpoint
 from intersession_events.proofs.walk import CheckpointsSeen
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.log import PortableLog
@@ -72,7 +73,7 @@ def verify(
         bundle: A zip of `intersession bundle`, or the folder that it was unpacked into: check that instead of the log.
         head: A head that was exported, or a file of checkpoints that were published: proves that nothing up to it was cut or rewritten.
         trust: A public key whose signatures prove checkpoints, a host's or a witness's, or a file of such keys; may be given several times.
-        quorum: So many of the trusted witnesses must have cosigned a checkpoint; 0 is all of them.
+        quorum: How many of the trusted witnesses must have cosigned a checkpoint; 0 is all of them.
         export_head: Write the verified head to this file, which must not exist. Keep it elsewhere.
         key: A file whose bytes sign the head that is exported, and prove the one that is given.
         prove: Print a proof that this stream (or session) is part of the last checkpoint, as JSON; nothing else is done.

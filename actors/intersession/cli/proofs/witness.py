@@ -19,10 +19,10 @@ from intersession.cli.shell.answer import Answer, UsageError
 from intersession.cli.shell.terminal import Screen, safe
 from intersession_events.basics.errors import BadCheckpoint, BadKey
 from intersession_events.basics.machine import read_at_most, sync, wall_clock_ms
+from intersession_events.facts import ready
 from intersession_events.facts.reasons import counted
 from intersession_events.proofs.notes import TreeNote, cosigned_note, read_note
 from intersession_events.proofs.signatures import (
-    WITNESS,
     NamedKey,
     PrivateKey,
     is_key_name,
@@ -47,7 +47,7 @@ class Witnessed:
         self._path = path
         self._logs = logs
         self._key = key
-        self.name = NamedKey(name, key.public, WITNESS)
+        self.name = NamedKey(name, key.public, is_witness=True)
         self._turn = threading.Lock()
         # Two processes would each cosign a root of one size: the one that has the file is the witness.
         self._held = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -126,6 +126,7 @@ def _write(path: Path, content: bytes) -> None:
     sync(path.parent)
 
 
+@ready
 class _State(msgspec.Struct):
     format: str
     logs: dict[str, str]
@@ -226,7 +227,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(500, f"it can't be kept, and was not cosigned ({error.strerror})\n")
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - so it is called there
-        """Print nothing: who asks what is not the business of this screen."""
+        """Print nothing: requests are no business of this screen."""
 
     def _answer(self, status: int, content: str) -> None:
         body = content.encode()

@@ -20,7 +20,7 @@ from intersession_events.basics.errors import BadKey, MissingExtra
 from intersession_events.facts import PublishedTo
 from intersession_events.log.log import Log
 from intersession_events.proofs.notes import noted
-from intersession_events.proofs.signatures import WITNESS, PrivateKey, is_key_name, named_key, read_private
+from intersession_events.proofs.signatures import PrivateKey, is_key_name, named_key, read_private
 from intersession_events.proofs.statement import Checkpoint
 from intersession_events.proofs.timestamps import timestamp_problem, timestamp_request
 
@@ -116,7 +116,7 @@ def witness_targets(settings: Checkpoints, problems: list[ConfigProblem]) -> Seq
         except BadKey as error:
             problems.append(ConfigProblem(f"{path}.key", str(error)))
             continue
-        if key.kind != WITNESS or key.key.raw in known:
+        if not key.is_witness or key.key.raw in known:
             what = (
                 "is given twice"
                 if key.key.raw in known

@@ -13,7 +13,7 @@ from intersession_events.copies.checkpoints.proving import prove_growth, prove_s
 from intersession_events.facts import CheckpointTaken
 from intersession_events.proofs.notes import cosigned_note, noted
 from intersession_events.proofs.proof import GrowthProof, Proof, StreamProof, check_proof, read_proof
-from intersession_events.proofs.signatures import WITNESS, NamedKey, Trusted
+from intersession_events.proofs.signatures import NamedKey, Trusted
 from intersession_events.proofs.statement import checkpoint_of
 from intersession_events.proofs.tlog_proof import check_tlog_proof, read_tlog_proof, tlog_proof
 from intersession_events.stores.sqlite.log import SqliteLog
@@ -198,7 +198,7 @@ def test_a_proof_in_the_text_form_holds_by_the_note_and_breaks_with_every_byte_t
     text = str(tlog_proof(proof, msgspec.structs.replace(note, signatures=(*note.signatures, cosigned))))
     ours, witnessed = (
         Trusted([OURS.public]),
-        Trusted(witnesses=[NamedKey("witness.example", ANOTHERS.public, WITNESS)]),
+        Trusted(witnesses=[NamedKey("witness.example", ANOTHERS.public, is_witness=True)]),
     )
 
     def shown(text: str, trusted: Trusted) -> tuple[bool, bool]:
@@ -210,7 +210,7 @@ def test_a_proof_in_the_text_form_holds_by_the_note_and_breaks_with_every_byte_t
 
     assert shown(text, ours) == shown(text, witnessed) == (True, True)
     assert shown(text, Trusted()) == (True, False)
-    assert not shown(text, Trusted(witnesses=[NamedKey("another", ANOTHERS.public, WITNESS)]))[0]
+    assert not shown(text, Trusted(witnesses=[NamedKey("another", ANOTHERS.public, is_witness=True)]))[0]
     assert text.startswith("c2sp.org/tlog-proof@v1\nextra ")
     head, _, below = text.partition("\n\n")
     lines = head.splitlines()
