@@ -32,6 +32,7 @@ __all__ = [
     "RecordingLeft",
     "SourceCheckpoint",
     "SystemEvent",
+    "WithheldKind",
 ]
 
 PublishedTo = Literal["file", "webhook", "command", "witness", "timestamp"]
@@ -188,6 +189,10 @@ class InboundTaken(Fact, frozen=True, kw_only=True):
         return Words(None, self.session_key, f"message {self.message_id}")
 
 
+WithheldKind = Literal["words", "secrets"]
+"""What an edition of a bundle withholds of an event: all its words, or secrets in them."""
+
+
 class Erased(Fact, frozen=True, kw_only=True):
     """The words of events of a stream were erased (ERASE-1), in the transaction of this event. Only such an event authorises it.
 
@@ -196,6 +201,8 @@ class Erased(Fact, frozen=True, kw_only=True):
     `files` is the number of contents of files that nobody else names, and that are removed behind it (FILE-7). `rule` is what
     it was for, where no session was named: `person` (FORGET-1), or a rule of retention such as `messages 400d` (FORGET-4).
     The events of one call name its first as their cause, which has in `not_reached` what the call did not reach, in words.
+    With an `edition` nothing was erased: the log of a redacted bundle, a fork, leaves out words of its beginning, or masks
+    `secrets` in them, which its issuer alone vouches for (BUNDLE-20).
     """
 
     topic: ClassVar[str] = "erased.1"
@@ -207,6 +214,7 @@ class Erased(Fact, frozen=True, kw_only=True):
     files: Whole = 0
     rule: str = ""
     not_reached: tuple[str, ...] = ()
+    edition: WithheldKind | None = None
 
     def in_words(self, at: Frame) -> Words:
         files = f" with {counted(self.files, 'file')}" if self.files else ""

@@ -31,10 +31,14 @@ SALT_BYTES: Final = 16
 
 
 class Erasing(NamedTuple):
-    """The authority for an erased payload: where its event stands, and the SHA-256 (hex) of the content that may replace it."""
+    """The authority for an erased payload: where its event stands, and the SHA-256 (hex) of the content that may replace it.
+
+    `masked`: an edition of a bundle, whose content still has words.
+    """
 
     position: int
     stands: str
+    masked: bool = False
 
     def problem(self, envelope: Envelope, topic: str, position: int) -> str | None:
         """Say in words why the content of an erased row can't be what is left of it; None if it can.
@@ -45,10 +49,19 @@ class Erasing(NamedTuple):
         if self.stands != envelope.stands or 0 < self.position <= position:
             return NOT_AUTHORISED
         try:
-            standing(topic, bytes(envelope.data))
+            self.event(envelope, topic)
         except CorruptEvent as error:
             return str(error)
         return None
+
+    def event(self, envelope: Envelope, topic: str) -> Event:
+        """Return the event that stands there.
+
+        Raises:
+            CorruptEvent: it is not what is left of an event.
+            UnknownTopic: this version does not know the topic.
+        """
+        return (decode if self.masked else standing)(topic, bytes(envelope.data))
 
 
 NOT_AUTHORISED: Final = "the payload was erased, and no event authorises what stands there"
@@ -207,9 +220,10 @@ def unseal(
         raise UnknownTopic(topic)
     if envelope.is_erased:
         erasing = authorised(stream, version)
-        if problem := NOT_AUTHORISED if erasing is None else erasing.problem(envelope, topic, position):
+        problem = NOT_AUTHORISED if erasing is None else erasing.problem(envelope, topic, position)
+        if erasing is None or problem:
             raise CorruptEvent(f"{stream!r} version {version!r}: {problem}")
-        event = standing(topic, bytes(envelope.data))
+        event = erasing.event(envelope, topic)
     else:
         event = decode(topic, bytes(envelope.data))
     return _recorded(envelope, event, position=position, stream=stream, version=version, topic=topic)

@@ -56,7 +56,8 @@ def rows_erased(event: Event, *, stream: str, position: int) -> dict[int, Erasin
     """Return the versions that an event at a place authorises to erase; empty unless it is such an event in its stream."""
     if not isinstance(event, Erased) or stream != erased_stream(event.stream):
         return {}
-    return {version: Erasing(position, stands) for version, stands in event.rows}
+    masked = event.edition == "secrets"
+    return {version: Erasing(position, stands, masked) for version, stands in event.rows}
 
 
 def erasures(recorded: Sequence[Recorded]) -> Iterator[tuple[str, int, str]]:

@@ -263,12 +263,16 @@ def _files_seen(files: FilesSeen) -> str:
 
 
 def _show_erasures(screen: Screen, report: VerifyReport) -> None:
-    if report.erased:
-        screen.line(f"  {counted(report.erased, 'payload')} erased; their places in the chains are proven")
-    for erasure in report.erasures[:_MOST_FINDINGS]:
+    withheld = sum(erasure.rows for erasure in report.erasures if erasure.edition is not None)
+    if withheld:
+        screen.line(f"  {counted(withheld, 'payload')} withheld in this edition; their places in the chains are proven")
+    if report.erased > withheld:
+        screen.line(f"  {counted(report.erased - withheld, 'payload')} erased; their places in the chains are proven")
+    erasures = [erasure for erasure in report.erasures if erasure.edition is None]
+    for erasure in erasures[:_MOST_FINDINGS]:
         screen.line(f"  {_erased_by(erasure)}")
-    if len(report.erasures) > _MOST_FINDINGS:
-        rest = len(report.erasures) - _MOST_FINDINGS
+    if len(erasures) > _MOST_FINDINGS:
+        rest = len(erasures) - _MOST_FINDINGS
         screen.dim(f"  and {counted(rest, 'erasure')} more; --json has the first thousand")
 
 

@@ -6,15 +6,16 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from intersession_events.basics.errors import CorruptEvent, UnknownTopic
-from intersession_events.facts import Erased, Event, standing
+from intersession_events.facts import Erased, Event, WithheldKind, decode, standing
 from intersession_events.log.envelope import NOT_AUTHORISED, Erasing
-from intersession_events.log.erasing import erased_stream
+from intersession_events.log.erasing import erased_stream, rows_erased
 from intersession_events.log.log import Log
 from intersession_events.log.row_state import Envelope
 from intersession_events.log.sql import Row
 from intersession_events.log.verifying.rows import envelope_in
 from intersession_events.proofs.walk import CheckpointWalk
 
+_NO_EDITION: Final = "secrets are masked in the payload, which only an edition of a bundle may do, of events from before its cut"
 _ROW: Final = (
     "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
     "WHERE originator_id=? AND originator_version=?"
@@ -40,6 +41,8 @@ class ErasureSeen(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Whether one covers it that was published, or a head that was kept elsewhere."""
     bound: int
     """Of how many rows a checkpoint that was taken before says what is left of them without their words."""
+    edition: WithheldKind | None = None
+    """What the log, that of a redacted bundle, withholds of those rows, none of which were erased; None for an erasure."""
 
 
 class Sure(NamedTuple):
@@ -61,6 +64,8 @@ class _Gone(NamedTuple):
     position: int
     stands: str
     problem: str | None
+    """Why it can't be what is left without words."""
+    undecodable: str | None = None
 
 
 class _RecordedErasure(NamedTuple):
@@ -70,9 +75,10 @@ class _RecordedErasure(NamedTuple):
 
 
 class ErasedRows:
-    """The erased rows and the erasing events of one pass over a log."""
+    """The erased rows and the erasing events of one pass over a log, whose events up to `cut` are those of another."""
 
-    def __init__(self) -> None:
+    def __init__(self, cut: int = 0) -> None:
+        self._cut = cut
         self._erased: dict[tuple[str, int], _Gone] = {}
         self._authorised: dict[tuple[str, int], Erasing] = {}
         self._told: list[_RecordedErasure] = []
@@ -83,21 +89,24 @@ class ErasedRows:
 
     def found(self, row: Row, envelope: Envelope) -> Event | None:
         """Note a row without its payload; return the event that stands there, if one may."""
-        problem = event = None
+        problem = undecodable = event = None
         try:
             event = standing(row[3], bytes(envelope.data))
         except (CorruptEvent, UnknownTopic) as error:
             problem = str(error)
-        self._erased[row[1], row[2]] = _Gone(row[0], envelope.stands, problem)
+            try:
+                event = decode(row[3], bytes(envelope.data))
+            except (CorruptEvent, UnknownTopic) as undecoded:
+                undecodable = str(undecoded)
+        self._erased[row[1], row[2]] = _Gone(row[0], envelope.stands, problem, undecodable)
         return event
 
     def authorise(self, row: Row, event: Erased, time: int) -> str | None:
         """Note what an event authorises; return the problem if it can't."""
         if row[1] != erased_stream(event.stream):
             return f"authorises nothing: it belongs into {erased_stream(event.stream)!r}"
-        self._authorised.update(
-            ((event.stream, version), Erasing(row[0], stands)) for version, stands in event.rows
-        )
+        for version, erasing in rows_erased(event, stream=row[1], position=row[0]).items():
+            self._authorised[event.stream, version] = erasing
         self._told.append(_RecordedErasure(row[0], time, event))
         return None
 
@@ -107,8 +116,10 @@ class ErasedRows:
             erasing = self._authorised.get((stream, version))
             if erasing is None or erasing.stands != gone.stands or erasing.position <= gone.position:
                 yield "erased", NOT_AUTHORISED, (gone.position, stream, version)
-            elif gone.problem is not None:
-                yield "erased", gone.problem, (gone.position, stream, version)
+            elif erasing.masked and not gone.position <= self._cut < erasing.position:
+                yield "erased", _NO_EDITION, (gone.position, stream, version)
+            elif problem := gone.undecodable if erasing.masked else gone.problem:
+                yield "erased", problem, (gone.position, stream, version)
         for stream, version in sorted(self._authorised.keys() - self._erased.keys()):
             # It may have been erased since it was looked at.
             found = log.query(_ROW, (stream, version))
@@ -134,12 +145,13 @@ class ErasedRows:
                 signed=position <= sure.signed or sure.of_fork(erased_stream(event.stream), position),
                 published=position <= sure.published,
                 bound=sum(_is_bound(place, position, checkpoints) for place in gone),
+                edition=event.edition,
             )
 
     def unproven(self, sure: Sure) -> Iterator[tuple[str, Row]]:
         """Yield unproven events that erased proven ones: a problem, and its place."""
         for position, _, event in self._told:
-            if sure.covers(erased_stream(event.stream), position):
+            if event.edition is not None or sure.covers(erased_stream(event.stream), position):
                 continue
             count = sum(
                 place > 0 and sure.covers(event.stream, place)

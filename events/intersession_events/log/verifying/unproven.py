@@ -77,12 +77,20 @@ def unproven(
     yield VIEWS_UNPROVEN
     if has_snapshots:
         yield SNAPSHOTS_UNPROVEN
-    if erased:
-        yield f"What {erased} erased payloads said."
+    withheld = sum(one.rows for one in erasures if one.edition is not None)
+    if erased > withheld:
+        yield f"What {erased - withheld} erased payloads said."
     yield from _of_erasures(erasures)
 
 
 def _of_erasures(erasures: Sequence[ErasureSeen]) -> Iterator[str]:
+    withheld = sum(one.rows for one in erasures if one.edition is not None)
+    if withheld:
+        yield (
+            f"What {withheld} payloads say that this edition withholds, and that what stands in their place is what is left of "
+            "them: that is its issuer's word. Their hashes and places are proven by the bundle's proof.json."
+        )
+    erasures = [one for one in erasures if one.edition is None]
     open_ones = [one for one in erasures if not (one.signed or one.published)]
     if open_ones:
         covered = sum(one.checkpoint is not None for one in open_ones)

@@ -111,7 +111,7 @@ class _Walk:
         self._ends = StreamEnds()
         self._epoch = 0
         self._events = 0
-        self._erased = ErasedRows()
+        self._erased = ErasedRows(self._cut)
         self._own_ids = OwnIds()
         self._spelt_out: Row | None = None
         """The first row with a state in JSON that the short form could say."""

@@ -1,0 +1,184 @@
+"""Redacted editions of a bundle: what each withholds of a row, and what its reader can still prove of it. Pure (BUNDLE-20).
+
+A row with something to hide loses its salt, and keeps its digest and its hash: the digest is of salt and payload, so nobody can
+guess the payload by it.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from intersession_actors.hindsight.bundling.pseudonyms import Pseudonyms
+from intersession_actors.rules.disclosure.events import hidden_event
+from intersession_actors.rules.disclosure.redaction import redact_text, redact_value
+from intersession_actors.rules.disclosure.secret_names import listed
+from intersession_events import facts
+from intersession_events.basics.errors import CorruptEvent, UnknownTopic
+from intersession_events.basics.plain_json import JsonObject, JsonValue, is_object, map_strings
+from intersession_events.log.row_state import Envelope, as_state, opened, payload_in
+from intersession_events.log.sql import Row
+
+Redacted = Literal["secrets", "words", "people"]
+"""Each edition withholds what the one before it does, and more."""
+Withheld = Literal["", "secrets", "words", "person"]
+"""How a row differs from the recorded one.
+
+Of all but `person` everything beside the payload is proven. `words`: the payload is what an erasure would leave. `secrets`:
+parts of it are masked, which its issuer alone vouches for. `person`: the whole row is its issuer's word, but for its hash and
+its position.
+"""
+WITHHELD: Final = "[withheld]"
+"""What is read where an edition leaves out a text."""
+
+
+class Edited(NamedTuple):
+    """A row as it stands in an edition."""
+
+    row: Row
+    withheld: Withheld = ""
+
+
+class Edition:
+    """A redacted edition of some rows, in the order of their positions; `rows` are gone through once before any is edited."""
+
+    def __init__(self, redacted: Redacted, rows: Iterable[Row]) -> None:
+        self.redacted = redacted
+        self._edit: Callable[[Row], Edited] = _without_secrets if redacted == "secrets" else _without_words
+        self._names: Pseudonyms | None = None
+        if redacted == "people":
+            self._names = Pseudonyms()
+            for _, stream, _, topic, state in rows:
+                if (event := _event(topic, state)) is not None:
+                    self._names.note(stream, event)
+
+    def edited(self, row: Row) -> Edited:
+        """Return a row without what the edition withholds."""
+        return self._edit(row) if self._names is None else _without_people(row, self._names)
+
+    def stream(self, name: str) -> str:
+        """Return the name of a stream in this edition."""
+        return name if self._names is None else self._names.stream(name)
+
+    def value(self, value: JsonObject) -> JsonObject:
+        """Return a JSON object that stands beside the rows, such as a question or the settings, without what is withheld."""
+        shown = redact_value(value)[0]
+        if self._names is not None:
+            shown = self._names.value(shown)
+        elif self.redacted == "words":
+            shown = _without_sayings(shown)
+        return shown if is_object(shown) else {}
+
+
+_SAYS: Final = listed(
+    "text content message words query reason note error brief how task args arguments result label title"
+)
+"""The fields of questions and answers that can hold what somebody said."""
+
+
+def _without_sayings(value: JsonValue) -> JsonValue:
+    def change(name: str | None, text: str) -> str:
+        return WITHHELD if name in _SAYS and text else text
+
+    return map_strings(value, change, lambda parent, key: parent if parent in _SAYS else key)
+
+
+def _event(topic: str, state: bytes) -> facts.Event | None:
+    """Return what stands in a row; None for an event of a later version, of which nobody knows what it says."""
+    try:
+        return facts.decode(topic, payload_in(state) or b"")
+    except (CorruptEvent, UnknownTopic):
+        return None
+
+
+def _changed(row: Row, payload: bytes, withheld: Withheld) -> Edited:
+    position, stream, version, topic, state = row
+    if payload_in(state) == payload:
+        return Edited(row)
+    left = msgspec.structs.replace(opened(state, where=(stream, version)), data=msgspec.Raw(payload), salt="")
+    return Edited((position, stream, version, topic, as_state(left)), withheld)
+
+
+def _without_secrets(row: Row) -> Edited:
+    return _changed(row, _masked(row[3], row[4]), "secrets")
+
+
+def _masked(topic: str, state: bytes) -> bytes:
+    event, payload = _event(topic, state), payload_in(state) or b""
+    if event is None:
+        return b"{}"
+    hidden = hidden_event(event)
+    shown = payload if hidden is event else facts.encode(hidden)
+    values: object = msgspec.json.decode(shown)
+    masked = _strings_masked(values)
+    return shown if masked == values else msgspec.json.encode(masked, order="sorted")
+
+
+def _strings_masked(value: object) -> JsonValue:
+    """Mask secrets in what is no text of anybody's, too: labels, names, keys."""
+    return map_strings(value, lambda _, text: _hidden(text))
+
+
+@lru_cache(16_384)
+def _hidden(text: str) -> str:
+    return redact_text(text)[0] if text else text
+
+
+def _without_words(row: Row) -> Edited:
+    event = _event(row[3], row[4])
+    if event is None:
+        return _changed(row, b"{}", "words")
+    left = _unnamed(facts.unsaid(event))
+    payload = facts.encode(left)
+    masked = _strings_masked(msgspec.json.decode(payload))
+    is_left = left == facts.unsaid(event)
+    data = msgspec.json.encode(masked, order="sorted")
+    return _changed(row, data, "words" if is_left and data == payload else "secrets")
+
+
+def _unnamed(event: facts.Event) -> facts.Event:
+    """Return an event without texts that an erasure leaves, because they are of its structure: names of files, summaries."""
+    match event:
+        case facts.SpawnAccepted():
+            files = event.attachments
+            if files is not None:
+                blank = tuple(facts.AttachedFile(name=WITHHELD, bytes=0, sha256="") for _ in files.files)
+                event = msgspec.structs.replace(
+                    event, attachments=msgspec.structs.replace(files, files=blank)
+                )
+            if event.thread is not None:
+                event = msgspec.structs.replace(
+                    event, thread=msgspec.structs.replace(event.thread, title=WITHHELD)
+                )
+            return (
+                event if not event.given_summary else msgspec.structs.replace(event, given_summary=WITHHELD)
+            )
+        case facts.TranscriptGiven() if event.summary:
+            return msgspec.structs.replace(event, summary=WITHHELD)
+        case facts.AttachmentRemovalFailed():
+            return msgspec.structs.replace(event, error=WITHHELD)
+        case facts.Erased() if event.reason:
+            return msgspec.structs.replace(event, reason=WITHHELD)
+        case _:
+            return event
+
+
+def _without_people(row: Row, names: Pseudonyms) -> Edited:
+    position, stream, version, topic, state = row
+    event = _event(topic, state)
+    payload = b"{}" if event is None else facts.encode(names.event(_unnamed(facts.unsaid(event))))
+    envelope = opened(state, where=(stream, version))
+    left = Envelope(
+        causation=names.id(envelope.causation),
+        correlation=names.id(envelope.correlation),
+        data=msgspec.Raw(payload),
+        digest="",
+        epoch=envelope.epoch,
+        hash=envelope.hash,
+        id=names.id(envelope.id) or "",
+        prev=envelope.prev,
+        salt="",
+        time=envelope.time,
+    )
+    return Edited((position, names.stream(stream), version, topic, as_state(left)), "person")
