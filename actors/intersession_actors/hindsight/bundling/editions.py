@@ -4,62 +4,63 @@ A row with something to hide loses its salt, and keeps its digest and its hash: 
 guess the payload by it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Final, Literal, NamedTuple
+from typing import Final
 
 import msgspec
 
 from intersession_actors.hindsight.bundling.pseudonyms import Pseudonyms
+from intersession_actors.hindsight.bundling.wanted import Redact
 from intersession_actors.rules.disclosure.events import hidden_event
 from intersession_actors.rules.disclosure.redaction import redact_text, redact_value
 from intersession_actors.rules.disclosure.secret_names import listed
 from intersession_events import facts
 from intersession_events.basics.errors import CorruptEvent, UnknownTopic
 from intersession_events.basics.plain_json import JsonObject, JsonValue, is_object, map_strings
+from intersession_events.copies.bundles.edition import Edited, Withheld
 from intersession_events.log.row_state import Envelope, as_state, opened, payload_in
 from intersession_events.log.sql import Row
 
-Redacted = Literal["secrets", "words", "people"]
-"""Each edition withholds what the one before it does, and more."""
-Withheld = Literal["", "secrets", "words", "person"]
-"""How a row differs from the recorded one.
-
-Of all but `person` everything beside the payload is proven. `words`: the payload is what an erasure would leave. `secrets`:
-parts of it are masked, which its issuer alone vouches for. `person`: the whole row is its issuer's word, but for its hash and
-its position.
-"""
 WITHHELD: Final = "[withheld]"
 """What is read where an edition leaves out a text."""
 
 
-class Edited(NamedTuple):
-    """A row as it stands in an edition."""
-
-    row: Row
-    withheld: Withheld = ""
+EDITIONS: Final[Mapping[str, str]] = {
+    "secrets": "Secrets are masked. What a row says in which one was masked is its issuer's word; all else is proven.",
+    "words": "What was said is withheld. That something was said, when, by whom and to whom is proven.",
+    "people": (
+        "Names of people, chats and sessions are replaced, and what was said is withheld. The hash and the place of each event are "
+        "proven; what stands there of it is its issuer's word."
+    ),
+}
+"""What each redacted edition withholds, and what is proven all the same."""
 
 
 class Edition:
-    """A redacted edition of some rows, in the order of their positions; `rows` are gone through once before any is edited."""
+    """A redacted edition of rows. That of `people` is told all of them before it edits any."""
 
-    def __init__(self, redacted: Redacted, rows: Iterable[Row]) -> None:
+    def __init__(self, redacted: Redact) -> None:
         self.redacted = redacted
         self._edit: Callable[[Row], Edited] = _without_secrets if redacted == "secrets" else _without_words
-        self._names: Pseudonyms | None = None
-        if redacted == "people":
-            self._names = Pseudonyms()
-            for _, stream, _, topic, state in rows:
-                if (event := _event(topic, state)) is not None:
-                    self._names.note(stream, event)
+        self._names = Pseudonyms() if redacted == "people" else None
+
+    @property
+    def renames(self) -> bool:
+        """Whether it has pseudonyms."""
+        return self._names is not None
+
+    def note(self, row: Row) -> None:
+        """Learn whom a row names."""
+        if self._names is not None and (event := _event(row[3], row[4])) is not None:
+            self._names.note(row[1], event)
 
     def edited(self, row: Row) -> Edited:
         """Return a row without what the edition withholds."""
-        return self._edit(row) if self._names is None else _without_people(row, self._names)
-
-    def stream(self, name: str) -> str:
-        """Return the name of a stream in this edition."""
-        return name if self._names is None else self._names.stream(name)
+        if self._names is not None:
+            return _without_people(row, self._names)
+        # What authorises an erasure stays as it was: without it, nothing may stand in the place of what was erased.
+        return Edited(row) if row[3] == facts.Erased.topic else self._edit(row)
 
     def value(self, value: JsonObject) -> JsonObject:
         """Return a JSON object that stands beside the rows, such as a question or the settings, without what is withheld."""
@@ -158,8 +159,6 @@ def _unnamed(event: facts.Event) -> facts.Event:
             return msgspec.structs.replace(event, summary=WITHHELD)
         case facts.AttachmentRemovalFailed():
             return msgspec.structs.replace(event, error=WITHHELD)
-        case facts.Erased() if event.reason:
-            return msgspec.structs.replace(event, reason=WITHHELD)
         case _:
             return event
 

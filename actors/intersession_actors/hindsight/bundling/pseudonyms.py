@@ -26,7 +26,7 @@ _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _WORD: Final = re.compile(r"[\w.:/@+-]{1,80}", re.ASCII)
 _CONSTANT: Final = frozenset({"", ERASED, ERASED_JSON, ERASED_OBJECT, "{}", _WITHHELD})
 
-_KEPT: Final = listed(
+KEPT: Final = listed(
     "agent_id model thinking thinking_level verbose_level channel source_channel requester_channel target_channel other_channel last_channel "
     "tool tool_name tools limit code kind stop_reason role version mime_type loop_reason model_override cleared next_limit"
 )
@@ -49,6 +49,8 @@ _KEYS: Final = listed(
     "steered_by caller denied owner stream heads asked"
 )
 """Fields that name a session, a stream, or a caller."""
+_SOURCES: Final = listed("source entry filters arguments report")
+"""Fields with the source text of a JSON object."""
 _IN_KEYS: Final = listed(
     "agent main subagent cron hook direct dm group channel thread topic run global unknown session exchange spawn delivery access erased "
     "notes log schedule operator credential inbound system timer start import person config"
@@ -205,7 +207,7 @@ class Pseudonyms:
         if isinstance(value, tuple):
             if field == "denied" and of is None:
                 target, reason = value
-                return self.stream(target), reason
+                return self.stream(target), reason if _WORD.fullmatch(reason) else _WITHHELD
             return tuple(self._walk(part, field) for part in value)
         if isinstance(value, dict):
             return {self._field(name): self._text(part) for name, part in value.items()}
@@ -213,7 +215,7 @@ class Pseudonyms:
 
     def _say(self, text: str, field: str, of: type | None) -> str:
         if text in _CONSTANT or (
-            _WORD.fullmatch(text) and (field in _KEPT or (field == "name" and of is facts.ToolCallBlock))
+            _WORD.fullmatch(text) and (field in KEPT or (field == "name" and of is facts.ToolCallBlock))
         ):
             return text
         if _UUID.fullmatch(text):
@@ -226,7 +228,7 @@ class Pseudonyms:
             return self.stream(text)
         if field.endswith(("_id", "_of")) or field in {"id", "answers", "order", "root", "flow"}:
             return self.id(text) or ""
-        return _WITHHELD
+        return ERASED_OBJECT if field in _SOURCES else _WITHHELD
 
 
 @cache

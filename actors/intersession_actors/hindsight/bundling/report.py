@@ -3,20 +3,15 @@
 Every text of the log is escaped, and what could steer a reader or a terminal is shown as its escape.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import Final, NamedTuple, TextIO
 
 import msgspec
 
-from intersession_actors.hindsight.bundling.report_parts import (
-    MOST_EVENTS,
-    WITHHELD,
-    Entry,
-    Kept,
-    Reported,
-)
+from intersession_actors.hindsight.bundling.editions import EDITIONS, WITHHELD
+from intersession_actors.hindsight.bundling.report_parts import Entry, Kept, Reported
 from intersession_actors.hindsight.bundling.report_style import STYLE
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.basics.printable import printable
@@ -34,19 +29,10 @@ _SHIELD: Final = (
     '<svg viewBox="0 0 20 20" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="2">'
     '<path d="M10 1.8 17 4v6c0 4-3 6.9-7 8.2C6 16.9 3 14 3 10V4z"/><path d="m6.8 10 2.4 2.4 4.2-4.6"/></svg>'
 )
-EDITIONS: Final[Mapping[str, str]] = {
-    "secrets": "Secrets are masked. What a row says in which one was masked is its issuer's word; all else is proven.",
-    "words": "What was said is withheld. That something was said, when, by whom and to whom is proven.",
-    "people": (
-        "Names of people, chats and sessions are replaced, and what was said is withheld. The hash and the place of each event are "
-        "proven; what stands there of it is its issuer's word."
-    ),
-}
-"""What each redacted edition withholds, and what is proven all the same."""
 
 
 class Asked(NamedTuple):
-    """What the report says beside the events: of which log, up to where, by which question, and how far that is proven."""
+    """What the report says beside the entries of the bundle: its question, of which log, up to where, and how far that is proven."""
 
     question: JsonObject
     log_id: str
@@ -57,29 +43,42 @@ class Asked(NamedTuple):
     covered: int = 0
     """The position of the checkpoint that proves it; 0 for none."""
     key: str | None = None
-    """The key that signed that checkpoint."""
-    drawn: str = ""
-    """A diagram of the run, as SVG of ours."""
-    answer: JsonObject | None = None
-    questions: Sequence[JsonObject] = ()
-    """The receipts of what was asked of these sessions."""
-    refusals: Sequence[JsonObject] = ()
-    erasures: Sequence[JsonObject] = ()
-    settings: JsonObject | None = None
-    notes: Sequence[JsonObject] = ()
+    """The id of the key that signed that checkpoint."""
 
 
-def write_report(events: Path, asked: Asked, target: Path) -> None:
-    """Write the report of the events in a file of a bundle, `events.jsonl`.
+def write_report(folder: Path, asked: Asked) -> None:
+    """Write `report.html` of the other entries of a bundle, which lie in a folder.
 
     Raises:
         OSError: a file can't be read or written.
     """
     told = Reported()
-    with events.open("rb") as lines:
+    with (folder / "events.jsonl").open("rb") as lines:
         told.read(lines)
-    with target.open("w", encoding="utf-8", newline="\n") as page:
-        _Page(told, asked, page).write()
+    with (folder / "report.html").open("w", encoding="utf-8", newline="\n") as page:
+        _Page(told, asked, _Beside(folder), page).write()
+
+
+class _Beside:
+    """The entries of the bundle that the report quotes, as far as they are there."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.drawn = self._text("run.svg")
+        """A drawing of ours, whose texts are escaped."""
+
+    def _text(self, name: str) -> str:
+        path = self._folder / name
+        return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+    def shown(self, name: str) -> list[str]:
+        """Return what an entry holds, to be read; nothing if it holds nothing."""
+        text = self._text(name)
+        if not text.strip("[]{} \n"):
+            return []
+        shown, more = _cut(text, _LONGEST_VALUE)
+        rest = f'<p class="more">{more:,} more characters in <code>{name}</code>.</p>' if more else ""
+        return [f"<pre>{_safe(shown)}</pre>{rest}"]
 
 
 _Cells = Callable[[Entry], tuple[str, ...]]
@@ -87,9 +86,10 @@ _Cells = Callable[[Entry], tuple[str, ...]]
 
 
 class _Page:
-    def __init__(self, told: Reported, asked: Asked, page: TextIO) -> None:
+    def __init__(self, told: Reported, asked: Asked, beside: _Beside, page: TextIO) -> None:
         self._told = told
         self._asked = asked
+        self._beside = beside
         self._page = page
         self._left = _EVERYTHING
         self._colours = {key: min(at, _COLOURS) for at, key in enumerate(told.sessions)}
@@ -155,14 +155,12 @@ class _Page:
         )
 
     def _sections(self) -> Iterator[tuple[str, str, Iterable[str]]]:
-        told, asked = self._told, self._asked
+        told, asked, beside = self._told, self._asked, self._beside
         yield "asked", "What was asked", [_fields(asked.question)]
-        if asked.answer is not None:
-            yield "answer", "The answer", [_value(asked.answer)]
+        yield "answer", "The answer", beside.shown("answer.json")
         yield "proven", "What is not proven", self._unproven()
         yield "people", "Who took part", self._taking_part() if told.sessions or told.people else []
-        if asked.drawn:
-            yield "diagram", "How it went", [f"<figure>{asked.drawn}</figure>"]
+        yield "diagram", "How it went", [f"<figure>{beside.drawn}</figure>"] if beside.drawn else []
         yield "said", "What was said", self._said() if told.said else []
         yield (
             "calls",
@@ -176,13 +174,14 @@ class _Page:
         )
         yield "used", "Tokens and money", self._used() if told.used else []
         yield "failures", "What failed", self._table(told.failures, ("Session", "How", "Error"), self._row)
-        yield "refusals", "Refusals", self._refused()
-        yield "erasures", "Erasures", self._erased()
-        yield "notes", "Notes", self._noted()
-        if asked.questions:
-            yield "questions", "Who asked to see these sessions", [_values(asked.questions)]
-        if asked.settings:
-            yield "settings", "Settings in force", [_value(asked.settings)]
+        refused = list(self._table(told.refusals, ("Asked by", "What", "Refused"), self._row))
+        yield "refusals", "Refusals", refused or beside.shown("refusals.json")
+        erased = list(self._table(told.erasures, ("By", "Why", "What"), self._row))
+        yield "erasures", "Erasures", erased or beside.shown("erasures.json")
+        noted = list(self._table(told.notes, ("By", "About", "Note"), self._note))
+        yield "notes", "Notes", noted or beside.shown("notes.json")
+        yield "questions", "Who asked to see these sessions", beside.shown("questions.jsonl")
+        yield "settings", "Settings in force", beside.shown("settings.json")
         yield "events", "All events", self._events()
 
     def _unproven(self) -> list[str]:
@@ -307,18 +306,6 @@ class _Page:
             yield f"<tr><td>{self._who(key)}</td><td>{_safe(model)}</td>{numbers}</tr>"
         yield "</tbody></table></div>"
 
-    def _refused(self) -> list[str]:
-        parts = list(self._table(self._told.refusals, ("Asked by", "What", "Refused"), self._row))
-        return [*parts, *([_values(self._asked.refusals)] if self._asked.refusals and not parts else [])]
-
-    def _erased(self) -> list[str]:
-        parts = list(self._table(self._told.erasures, ("By", "Why", "What"), self._row))
-        return [*parts, *([_values(self._asked.erasures)] if self._asked.erasures and not parts else [])]
-
-    def _noted(self) -> list[str]:
-        parts = list(self._table(self._told.notes, ("By", "About", "Note"), self._note))
-        return [*parts, *([_values(self._asked.notes)] if self._asked.notes and not parts else [])]
-
     def _note(self, entry: Entry) -> tuple[str, ...]:
         return _safe(entry.who), self._link(entry.ended), f'<div class="words">{self._text(entry.text)}</div>'
 
@@ -412,13 +399,3 @@ def _fields(value: JsonObject) -> str:
         if part is not None
     )
     return f"<dl>{rows}</dl>"
-
-
-def _value(value: object) -> str:
-    shown, more = _cut(msgspec.json.format(msgspec.json.encode(value), indent=2).decode(), _LONGEST_VALUE)
-    rest = f'<p class="muted">… {more:,} more characters in the bundle</p>' if more else ""
-    return f"<pre>{_safe(shown)}</pre>{rest}"
-
-
-def _values(values: Sequence[JsonObject]) -> str:
-    return _value(values[:MOST_EVENTS])

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from intersession_actors.hindsight.bundling.editions import WITHHELD
 from intersession_events import facts
 from intersession_events.basics.errors import CorruptEvent, UnknownTopic
 from intersession_events.facts.base import ERASED
@@ -21,7 +22,6 @@ MOST_EVENTS: Final = 2000
 MOST_SAID: Final = 1000
 MOST_OTHERS: Final = 500
 """The most rows of each other table."""
-WITHHELD: Final = "[withheld]"
 
 
 class _Line(msgspec.Struct):

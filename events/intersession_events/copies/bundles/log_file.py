@@ -79,7 +79,7 @@ class ForkEnd(NamedTuple):
 
 def own_rows(fork_id: str, end: ForkEnd) -> Sequence[Row]:
     """Return the events by which a bundle's fork names its origin. They are the same for the same prefix."""
-    salts = _Derived(fork_id)
+    salts = Derived(fork_id)
     own = OwnRows(fork_id, epoch=end.epoch, time=end.time, entropy=salts)
     for stream, version, hashed in end.forked.heads:
         own.follows(stream, version, hashed)
@@ -90,7 +90,7 @@ def own_rows(fork_id: str, end: ForkEnd) -> Sequence[Row]:
     ]
 
 
-class _Derived:
+class Derived:
     """Bytes in the place of random ones. What they salt is said in the bundle, so that there is nothing to guess."""
 
     def __init__(self, seed: str) -> None:
@@ -98,5 +98,6 @@ class _Derived:
         self._taken = 0
 
     def __call__(self, size: int) -> bytes:
+        """Return the next bytes."""
         self._taken += 1
         return sha256(f"intersession bundle 1 {self._seed} {self._taken}".encode()).digest()[:size]

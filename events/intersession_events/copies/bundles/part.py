@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from intersession_events.basics.errors import CorruptEvent
 from intersession_events.basics.ids import derive
+from intersession_events.copies.bundles.edition import Edited, Editing, RenamedRows, WithheldRows
 from intersession_events.copies.bundles.log_file import ForkEnd, LogFile, own_rows
 from intersession_events.copies.bundles.proof import PartProof
 from intersession_events.copies.bundles.rows import line_of_row
@@ -48,8 +49,6 @@ _ERASED: Final = (
 )
 _FILE: Final = b'"type":"file"'
 
-LineOf = Callable[[Row, int | None], bytes]
-"""Makes the line of a row and its leaf for `events.jsonl`."""
 Progress = Callable[[int, int], None]
 """Hears the position that was reached, and the last one."""
 
@@ -94,29 +93,33 @@ def take_part(
     wanted: PartWanted,
     folder: Path,
     *,
-    line_of: LineOf = line_of_row,
+    edition: Editing | None = None,
     with_log: bool = True,
     progress: Progress = lambda _, __: None,
 ) -> PartTaken:
     """Write `events.jsonl`, `proof.json`, `checkpoints.jsonl` and, `with_log`, `log.db` into an empty folder.
 
-    `seen` reads the log as it was at one moment (`stored`).
+    `seen` reads the log as it was at one moment (`stored`). An `edition` withholds something of its rows.
 
     Raises:
         CorruptEvent: a row that is needed can't be read or was changed, or the log is not what the checkpoint was taken of. It
             names the position; `verify` says more.
         OSError: a file can't be written.
     """
-    taking = _Taking(lineage, seen, wanted)
+    if edition is not None and edition.renames:
+        for row, _ in _Taking(lineage, seen, wanted, edition).rows(lambda _, __: None):
+            edition.note(row)
+    taking = _Taking(lineage, seen, wanted, edition)
     with ExitStack() as entered:
         lines = entered.enter_context((folder / "events.jsonl").open("wb"))
         made = entered.enter_context(LogFile(folder / "log.db")) if with_log else None
         if made is not None:
             made.begin(*taking.identity)
         for row, leaf in taking.rows(progress):
-            lines.write(line_of(row, leaf))
-            if made is not None:
-                made.add(row)
+            edited = Edited(row) if edition is None else edition.edited(row)
+            lines.write(line_of_row(edited.row, leaf, edited.withheld))
+            if made is not None and (kept := taking.kept.take(edited)) is not None:
+                made.add(kept)
         taking.proof.write(folder / "proof.json")
         if made is not None:
             epoch, own = taking.end()
@@ -130,17 +133,23 @@ def take_part(
 class _Taking:
     """The walk over a log."""
 
-    def __init__(self, lineage: Lineage, seen: Query, wanted: PartWanted) -> None:
+    def __init__(self, lineage: Lineage, seen: Query, wanted: PartWanted, edition: Editing | None) -> None:
         self._lineage = lineage
         self._seen = seen
         self._wanted = wanted
         authorising: Sequence[Row] = seen(_ERASED, ())
         # What was erased behind the place has to be authorised in the bundle's log: a fork does that, a copy can't.
-        self._is_copy = wanted.streams is None and all(row[0] <= wanted.at for row in authorising)
+        self._is_copy = (
+            wanted.streams is None and edition is None and all(row[0] <= wanted.at for row in authorising)
+        )
         self._names = self._streams()
         self._places = None if self._is_copy else self._selected()
         self._time = self._time_at_place()
-        self.proof = PartProof(lineage, seen, at=wanted.at, streams=self._names)
+        is_renamed = edition is not None and edition.renames
+        self.kept = RenamedRows(self._fork_id) if is_renamed else WithheldRows()
+        # What proves the last event of a stream is made of its name, which could be guessed by it.
+        streams = () if is_renamed else self._names
+        self.proof = PartProof(lineage, seen, at=wanted.at, streams=streams)
         self._confirming = Confirming(lineage, authorising, (), what="bundle")
         self._heads: dict[str, tuple[Row, str]] = {}
         self._of_log: list[tuple[Row, str]] = []
@@ -210,9 +219,11 @@ class _Taking:
             checkpoints=proven.checkpoints,
             proofs=proven.proofs,
         )
+        epoch, kept = self._epoch + 1, self.kept
+        if isinstance(kept, RenamedRows):
+            return epoch, own_rows(self._fork_id, ForkEnd(kept.forked(forked), self._time, epoch, ()))
         ends = [(row[1], row[2]) for row, _ in heads]
-        erased = [*erased_later(self._seen, ends, self._wanted.at)]
-        epoch = self._epoch + 1
+        erased = [*erased_later(self._seen, ends, self._wanted.at), *kept.erased()]
         return epoch, own_rows(self._fork_id, ForkEnd(forked, self._time, epoch, erased))
 
     @property

@@ -1,15 +1,12 @@
 """An event as a line of a bundle's `events.jsonl`: the envelope by its names, and last the payload, byte for byte as it was hashed."""
 
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
 from intersession_events.basics.errors import CorruptEvent
 from intersession_events.log.row_state import opened
 from intersession_events.log.sql import Row
-
-Withheld = Literal["words", "secrets", "person"]
-"""What a redacted edition took out of a row: its words, the secrets in them, or the people it names."""
 
 
 class _Line(msgspec.Struct, omit_defaults=True):
@@ -26,7 +23,7 @@ class _Line(msgspec.Struct, omit_defaults=True):
     time: int
     prev: str
     hash: str
-    digest: str
+    digest: str | None
     salt: str = ""
     decision: str = ""
     withheld: str = ""
@@ -35,8 +32,10 @@ class _Line(msgspec.Struct, omit_defaults=True):
 _ENCODE: Final = msgspec.json.Encoder().encode
 
 
-def line_of_row(row: Row, index: int | None) -> bytes:
+def line_of_row(row: Row, index: int | None, withheld: str = "") -> bytes:
     """Return the line of a row, with its line feed. `index` is its leaf in the log's tree; None behind the last checkpoint.
+
+    `withheld` is what a redacted edition took out of it.
 
     Raises:
         CorruptEvent: the row is no event, or its payload is not written as we write it.
@@ -59,9 +58,10 @@ def line_of_row(row: Row, index: int | None) -> bytes:
         envelope.time,
         envelope.prev,
         envelope.hash,
-        envelope.digest,
+        envelope.digest or None,
         envelope.salt or "",
         envelope.decision,
+        withheld,
     )
     return with_data(_ENCODE(line), data)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from intersession_events.facts.reasons import counted
 from intersession_events.log.verifying.erased_rows import ErasureSeen
 from intersession_events.log.verifying.report import SNAPSHOTS_UNPROVEN, VIEWS_UNPROVEN, LogHead
 from intersession_events.proofs.walk import CheckpointWalk
@@ -87,8 +88,8 @@ def _of_erasures(erasures: Sequence[ErasureSeen]) -> Iterator[str]:
     withheld = sum(one.rows for one in erasures if one.edition is not None)
     if withheld:
         yield (
-            f"What {withheld} payloads say that this edition withholds, and that what stands in their place is what is left of "
-            "them: that is its issuer's word. Their hashes and places are proven by the bundle's proof.json."
+            f"What this edition withholds of {counted(withheld, 'payload')}, and that what stands there is what is left of "
+            "it: that is its issuer's word. The bundle's proof.json proves hashes and places."
         )
     erasures = [one for one in erasures if one.edition is None]
     open_ones = [one for one in erasures if not (one.signed or one.published)]
