@@ -265,9 +265,13 @@ def _files_seen(files: FilesSeen) -> str:
 def _show_erasures(screen: Screen, report: VerifyReport) -> None:
     withheld = sum(erasure.rows for erasure in report.erasures if erasure.edition is not None)
     if withheld:
-        screen.line(f"  {counted(withheld, 'payload')} withheld in this edition; their places in the chains are proven")
+        screen.line(
+            f"  {counted(withheld, 'payload')} withheld in this edition; their places in the chains are proven"
+        )
     if report.erased > withheld:
-        screen.line(f"  {counted(report.erased - withheld, 'payload')} erased; their places in the chains are proven")
+        screen.line(
+            f"  {counted(report.erased - withheld, 'payload')} erased; their places in the chains are proven"
+        )
     erasures = [erasure for erasure in report.erasures if erasure.edition is None]
     for erasure in erasures[:_MOST_FINDINGS]:
         screen.line(f"  {_erased_by(erasure)}")

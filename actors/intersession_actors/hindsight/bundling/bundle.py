@@ -7,8 +7,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from intersession_actors.hindsight.bundling.editions import Edition
 from intersession_actors.hindsight.bundling.parts import NOTED, Contents, write_parts
 from intersession_actors.hindsight.bundling.readme import readme_of
+from intersession_actors.hindsight.bundling.report import Asked, write_report
 from intersession_actors.hindsight.bundling.selecting import selection_of
 from intersession_actors.hindsight.bundling.wanted import BundleWanted
 from intersession_actors.hindsight.debugger.view import View
@@ -90,22 +92,26 @@ def make_bundle(
     check_target(whole)
     at = view.place(wanted.until if wanted.at is None else wanted.at, is_end=wanted.at is None).position
     selection = selection_of(view, wanted, at)
+    edition = None if wanted.redact is None else Edition(wanted.redact)
+    # Ids are made of it: of a name that is withheld, it could be guessed by them.
+    question: JsonObject = selection.question if edition is None else {"redact": edition.redacted}
     try:
         with tempfile.TemporaryDirectory(prefix=f".{whole.name}.", dir=whole.parent) as place:
             folder = Path(place)
             part = PartWanted(
                 streams=selection.streams,
                 at=at,
-                question=_ENCODE(selection.question),
+                question=_ENCODE(question),
                 flow="" if selection.flow is None else flow_id(selection.flow),
                 of_log=selection.of_log,
                 noted=NOTED,
             )
             with log.stored() as seen:
-                taken = take_part(log.lineage, seen, part, folder, progress=progress)
+                taken = take_part(log.lineage, seen, part, folder, edition=edition, progress=progress)
             write_verifier(folder / "verify.py")
-            contents = Contents(view, wanted, selection, at, taken, folder)
+            contents = Contents(view, wanted, selection, at, taken, folder, edition)
             write_parts(contents, log.files, () if key is None else (key.public,))
+            _write_report(contents)
             _write_manifest(contents, key)
             archived = write_archive(_entries(folder), folder.with_name(f"{folder.name}.part"), whole)
     except OSError as error:
@@ -142,6 +148,22 @@ def _note_sessions(view: View, taken: PartTaken) -> None:
             view.is_seen(key)
 
 
+def _write_report(contents: Contents) -> None:
+    taken = contents.taken
+    checkpoint = taken.checkpoint
+    asked = Asked(
+        question=contents.question,
+        log_id=contents.view.log.log_id,
+        position=contents.at,
+        events=taken.events,
+        streams=taken.streams,
+        redacted=contents.wanted.redact,
+        covered=0 if checkpoint is None else checkpoint.position,
+        key=None if checkpoint is None else checkpoint.key_id,
+    )
+    write_report(contents.folder, asked)
+
+
 def _write_manifest(contents: Contents, key: PrivateKey | None) -> None:
     """Write what is about the other entries: the page to read first, the manifest, and its signature."""
     folder, taken = contents.folder, contents.taken
@@ -152,7 +174,7 @@ def _write_manifest(contents: Contents, key: PrivateKey | None) -> None:
         "format": FORMAT,
         "logId": contents.view.log.log_id,
         "position": contents.at,
-        "question": contents.selection.question,
+        "question": contents.question,
         "redacted": contents.wanted.redact,
         "events": taken.events,
         "streams": taken.streams,

@@ -62,6 +62,10 @@ class Edition:
         # What authorises an erasure stays as it was: without it, nothing may stand in the place of what was erased.
         return Edited(row) if row[3] == facts.Erased.topic else self._edit(row)
 
+    def id(self, name: str) -> str:
+        """Return an id, as the rows have it."""
+        return name if self._names is None else self._names.id(name)
+
     def value(self, value: JsonObject) -> JsonObject:
         """Return a JSON object that stands beside the rows, such as a question or the settings, without what is withheld."""
         shown = redact_value(value)[0]
@@ -72,17 +76,20 @@ class Edition:
         return shown if is_object(shown) else {}
 
 
-_SAYS: Final = listed(
-    "text content message words query reason note error brief how task args arguments result label title"
+_STRUCTURE: Final = listed(
+    "accountId agent agentId at by channel chatType checkpoint code credential digest door event filename flow from hash id key keysDigest "
+    "kind label logId messageId model name person position purpose redact requester requesterSessionKey role route run runId session "
+    "sessionId sessionKey sha256 since spawnId state status stream streams target targets time to tool topic until verdict what who settings"
 )
-"""The fields of questions and answers that can hold what somebody said."""
+"""The fields of questions and answers that hold no words: of any other the texts are withheld."""
 
 
 def _without_sayings(value: JsonValue) -> JsonValue:
     def change(name: str | None, text: str) -> str:
-        return WITHHELD if name in _SAYS and text else text
+        return text if name in _STRUCTURE or not text else WITHHELD
 
-    return map_strings(value, change, lambda parent, key: parent if parent in _SAYS else key)
+    # All below the settings is the configuration's, which nobody says.
+    return map_strings(value, change, lambda parent, key: parent if parent == "settings" else key)
 
 
 def _event(topic: str, state: bytes) -> facts.Event | None:
@@ -169,13 +176,13 @@ def _without_people(row: Row, names: Pseudonyms) -> Edited:
     payload = b"{}" if event is None else facts.encode(names.event(_unnamed(facts.unsaid(event))))
     envelope = opened(state, where=(stream, version))
     left = Envelope(
-        causation=names.id(envelope.causation),
-        correlation=names.id(envelope.correlation),
+        causation=None if envelope.causation is None else names.id(envelope.causation),
+        correlation=None if envelope.correlation is None else names.id(envelope.correlation),
         data=msgspec.Raw(payload),
         digest="",
         epoch=envelope.epoch,
         hash=envelope.hash,
-        id=names.id(envelope.id) or "",
+        id=names.id(envelope.id),
         prev=envelope.prev,
         salt="",
         time=envelope.time,

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession_actors.calls.service.reader import Reader
+from intersession_actors.hindsight.bundling.editions import Edition
 from intersession_actors.hindsight.bundling.selecting import Selection
 from intersession_actors.hindsight.bundling.wanted import BundleWanted
 from intersession_actors.hindsight.debugger.show import Show, drawing
@@ -52,6 +53,16 @@ class Contents(NamedTuple):
     at: int
     taken: PartTaken
     folder: Path
+    edition: Edition | None = None
+
+    @property
+    def question(self) -> JsonObject:
+        """The question, as the bundle says it."""
+        return self.shown(self.selection.question)
+
+    def shown(self, value: JsonObject) -> JsonObject:
+        """Return what stands beside the events, without what a redacted edition withholds."""
+        return value if self.edition is None else self.edition.value(value)
 
 
 def write_parts(contents: Contents, files: Files, keys: Iterable[PublicKey]) -> None:
@@ -62,16 +73,20 @@ def write_parts(contents: Contents, files: Files, keys: Iterable[PublicKey]) -> 
         OSError: one can't be written.
     """
     folder = contents.folder
-    missing = _write_files(contents, files)
-    _write(folder / "erasures.json", {"erasures": [*_erasures(contents)], "filesMissing": missing})
-    _write(folder / "refusals.json", {"refusals": [*_refusals(contents)]})
-    _write(folder / "settings.json", _settings(contents))
+    erasures: JsonObject = {"erasures": [*_erasures(contents)]}
+    if contents.edition is None:
+        erasures["filesMissing"] = _write_files(contents, files)
+    else:
+        erasures["filesWithheld"] = len(contents.taken.files)
+    _write(folder / "erasures.json", contents.shown(erasures))
+    _write(folder / "refusals.json", contents.shown({"refusals": [*_refusals(contents)]}))
+    _write(folder / "settings.json", contents.shown(_settings(contents)))
     with (folder / "questions.jsonl").open("wb") as asked:
         for one in _questions(contents):
-            asked.write(_ENCODE(one) + b"\n")
+            asked.write(_ENCODE(contents.shown(one)) + b"\n")
     if contents.wanted.answer is not None:
-        _write(folder / "answer.json", contents.wanted.answer)
-    _write(folder / "notes.json", {"notes": [*_notes(contents)]})
+        _write(folder / "answer.json", contents.shown(contents.wanted.answer))
+    _write(folder / "notes.json", contents.shown({"notes": [*_notes(contents)]}))
     if known := "".join(f"{key}\n" for key in keys):
         (folder / "keys.txt").write_text(known)
     if contents.selection.flow is not None and (folder / "log.db").exists():
@@ -214,10 +229,13 @@ def _write_files(contents: Contents, files: Files) -> list[JsonObject]:
 
 def _write_run(contents: Contents, flow: Flow) -> None:
     """Draw a run, and write the test that replays it: by the bundle's own log, so that nothing is in them that is not there."""
-    reader, folder, name = contents.view.reader, contents.folder, flow_id(flow)
+    reader, folder, edition = contents.view.reader, contents.folder, contents.edition
+    name = flow_id(flow) if edition is None else edition.id(flow_id(flow))
     with open_log(str(folder / "log.db"), read_only=True, inline=inline_views()) as log:
         inside = View(Reader(log, config=lambda: reader.config, clock=reader.clock))
         (folder / "run.svg").write_text(drawing(inside, Show(run=name)).svg())
+        if edition is not None:
+            return  # nothing can be replayed of what is not there
         test = folder / name_of_test(name)
         Recordings(log).write(inside.flow(name), test.with_suffix(".jsonl"))
         test.write_text(text_of_test(name))

@@ -31,6 +31,8 @@ KEPT: Final = listed(
     "tool tool_name tools limit code kind stop_reason role version mime_type loop_reason model_override cleared next_limit"
 )
 """Fields with words of the system or of its configuration: of agents, models, tools and channels."""
+_KEPT_BESIDE: Final = listed("event tool model code kind state status role logId redact")
+"""Such fields of what stands beside the events."""
 _PLACES: Final[Mapping[str, _Sort]] = {
     "sender": "person",
     "sender_name": "person",
@@ -123,10 +125,8 @@ class Pseudonyms:
         """Return a stream's name, with pseudonyms."""
         return ":".join(self._parts(name))
 
-    def id(self, name: str | None) -> str | None:
+    def id(self, name: str) -> str:
         """Return an id, by the order of appearance."""
-        if name is None:
-            return None
         folded = name.casefold()
         if (known := self._ids.get(folded)) is None:
             number = len(self._ids) + 1
@@ -151,13 +151,15 @@ class Pseudonyms:
             known = self._said[folded] = f"{what}-{self._counts[what]}"
         return known
 
-    def value(self, value: JsonValue) -> JsonValue:
+    def value(self, value: JsonValue, field: str = "") -> JsonValue:
         """Return a JSON value with pseudonyms: names of fields are kept if they are of the system, texts if they name nobody."""
         if is_object(value):
-            return {self._field(name): self.value(part) for name, part in value.items()}
+            return {self._field(name): self.value(part, name) for name, part in value.items()}
         if is_list(value):
-            return [self.value(part) for part in value]
-        return self._text(value) if isinstance(value, str) else value
+            return [self.value(part, field) for part in value]
+        if not isinstance(value, str):
+            return value
+        return value if field in _KEPT_BESIDE and _WORD.fullmatch(value) else self._text(value)
 
     def _field(self, name: str) -> str:
         return name if name.isalpha() and len(name) < 40 else self._text(name)  # noqa: PLR2004 - longer than any of ours
@@ -168,7 +170,7 @@ class Pseudonyms:
         if text in _CONSTANT or folded in _SWITCHES or text in self._agents or text in self._channels:
             return text
         if _UUID.fullmatch(text):
-            return self.id(text) or ""
+            return self.id(text)
         if _DIGEST.fullmatch(text):
             return self._digest(text)
         if folded in self._said or folded in self._same or folded in self._sorts:
@@ -187,7 +189,7 @@ class Pseudonyms:
             if before == "agent" or part in _IN_KEYS or part in self._channels or not part:
                 said = part
             elif _UUID.fullmatch(part):
-                said = self.id(part) or ""
+                said = self.id(part)
             else:
                 said = self.name(part, _NAMES_NEXT.get(before, "name"))
             before = part
@@ -219,7 +221,7 @@ class Pseudonyms:
         ):
             return text
         if _UUID.fullmatch(text):
-            return self.id(text) or ""
+            return self.id(text)
         if _DIGEST.fullmatch(text):
             return self._digest(text)
         if field in _PLACES and not (field == "to" and of is facts.ExchangeHeld):
@@ -227,7 +229,7 @@ class Pseudonyms:
         if field in _KEYS or field == "to":
             return self.stream(text)
         if field.endswith(("_id", "_of")) or field in {"id", "answers", "order", "root", "flow"}:
-            return self.id(text) or ""
+            return self.id(text)
         return ERASED_OBJECT if field in _SOURCES else _WITHHELD
 
 

@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from intersession_actors.hindsight.bundling.editions import EDITIONS
 from intersession_actors.hindsight.bundling.parts import Contents
 
 _ENTRIES: Final = {
@@ -39,7 +40,7 @@ A verify.py that came with the bundle is as honest as the bundle: take one from 
 {words}
 """
 _WHOLE: Final = "Whole texts are in it, secrets among them: give it to those who may read them."
-_REDACTED: Final = "It is redacted: {what} are withheld, row by row."
+_REDACTED: Final = "It is redacted ({name}): {what}"
 _PREFIX: Final = "test_run_"
 
 
@@ -56,9 +57,9 @@ def readme_of(contents: Contents, names: Collection[str]) -> str:
         at=contents.at,
         events=contents.taken.events,
         streams=contents.taken.streams,
-        question=msgspec.json.encode(contents.selection.question).decode(),
+        question=msgspec.json.encode(contents.question).decode(),
         entries="\n".join(f"  {name:<24} {known[name]}" for name in present),
-        words=_WHOLE if redacted is None else _REDACTED.format(what=redacted),
+        words=_WHOLE if redacted is None else _REDACTED.format(name=redacted, what=EDITIONS[redacted]),
     )
 
 

@@ -50,5 +50,3 @@ class BundleWanted(msgspec.Struct, frozen=True, kw_only=True):
             raise invalid("run", f"{said}; give one of run, session, person, since with until, or everything")
         if self.until is not None and self.at is not None:
             raise invalid("at", "until is the last place already, leave one of them out")
-        if self.redact is not None:
-            raise invalid("redact", "this version makes no redacted edition, leave it out")
