@@ -47,6 +47,7 @@ ONE_STORE: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "a fork is a log in a file, wherever the log lies that it is of; forks of a log on PostgreSQL are in "
     "conformance/, doors/web/test_web_on_both_stores.py and doors/cli/test_cli_migrate.py": (
+        "actors/hindsight/bundling/test_bundle_edition_logs.py",
         "actors/hindsight/forking",
         "events/copies/bundles",
         "events/copies/forks",

@@ -313,7 +313,7 @@ def test_an_erased_message_keeps_who_said_it_and_when_and_nothing_that_was_said(
 
 
 NAMES = (
-    "id account answers differs edited_by hold_id order to agent_id chain chat_type cleared asked_digest by caller channel chain_started child child_session_id code config context_hash "
+    "id account answers differs edited_by edition hold_id order to agent_id chain chat_type cleared asked_digest by caller channel chain_started child child_session_id code config context_hash "
     "credential delivery_id digest directory display_name entry_id exchange_id flow idempotency_key import_id key keys_digest log_id "
     "kind label last_channel last_to limit loop_reason manifest_sha256 message_id model model_override mount_path next_limit "
     "original_key owner parent_id previous_session_id reason request_digest requester requester_channel retry_of "

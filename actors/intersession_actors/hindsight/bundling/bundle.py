@@ -10,7 +10,7 @@ import msgspec
 from intersession_actors.hindsight.bundling.editions import Edition
 from intersession_actors.hindsight.bundling.parts import NOTED, Contents, write_parts
 from intersession_actors.hindsight.bundling.readme import readme_of
-from intersession_actors.hindsight.bundling.report import Asked, write_report
+from intersession_actors.hindsight.bundling.report import ReportHead, write_report
 from intersession_actors.hindsight.bundling.selecting import selection_of
 from intersession_actors.hindsight.bundling.wanted import BundleWanted
 from intersession_actors.hindsight.debugger.view import View
@@ -151,7 +151,7 @@ def _note_sessions(view: View, taken: PartTaken) -> None:
 def _write_report(contents: Contents) -> None:
     taken = contents.taken
     checkpoint = taken.checkpoint
-    asked = Asked(
+    asked = ReportHead(
         question=contents.question,
         log_id=contents.view.log.log_id,
         position=contents.at,

@@ -124,7 +124,7 @@ def _masked(topic: str, state: bytes) -> bytes:
 
 
 def _strings_masked(value: object) -> JsonValue:
-    """Mask secrets in what is no text of anybody's, too: labels, names, keys."""
+    """Mask secrets in labels, names and keys as well, which nobody says."""
     return map_strings(value, lambda _, text: _hidden(text))
 
 

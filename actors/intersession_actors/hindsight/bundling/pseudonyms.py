@@ -26,7 +26,7 @@ _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _WORD: Final = re.compile(r"[\w.:/@+-]{1,80}", re.ASCII)
 _CONSTANT: Final = frozenset({"", ERASED, ERASED_JSON, ERASED_OBJECT, "{}", _WITHHELD})
 
-KEPT: Final = listed(
+_KEPT: Final = listed(
     "agent_id model thinking thinking_level verbose_level channel source_channel requester_channel target_channel other_channel last_channel "
     "tool tool_name tools limit code kind stop_reason role version mime_type loop_reason model_override cleared next_limit"
 )
@@ -56,6 +56,16 @@ _SOURCES: Final = listed("source entry filters arguments report")
 _IN_KEYS: Final = listed(
     "agent main subagent cron hook direct dm group channel thread topic run global unknown session exchange spawn delivery access erased "
     "notes log schedule operator credential inbound system timer start import person config"
+)
+_ROUTED: Final = (
+    facts.RouteChanged,
+    facts.RunQueued,
+    facts.FlowAccepted,
+    facts.DeliveryDecided,
+    facts.SessionImported,
+    facts.ThreadBound,
+    facts.ThreadUnbound,
+    facts.ThreadOpened,
 )
 _NAMES_NEXT: Final[Mapping[str, _Sort]] = {
     "direct": "person",
@@ -98,15 +108,15 @@ class Pseudonyms:
                 pass
         message = facts.message_in(event)
         origin = None if message is None else message.provenance
-        route = getattr(event, "route", None)
-        if isinstance(route, facts.Route):
+        route = event.route if isinstance(event, _ROUTED) else None
+        if route is not None:
             self._channels.add(route.channel)
             self._note(route.to, "person" if self._direct.get(stream) else "chat")
         if origin is not None and origin.sender:
             self._note(origin.sender, "person")
             if origin.sender_name:
                 self._note(origin.sender_name, "person", same=origin.sender)
-            if isinstance(route, facts.Route) and self._direct.get(stream):
+            if route is not None and self._direct.get(stream):
                 self._note(route.to, "person", same=origin.sender)
 
     def _note(self, name: str, sort: _Sort, *, same: str | None = None) -> None:
@@ -217,7 +227,7 @@ class Pseudonyms:
 
     def _say(self, text: str, field: str, of: type | None) -> str:
         if text in _CONSTANT or (
-            _WORD.fullmatch(text) and (field in KEPT or (field == "name" and of is facts.ToolCallBlock))
+            _WORD.fullmatch(text) and (field in _KEPT or (field == "name" and of is facts.ToolCallBlock))
         ):
             return text
         if _UUID.fullmatch(text):

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TextIO
 import msgspec
 
 from intersession_actors.hindsight.bundling.editions import EDITIONS, WITHHELD
-from intersession_actors.hindsight.bundling.report_parts import Entry, Kept, Reported
+from intersession_actors.hindsight.bundling.report_parts import Entry, FirstRows, Reported
 from intersession_actors.hindsight.bundling.report_style import STYLE
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.basics.printable import printable
@@ -31,7 +31,7 @@ _SHIELD: Final = (
 )
 
 
-class Asked(NamedTuple):
+class ReportHead(NamedTuple):
     """What the report says beside the entries of the bundle: its question, of which log, up to where, and how far that is proven."""
 
     question: JsonObject
@@ -46,7 +46,7 @@ class Asked(NamedTuple):
     """The id of the key that signed that checkpoint."""
 
 
-def write_report(folder: Path, asked: Asked) -> None:
+def write_report(folder: Path, asked: ReportHead) -> None:
     """Write `report.html` of the other entries of a bundle, which lie in a folder.
 
     Raises:
@@ -86,7 +86,7 @@ _Cells = Callable[[Entry], tuple[str, ...]]
 
 
 class _Page:
-    def __init__(self, told: Reported, asked: Asked, beside: _Beside, page: TextIO) -> None:
+    def __init__(self, told: Reported, asked: ReportHead, beside: _Beside, page: TextIO) -> None:
         self._told = told
         self._asked = asked
         self._beside = beside
@@ -174,7 +174,7 @@ class _Page:
         )
         yield "used", "Tokens and money", self._used() if told.used else []
         yield "failures", "What failed", self._table(told.failures, ("Session", "How", "Error"), self._row)
-        refused = list(self._table(told.refusals, ("Asked by", "What", "Refused"), self._row))
+        refused = list(self._table(told.refusals, ("ReportHead by", "What", "Refused"), self._row))
         yield "refusals", "Refusals", refused or beside.shown("refusals.json")
         erased = list(self._table(told.erasures, ("By", "Why", "What"), self._row))
         yield "erasures", "Erasures", erased or beside.shown("erasures.json")
@@ -244,10 +244,10 @@ class _Page:
         yield "</ol>"
         yield _rest(told.said, "texts")
 
-    def _table(self, rows: Kept, heads: Sequence[str], cells: _Cells) -> Iterable[str]:
+    def _table(self, rows: FirstRows, heads: Sequence[str], cells: _Cells) -> Iterable[str]:
         return self._rows(rows, heads, cells) if rows else []
 
-    def _rows(self, rows: Kept, heads: Sequence[str], cells: _Cells) -> Iterator[str]:
+    def _rows(self, rows: FirstRows, heads: Sequence[str], cells: _Cells) -> Iterator[str]:
         named = "".join(f'<th scope="col">{head}</th>' for head in ("At", *heads))
         yield f'<div class="wide" tabindex="0"><table class="rows"><thead><tr>{named}</tr></thead><tbody>\n'
         for entry in rows:
@@ -384,7 +384,7 @@ def _cut(text: str, most: int) -> tuple[str, int]:
     return (text, 0) if len(text) <= most else (text[:most], len(text) - most)
 
 
-def _rest(rows: Kept, what: str) -> str:
+def _rest(rows: FirstRows, what: str) -> str:
     return _more(rows.total - len(rows), what) if rows.total > len(rows) else ""
 
 

@@ -51,7 +51,7 @@ class Entry(NamedTuple):
     """Where what came of it stands."""
 
 
-class Kept(list[Entry]):
+class FirstRows(list[Entry]):
     """The first rows of a table, and how many it has in all."""
 
     def __init__(self, most: int) -> None:
@@ -89,14 +89,14 @@ class Reported:
     """All that the report tells of the events."""
 
     def __init__(self) -> None:
-        self.events = Kept(MOST_EVENTS)
-        self.said = Kept(MOST_SAID)
-        self.calls = Kept(MOST_OTHERS)
-        self.deliveries = Kept(MOST_OTHERS)
-        self.refusals = Kept(MOST_OTHERS)
-        self.failures = Kept(MOST_OTHERS)
-        self.erasures = Kept(MOST_OTHERS)
-        self.notes = Kept(MOST_OTHERS)
+        self.events = FirstRows(MOST_EVENTS)
+        self.said = FirstRows(MOST_SAID)
+        self.calls = FirstRows(MOST_OTHERS)
+        self.deliveries = FirstRows(MOST_OTHERS)
+        self.refusals = FirstRows(MOST_OTHERS)
+        self.failures = FirstRows(MOST_OTHERS)
+        self.erasures = FirstRows(MOST_OTHERS)
+        self.notes = FirstRows(MOST_OTHERS)
         self.people: Counter[str] = Counter()
         """How often each sender said something, by their id."""
         self.names: dict[str, str] = {}

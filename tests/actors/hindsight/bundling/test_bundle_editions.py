@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession_actors.hindsight.bundling.editions import Edition
-from intersession_actors.hindsight.bundling.pseudonyms import KEPT, Pseudonyms
+from intersession_actors.hindsight.bundling.pseudonyms import Pseudonyms
 from intersession_events import facts
 from intersession_events.copies.bundles.edition import Edited
 from intersession_events.facts import TOPICS, Event, encode, unsaid
@@ -195,7 +195,7 @@ def canaries_of(hint: object, field: str = "") -> Any:
     if origin is Literal:
         return args[0]
     if hint is str:
-        return "kept" if field in KEPT else f"{CANARY} {field}"
+        return f"{CANARY} {field}"
     if hint in {int, bool}:
         return hint(1)
     if hint is type(None):

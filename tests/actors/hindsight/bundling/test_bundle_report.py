@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from intersession_actors.hindsight.bundling.report import Asked, write_report
+from intersession_actors.hindsight.bundling.report import ReportHead, write_report
 from intersession_events import facts
 from intersession_events.copies.bundles.rows import line_of_row
 from intersession_events.facts import Event, encode
@@ -52,7 +52,7 @@ def report_of(folder: Path, *lines: bytes, **asked: Any) -> str:
     defaults: dict[str, Any] = {
         "question": {"run": "r1"}, "log_id": "l", "position": len(lines), "events": len(lines), "streams": 1
     }  # fmt: skip
-    write_report(folder, Asked(**defaults | asked))
+    write_report(folder, ReportHead(**defaults | asked))
     return (folder / "report.html").read_text(encoding="utf-8")
 
 
