@@ -192,7 +192,7 @@ class _Page:
         ]
         if asked.covered and not asked.key:
             said.append(
-                "That nobody who can compute hashes rewrote the log from the start: its checkpoint is not signed."
+                "That no attacker who can hash rewrote the log from the start: its checkpoint is not signed."
             )
         if asked.covered < asked.position:
             behind = f"what comes after #{asked.covered}" if asked.covered else "what is here"
