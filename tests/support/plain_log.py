@@ -24,6 +24,7 @@ class PlainLog(Gathers):
     log_id = "00000000-0000-4000-8000-000000000001"
     epoch = 1
     path = place = ":memory:"
+    is_encrypted = False
     lineage = Lineage(log_id)
     log_ids = (log_id,)
     forked: ForkedFrom | None = None

@@ -109,7 +109,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Prove and check": (
         "doctor", "hosts", "verify", "bundle", "checkpoint", "keys", "witness", "audit", "config", "policy",
     ),
-    "Keep and move a log": ("import", "imports", "export", "backup", "migrate", "fleet", "rebuild"),
+    "Keep and move a log": ("import", "imports", "export", "backup", "migrate", "encryption", "fleet", "rebuild"),
 }  # fmt: skip
 """Under which heading the help lists each command, in this order."""
 

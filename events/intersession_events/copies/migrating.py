@@ -137,6 +137,7 @@ def _known_of(log: PortableLog) -> Moved:
         created_ms=created_ms,
         given=log.positions_given(),
         topics=[topic for (topic,) in log.query("SELECT topic FROM log_topics")],
+        keys=log.keys,
     )
 
 

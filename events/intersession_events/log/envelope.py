@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from intersession_events.basics.errors import CorruptEvent, ForgedTopic, NotStorable, UnknownTopic
-from intersession_events.facts import TOPICS, Event, decode, standing
+from intersession_events.facts import ERASED, TOPICS, Event, decode, standing
 from intersession_events.log.recorded import Draft, Recorded
 from intersession_events.log.row_state import Envelope, Short, as_state, in_places, is_short, opened, short_in
 from intersession_events.proofs.hashed import Hashed
@@ -28,6 +28,8 @@ from intersession_events.proofs.hashed import Hashed
 FIRST: Final = "0" * 64
 """What the first event of a stream has for `prev`."""
 SALT_BYTES: Final = 16
+ENCRYPTED: Final = b"[encrypted]"
+"""What stands for words whose key is not at hand."""
 
 
 class Erasing(NamedTuple):
@@ -192,7 +194,7 @@ def unseal(
     state: bytes,
     authorised: Authorised = _nothing,
 ) -> Recorded:
-    """Return the event of a row, after proving that nothing of the row was changed; of an erased one, what is left of it.
+    """Return the event of a row, after proving that nothing of the row was changed; of an erased or encrypted one, what is left of it.
 
     Raises:
         UnknownTopic: this version does not know the topic. Nothing is imported.
@@ -218,7 +220,10 @@ def unseal(
         raise CorruptEvent(f"{stream!r} version {version!r}: {damage}")
     if unknown:
         raise UnknownTopic(topic)
-    if envelope.is_erased:
+    if envelope.sealed:
+        standing(topic, bytes(envelope.data))
+        event = decode(topic, bytes(envelope.data).replace(ERASED.encode(), ENCRYPTED))
+    elif envelope.is_erased:
         erasing = authorised(stream, version)
         problem = NOT_AUTHORISED if erasing is None else erasing.problem(envelope, topic, position)
         if erasing is None or problem:
@@ -273,7 +278,7 @@ def _of_short(  # noqa: PLR0917 - it is called for each row that is read
 
 def replaced(envelope: Envelope, payload: bytes) -> bytes:
     """Return the state of a row whose payload is erased, with what is left of it in its place."""
-    return as_state(msgspec.structs.replace(envelope, data=msgspec.Raw(payload), salt=""))
+    return as_state(msgspec.structs.replace(envelope, data=msgspec.Raw(payload), salt="", sealed=""))
 
 
 def damaged(

@@ -23,9 +23,13 @@ _NEVER: Final = "erased.1"
 """What authorises is not erased itself."""
 
 
+ERASURES: Final = "erased:"
+"""What the names of streams of erasing events begin with."""
+
+
 def erased_stream(stream: str) -> str:
     """Name the stream of the events that authorise what was erased in a stream."""
-    return f"erased:{stream}"
+    return f"{ERASURES}{stream}"
 
 
 def left_of(recorded: Recorded) -> str | None:
@@ -91,7 +95,8 @@ def erased_state(row: Row | None, stands: str, *, log_id: str) -> bytes | None:
     if damage := damaged(envelope, log_id=log_id, stream=stream, version=version, topic=topic):
         raise CorruptEvent(f"{where}: {damage}")
     if envelope.is_erased and envelope.stands == stands:
-        return None
+        # What is still encrypted then can't be read any more: its key was destroyed.
+        return replaced(envelope, bytes(envelope.data)) if envelope.sealed else None
     left = encode(unsaid(decode(topic, bytes(envelope.data))))
     if envelope.is_erased or topic == _NEVER or sha256(left).hexdigest() != stands:
         raise NotStorable(f"erased.1 says of {where} what is not left of it without its words")

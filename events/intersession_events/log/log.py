@@ -307,6 +307,11 @@ class Log(ReadsEvents, ReadsViews, Follows, Protocol):
         """The path beside which files of the log are kept; `:memory:` for a log that has no such place."""
         ...
 
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether its words are kept encrypted (CRYPT-1): nothing beside it may have them."""
+        ...
+
 
 class HostLog(Appends, Log, Protocol):
     """A log as a host uses it: it also appends."""
@@ -327,6 +332,14 @@ class HostLog(Appends, Log, Protocol):
         Raises:
             AppendConflict: a stream was not at its expected version.
             StoreUnavailable: the store could not take it in time.
+        """
+        ...
+
+    def destroy_keys(self, streams: Collection[str]) -> int:
+        """Destroy the keys of streams that encrypt nothing any more, and return their number (CRYPT-4).
+
+        Raises:
+            StoreUnavailable: they can't be written over.
         """
         ...
 

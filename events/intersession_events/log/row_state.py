@@ -17,7 +17,7 @@ The short form has fixed places, so that plain SQL can take it apart. Its ids ar
 
 The digest of the payload is not stored: it is made of salt and data. Each state of this form says one envelope, and each
 envelope that fits has one. One that does not fit is canonical JSON (RFC 8785): an id that is no UUID, a payload that was
-erased, whose digest can't be made anew, a decision record of more than 9,999 bytes.
+erased or is encrypted, whose digest can't be made anew, a decision record of more than 9,999 bytes.
 """
 
 import re
@@ -57,7 +57,8 @@ class Envelope(
 ):
     """The `state` of a row. The fields stand in canonical order; `data` is the payload as it is stored.
 
-    `decision` is the decision record, empty for none, and left out then.
+    `decision` is the decision record, empty for none, and left out then; so is `sealed`, which holds salt and payload encrypted
+    where a log is kept so (base64): `data` is then what is left without words.
     """
 
     causation: str | None
@@ -70,11 +71,12 @@ class Envelope(
     id: str
     prev: str
     salt: str
+    sealed: str = ""
     time: int
 
     @property
     def is_erased(self) -> bool:
-        """Whether `data` was erased, and is not what was hashed: the salt is erased with the payload."""
+        """Whether `data` was erased or is encrypted, and is not what was hashed: the salt goes with the payload."""
         return not self.salt
 
     @property
@@ -185,6 +187,15 @@ def _bytes_of(name: str) -> bytes | None:
 def is_short(state: object) -> bool:
     """Whether a state is in the short form. A damaged file can hold anything there."""
     return type(state) is bytes and state[:1] == SHORT
+
+
+SEALED: Final = b'"sealed":"'
+"""What stands in each state whose payload is encrypted, and nowhere else but in words."""
+
+
+def is_sealed(state: bytes) -> bool:
+    """Whether a state may be one whose payload is encrypted; its envelope says so for sure."""
+    return state[:1] != SHORT and SEALED in state
 
 
 def of_id(beginning: str) -> list[tuple[str, tuple[bytes | int, ...]]]:

@@ -14,6 +14,7 @@ from intersession_events.log.views import InlineView
 from intersession_events.log.work_queue import TakesWork
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.hosts.host import Hosts
+from intersession_events.stores.keys.source import Encryption
 from intersession_events.stores.portable.filling import Filling
 from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.portable.log import PortableLog
@@ -70,6 +71,7 @@ def open_log(
     entropy: Callable[[int], bytes] = machine_entropy,
     new_log_id: Callable[[], str] = random_id,
     threads: bool = True,
+    encryption: Encryption | None = None,
     on_folding: Callable[[int, int], None] | None = None,
 ) -> PortableLog:
     """Open the log that a URL names, else `$INTERSESSION_STORE`, else `./intersession.db`. The rest is as `SqliteLog` has it.
@@ -93,6 +95,7 @@ def open_log(
         entropy=entropy,
         new_log_id=new_log_id,
         threads=threads,
+        encryption=encryption,
         on_folding=on_folding,
     )
 

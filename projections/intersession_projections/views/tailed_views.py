@@ -40,7 +40,8 @@ def tails_of(log: Log, names: Collection[str], redact: Redact) -> list[Tail[Quer
     """Return the runners of the named views of a log; a view that can't be opened is left out, and logged."""
     tails: list[Tail[QueryableView]] = []
     for view in tailed_views(redact):
-        if view.name in names:
+        # The words of a log that is kept encrypted are in no other place.
+        if view.name in names and not (log.is_encrypted and isinstance(view, FullTextView)):
             try:
                 tails.append(Tail(log, kept(view, log), patient=True))
             except StoreUnavailable as error:

@@ -104,4 +104,5 @@ _NAMES = {
     "files": "files",
     "attachments": "directories of attachments",
     "forks": "forks",
+    "keys": "keys destroyed, so that backups forget",
 }

@@ -39,6 +39,7 @@ from intersession_actors.running.failures.host_findings import host_findings
 from intersession_events.basics.errors import IntersessionError, LogTooNew, MissingExtra, StoreUnavailable
 from intersession_events.facts.reasons import counted
 from intersession_events.log.log import Log
+from intersession_events.log.other_words import as_it_is
 from intersession_events.log.verifying.files import files_compared
 from intersession_events.stores.opened import Located, gateway_of, has_writer, located
 from intersession_events.stores.portable.log import PortableLog
@@ -113,6 +114,7 @@ def _of_the_log(reading: Reading, config: Config) -> Iterator[Finding]:
             if store.is_file:
                 yield from disk_findings(store.place)
                 yield from damage_findings(reader.log)
+            yield from key_findings(reader.log)
             yield from file_findings(reader.log)
             yield from clock_findings(reader.log, reader.clock.now_ms())
             yield from work_findings(reader, at_work=has_writer(reader.log))
@@ -129,6 +131,18 @@ def _of_the_log(reading: Reading, config: Config) -> Iterator[Finding]:
             _UNREADABLE,
             f"the log can't be read: {error}",
             f"name it with --store; if it is the right one, {right}",
+        )
+
+
+def key_findings(log: Log) -> Iterator[Finding]:
+    """Yield what keeps the words of an encrypted log from being read (CRYPT-2)."""
+    log = as_it_is(log)
+    keys = log.keys if isinstance(log, PortableLog) else None
+    if keys is not None and keys.trouble is not None:
+        yield wrong(
+            "keys_away",
+            f"the log is kept encrypted, and what is encrypted can't be read: {keys.trouble}",
+            "bring the master key back, or say where it is in encryption.keys; no host starts without it",
         )
 
 

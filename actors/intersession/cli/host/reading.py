@@ -46,9 +46,10 @@ def reading_log(
         StoreUnavailable: it can't be read.
     """
     url = store_url(common, config)
+    encryption = None if config is None else config.encryption.wanted
     with (
         folding(beside=True) as on_folding,
-        open_log(url, read_only=True, inline=views, on_folding=on_folding) as log,
+        open_log(url, read_only=True, inline=views, encryption=encryption, on_folding=on_folding) as log,
         searching_after(_OBJECTS),
     ):
         yield log

@@ -85,6 +85,7 @@ class Eraser:
                 "files": len(files),
                 "attachments": attachments,
                 "forks": len(forks),
+                **({"keys": self._log.destroyed} if service.log.is_encrypted else {}),
             },
             "forks": forks,
             "position": position,

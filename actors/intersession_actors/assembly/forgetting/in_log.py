@@ -34,6 +34,8 @@ class InLog:
         self._log = log
         self._new_id = new_id
         self._now_ms = now_ms
+        self.destroyed = 0
+        """The number of keys that it destroyed (CRYPT-4)."""
 
     def files_going(self, found: Sequence[Words]) -> set[str]:
         """Return the contents of files that nothing else names (FILE-7)."""
@@ -69,6 +71,7 @@ class InLog:
         if files:
             crash_point("F2")
             self.settle()
+        self.destroyed += self._log.destroy_keys({words.stream for words in found})
         return position
 
     def settle(self) -> None:

@@ -20,7 +20,10 @@ _BUNDLE: Final = "bundles.make"
 def beyond_reach(service: Service, told_to: Collection[str]) -> Iterator[str]:
     """Yield what an erasure in a log does not reach. `told_to` are the channels and models that were given the words."""
     log = service.log
-    yield "backups, exports and copies of the log"
+    if log.is_encrypted:
+        yield "exports of the log, copies of its keys, and in backups what keys encrypt that are left"
+    else:
+        yield "backups, exports and copies of the log"
     if not log.is_remote and (copies := [*_copies(log.place, log.log_id)]):
         yield f"copies of the log in its folder, delete them: {', '.join(copies)}"
     if taken := [*islice(_taken_out(service), _MOST)]:

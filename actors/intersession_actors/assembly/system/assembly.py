@@ -303,6 +303,8 @@ class Assembly:
         self.checkpointer.start()
         self.scheduler.start()
         if not self._blocking.by_hand:  # else they take in what is new when they are asked
+            if self._log.is_encrypted:
+                self.service.reader.full_text.forget()  # of before it was
             views = self._config().views
             if views.keep and self._log.place != MEMORY:
                 self.timers.after(milliseconds(views.after_seconds), ("views",), self._views.begin)

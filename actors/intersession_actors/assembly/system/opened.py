@@ -17,6 +17,7 @@ import msgspec
 from intersession_actors.calls.service.service import Service
 from intersession_actors.calls.tools.registry import described
 from intersession_actors.rules.config.config import Config
+from intersession_actors.rules.config.host import Encryption
 from intersession_actors.rules.config.redacted import config_digest
 from intersession_actors.rules.errors import ConfigError, ConfigProblem
 from intersession_actors.rules.gate.values import invalid
@@ -40,6 +41,7 @@ STREAM = "log"
 _LAST_LOADED = "SELECT MAX(originator_version) FROM stored_events WHERE originator_id=? AND topic LIKE 'config\\_loaded.%' ESCAPE '\\'"
 
 
+_AS_IT_WAS: Final = Encryption()
 _FOLDING: Final = logging.getLogger("intersession.log")
 _PAGE: Final = 500
 _TOLD_EVERY: Final = 100_000
@@ -64,6 +66,7 @@ def open_store(
     clock: Clock,
     runtime: Runtime,
     *,
+    encryption: Encryption = _AS_IT_WAS,
     waiting: Event | None = None,
     read_only: bool = False,
 ) -> HostLog:
@@ -73,6 +76,7 @@ def open_store(
 
     Raises:
         StoreLocked: another process is the writer of this log.
+        BadKey: it is kept encrypted, or is to be, and the master key can't be had.
         StoreUnavailable: the log can't be opened, or the wait was ended.
     """
     url = f"sqlite:///{store}" if isinstance(store, Path) else store
@@ -86,6 +90,7 @@ def open_store(
         entropy=runtime.entropy,
         new_log_id=runtime.new_id,
         threads=not runtime.threads.by_hand,
+        encryption=encryption.wanted,
         on_folding=_tell_folding,
     )
     if waiting is None:
@@ -163,11 +168,12 @@ class _Loaded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def refuse_orphans(service: Service, config: Config) -> None:
-    """Refuse a configuration unless each main session keeps its name.
+    """Refuse a configuration unless each main session keeps its name, and encrypted words stay so.
 
     Raises:
-        ConfigError: it has another main key, or another default agent for the one session of all, than the log's sessions.
+        ConfigError: it would have words of an encrypted log in clear beside it (CRYPT-1), or it has another main key, or another default agent for the one session of all, than the log's sessions.
     """
+    _refuse_in_clear(service, config)
     loaded = config_in_force(service)
     if loaded is None:
         return
@@ -182,6 +188,21 @@ def refuse_orphans(service: Service, config: Config) -> None:
         if main not in mains:
             what = f"the default agent {main.agent_id!r}"
             _refuse("agents.list", what, "make the agent of that session the default again", mains)
+
+
+def _refuse_in_clear(service: Service, config: Config) -> None:
+    if not service.log.is_encrypted:
+        return
+    if config.transcripts.mirror:
+        _refuse_setting("transcripts.mirror", "mirrored transcripts are not encrypted: turn them off")
+    if config.expects_workers:
+        _refuse_setting(
+            "encryption", "workers have no keys: agents and channels of this log are called by its host"
+        )
+
+
+def _refuse_setting(path: str, message: str) -> None:
+    raise ConfigError((ConfigProblem(path, f"the log is kept encrypted, and {message}"),))
 
 
 def _refuse(path: str, what: str, instead: str, lost: tuple[SessionKey, ...]) -> None:

@@ -166,7 +166,14 @@ class SessionSystem(Operated):
         clock = self._clock or runtime.clock
         self._owns_log = self._store is None or isinstance(self._store, str | Path)
         log = (
-            open_store(self._store, clock, runtime, waiting=self._waiting, read_only=self._writer is not None)
+            open_store(
+                self._store,
+                clock,
+                runtime,
+                encryption=settings.config.encryption,
+                waiting=self._waiting,
+                read_only=self._writer is not None,
+            )
             if self._store is None or isinstance(self._store, str | Path)
             else self._store
         )

@@ -61,4 +61,6 @@ def open_log(
     """
     loaded = load_config(config).config
     url = loaded.store if store is None else str(store) if isinstance(store, Path) else store
-    return OpenLog(open_store(url, read_only=True, inline=inline_views()), loaded, smells)
+    encryption = loaded.encryption.wanted
+    log = open_store(url, read_only=True, inline=inline_views(), encryption=encryption)
+    return OpenLog(log, loaded, smells)

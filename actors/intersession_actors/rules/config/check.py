@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import msgspec
 from msgspec.structs import FieldInfo
 
-from intersession_actors.rules.config.host import Gateway, GatewayTools
+from intersession_actors.rules.config.host import Encryption, Gateway, GatewayTools, Transcripts
 from intersession_actors.rules.config.prices import costs_in, price_in
 from intersession_actors.rules.config.session import SendPolicy, SessionSettings
 from intersession_actors.rules.config.settings import ChannelDelivery, Settings, ThreadBindings, ToolRules
@@ -345,6 +345,24 @@ def _misspelt(pattern: str) -> str | None:
         return None
     known = (*TOOL_NAMES, *TOOL_GROUPS, "sessions_*")
     return next(iter(get_close_matches(name, known, n=1, cutoff=0.85)), None)
+
+
+def check_encryption(encryption: Encryption, transcripts: Transcripts, findings: Findings) -> None:
+    """Check that there is one master key, and nothing that would have the words beside the log."""
+    keys = encryption.keys
+    if keys is None:
+        if encryption.sessions != "all":
+            findings.refuse(
+                "encryption.sessions", "it needs encryption.keys: name a file, a keyring or a command"
+            )
+        return
+    if sum(map(bool, (keys.file, keys.keyring, keys.command))) != 1:
+        findings.refuse("encryption.keys", "name one place of the master key: file, keyring or command")
+    if transcripts.mirror:
+        findings.refuse(
+            "transcripts.mirror",
+            "mirrored transcripts are not encrypted: turn them off, or leave out encryption",
+        )
 
 
 def check_gateway(gateway: Gateway, findings: Findings) -> None:

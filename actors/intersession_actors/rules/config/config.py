@@ -53,6 +53,7 @@ class Config(Settings, frozen=True, kw_only=True):
     cron: Cron = Cron()
     transcripts: host.Transcripts = host.Transcripts()
     views: host.Views = host.Views()
+    encryption: host.Encryption = host.Encryption()
     audit: host.Audit = host.Audit()
     checkpoints: host.Checkpoints = host.Checkpoints()
     logging: host.Logging = host.Logging()
@@ -229,6 +230,7 @@ def load_config(
     check.check_tools(config.tools, findings)
     check.check_agents(config.agents, findings)
     check.check_gateway(config.gateway, findings)
+    check.check_encryption(config.encryption, config.transcripts, findings)
     check_cron(config.cron, findings)
     if not literal:  # what is recorded was in force, and is read as it was
         check.check_denied(config.tools, config.agents, config.gateway, findings)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -17,6 +18,8 @@ from intersession_actors.rules.config.settings import (
 )
 from intersession_actors.rules.gate.limits import REPLY
 from intersession_events.basics.plain_json import JsonObject
+from intersession_events.stores.keys.source import Encryption as Wanted
+from intersession_events.stores.keys.source import Source
 
 OperatorScope = Literal[
     "operator.read",
@@ -201,6 +204,36 @@ class Transcripts(Settings, frozen=True, kw_only=True):
     """The mirrored transcripts beside a log that is a file, in `<store>.transcripts` (LIST-5)."""
 
     mirror: bool = False
+
+
+class MasterKey(Settings, frozen=True, kw_only=True):
+    """The place of a master key: a file that only its owner may read, a service of the keyring, or a command that prints it."""
+
+    file: Text | None = None
+    keyring: Text | None = None
+    command: tuple[Text, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"MasterKey(file={self.file!r}, keyring={self.keyring!r})"
+
+
+class Encryption(Settings, frozen=True, kw_only=True):
+    """Whether words are kept encrypted from now on (CRYPT-1), by which master key, and of which sessions (patterns of keys).
+
+    Without `keys` the log is kept as it was.
+    """
+
+    keys: MasterKey | None = None
+    sessions: Literal["all"] | tuple[Text, ...] = "all"
+
+    @property
+    def wanted(self) -> Wanted | None:
+        """The same as stores have it; None for a log that is kept as it was."""
+        keys = self.keys
+        if keys is None:
+            return None
+        file = None if keys.file is None else str(Path(keys.file).expanduser().absolute())
+        return Wanted(Source(file=file, keyring=keys.keyring, command=keys.command), self.sessions)
 
 
 class Views(Settings, frozen=True, kw_only=True):

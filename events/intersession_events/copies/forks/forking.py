@@ -115,7 +115,7 @@ def fork_log(
     ]
     directory = directory or directory_of(log.place)
     path = fork_path(directory, fork_id)
-    made = Moved(fork_id, own.epoch, now_ms, rows[-1][0], {row[3] for row in rows})
+    made = Moved(fork_id, own.epoch, now_ms, rows[-1][0], {row[3] for row in rows}, log.keys)
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with closing(FileFilling(path, anew=True)) as file:

@@ -124,7 +124,7 @@ class ErasedRows:
             # It may have been erased since it was looked at.
             found = log.query(_ROW, (stream, version))
             envelope = envelope_in(found[0]) if found else ""
-            if isinstance(envelope, str) or not envelope.is_erased:
+            if isinstance(envelope, str) or not envelope.is_erased or envelope.sealed:
                 problem = "an event says that the payload was erased, and it was not"
                 yield "not_erased", problem, (found[0][0] if found else None, stream, version)
 

@@ -92,6 +92,8 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     streams: int
     erased: int
     """Payloads that were erased. Their places in the chain are proven; where no event authorises it, it is a finding."""
+    encrypted: int
+    """Payloads that are encrypted and could not be seen (CRYPT-6). Their places in the chain are proven."""
     erasures: tuple[ErasureSeen, ...]
     """The events that erased something, with what covers each: the first thousand."""
     counts: dict[str, int]

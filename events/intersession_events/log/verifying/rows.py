@@ -7,6 +7,7 @@ from intersession_events.basics.errors import CorruptEvent
 from intersession_events.log.log import Log
 from intersession_events.log.row_state import Envelope, opened
 from intersession_events.log.sql import Row
+from intersession_events.log.verifying.encrypted_rows import Unseen
 
 PAGE: Final = 2000
 _FAR: Final = 2**40
@@ -24,6 +25,10 @@ class RawLog(Log, Protocol):
 
     def table_problems(self) -> Iterator[str]:
         """Say what is wrong with the tables beside the events, and with their positions."""
+        ...
+
+    def encrypted(self, envelope: Envelope) -> Unseen | str:
+        """Say why an encrypted row can't be seen, or in words what is wrong with it."""
         ...
 
     def unread(self) -> Sequence[str]:

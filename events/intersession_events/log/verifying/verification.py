@@ -25,6 +25,7 @@ from intersession_events.log.sql import Row
 from intersession_events.log.tables import (
     topic_problems,
 )
+from intersession_events.log.verifying.encrypted_rows import EncryptedRows
 from intersession_events.log.verifying.erased_rows import ErasedRows, Sure
 from intersession_events.log.verifying.own_ids import OwnIds
 from intersession_events.log.verifying.prefix import PrefixWalk, prefix_unproven
@@ -77,7 +78,7 @@ def verify_log(
         cosignatures=read_or(lambda: cosignatures_of(log.query), {}) if trusted and trusted.witnesses else {},
     )
     prefix = PrefixWalk(lineage, trusted=trusted or Trusted(), published=published)
-    with closing(_Walk(lineage, head, checkpoints, prefix)) as walk:
+    with closing(_Walk(lineage, head, checkpoints, prefix, EncryptedRows(log.encrypted))) as walk:
         for count, row in enumerate(rows_of(log, walk.lose)):
             walk.take(row)
             if progress is not None and count % PAGE == 0:
@@ -95,7 +96,12 @@ class _Walk:
     """One pass over the rows, in the order of positions."""
 
     def __init__(
-        self, lineage: Lineage, known: LogHead | None, checkpoints: CheckpointWalk, prefix: PrefixWalk
+        self,
+        lineage: Lineage,
+        known: LogHead | None,
+        checkpoints: CheckpointWalk,
+        prefix: PrefixWalk,
+        encrypted: EncryptedRows,
     ) -> None:
         self.position = 0
         self._checkpoints = checkpoints
@@ -112,6 +118,7 @@ class _Walk:
         self._epoch = 0
         self._events = 0
         self._erased = ErasedRows(self._cut)
+        self._encrypted = encrypted
         self._own_ids = OwnIds()
         self._spelt_out: Row | None = None
         """The first row with a state in JSON that the short form could say."""
@@ -218,12 +225,14 @@ class _Walk:
             events=self._events,
             streams=len(self._ends),
             erased=len(self._erased),
+            encrypted=len(self._encrypted),
             erasures=erasures[:KEPT],
             counts=dict(self._counts),
             findings=tuple(self._findings),
             unproven=(
                 *prefix_unproven(self._prefix.seen),
                 *self._own_ids.unproven(),
+                *self._encrypted.unproven(),
                 *unproven(
                     self._log_id,
                     self._known,
@@ -259,9 +268,7 @@ class _Walk:
         if topic not in TOPICS:
             self._find("unknown_topic", f"the topic {topic!r} is in no registry of this version", row)
         elif damage is None and envelope.is_erased:
-            left = self._erased.found(row, envelope)
-            self._own_ids.note(stream, left)
-            return left
+            return self._left_of(row, envelope)
         elif damage is None:
             try:
                 event = decode(topic, bytes(envelope.data))
@@ -279,6 +286,15 @@ class _Walk:
                     self._find("id_differs", other, row)
                 return event
         return None
+
+    def _left_of(self, row: Row, envelope: Envelope) -> Event | None:
+        """Return the event that is left of a row whose words are erased, or encrypted."""
+        left = (self._encrypted if envelope.sealed else self._erased).found(row, envelope)
+        if isinstance(left, str):
+            self._find("changed", left, row)
+            return None
+        self._own_ids.note(row[1], left)
+        return left
 
     def _check_tables(self, log: RawLog) -> None:
         problems = [*log.table_problems()]

@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Final, final
 
 from intersession_events.basics.machine import on_disk, private_file, sync
+from intersession_events.stores.files.encrypted import encrypted
 from intersession_events.stores.files.store import Contents
+from intersession_events.stores.keys.opening import keys_at
+from intersession_events.stores.keys.records import KeyFile, file_of
 
 _SUFFIX: Final = ".files"
 _FORKS: Final = ".forks"
-_NAME: Final = re.compile(r"[0-9a-f]{64}(\.doubt)?")
+_NAME: Final = re.compile(r"[0-9a-f]{64}(\.enc)?(\.doubt)?")
 _PART: Final = ".part"
 
 
@@ -26,7 +29,12 @@ def sources_of(store: str, log_ids: Iterable[str]) -> Sequence[Contents]:
     if not folder.name.endswith(_FORKS):
         return ()
     root = folder.with_name(folder.name.removesuffix(_FORKS))
-    return [Folder(folder_of(str(root))), *(Folder(folder_of(str(folder / f"{one}.db"))) for one in log_ids)]
+    return [_of(str(root)), *(_of(str(folder / f"{one}.db")) for one in log_ids)]
+
+
+def _of(store: str) -> Contents:
+    """Return the folder of another log's files, to be read with that log's own keys."""
+    return encrypted(Folder(folder_of(store)), keys_at(KeyFile(file_of(store)), writes=False))
 
 
 @final

@@ -16,7 +16,8 @@ from intersession_events.basics.crash_points import crash_point
 from intersession_events.basics.errors import CorruptEvent
 from intersession_events.log.files import Files, FileState
 
-_MARK: Final = ".doubt"
+MARK: Final = ".doubt"
+"""What the name of a mark ends with, behind that of its content."""
 
 
 class Contents(Protocol):
@@ -97,7 +98,7 @@ class FileStore:
         with self._lock:
             # An equal content is never written over: it may be read now. One that was altered is made good.
             if self._state(self._own, sha256) != "right":
-                self._own.put(f"{sha256}{_MARK}", str(since).encode())
+                self._own.put(f"{sha256}{MARK}", str(since).encode())
                 self._own.put(sha256, data)
             self._in_use[sha256] += 1
         crash_point("F1")
@@ -108,14 +109,14 @@ class FileStore:
         with self._lock:
             for sha256 in contents:
                 self._in_use[sha256] -= 1
-                self._own.remove(f"{sha256}{_MARK}")
+                self._own.remove(f"{sha256}{MARK}")
 
     def drop(self, contents: Iterable[str]) -> None:
         """Note that no event will name these contents; what is new of them goes, unless another message has it."""
         with self._lock:
             for sha256 in contents:
                 self._in_use[sha256] -= 1
-                mark = self._own.get(f"{sha256}{_MARK}")
+                mark = self._own.get(f"{sha256}{MARK}")
                 if self._in_use[sha256] <= 0 and mark:
                     self._remove(sha256)
 
@@ -124,7 +125,7 @@ class FileStore:
         with self._lock:
             for sha256 in contents:
                 if self._own.get(sha256) is not None:
-                    self._own.put(f"{sha256}{_MARK}", b"")
+                    self._own.put(f"{sha256}{MARK}", b"")
 
     def settle(self, named: Callable[[Collection[str], int], Collection[str]]) -> int:
         """Remove the contents in doubt that no event names, and return how many there were.
@@ -140,8 +141,8 @@ class FileStore:
             with self._lock:
                 for sha256 in contents:
                     if sha256 in still:
-                        self._own.remove(f"{sha256}{_MARK}")
-                    elif self._in_use[sha256] <= 0 and self._own.get(f"{sha256}{_MARK}") is not None:
+                        self._own.remove(f"{sha256}{MARK}")
+                    elif self._in_use[sha256] <= 0 and self._own.get(f"{sha256}{MARK}") is not None:
                         self._remove(sha256)
                         removed += 1
         return removed
@@ -179,7 +180,7 @@ class FileStore:
 
     def own(self) -> Sequence[str]:
         """Return the SHA-256 of all contents of this log, sorted."""
-        return sorted(name for name in self._own.names() if not name.endswith(_MARK))
+        return sorted(name for name in self._own.names() if not name.endswith(MARK))
 
     def take(self, sha256: str, other: Files) -> bool:
         """Copy a content of another store; False where that has none, or it is altered there."""
@@ -194,17 +195,17 @@ class FileStore:
 
     def _doubtful(self) -> Mapping[str, int]:
         with self._lock:
-            marks = [name for name in self._own.names() if name.endswith(_MARK)]
+            marks = [name for name in self._own.names() if name.endswith(MARK)]
             return {
-                name.removesuffix(_MARK): int(self._own.get(name) or b"0")
+                name.removesuffix(MARK): int(self._own.get(name) or b"0")
                 for name in marks
-                if self._in_use[name.removesuffix(_MARK)] <= 0
+                if self._in_use[name.removesuffix(MARK)] <= 0
             }
 
     def _remove(self, sha256: str) -> None:
         # The content first: without its mark it would never be looked at again.
         self._own.remove(sha256)
-        self._own.remove(f"{sha256}{_MARK}")
+        self._own.remove(f"{sha256}{MARK}")
 
     @staticmethod
     def _state(contents: Contents, sha256: str) -> FileState:

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from intersession_events.basics.errors import CorruptEvent, UnknownTopic
 from intersession_events.log.recorded import Recorded, SetAside
@@ -15,6 +15,9 @@ Proven = Callable[[Row], Recorded]
 """Returns the event of a row, or raises what it is that keeps it from being read (`CorruptEvent`, `UnknownTopic`)."""
 
 Progress = Callable[[int, int], None]
+
+ClearRow = Callable[[object, tuple[Any, ...]], tuple[Any, ...]]  # whatever its columns hold
+"""Returns a row, as a cursor has it, with what is encrypted in clear."""
 
 _CACHE_KIB: Final = 65_536
 """What a temporary database keeps in memory; the rest of it is on disk."""
@@ -329,7 +332,7 @@ class PlainSql(sqlite3.Cursor):
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         super().__init__(connection)
-        self.row_factory = None
+        self.row_factory = getattr(connection, "clear", None)
 
     def later(self, statement: str, parameters: Sequence[SqlValue] = ()) -> Callable[[], list[Row]]:
         """Run a statement, and return its rows when they are asked for."""

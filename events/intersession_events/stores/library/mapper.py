@@ -18,7 +18,10 @@ from intersession_events.log.envelope import Authorised, Erasing, seal, unseal
 from intersession_events.log.erasing import erased_stream, rows_erased
 from intersession_events.log.lineage import Lineage
 from intersession_events.log.recorded import ANY_VERSION, Draft, Recorded
+from intersession_events.log.row_state import is_sealed, opened
 from intersession_events.log.storable import payload_of
+from intersession_events.log.verifying.encrypted_rows import UNSEEN
+from intersession_events.stores.keys.keyring import Keyring
 
 
 class Fresh(msgspec.Struct, frozen=True):
@@ -74,6 +77,8 @@ class ChainedMapper(Mapper[str]):
         self.lineage = Lineage("")
         self.authorised: Authorised = lambda _stream, _version: None
         """What may stand in the place of erased payloads; set by whoever can read the log."""
+        self.keys: Keyring | None = None
+        """The keys of a log that is kept encrypted; set as it is opened."""
 
     @property
     def log_id(self) -> str:
@@ -114,6 +119,8 @@ class ChainedMapper(Mapper[str]):
             time=time,
             position=position,
         )
+        if self.keys is not None:
+            state = self.keys.sealed(state, recorded)
         pending.__dict__.update(originator_version=version, state=state, recorded=recorded)
         return recorded
 
@@ -127,6 +134,8 @@ class ChainedMapper(Mapper[str]):
         position: int = getattr(stored_event, "id", 0)
         stream: str = stored_event.originator_id  # type: ignore[assignment]  # never a UUID; read for each row, so no cast
         try:
+            if self.keys is not None:
+                self._check_encrypted(stored_event)
             return unseal(
                 log_id=self.lineage.log_id_at(position),
                 position=position,
@@ -139,6 +148,18 @@ class ChainedMapper(Mapper[str]):
         except (CorruptEvent, UnknownTopic) as error:
             error.position = position or None
             raise
+
+    def _check_encrypted(self, stored_event: StoredEvent) -> None:
+        """Check a row that is still encrypted after it was read with the keys: they are not at hand, or it was changed.
+
+        Raises:
+            CorruptEvent: it was.
+        """
+        state, where = stored_event.state, (str(stored_event.originator_id), stored_event.originator_version)
+        if self.keys is not None and is_sealed(state) and (envelope := opened(state, where=where)).sealed:
+            said = self.keys.look(envelope)
+            if said not in UNSEEN:
+                raise CorruptEvent(f"{where[0]!r} version {where[1]!r}: {said}")
 
 
 _REMEMBERED: Final = 256

@@ -252,11 +252,12 @@ class Append(Work):
             return False
         for recorded, row in zip(self.recorded, self._in_order, strict=True):
             found = _row(cursor, _AT_POSITION, (recorded.position,))
+            keys = self._sealing.mapper.keys
             if found is None or found[1:] != (
                 row.originator_id,
                 row.originator_version,
                 row.topic,
-                row.state,
+                row.state if keys is None else keys.clear(row.state),
             ):
                 return False
         return True

@@ -8,6 +8,9 @@ from typing import NamedTuple
 from intersession_events.basics.errors import MigrationFailed
 from intersession_events.log.tables import FORMAT
 from intersession_events.stores.database import Cursor, Row
+from intersession_events.stores.keys.keyring import Keyring
+from intersession_events.stores.keys.opening import new_keys
+from intersession_events.stores.keys.records import KeyFile
 from intersession_events.stores.portable.log import PortableLog
 
 
@@ -20,6 +23,8 @@ class Moved(NamedTuple):
     given: int
     """The last position that was ever given."""
     topics: Collection[str]
+    keys: Keyring | None = None
+    """Its keys, if it is kept encrypted: then the copy is, with keys of its own (CRYPT-5)."""
 
 
 class Filling(ABC):
@@ -36,6 +41,9 @@ class Filling(ABC):
     """Asks whose log is being made, and its format; nobody else fills the place until the transaction ends."""
     _remedy: str
     """How to be rid of what an earlier attempt left."""
+    _wrapped: KeyFile
+    """The place of its keys until it is whole."""
+    _keys: Keyring | None = None
 
     @abstractmethod
     def whole(self) -> PortableLog | None:
@@ -50,7 +58,10 @@ class Filling(ABC):
 
         Raises:
             MigrationFailed: another log was begun there.
+            BadKey: it is kept encrypted, and the master key can't be had.
         """
+        if log.keys is not None:
+            self._keys = new_keys(self._wrapped, log.keys)
         with self._writing() as cursor:
             self._make_tables(cursor, log)
             cursor.execute(self._identity)
@@ -75,7 +86,7 @@ class Filling(ABC):
             cursor.execute(self._identity)
             if after is not None and _last(cursor) != after:
                 raise MigrationFailed(f"somebody else writes into {self._filled}")
-            self._insert(cursor, rows)
+            self._insert(cursor, rows if self._keys is None else list(map(self._keys.sealed_row, rows)))
 
     def cut(self, after: int) -> None:
         """Remove the rows behind a position."""

@@ -15,6 +15,7 @@ from eventsourcing.persistence import EventStore
 from intersession_events.basics.errors import ForkedStoreError, StoreUnavailable
 from intersession_events.basics.machine import monotonic_s, wall_clock_ms
 from intersession_events.facts import ForkedFrom
+from intersession_events.log.erasing import ERASURES
 from intersession_events.log.files import Files
 from intersession_events.log.lineage import Lineage
 from intersession_events.log.log import Gathers, InFlight, Kinds, Moment, OnCommitted, OnLoaded
@@ -27,12 +28,15 @@ from intersession_events.log.recorded import (
     StreamAppend,
     Unavailable,
 )
+from intersession_events.log.row_state import Envelope
 from intersession_events.log.sql import Query, Question
 from intersession_events.log.sql import Row as AnyRow
+from intersession_events.log.verifying.encrypted_rows import Unseen
 from intersession_events.log.views import InlineView
 from intersession_events.log.work_queue import WorkQueue
 from intersession_events.stores.folding.carrying import is_carried
 from intersession_events.stores.hosts.host import Hosts
+from intersession_events.stores.keys.keyring import Keyring, destroy_unused
 from intersession_events.stores.later import Loader, tell
 from intersession_events.stores.library.frontier import Frontier
 from intersession_events.stores.portable.appends import NotTaken
@@ -85,6 +89,8 @@ class PortableLog(Gathers):
     """The writer's epoch; 0 for a reader."""
     keeps_views = False
     """Whether its database keeps tailed views as well, since several processes share it."""
+    keys: Keyring | None
+    """Its keys, if it is kept encrypted (CRYPT-1)."""
     files: Files
     """The contents of the files that its events name (FILE-1)."""
     work: WorkQueue
@@ -356,6 +362,32 @@ class PortableLog(Gathers):
         shapes: dict[str, int] = dict(self.query("SELECT name, shape FROM inline_views"))
         return [view.name for view in views if shapes.get(view.name) != view.shape]
 
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether its words are kept encrypted (CRYPT-1): nothing beside it may have them."""
+        return self.keys is not None
+
+    def encrypted(self, envelope: Envelope) -> Unseen | str:
+        """Say why an encrypted row can't be seen, or in words what is wrong with it."""
+        return "away" if self.keys is None else self.keys.look(envelope)
+
+    def destroy_keys(self, streams: Collection[str]) -> int:
+        """Destroy the keys of streams that encrypt nothing any more, and return their number. For the writer (CRYPT-4).
+
+        Raises:
+            StoreUnavailable: they can't be written over.
+        """
+        keys = self.keys
+        ids = [] if keys is None else keys.ids(streams)
+        if keys is None or not ids:
+            return 0
+        # In the writer's own turn: nothing is encrypted meanwhile.
+        work = partial(destroy_unused, keys, streams, self._clock())
+        return self._the_writer().transact(work, PAGE_TIMEOUT_S)
+
+    def _erased_streams(self) -> Sequence[str]:
+        return () if self.keys is None else self._events.streams(ERASURES)
+
     def unread(self) -> Sequence[str]:
         """Say in sentences which data beside the events no verification reads."""
         return self._unread
@@ -453,6 +485,7 @@ class PortableLog(Gathers):
         """Begin to write with the `opened` resources, and bring views up to date; else begin to read. An error closes everything."""
         recorder = self._recorder = cast("ReadsLog", app.recorder)
         self._end = app.close if opened is None else opened.close
+        self.keys = app.chained.keys
         self.log_id, self.epoch = app.chained.log_id, 0 if opened is None else opened.epoch
         self._events = EventReader(recorder, app.chained)
         self._events.reads_from = app
@@ -472,6 +505,8 @@ class PortableLog(Gathers):
                 kept.submit = partial(opened.recorder.submit, patient=True)
                 recorder.frontier = self._frontier
                 self._write_with(opened, InlineViews(inline, tables), inline, entropy, on_folding)
+                # Of erasures that a crash left without this.
+                self.destroy_keys([one.removeprefix(ERASURES) for one in self._erased_streams()])
         except BaseException:
             recorder.close_readers()
             self._end()

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from intersession_events.basics.errors import CorruptEvent, LogRewound
 from intersession_events.facts import ClockStepped, topics_of
 from intersession_events.log.recorded import Draft
-from intersession_events.log.row_state import hash_in, opened
+from intersession_events.log.row_state import hash_in, is_sealed, opened
 from intersession_events.log.sql import Question, Row
 from intersession_events.stores.database import Cursor
 
@@ -38,6 +38,8 @@ class Recent(NamedTuple):
     """Their ids with their positions, from the first on."""
     end: End
     """The last one of those that can be read."""
+    sealed: bool = False
+    """Whether one of them is kept encrypted."""
 
 
 LAST_EVENTS: Final[Question] = (
@@ -56,7 +58,7 @@ def recent_of(rows: Sequence[Row]) -> Recent:
             latest = event.time if topic in _STEPS else max(latest, event.time)
             ids[event.id] = position
             end = End(position, event.hash)
-    return Recent(latest, ids, end)
+    return Recent(latest, ids, end, any(is_sealed(state) for _, state, _ in rows if type(state) is bytes))
 
 
 def _is_end(row: Row, end: End) -> bool:

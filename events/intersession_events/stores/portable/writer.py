@@ -17,6 +17,7 @@ from intersession_events.facts import (
     HoldWithdrawn,
     TurnRequested,
     kinds_of,
+    may_say,
 )
 from intersession_events.log.log import InFlight
 from intersession_events.log.recorded import Committed, OnOutcome, Recorded, StreamAppend, Unavailable
@@ -223,6 +224,8 @@ class Writer(BatchObserver):
                 streams.add(part.stream)
                 for event in part.events:
                     coming.append((part.stream, event.draft.event))  # noqa: PERF401
+        if self._sealing.mapper.keys is not None:
+            self._sealing.mapper.keys.prepare({stream for stream, event in coming if may_say(event)})
         self._answers = self._views.ask(cursor, coming)
         if self._unsure or self.recorder.is_elsewhere():
             self._known.read(cursor, end=self._end)

@@ -10,6 +10,8 @@ from eventsourcing.utils import Environment, EnvType, get_topic
 from intersession_events.basics.errors import NoSuchStore
 from intersession_events.log.sql import Query
 from intersession_events.stores.database import Cursor
+from intersession_events.stores.keys.keyring import Keyring
+from intersession_events.stores.keys.records import KeyFile, file_of
 from intersession_events.stores.portable.application import NAME, PREFIX, LogApplication
 from intersession_events.stores.portable.snapshots.recorder import TABLE, KeepsSnapshots
 from intersession_events.stores.postgres.address import address_of
@@ -82,6 +84,16 @@ class PostgresApplication(LogApplication):
     def reading(self) -> ReadingRecorder:
         """The recorder, by its own type."""
         return cast("ReadingRecorder", self.recorder)
+
+    @property
+    def wrapped(self) -> KeyFile:
+        """The place of its keys: no dump of the database has them."""
+        return KeyFile(file_of(self.datastore.address.place))
+
+    def encrypt(self, keys: Keyring | None) -> None:
+        """Keep it encrypted with these keys, if there are some."""
+        if keys is not None:
+            self.chained.keys, self.datastore.readers.clear = keys, keys.clear_row
 
     @property
     def datastore(self) -> LogDatastore:

@@ -72,7 +72,7 @@ class LogDatastore(PostgresDatastore):
         """Run a transaction round a block; it fails if the log has another epoch."""
         taken = self._take()
         try:
-            cursor = PgCursor(taken.connection, epoch)
+            cursor = PgCursor(taken.connection, epoch, clear=self.readers.clear)
             try:
                 yield cursor
                 if not cursor.is_over:

@@ -13,6 +13,7 @@ from psycopg.rows import TupleRow
 
 from intersession_events.basics.errors import StoreUnavailable, WriterSuperseded
 from intersession_events.log.sql import Question, Row, SqlValue
+from intersession_events.stores.folding.fold import ClearRow
 from intersession_events.stores.postgres.dialect import translated
 from intersession_events.stores.postgres.wire import (
     BYTES,
@@ -54,11 +55,17 @@ class PgCursor:
     """
 
     # Rows are tuples here, whatever the connection makes of them elsewhere.
-    def __init__(self, connection: Connection[Any], epoch: int | None) -> None:
+    def __init__(
+        self,
+        connection: Connection[Any],  # the same
+        epoch: int | None,
+        *,
+        clear: ClearRow | None = None,
+    ) -> None:
         """Make a cursor for a writer of an epoch, checked as the transaction begins; None checks nothing."""
         self._connection = connection
         self._epoch = epoch
-        self._pipeline = Pipeline(connection)
+        self._pipeline = Pipeline(connection, clear)
         self._waits = True
         """Whether the answer to each statement is waited for."""
         # What the call of `append_events` takes:

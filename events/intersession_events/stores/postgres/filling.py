@@ -9,6 +9,7 @@ from psycopg import sql
 
 from intersession_events.basics.errors import LogError, MigrationFailed, NotALog
 from intersession_events.stores.database import Cursor, Row
+from intersession_events.stores.keys.records import KeyFile, file_of
 from intersession_events.stores.portable.filling import Filling, Moved
 from intersession_events.stores.postgres.address import address_of
 from intersession_events.stores.postgres.connections import settle
@@ -38,6 +39,7 @@ class SchemaFilling(Filling):
         self._address = address_of(url)
         self.shown = self._filled = self._address.shown
         self._failures = PostgresFailures(self._address)
+        self._wrapped = KeyFile(file_of(self._address.place))
 
     def whole(self) -> PostgresLog | None:
         """Open the log that is there already, to read it.

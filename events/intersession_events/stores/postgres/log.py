@@ -11,9 +11,12 @@ from intersession_events.log.log import Moment
 from intersession_events.log.sql import Question, Row, SqlValue
 from intersession_events.log.views import InlineView
 from intersession_events.stores.database import Cursor, typed
+from intersession_events.stores.files.encrypted import encrypted
 from intersession_events.stores.files.store import FileStore
 from intersession_events.stores.files.table import Table
 from intersession_events.stores.folding.fold import layout_of, temporary
+from intersession_events.stores.keys.opening import keys_at, learn
+from intersession_events.stores.keys.source import Encryption
 from intersession_events.stores.portable.application import own_settings
 from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.portable.inline_views import ViewTables
@@ -72,6 +75,7 @@ class PostgresLog(PortableLog):
         new_log_id: Callable[[], str] = random_id,
         environment: Mapping[str, str] | None = None,
         threads: bool = True,
+        encryption: Encryption | None = None,
         on_folding: Callable[[int, int], None] | None = None,
     ) -> None:
         address = address_of(url)
@@ -85,6 +89,8 @@ class PostgresLog(PortableLog):
                 app.close()
                 raise NoSuchStore(self.path, "there is no log to be read")
             app.chained.lineage = known.lineage
+            learn(app.wrapped, encryption)
+            app.encrypt(keys_at(app.wrapped, writes=False))
         else:
             opened = open_for_writing(
                 own_settings({URL: url, **(environment or {})}),
@@ -93,13 +99,15 @@ class PostgresLog(PortableLog):
                 new_log_id=new_log_id,
                 threads=threads,
                 keeps_views=bool(inline),
+                entropy=entropy,
+                encryption=encryption,
             )
             app = opened.app
         self.application: Final = app
         """The log as an application of the eventsourcing library: its notification log, event store and mapper."""
         self.view_tables: ViewTables = PostgresViews(app.reading.failures)
         """What is done in PostgreSQL's own way for the tables of a view."""
-        self.files = FileStore(Table(self))
+        self.files = FileStore(encrypted(Table(self), app.chained.keys, clock))
         self.hosts = app.datastore.hosts
         self._begin(app, opened, self.view_tables, inline, entropy=entropy, on_folding=on_folding)
         self.work = SchemaWork(self, url)

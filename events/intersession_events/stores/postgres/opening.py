@@ -15,6 +15,9 @@ from intersession_events.basics.errors import LogError, NoSuchStore, NotALog, St
 from intersession_events.log.lineage import Lineage
 from intersession_events.log.sql import Question
 from intersession_events.stores.database import Cursor, typed
+from intersession_events.stores.keys.keyring import ENCRYPTED_ROWS
+from intersession_events.stores.keys.opening import keys_at, lost
+from intersession_events.stores.keys.source import Encryption
 from intersession_events.stores.portable.identity import Holder, Identity, identity_of, only_one
 from intersession_events.stores.portable.recent import LAST_EVENTS, recent_of
 from intersession_events.stores.portable.writer import Opened
@@ -94,6 +97,8 @@ def open_for_writing(
     new_log_id: Callable[[], str],
     threads: bool,
     keeps_views: bool,
+    entropy: Callable[[int], bytes],
+    encryption: Encryption | None,
 ) -> OpenedSchema:
     """Take the lease, make or check the log, and begin a new epoch.
 
@@ -109,6 +114,15 @@ def open_for_writing(
         known = inspect(address, keep=app.datastore.readers.keep)
         if known is not None:
             known.check_writable(address.shown)
+        app.encrypt(
+            keys_at(
+                app.wrapped,
+                encryption,
+                writes=True,
+                entropy=entropy,
+                has_encrypted=lambda: known is not None and bool(app.reading.rows(*ENCRYPTED_ROWS)),
+            )
+        )
         with typed(app.reading.failures), app.datastore.writing(None) as cursor:
             # Two that open a new log at once: the second one finds what the first has made.
             lock = (f"intersession {address.schema}",)
@@ -126,6 +140,9 @@ def open_for_writing(
             ((made_of,),), ((log_id, head),), last = cursor.together([FUNCTIONS_OF, _BEGUN, LAST_EVENTS])
             make_functions(cursor, address.schema, made_of)
             app.commits.wrote_on = cursor.connection
+        recent = recent_of(last)
+        if recent.sealed and app.chained.keys is None:
+            raise lost(app.wrapped)  # noqa: TRY301 - what was opened is closed below
         app.chained.lineage = Lineage(log_id) if known is None else known.lineage
         app.commits.epoch, app.commits.holder = epoch, here()
         lease = Lease(app.datastore, epoch, threads=threads, superseded=app.commits.superseded)
@@ -135,7 +152,7 @@ def open_for_writing(
     return OpenedSchema(
         epoch=epoch,
         head=head,
-        recent=recent_of(last),
+        recent=recent,
         app=app,
         lease=lease,
         keeps_views=keeps_views,

@@ -19,6 +19,7 @@ from psycopg_pool import PoolTimeout
 
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.log.sql import Question, Row, SqlValue
+from intersession_events.stores.folding.fold import ClearRow
 from intersession_events.stores.postgres.dialect import translated
 from intersession_events.stores.postgres.wire import Answer, Pipeline
 
@@ -51,6 +52,8 @@ class Readers:
         self._waiting = deque[threading.Event]()
         self._changing = threading.Lock()
         self._closed = False
+        self.clear: ClearRow | None = None
+        """Returns a row with what is encrypted in clear; None where nothing is."""
 
     @property
     def waiting(self) -> int:
@@ -83,7 +86,7 @@ class Readers:
         for last_try in (False, True):
             with self.connection() as connection:
                 try:
-                    return Reading(connection).apart(questions)
+                    return Reading(connection, clear=self.clear).apart(questions)
                 except psycopg.OperationalError:
                     if last_try or not connection.broken:
                         raise
@@ -95,7 +98,7 @@ class Readers:
     def moment(self) -> Generator["Reading"]:
         """Lend a way to query the log as of the first statement, for a block."""
         with self.connection() as connection:
-            yield Reading(connection)
+            yield Reading(connection, clear=self.clear)
 
     def keep(self, connection: Connection[TupleRow]) -> None:
         """Lend from now on one more connection, which the caller has made like these."""
@@ -199,9 +202,11 @@ class Readers:
 class Reading:
     """Queries in one transaction, which begins with the first of them."""
 
-    def __init__(self, connection: Connection[TupleRow], *, settle: bytes | None = None) -> None:
+    def __init__(
+        self, connection: Connection[TupleRow], *, settle: bytes | None = None, clear: ClearRow | None = None
+    ) -> None:
         """Ask on a connection. A new one is settled with the first question by a statement; that stays if it ends by a COMMIT."""
-        self._pipeline = Pipeline(connection)
+        self._pipeline = Pipeline(connection, clear)
         self._settle = settle
         self._begun = False
 

@@ -25,6 +25,7 @@ from psycopg.types.string import StrDumperUnknown
 from psycopg.waiting import Ready, Wait, wait
 
 from intersession_events.log.sql import ID_TEXT, IdText
+from intersession_events.stores.folding.fold import ClearRow
 
 Prepared = OrderedDict[tuple[bytes, tuple[int, ...]], bytes]
 """The names under which a connection has prepared statements, by their text and the types of their parameters."""
@@ -194,8 +195,13 @@ class _Refused(NamedTuple):
 class Pipeline:
     """The statements of one transaction on a connection. No other code uses the connection, except between two `wait`."""
 
-    def __init__(self, connection: Connection[Any]) -> None:  # whatever its rows are
+    def __init__(
+        self,
+        connection: Connection[Any],  # whatever its rows are
+        clear: ClearRow | None = None,
+    ) -> None:
         self._connection = connection
+        self._clear = clear
         self._to = connection.pgconn
         self._known = _PREPARED.setdefault(connection, OrderedDict())
         self._coming: deque[Answer] = deque()
@@ -288,7 +294,8 @@ class Pipeline:
         if self._loading is None:
             self._loading = Transformer(self._connection)
         self._loading.set_pgresult(result, format=Format.BINARY)
-        return self._loading.load_rows(0, result.ntuples, tuple)
+        rows = self._loading.load_rows(0, result.ntuples, tuple)
+        return rows if self._clear is None else [self._clear(self, row) for row in rows]
 
     def _answers(self) -> Generator[Wait, Ready | int, _Refused | None]:
         """Read all answers up to the end of the sent statements; return the first error."""

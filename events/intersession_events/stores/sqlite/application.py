@@ -12,6 +12,9 @@ from intersession_events.basics.errors import NoSuchStore, StoreUnavailable
 from intersession_events.log.sql import Query
 from intersession_events.log.tables import unreadable_tables
 from intersession_events.stores.database import Cursor
+from intersession_events.stores.keys.keyring import Keyring
+from intersession_events.stores.keys.opening import keys_at
+from intersession_events.stores.keys.records import KeyFile, file_of
 from intersession_events.stores.portable.application import NAME, PREFIX, LogApplication
 from intersession_events.stores.portable.snapshots.recorder import TABLE, KeepsSnapshots
 from intersession_events.stores.sqlite import identity
@@ -102,6 +105,11 @@ class WriterApplication(SqliteApplication):
         f"{PREFIX}APPLICATION_RECORDER_TOPIC": get_topic(GroupCommitRecorder),
     }
 
+    def encrypt(self, keys: Keyring | None) -> None:
+        """Keep it encrypted with these keys, if there are some; before anything is read of it."""
+        if keys is not None:
+            self.chained.keys, self.datastore.pool.clear = keys, keys.clear_row
+
     @property
     def commits(self) -> GroupCommitRecorder:
         """The recorder, by its own type."""
@@ -143,7 +151,9 @@ class SessionLog(SqliteApplication):
             raise NoSuchStore(path, "there is no log to be read")
         self.chained.lineage = known.lineage
         recorder = super().construct_recorder()
-        cast("ReadingRecorder", recorder).readers = FileReaders(path, alone=True)
+        keys = self.chained.keys = keys_at(KeyFile(file_of(path)), writes=False)
+        clear = None if keys is None else keys.clear_row
+        cast("ReadingRecorder", recorder).readers = FileReaders(path, alone=True, clear=clear)
         return recorder
 
     @property

@@ -22,7 +22,7 @@ from eventsourcing.sqlite import (
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.basics.machine import on_disk
 from intersession_events.stores.database import MEMORY, Cursor
-from intersession_events.stores.folding.fold import PlainSql
+from intersession_events.stores.folding.fold import ClearRow, PlainSql
 
 FULL: Final = 2
 BUSY_TIMEOUT_MS: Final = 5000
@@ -50,7 +50,14 @@ _STEPS_A_BYTE: Final = 20
 """No statement of ours takes more steps than these together, some hundred times what the longest one does."""
 
 
-class ReadConnection(sqlite3.Connection):
+class KeyedConnection(sqlite3.Connection):
+    """A connection that knows the keys of its log. Cursors of plain rows ask it for `clear`."""
+
+    clear: ClearRow | None = None
+    """Returns a row with what is encrypted in clear; None where nothing is."""
+
+
+class ReadConnection(KeyedConnection):
     """A connection that aborts statements with more steps than a file of its size can need: a table may have been replaced by a query."""
 
     _left = 0
@@ -240,6 +247,8 @@ class PinnedPool(SQLiteConnectionPool):
     """A pool that pins and checks the settings of every connection. In memory it has only one."""
 
     busy_ms: int = BUSY_TIMEOUT_MS
+    clear: ClearRow | None = None
+    """As its connections have it."""
 
     def _create_connection(self) -> SQLiteConnection:
         try:
@@ -249,7 +258,9 @@ class PinnedPool(SQLiteConnectionPool):
                 check_same_thread=False,
                 isolation_level=None,
                 timeout=self.busy_ms / 1000,
+                factory=KeyedConnection,
             )
+            raw.clear = self.clear
         except sqlite3.Error as error:
             raise InterfaceError(error) from error
         try:

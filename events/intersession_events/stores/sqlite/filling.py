@@ -10,6 +10,7 @@ from intersession_events.basics.errors import LogError, MigrationFailed
 from intersession_events.basics.machine import sync
 from intersession_events.stores.database import Cursor, Row
 from intersession_events.stores.folding.fold import PlainSql
+from intersession_events.stores.keys.records import KeyFile, file_of
 from intersession_events.stores.portable.filling import Filling, Moved
 from intersession_events.stores.sqlite.connections import PAGE_BYTES
 from intersession_events.stores.sqlite.identity import create
@@ -33,6 +34,7 @@ class FileFilling(Filling):
             f".{self._whole.name}.{'part' if anew else 'migrating'}"
         )
         self._anew = anew
+        self._wrapped = KeyFile(file_of(str(self._part)))
         self._connection: sqlite3.Connection | None = None
 
     def whole(self) -> SqliteLog | None:
@@ -88,6 +90,8 @@ class FileFilling(Filling):
                 raise MigrationFailed(f"{there[0]} is there now, and nothing is overwritten")
             # In this order, so that a power cut leaves the name without a file, or with all of the log.
             sync(self._part)
+            if self._keys is not None:
+                file_of(str(self._part)).rename(file_of(str(self._whole)))
             self._part.rename(self._whole)
             sync(self._whole.parent)
 
@@ -97,6 +101,7 @@ class FileFilling(Filling):
             self._connection.close()
             if self._anew:
                 self._part.unlink(missing_ok=True)
+                file_of(str(self._part)).unlink(missing_ok=True)
 
     @contextmanager
     def writing(self) -> Generator[sqlite3.Connection]:

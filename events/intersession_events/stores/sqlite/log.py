@@ -12,10 +12,14 @@ from intersession_events.log.sql import Query, Row, SqlValue
 from intersession_events.log.tables import damage, place_problems, schema_problems
 from intersession_events.log.views import InlineView
 from intersession_events.stores.database import MEMORY, Cursor, typed
+from intersession_events.stores.files.encrypted import encrypted
 from intersession_events.stores.files.folder import Folder, folder_of, sources_of
 from intersession_events.stores.files.store import FileStore, Memory
 from intersession_events.stores.folding.fold import PlainSql
 from intersession_events.stores.hosts.folder import Folder as Hosts
+from intersession_events.stores.keys.opening import learn
+from intersession_events.stores.keys.records import KeyFile, file_of
+from intersession_events.stores.keys.source import Encryption
 from intersession_events.stores.portable.identity import Holder
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.portable.writer import PUT_TIMEOUT_S
@@ -36,7 +40,8 @@ class SqliteLog(PortableLog):
 
     `clock` gives milliseconds, `monotonic` seconds of a clock that nobody sets: without it, it is not noticed that another clock
     than the machine's is set ahead. `entropy` that many random bytes, `new_log_id` a UUID for a log that is made.
-    `environment` goes to the eventsourcing library, over our own settings of it. With `threads` False nothing
+    `environment` goes to the eventsourcing library, over our own settings of it. `encryption` says where the master key is, and,
+    to a writer, what is kept encrypted from now on. With `threads` False nothing
     happens by itself: whoever simulates calls `step` for each batch that is to be written or loaded.
 
     Views that an older version wrote, or that are not whole, are built anew from the log: for good by a writer that
@@ -49,6 +54,7 @@ class SqliteLog(PortableLog):
         LogTooNew: a newer version wrote it; open it with `read_only`.
         NoSuchStore: it is to be read only, and is not there.
         StoreUnavailable: the file can't be opened.
+        BadKey: it is kept encrypted, and its master key can't be had; opened with `read_only` it shows what is not encrypted.
     """
 
     _unread = (
@@ -74,6 +80,7 @@ class SqliteLog(PortableLog):
         new_log_id: Callable[[], str] = random_id,
         threads: bool = True,
         environment: Mapping[str, str] | None = None,
+        encryption: Encryption | None = None,
         on_folding: Callable[[int, int], None] | None = None,
     ) -> None:
         # The real path, so that two names of one file share one lock.
@@ -81,14 +88,20 @@ class SqliteLog(PortableLog):
         super().__init__(threads=threads, clock=clock, monotonic=monotonic)
         opened: OpenedFile | None = None
         if read_only:
+            learn(KeyFile(file_of(self.path)), encryption)
             app: SqliteApplication = SessionLog({"SQLITE_DBNAME": self.path})
         else:
             opened = open_for_writing(
-                self.path, clock=clock, new_log_id=new_log_id, environment=environment or {}
+                self.path,
+                clock=clock,
+                new_log_id=new_log_id,
+                environment=environment or {},
+                entropy=entropy,
+                encryption=encryption,
             )
             app = opened.app
             if self.path != MEMORY:
-                app.reading.readers = FileReaders(self.path, alone=False)
+                app.reading.readers = FileReaders(self.path, alone=False, clear=app.datastore.pool.clear)
         self.application: Final = app
         """The log as an application of the eventsourcing library: its notification log, event store and mapper."""
         self._readers = app.reading.readers
@@ -96,7 +109,10 @@ class SqliteLog(PortableLog):
         self.files = (
             FileStore(Memory())
             if self.path == MEMORY
-            else FileStore(Folder(folder_of(self.path)), lambda: sources_of(self.path, self.log_ids[1:]))
+            else FileStore(
+                encrypted(Folder(folder_of(self.path)), app.chained.keys, clock),
+                lambda: sources_of(self.path, self.log_ids[1:]),
+            )
         )
         self._begin(app, opened, SqliteViews(), inline, entropy=entropy, on_folding=on_folding)
         self.work = FileWork(self, clock)

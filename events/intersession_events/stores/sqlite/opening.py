@@ -2,12 +2,16 @@
 
 import os
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.log.lineage import Lineage
 from intersession_events.stores.database import MEMORY, Cursor, typed
+from intersession_events.stores.keys.keyring import ENCRYPTED_ROWS, Keyring
+from intersession_events.stores.keys.opening import keys_at, lost
+from intersession_events.stores.keys.records import KeyFile, file_of
+from intersession_events.stores.keys.source import Encryption
 from intersession_events.stores.portable.application import own_settings
 from intersession_events.stores.portable.identity import Holder, Identity
 from intersession_events.stores.portable.recent import LAST_EVENTS, Recent, recent_of
@@ -15,7 +19,7 @@ from intersession_events.stores.portable.writer import Opened
 from intersession_events.stores.sqlite import identity
 from intersession_events.stores.sqlite.ahead import damage_of
 from intersession_events.stores.sqlite.application import WriterApplication
-from intersession_events.stores.sqlite.connections import database_uri, raw_of
+from intersession_events.stores.sqlite.connections import connect_to_read, database_uri, raw_of
 from intersession_events.stores.sqlite.failures import FAILURES
 from intersession_events.stores.sqlite.held import HeldFile
 from intersession_events.stores.sqlite.names import check_one_name
@@ -66,7 +70,13 @@ class OpenedFile(Opened):
 
 
 def open_for_writing(
-    path: str, *, clock: Callable[[], int], new_log_id: Callable[[], str], environment: Mapping[str, str]
+    path: str,
+    *,
+    clock: Callable[[], int],
+    new_log_id: Callable[[], str],
+    environment: Mapping[str, str],
+    entropy: Callable[[int], bytes],
+    encryption: Encryption | None,
 ) -> OpenedFile:
     """Take the locks, make or check the log, and begin a new epoch.
 
@@ -75,6 +85,7 @@ def open_for_writing(
         NotALog: the file is something else, or a copy that lost the log's identity.
         LogTooNew: a newer version wrote it.
         StoreUnavailable: the file can't be opened.
+        BadKey: it is kept encrypted, and its master key can't be had.
     """
     memory = path == MEMORY
     if not memory:
@@ -88,9 +99,11 @@ def open_for_writing(
         if not memory:
             with typed(FAILURES):
                 _check_left_out(path)
+        keys = None if memory else _keys(path, encryption, entropy, is_new=known is None)
         app = WriterApplication(
             own_settings({"SQLITE_DBNAME": database_uri(path, mode="rwc"), **environment})
         )
+        app.encrypt(keys)
         try:
             with typed(FAILURES), app.datastore.transaction(commit=True) as cursor:
                 log_id = new_log_id() if known is None else known.log_id
@@ -101,7 +114,7 @@ def open_for_writing(
                 epoch = identity.take_epoch(cursor)
                 cursor.execute("SELECT COALESCE(MAX(rowid), 0) FROM stored_events")
                 head: int = cursor.fetchone()[0]
-                recent = _recent_in(cursor)
+                recent = _recent_in(cursor, path, keys)
             app.commits.epoch = epoch
             folded = Folded(path, log_id, lambda: _committed(app, head))
             if not memory:
@@ -130,11 +143,30 @@ def open_for_writing(
     )
 
 
-def _recent_in(cursor: Cursor) -> Recent:
-    """Return the data of the last events. A state that is invalid text is reported by its reader."""
+def _keys(
+    path: str, wanted: Encryption | None, entropy: Callable[[int], bytes], *, is_new: bool
+) -> Keyring | None:
+    def has_encrypted() -> bool:
+        if is_new:
+            return False
+        with typed(FAILURES), closing(connect_to_read(path)) as connection:
+            return bool(connection.execute(*ENCRYPTED_ROWS).fetchall())
+
+    return keys_at(KeyFile(file_of(path)), wanted, writes=True, entropy=entropy, has_encrypted=has_encrypted)
+
+
+def _recent_in(cursor: Cursor, path: str, keys: Keyring | None) -> Recent:
+    """Return the data of the last events. A state that is invalid text is reported by its reader.
+
+    Raises:
+        BadKey: one is kept encrypted, and there are no keys.
+    """
     with legible(raw_of(cursor)):
         cursor.execute(*LAST_EVENTS)
-        return recent_of(cursor.fetchall())
+        recent = recent_of(cursor.fetchall())
+    if recent.sealed and keys is None:
+        raise lost(KeyFile(file_of(path)))
+    return recent
 
 
 def _check_place(path: str) -> None:

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.basics.machine import on_disk
+from intersession_events.stores.folding.fold import ClearRow
 from intersession_events.stores.sqlite.connections import ReadConnection, connect_to_read, is_at_rest
 from intersession_events.stores.sqlite.held import FileUse
 from intersession_events.stores.sqlite.names import inode_of
@@ -22,10 +23,10 @@ class FileReaders:
     """Read-only connections to a file: one for each thread that reads at the time, and up to `KEPT` idle ones.
 
     With `alone`, for a log that is open for reading only, each loan looks whether the file is still there; else its
-    writer does.
+    writer does. `clear` is as its connections have it.
     """
 
-    def __init__(self, path: str, *, alone: bool) -> None:
+    def __init__(self, path: str, *, alone: bool, clear: ClearRow | None = None) -> None:
         """Begin to use a file.
 
         Raises:
@@ -34,6 +35,7 @@ class FileReaders:
         self._path = path
         self._presence = Presence(path)
         self._alone = alone
+        self._clear = clear
         self._use = FileUse(inode_of(path))
         self._free: list[_Reader] = []
         self._lent = 0
@@ -81,6 +83,7 @@ class FileReaders:
     def _connect(self) -> "_Reader":
         resting = _resting(self._path)
         connection = connect_to_read(self._path)
+        connection.clear = self._clear
         try:
             self._presence.check()
         except StoreUnavailable:

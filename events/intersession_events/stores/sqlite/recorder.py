@@ -170,5 +170,5 @@ class GroupCommitRecorder(Committing, ReadingRecorder):
 
 def _rows(connection: sqlite3.Connection, statement: str, parameters: Sequence[SqlValue]) -> list[Row]:
     with closing(connection.cursor()) as cursor:
-        cursor.row_factory = None
+        cursor.row_factory = getattr(connection, "clear", None)
         return cursor.execute(statement, parameters).fetchall()

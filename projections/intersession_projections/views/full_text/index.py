@@ -41,7 +41,10 @@ _COLUMNS: Final = {
 
 
 class FullText:
-    """The full text of one log. The view lies beside the log or in its database, else in memory while this object lives."""
+    """The full text of one log. The view lies beside the log or in its database, else in memory while this object lives.
+
+    So it does where the log is kept encrypted.
+    """
 
     def __init__(self, log: Log, redact: Redact, *, indexed: bool | None = None) -> None:
         self._log = log
@@ -74,7 +77,10 @@ class FullText:
             views.append(kept(self._view, self._log))
         for view in views:
             with closing(view):
-                Tail(self._log, view).catch_up()
+                if self._log.is_encrypted:
+                    view.begin_anew()  # it is of before, and nobody keeps it now
+                else:
+                    Tail(self._log, view).catch_up()
                 view.forget()
 
     def _is_far_behind(self) -> bool:
@@ -88,7 +94,7 @@ class FullText:
     def _opened(self, opened: ExitStack) -> QueryableView:
         if self._in_memory is not None:
             return self._in_memory
-        if self._log.place != MEMORY:
+        if self._log.place != MEMORY and not self._log.is_encrypted:
             try:
                 return opened.enter_context(closing(kept(self._view, self._log)))
             except StoreUnavailable as error:

@@ -243,11 +243,12 @@ class SnapshotMapper(Mapper[str]):
         """
         if not isinstance(domain_event, Snapshot):
             raise NotStorable(f"the snapshot store takes snapshots, not {type(domain_event).__name__}")
+        keys, state = self._events.keys, stored_snapshot(domain_event, log_id=self._events.log_id)
         return StoredEvent(
             originator_id=domain_event.stream,
             originator_version=domain_event.version,
             topic=domain_event.topic,
-            state=stored_snapshot(domain_event, log_id=self._events.log_id),
+            state=state if keys is None else keys.sealed_data(state, domain_event.stream),
         )
 
     def to_domain_event(self, stored_event: StoredEvent) -> Snapshot:

@@ -1,0 +1,292 @@
+"""A host whose log is kept encrypted (CRYPT): no word of it lies in clear anywhere, and keys that are destroyed are gone from backups."""
+
+import hashlib
+import shutil
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from intersession import File, MemoryChannel, Reply, SessionSystem, Turn
+from intersession_actors.rules.errors import ConfigError
+from intersession_events.basics.errors import BadKey
+from intersession_events.copies.migrating import migrate
+from intersession_events.facts import RunCompleted
+from intersession_events.log.verifying.files import files_compared
+from intersession_events.log.verifying.report import VerifyReport
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.stores.backup import back_up
+from intersession_events.stores.keys.opening import keys_at
+from intersession_events.stores.keys.records import KeyFile, file_of
+from intersession_events.stores.keys.source import Source
+from intersession_events.stores.opened import located, open_log
+from intersession_events.stores.portable.log import PortableLog
+from support.any_log import changed_behind
+from support.encrypted import master_key, where, with_key
+from support.running import WAIT, Booth, closed_exchange, recorded
+
+MAIN, OPS = "agent:main:main", "agent:ops:main"
+CANARY = "zanzibar"
+PICTURE = b"\x89PNG\r\n\x1a\n" + CANARY.encode() * 3
+
+
+def main(turn: Turn) -> str:
+    if turn.step == "message" and "ask ops" in turn.message:
+        turn.tools.call(
+            "sessions_send", {"sessionKey": OPS, "message": f"where is {CANARY}?", "timeoutSeconds": WAIT}
+        )
+    return f"it is {CANARY}" if turn.step == "message" else "ANNOUNCE_SKIP"
+
+
+def ops(turn: Turn) -> str | Reply:
+    return f"{CANARY} is an island" if turn.step == "message" else Reply.skip()
+
+
+AGENTS = {"main": main, "ops": ops}
+
+
+def said(system: SessionSystem, *texts: str, **more: Any) -> None:
+    for text in texts:
+        system.inbound(channel="chat", chat_id="42", sender="ann", text=text, wait=WAIT, **more)
+
+
+def settled(system: SessionSystem) -> None:
+    """Wait until nothing is under way any more."""
+    for _ in system.follow(0, timeout=WAIT):
+        if not system.service.flows.open_deliveries() and not system.service.runs.open_runs():
+            return
+
+
+def words(url: str) -> str:
+    """Return all events of a log as one text."""
+    with open_log(url, read_only=True) as log:
+        return msgspec.json.encode([one.event for one in log.all()]).decode()
+
+
+def verified(system: SessionSystem) -> VerifyReport:
+    return verify_log(cast("PortableLog", system.log))
+
+
+def held_keys(url: str) -> list[str]:
+    """Return the owners of keys that are there."""
+    keys = keys_at(KeyFile(file_of(located(url).place)), writes=False)
+    assert keys is not None
+    return [key.owner for key in keys.all() if key.destroyed is None]
+
+
+@pytest.mark.clause("CRYPT-1", "CRYPT-5")
+def test_no_word_of_an_encrypted_log_lies_in_clear_anywhere(booth: Booth, tmp_path: Path) -> None:
+    config = with_key(master_key(tmp_path))
+    system = booth.start(AGENTS, {"chat": MemoryChannel()}, config)
+    said(system, f"tell me of {CANARY}", "please ask ops")
+    said(system, f"{CANARY} again", files=[File(data=PICTURE, name=f"{CANARY}.png")])
+    closed_exchange(system, recorded(system, RunCompleted)[1].run_id)
+    system.debug.search(f"{CANARY}")
+    with system.fork(recorded(system, RunCompleted)[-1].run_id, at="end", agents={"main": main}) as fork:
+        assert CANARY in words(fork.log.path)
+        assert fork.log.files.read(hashlib.sha256(PICTURE).hexdigest()) == PICTURE
+        assert verified(fork).ok
+    settled(system)
+    assert CANARY in words(booth.url)
+    assert verified(system).ok
+    assert where(booth.url, tmp_path, CANARY.encode()) == []
+    name = hashlib.sha256(PICTURE).hexdigest()
+    assert system.log.files.read(name) == PICTURE
+    assert where(booth.url, tmp_path, name.encode()) == []
+    assert files_compared(system.log)[0].right == 1
+    system.close()
+    assert where(booth.url, tmp_path, CANARY.encode()) == []
+
+    again = booth.start(AGENTS, {"chat": MemoryChannel()})  # the log says where its keys are
+    said(again, f"and {CANARY} once more")
+    again.close()
+    assert where(booth.url, tmp_path, CANARY.encode()) == []
+
+
+@pytest.mark.clause("CRYPT-4", "CRYPT-6")
+def test_words_whose_keys_are_destroyed_are_gone_from_backups(
+    booth: Booth, tmp_path: Path, logs: Any
+) -> None:
+    if not logs.are_files:
+        pytest.skip("a backup of a log on a server is a dump: `test_a_dump_of_an_encrypted_log_has_no_words`")
+    system = booth.start(AGENTS, {"chat": MemoryChannel()}, with_key(master_key(tmp_path)))
+    said(system, f"tell me of {CANARY}")
+    settled(system)
+    backup = tmp_path / "backup.db"
+    back_up(open_log(booth.url, read_only=True), backup)
+    shutil.copy(f"{located(booth.url).place}.keys", f"{backup}.keys")
+    assert CANARY in words(str(backup))
+    answer = system.erase(MAIN, reason="Ann asked for it")
+    assert answer["counts"]["keys"] == len(answer["streams"]) == 2
+    assert "copies of its keys" in answer["notReached"][0]
+    assert held_keys(booth.url) == []
+    shutil.copy(f"{located(booth.url).place}.keys", f"{backup}.keys")
+    with open_log(str(backup), read_only=True) as restored:
+        report = verify_log(restored)
+    assert report.ok
+    assert report.encrypted == 4
+    assert any("their keys were destroyed" in one for one in report.unproven)
+    assert "[encrypted]" in words(str(backup))
+    said(system, "we begin anew")
+    assert held_keys(booth.url)[0] == f"session:{MAIN}"
+    assert verified(system).ok
+
+
+@pytest.mark.clause("CRYPT-4")
+def test_the_key_of_words_that_are_left_stays(booth: Booth, tmp_path: Path) -> None:
+    system = booth.start(
+        {"main": lambda turn: f"you said {turn.message}"}, {}, with_key(master_key(tmp_path))
+    )
+    for number in (1, 2):
+        sent = {
+            "sessionKey": MAIN,
+            "message": f"message number {number} of us",
+            "idempotencyKey": str(number),
+        }
+        run = system.gateway.call("chat.send", sent)
+        system.gateway.call("agent.wait", {"runId": run.get("runId", "")})
+    first = system.gateway.call("chat.history", {"sessionKey": MAIN}).get("messages", [])[0]
+    answer = system.erase(MAIN, message_ids=[first["id"]])
+    assert answer["counts"]["keys"] == 0
+    assert "number 2" in words(booth.url)
+
+
+@pytest.mark.clause("CRYPT-2")
+def test_without_its_master_key_a_log_is_not_written_and_read_without_its_words(
+    booth: Booth, tmp_path: Path
+) -> None:
+    master = master_key(tmp_path)
+    system = booth.start(AGENTS, {"chat": MemoryChannel()}, with_key(master))
+    said(system, f"tell me of {CANARY}")
+    system.close()
+    master.rename(tmp_path / "elsewhere")
+    with pytest.raises(BadKey, match=r"master\.key, with the master key, can't be read"):
+        booth.start(AGENTS)
+    with open_log(booth.url, read_only=True) as log:
+        report = verify_log(log)
+        assert report.ok
+        assert report.encrypted > 0
+        assert any("their keys are not at hand" in one for one in report.unproven)
+    read = words(booth.url)
+    assert CANARY not in read
+    assert "[encrypted]" in read
+    master_key(tmp_path, byte=8)
+    with pytest.raises(BadKey, match="is not the master key of"):
+        booth.start(AGENTS)
+
+
+@pytest.mark.clause("CRYPT-2")
+def test_a_log_whose_wrapped_keys_are_lost_is_not_written(booth: Booth, tmp_path: Path) -> None:
+    config = with_key(master_key(tmp_path))
+    system = booth.start(AGENTS, {"chat": MemoryChannel()}, config)
+    said(system, f"tell me of {CANARY}")
+    system.close()
+    Path(f"{located(booth.url).place}.keys").unlink()
+    for configs in ((), (config,)):  # neither as if it were plain, nor with new keys
+        with pytest.raises(BadKey, match="its keys are not at"):
+            booth.start(AGENTS, {}, *configs)
+    assert "[encrypted]" in words(booth.url)
+
+
+@pytest.mark.clause("CRYPT-6")
+def test_a_changed_ciphertext_is_found(booth: Booth, tmp_path: Path) -> None:
+    system = booth.start(AGENTS, {"chat": MemoryChannel()}, with_key(master_key(tmp_path)))
+    said(system, f"tell me of {CANARY}")
+    system.close()
+    asked = (
+        "SELECT rowid, state FROM stored_events"
+        if booth.url.startswith("sqlite")
+        else ("SELECT notification_id, state FROM stored_events")
+    )
+    position, state = next(row for row in changed_behind(booth.url, asked) if b'"sealed":"' in row[1])
+    at = state.index(b'"sealed":"') + 60
+    other = b"A" if state[at : at + 1] != b"A" else b"B"
+    column = asked.split()[1].rstrip(",")
+    changed_behind(
+        booth.url,
+        f"UPDATE stored_events SET state=? WHERE {column}=?",  # noqa: S608 - ours
+        state[:at] + other + state[at + 1 :],
+        position,
+    )
+    with open_log(booth.url, read_only=True) as log:
+        report = verify_log(log)
+    assert report.counts.get("changed") == 1
+    assert report.findings[0].problem == "the encrypted payload was changed"
+
+
+@pytest.mark.clause("CRYPT-1")
+def test_encryption_begins_when_it_is_turned_on_and_may_be_of_some_sessions(
+    booth: Booth, tmp_path: Path
+) -> None:
+    system = booth.start(AGENTS, {"chat": MemoryChannel()})
+    said(system, "tell me of the weather")
+    system.close()
+    assert where(booth.url, tmp_path, b"the weather") != []
+    config = with_key(master_key(tmp_path), sessions=["agent:ops:*"])
+    system = booth.start(AGENTS, {"chat": MemoryChannel()}, config)
+    sent = {"sessionKey": OPS, "message": f"about {CANARY}", "idempotencyKey": "1"}
+    system.gateway.call("agent.wait", {"runId": system.gateway.call("chat.send", sent).get("runId", "")})
+    said(system, "plain words of main's")
+    settled(system)
+    assert verified(system).ok
+    system.close()
+    assert where(booth.url, tmp_path, f"about {CANARY}".encode()) == []
+    assert where(booth.url, tmp_path, b"plain words of main's") != []
+
+
+@pytest.mark.clause("CRYPT-5")
+@pytest.mark.ci
+def test_a_moved_log_is_encrypted_with_keys_of_its_own(booth: Booth, tmp_path: Path, logs: Any) -> None:
+    system = booth.start(AGENTS, {"chat": MemoryChannel()}, with_key(master_key(tmp_path)))
+    said(system, f"tell me of {CANARY}", files=[File(data=PICTURE)])
+    settled(system)
+    system.close()
+    target = logs.at(tmp_path, "moved")
+    migrate(booth.url, target)
+    assert CANARY in words(target)
+    assert where(target, tmp_path, CANARY.encode()) == []
+    with open_log(target, read_only=True) as log:
+        assert verify_log(log).ok
+        assert log.files.read(hashlib.sha256(PICTURE).hexdigest()) == PICTURE
+    assert not {*map(str, _ids(booth.url))} & {*map(str, _ids(target))}
+
+
+def _ids(url: str) -> list[str]:
+    keys = keys_at(KeyFile(file_of(located(url).place)), writes=False)
+    assert keys is not None
+    return [key.id for key in keys.all()]
+
+
+@pytest.mark.clause("CRYPT-3")
+def test_a_rotated_master_key_opens_the_same_words(booth: Booth, tmp_path: Path) -> None:
+    old = master_key(tmp_path)
+    system = booth.start(AGENTS, {"chat": MemoryChannel()}, with_key(old))
+    said(system, f"tell me of {CANARY}")
+    new = Source(file=str(master_key(tmp_path, byte=9, name="new.key")))
+    keys = keys_at(KeyFile(file_of(located(booth.url).place)), writes=False)
+    assert keys is not None
+    assert keys.rotate(new, new.key()) == 2
+    old.unlink()
+    said(system, "a host that runs goes on")  # and has the new one from now on
+    assert CANARY in words(booth.url)
+    assert verified(system).ok
+
+
+@pytest.mark.clause("CRYPT-1")
+def test_what_would_have_the_words_beside_the_log_is_refused(booth: Booth, tmp_path: Path) -> None:
+    config = with_key(master_key(tmp_path))
+    with pytest.raises(ConfigError, match="mirrored transcripts are not encrypted"):
+        booth.start(AGENTS, {}, config, {"transcripts": {"mirror": True}})
+    with pytest.raises(ConfigError, match="name one place of the master key"):
+        booth.start(AGENTS, {}, {"encryption": {"keys": {}}})
+    with pytest.raises(ConfigError, match=r"it needs encryption\.keys"):
+        booth.start(AGENTS, {}, {"encryption": {"sessions": ["agent:*"]}})
+
+
+@pytest.mark.clause("CRYPT-1")
+def test_words_of_an_encrypted_log_go_to_no_mirror_and_no_worker(booth: Booth, tmp_path: Path) -> None:
+    booth.start(AGENTS, {}, with_key(master_key(tmp_path))).close()
+    for config in ({"transcripts": {"mirror": True}}, {"agents": {"defaults": {"worker": True}}}):
+        with pytest.raises(ConfigError, match="the log is kept encrypted"):
+            booth.start(AGENTS, {}, config)
