@@ -76,6 +76,7 @@ STEPS = [
     Step("ERASE-1", "sessions.erase", {"key": GROUP, "reason": "asked for"}, fine),
     Step("FORGET-1", "people.forget", {"person": "telegram:ann"}, fine),
     Step("FORGET-1", "people.forget", {"person": "telegram:nobody"}, refused("invalid_request")),
+    Step("FORGET-4", "retention.apply", {}, refused("invalid_request")),
     Step("GATE-2", "sessions.delete", {"key": GROUP}, fine),
     Step("GATE-2", "sessions.delete", {"key": MAIN}, refused("main_session")),
     Step("GATE-1", "sessions.list", {}, fine),

@@ -228,6 +228,7 @@ METHOD_ASKED: Final[Mapping[str, list[dict[str, Any]]]] = {
     "models.list": [{}],
     "notes.pin": [{"run": "RUN", "text": "x"}],
     "people.forget": [{"person": "telegram:bo", "dryRun": True}],
+    "retention.apply": [{"dryRun": True}],
     "runs.retry": [{"runId": "FAILED"}],
     "send": [
         {"channel": "telegram", "to": "bo", "message": "x", "idempotencyKey": "FRESH", "sessionKey": "KEY"}

@@ -365,7 +365,8 @@ CHANGING: Final = {
     *("calls.release", "cron.run", "cron.update", "sessions.compact"),
     *("exchanges.hold", "exchanges.release", "forks.make", "forks.remove", "notes.pin"),
     *("import.framework", "import.openclaw"),
-    *("runs.retry", "send", "sessions.delete", "sessions.erase", "sessions.patch", "sessions.reset"),
+    *("people.forget", "runs.retry", "send", "sessions.delete", "sessions.erase"),
+    *("retention.apply", "sessions.patch", "sessions.reset"),
     *("worker.act", "worker.announce", "worker.answer", "worker.events", "worker.leave"),
     *("worker.renew", "worker.take"),
 }

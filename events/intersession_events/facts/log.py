@@ -198,7 +198,8 @@ class Erased(Fact, frozen=True, kw_only=True):
 
     `rows` has for each event its version in the stream and the SHA-256, in hex, of its payload since then: the same with
     `[erased]` for its words (`unsaid`). The event has a stream of its own, `erased:<stream>`. `by` is the caller.
-    `files` is the number of contents of files that nobody else names, and that are removed behind it (FILE-7). `rule` is what
+    `files` is the number of contents of files that nobody else names, and that are removed behind it (FILE-7); `contents` are
+    those, by their SHA-256, that go by their age while the events that name them stay (FORGET-4). `rule` is what
     it was for, where no session was named: `person` (FORGET-1), or a rule of retention such as `messages 400d` (FORGET-4).
     The events of one call name its first as their cause, which has in `not_reached` what the call did not reach, in words.
     With an `edition` nothing was erased: the log of a redacted bundle, a fork, leaves out words of its beginning, or masks
@@ -215,6 +216,7 @@ class Erased(Fact, frozen=True, kw_only=True):
     rule: str = ""
     not_reached: tuple[str, ...] = ()
     edition: WithheldKind | None = None
+    contents: tuple[str, ...] = ()
 
     def in_words(self, at: Frame) -> Words:
         files = f" with {counted(self.files, 'file')}" if self.files else ""

@@ -46,7 +46,8 @@ def erase(
 
 def forget(
     *,
-    person: str,
+    person: str | None = None,
+    retention: bool = False,
     reason: str = "",
     mentions: bool = False,
     give_up_unsent: bool = False,
@@ -54,19 +55,28 @@ def forget(
     yes: bool = False,
     reading: Reading = READING,
 ) -> Answer:
-    """Erase what a person said and was told from the log, for good.
+    """Erase what a person said and was told from the log, for good; or what is older than the settings allow.
 
-    All of their direct chats; elsewhere what they said, and all that came of it: answers, tool calls, sub-agents, copies.
+    Of a person: all of their direct chats; elsewhere what they said, and all that came of it: answers, tool calls,
+    sub-agents, copies.
 
     Args:
         person: The person's address, as channel:id.
-        reason: Why; it is recorded with the erasure.
+        retention: Erase what is too old by the rules of the configuration (retention), without waiting for the daily pass.
+        reason: Why; it is recorded with the erasure of a person.
         mentions: Erase also what others said, where it names the person; else the places are named.
         give_up_unsent: Give up texts that are still to be delivered; else they keep it all from being erased.
         dry_run: Only count what would be erased, and name what would not be reached.
         yes: Really do it: what is erased can't be had back.
     """
+    if retention is (person is not None):
+        raise UsageError("say what is to be forgotten: --person CHANNEL:ID, or --retention")
+    if retention and (reason or mentions or give_up_unsent):
+        raise UsageError("--reason, --mentions and --give-up-unsent are for --person, leave them out")
     _check_meant(yes=yes, dry_run=dry_run)
+    if retention:
+        given: JsonObject = {"dryRun": dry_run}
+        return changed(reading, "retention.apply", lambda _: given, lambda answer: _told(answer, "the log"))
     asked: JsonObject = {
         "person": person,
         "reason": reason,
@@ -88,6 +98,7 @@ def _told(answer: JsonMapping, whose: str) -> list[str]:
     be = "would be" if answer["dryRun"] else "are"
     lines = [f"{answer['erased']} events in {len(answer['streams'])} streams of {whose} {be} erased"]
     lines += [f"  {count:>6} {_NAMES.get(name, name)}" for name, count in answer["counts"].items() if count]
+    lines += [f"  {number:>6} by {rule}" for rule, number in answer.get("rules", {}).items()]
     if answer["waiting"]:
         lines.append(f"Still under way, to be ended first: {', '.join(answer['waiting'])}")
     lines.append("Not reached:")

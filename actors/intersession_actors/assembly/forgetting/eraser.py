@@ -1,7 +1,7 @@
 """Erases words for good wherever we can reach them: in a running system's log, its forks, and what lies beside it (ERASE-1, FORGET)."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
@@ -93,6 +93,12 @@ class Eraser:
             "notReached": [*not_reached],
             **({"files": len(files)} if files else {}),
         }
+
+    def erase_files(self, contents: Mapping[str, Sequence[str]], order: Order) -> tuple[int, int | None]:
+        """Remove contents of files that stay named; return the position of the last event, and of the checkpoint over it."""
+        reach = (*beyond_reach(self._service, ()),)
+        position = self._log.erase_files(contents, order._replace(not_reached=reach))
+        return position, self._checkpoints.cover(position)
 
     def _erased(self, stream: str) -> None:
         if stream.startswith(_SESSION):

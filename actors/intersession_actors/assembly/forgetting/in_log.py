@@ -1,7 +1,7 @@
 """Erases what was found in one log: its rows, and the contents of files that nothing else names (ERASE-1, FILE-7)."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -25,6 +25,7 @@ class Order(NamedTuple):
     reason: str
     rule: str = ""
     not_reached: tuple[str, ...] = ()
+    at_once: int = TOGETHER
 
 
 class InLog:
@@ -57,8 +58,8 @@ class InLog:
         """
         left, position, first = {*files}, None, None
         self._log.files.doubt(files)
-        for start in range(0, len(found), TOGETHER):
-            drafts = [*self._drafts(found[start : start + TOGETHER], left, order, first)]
+        for start in range(0, len(found), order.at_once):
+            drafts = [*self._drafts(found[start : start + order.at_once], left, order, first)]
             first = first or drafts[0][1].id
             position = self._log.append_now(
                 [
@@ -72,6 +73,33 @@ class InLog:
             crash_point("F2")
             self.settle()
         self.destroyed += self._log.destroy_keys({words.stream for words in found})
+        return position
+
+    def erase_files(self, contents: Mapping[str, Sequence[str]], order: Order) -> int:
+        """Remove contents of files that stay named, each under the stream of an event that names it; return the position of the last event.
+
+        After a crash in between they are there, and found again.
+        """
+        gone = {sha256 for some in contents.values() for sha256 in some}
+        self._log.files.doubt(gone)
+        now, first = self._now_ms(), None
+        appends: list[StreamAppend] = []
+        for stream, some in contents.items():
+            event = Erased(
+                stream=stream,
+                rows=(),
+                by=order.by,
+                reason=order.reason,
+                files=len(some),
+                rule=order.rule,
+                not_reached=order.not_reached if first is None else (),
+                contents=tuple(sorted(some)),
+            )
+            draft = Draft(event=event, id=self._new_id(), time=now, causation=first)
+            first = first or draft.id
+            appends.append(StreamAppend(stream=erased_stream(stream), expected=ANY_VERSION, drafts=(draft,)))
+        position = self._log.append_now(appends).position
+        self._log.files.settle(lambda some, since: named_in(self._log, {*some} - gone, since))
         return position
 
     def settle(self) -> None:

@@ -1,13 +1,13 @@
-"""The methods that remove words from the log for good: `sessions.erase` (ERASE-1), `people.forget` (FORGET-1)."""
+"""The methods that remove words from the log for good: `sessions.erase` (ERASE-1), `people.forget` and `retention.apply` (FORGET)."""
 
 from collections.abc import Callable, Collection, Iterable
 from difflib import get_close_matches
 from functools import partial
 from typing import Final
 
-from intersession_actors.assembly.forgetting.eraser import Eraser
 from intersession_actors.assembly.forgetting.in_log import Order
-from intersession_actors.assembly.methods.params import EraseParams, ForgetParams
+from intersession_actors.assembly.forgetting.retention import Retention
+from intersession_actors.assembly.methods.params import EraseParams, ForgetParams, RetentionParams
 from intersession_actors.assembly.methods.targets import Targets
 from intersession_actors.calls.service.arguments import read_arguments
 from intersession_actors.calls.service.asking import ask_flow
@@ -34,10 +34,11 @@ _LOOK_S: Final = 0.05
 class GatewayErase:
     """Erases the texts of a session, or of a person, and all copies of them."""
 
-    def __init__(self, service: Service, targets: Targets, eraser: Eraser) -> None:
+    def __init__(self, service: Service, targets: Targets, retention: Retention) -> None:
         self._service = service
         self._targets = targets
-        self._eraser = eraser
+        self._eraser = retention.eraser
+        self._retention = retention
 
     def erase(self, call: Call, params: JsonMapping) -> Result:
         """Erase the texts of a session, or of some of its messages. This can't be undone.
@@ -113,6 +114,15 @@ class GatewayErase:
             "waiting": waiting,
             **done,
         }
+
+    def apply_retention(self, call: Call, params: JsonMapping) -> Result:
+        """Erase what is older than the settings allow, now.
+
+        Raises:
+            ToolRefused: no rule is set (`invalid_request`), or it takes long (`unavailable`).
+        """
+        given = read_arguments(RetentionParams, params)
+        return self._retention.apply(by=call.caller.name, dry_run=given.dry_run)
 
     def _addresses(self, typed: str) -> tuple[str | None, set[str]]:
         """Return the addresses of a person, with those that `session.identityLinks` joins, and the name by which it does."""

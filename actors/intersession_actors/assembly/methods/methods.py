@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple, overload
 
 import msgspec
 
-from intersession_actors.assembly.forgetting.eraser import Eraser
+from intersession_actors.assembly.forgetting.retention import Retention
 from intersession_actors.assembly.methods.about import GatewayAbout
 from intersession_actors.assembly.methods.debug import GatewayDebug, GatewayNotes
 from intersession_actors.assembly.methods.erasing import GatewayErase
@@ -117,6 +117,7 @@ METHODS: Final[Mapping[str, Registered]] = {
     "models.list": Registered("operator.read", lambda parts: parts.about.models_list, read=True),
     "notes.pin": Registered("operator.write", lambda parts: parts.notes.pin),
     "people.forget": Registered("operator.admin", lambda parts: parts.erasing.forget, again=True),
+    "retention.apply": Registered("operator.admin", lambda parts: parts.erasing.apply_retention, again=True),
     "runs.retry": Registered("operator.write", lambda parts: parts.retries.retry, again=True),
     "send": Registered("operator.write", lambda parts: parts.about.send, again=True),
     "sessions.compact": Registered("operator.admin", lambda parts: parts.sessions.compact, again=True),
@@ -158,7 +159,7 @@ class GatewayMethods:
     """The value of `system.gateway`: `gateway.call("agent.wait", {"runId": …})`. `perform` is for callers with fewer rights than the operator.
 
     `threads` block for coroutines; `describe` gives what only the system knows of itself, `standing` what of that needs no
-    log, `checkpoint` takes one, `eraser` removes words for good, `scheduler` runs scheduled jobs, `workers` are the agents that workers have.
+    log, `checkpoint` takes one, `retention` removes words for good, also by their age, `scheduler` runs scheduled jobs, `workers` are the agents that workers have.
     """
 
     def __init__(
@@ -172,7 +173,7 @@ class GatewayMethods:
         checkpoint: Callable[[], Result],
         imports: Imports,
         forks: ForkDoor,
-        eraser: Eraser,
+        retention: Retention,
         scheduler: Scheduler,
         workers: RemoteAgents | None,
     ) -> None:
@@ -194,7 +195,7 @@ class GatewayMethods:
                 checkpoint=checkpoint,
                 imports=imports,
             ),
-            GatewayErase(service, targets, eraser),
+            GatewayErase(service, targets, retention),
             GatewayForks(service.reader, forks),
             GatewayNotes(service),
             GatewayDebug(service),

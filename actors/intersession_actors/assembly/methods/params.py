@@ -318,6 +318,13 @@ class ForgetParams(Params, frozen=True, kw_only=True):
 
 
 @ready
+class RetentionParams(Params, frozen=True, kw_only=True):
+    """`retention.apply`. With `dryRun` all is counted, and nothing erased."""
+
+    dry_run: bool = False
+
+
+@ready
 class DeleteParams(Params, frozen=True, kw_only=True):
     """`sessions.delete`."""
 

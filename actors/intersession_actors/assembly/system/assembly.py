@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 from intersession_actors.assembly.checkpoints.checkpointer import Checkpointer
 from intersession_actors.assembly.checkpoints.publishing import Publisher
 from intersession_actors.assembly.checkpoints.targets import Target
+from intersession_actors.assembly.forgetting.eraser import Eraser
+from intersession_actors.assembly.forgetting.retention import Retention
 from intersession_actors.assembly.schedules.scheduler import Scheduler
 from intersession_actors.assembly.system import at_workers
 from intersession_actors.assembly.system.opened import record_opening, refuse_orphans
@@ -258,7 +260,12 @@ class Assembly:
             blocking=threads,
             writer=writer,
         )
-        self.scheduler = Scheduler(self.service, timers=self.timers)
+        self.scheduler, self.retention = (
+            Scheduler(self.service, timers=self.timers),
+            Retention(
+                self.service, Eraser(self.service, self.contexts.forget, self.checkpointer), self.timers
+            ),
+        )
         self.workers = None  # what a fork does stays in it
         if log.forked is None:
             self.workers = at_workers.remote_agents(
@@ -302,6 +309,7 @@ class Assembly:
         self.expect_workers()
         self.checkpointer.start()
         self.scheduler.start()
+        self.retention.start()
         if not self._blocking.by_hand:  # else they take in what is new when they are asked
             if self._log.is_encrypted:
                 self.service.reader.full_text.forget()  # of before it was
@@ -320,6 +328,7 @@ class Assembly:
         """Stop in order: running agents and deliveries get a grace period, then timers, actors, waits, views beside the log."""
         until = self._clock.monotonic() + seconds
         self.scheduler.stop()
+        self.retention.stop()
         if self.workers is not None:
             self.workers.desk.leave()
         self.executor.stop(seconds)

@@ -76,6 +76,7 @@ def standing_of(parts: Assembly, settings: Settings, *, unread: str | None = Non
         "zombies": parts.executor.zombies,
         "channelZombies": parts.caller.zombies,
         "checkpoints": parts.checkpointer.status,
+        "retention": parts.retention.status,
         "configError": settings.error,
     }
 

@@ -15,7 +15,6 @@ from typing import Any, Literal, Never, Self, Unpack
 import pykka
 
 from intersession_actors.assembly.control.beside_log import ControlSocket, listening
-from intersession_actors.assembly.forgetting.eraser import Eraser
 from intersession_actors.assembly.methods.methods import GatewayMethods
 from intersession_actors.assembly.system.assembly import Assembly
 from intersession_actors.assembly.system.follow import followed
@@ -219,7 +218,7 @@ class SessionSystem(Operated):
                 checkpoint=self.checkpoint,
                 imports=self._imports,
                 forks=self._forks.door,
-                eraser=Eraser(parts.service, parts.contexts.forget, parts.checkpointer),
+                retention=parts.retention,
                 scheduler=parts.scheduler,
                 workers=parts.workers,
             )

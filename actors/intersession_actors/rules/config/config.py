@@ -15,6 +15,7 @@ from intersession_actors.rules.config.cron import Cron, check_cron
 from intersession_actors.rules.config.messages import Messages
 from intersession_actors.rules.config.read import check_plain, read_config_file
 from intersession_actors.rules.config.redacted import config_digest, plain_config, redacted_text
+from intersession_actors.rules.config.retention import Retention
 from intersession_actors.rules.config.session import SessionSettings
 from intersession_actors.rules.config.settings import Settings, Text, ThreadBindings, milliseconds, primary_of
 from intersession_actors.rules.config.spellings import Renaming, clamp_turns, fill_in, fold_agent_ids
@@ -51,6 +52,7 @@ class Config(Settings, frozen=True, kw_only=True):
     files: host.Files = host.Files()
     deliveries: host.Deliveries = host.Deliveries()
     cron: Cron = Cron()
+    retention: Retention = Retention()
     transcripts: host.Transcripts = host.Transcripts()
     views: host.Views = host.Views()
     encryption: host.Encryption = host.Encryption()

@@ -77,6 +77,7 @@ METHODS: Final[Mapping[str, str]] = {
     "forks.make": _FORKS,
     "forks.remove": _FORKS,
     "people.forget": "people.forget is the operator's, what a person said stands in all sessions",
+    "retention.apply": "retention.apply is the operator's, it erases in all sessions",
     "usage.budgets": "usage.budgets is the operator's, it tells of all people",
     "status.at": "at: what stood at a place of the whole log is the operator's",
 }

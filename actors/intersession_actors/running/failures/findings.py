@@ -94,6 +94,7 @@ def process_findings(status: JsonMapping) -> Iterator[Finding]:
         )
     yield from _of_schedules(status.get("schedules") or {})
     yield from _of_checkpoints(status.get("checkpoints") or {})
+    yield from _of_retention(status.get("retention") or {})
     if status.get("configError"):
         yield wrong(
             "config_refused",
@@ -115,6 +116,22 @@ def _of_schedules(schedules: JsonMapping) -> Iterator[Finding]:
             "schedule_missed",
             f"the scheduled job {job} does not do what it is there for: {why}",
             f"`intersession schedules runs {job}` says more; `intersession schedules run {job}` runs it now",
+        )
+
+
+def _of_retention(retention: JsonMapping) -> Iterator[Finding]:
+    last: JsonObject = retention.get("last") or {}
+    if retention.get("error"):
+        yield wrong(
+            "retention_stuck",
+            f"what is too old by retention could not be erased: {retention['error']}",
+            "mend what it says; it is tried again within ten minutes",
+        )
+    if waiting := last.get("waiting"):
+        yield note(
+            "retention_waits",
+            f"{len(waiting)} streams have words that are too old and are still under way, {waiting[0]} first",
+            "end what is open there: `intersession runs --open`; the next pass erases it",
         )
 
 

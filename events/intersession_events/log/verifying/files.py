@@ -1,7 +1,6 @@
 """Holds the contents of files against the events that name them (FILE-7)."""
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Protocol
 
 import msgspec
@@ -50,10 +49,14 @@ def files_compared(log: HasFiles, *, after: int = 0) -> tuple[FilesSeen, list[Fi
     counts = Counter[str]()
     findings: list[Finding] = []
     cut = 0 if log.forked is None else log.forked.position
+    erased, gone = _erased(log, after)
     for file, position, stream, version in named_files(log, after=after):
         if file.sha256 in states:
             continue
-        state = states[file.sha256] = _state(log.files, file.sha256)
+        state = _state(log.files, file.sha256)
+        if state == "missing" and gone.get(file.sha256, 0) > position:
+            continue  # a later event may name it anew
+        states[file.sha256] = state
         if state == "missing" and position <= cut:
             counts["elsewhere"] += 1
             continue
@@ -69,7 +72,7 @@ def files_compared(log: HasFiles, *, after: int = 0) -> tuple[FilesSeen, list[Fi
                     version=version,
                 )
             )
-    return FilesSeen(**counts, erased=sum(_erased(log, after))), findings
+    return FilesSeen(**counts, erased=erased), findings
 
 
 def _state(files: Files, sha256: str) -> FileState:
@@ -79,11 +82,15 @@ def _state(files: Files, sha256: str) -> FileState:
         return "missing"
 
 
-def _erased(log: HasRows, after: int) -> Iterator[int]:
+def _erased(log: HasRows, after: int) -> tuple[int, dict[str, int]]:
+    """Return how many contents were erased; of those that went by their age, the positions of the last events that say so."""
+    number, by_age = 0, dict[str, int]()
     while rows := log.rows(after=after, limit=_PAGE):
-        for _, _, _, topic, state in rows:
+        for position, _, _, topic, state in rows:
             payload = payload_in(state) if topic == _ERASED else None
-            if payload is not None:
-                event = decode(topic, payload)
-                yield event.files if isinstance(event, Erased) else 0
+            event = None if payload is None else decode(topic, payload)
+            if isinstance(event, Erased):
+                number += event.files
+                by_age.update((sha256, position) for sha256 in event.contents)
         after = rows[-1][0]
+    return number, by_age

@@ -111,6 +111,8 @@ class Transcripts(TailedView):
     def _begin_anew(self, erased: Erased, to: int) -> None:
         """Rewrite the files with lines of erased messages, up to a position of the log."""
         versions = {version for version, _ in erased.rows}
+        if not versions:
+            return
         behind = self._log.stream(erased.stream, after=min(versions) - 1, to=max(versions))
         ids = {
             session_id

@@ -176,6 +176,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("sessions.delete", {"key": SECRET}),
     ("sessions.erase", {"key": SECRET}),
     ("people.forget", {"person": "telegram:ann"}),
+    ("retention.apply", {}),
     ("sessions.delete", {"key": "agent:vault:main"}),
     ("sessions.patch", {"key": SECRET, "label": "x"}),
     ("sessions.patch", {"key": NOTES, "label": "desk"}),

@@ -36,3 +36,12 @@ def test_what_a_process_says_of_its_checkpoints_becomes_findings() -> None:
 
     assert (found["checkpoint_failed"].level, found["publish_failed"].level) == ("error", "warning")
     assert "HTTP 503" in found["publish_failed"].what
+
+
+def test_what_a_process_says_of_its_retention_becomes_findings() -> None:
+    last = {"waiting": ["session:agent:main:main"]}
+
+    found = {one.code: one for one in process_findings({"retention": {"error": "disk full", "last": last}})}
+
+    assert (found["retention_stuck"].level, found["retention_waits"].level) == ("error", "note")
+    assert "session:agent:main:main" in found["retention_waits"].what

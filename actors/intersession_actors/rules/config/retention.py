@@ -1,0 +1,79 @@
+"""For how long words and files are kept, by kind of session and by agent (FORGET-4)."""
+
+from typing import Annotated, Final, Literal, NamedTuple
+
+import msgspec
+
+from intersession_actors.rules.config.settings import Settings
+from intersession_events.basics.errors import InvalidKey
+from intersession_events.basics.keys.key import SessionKey
+from intersession_events.facts import ready
+
+_UNITS_MS: Final = {"m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+Duration = Annotated[str, msgspec.Meta(pattern=r"^[1-9][0-9]{0,4}[mhd]$")]
+"""A length of time: minutes, hours or days, as `90m`, `12h`, `400d`."""
+
+SessionKind = Literal[
+    "main", "direct", "group", "channel", "cron", "hook", "node", "subagent", "acp", "named"
+]
+KeptKind = Literal["messages", "toolResults", "files"]
+
+
+class Rule(NamedTuple):
+    """A rule as it is told, and how old something gets under it, in milliseconds."""
+
+    name: str
+    most_ms: int
+
+
+class Kept(Settings, frozen=True, kw_only=True):
+    """How old something gets before it is erased: all words, results of tools, contents of files. None: for ever, or as a wider rule says."""
+
+    messages: Duration | None = None
+    tool_results: Duration | None = None
+    files: Duration | None = None
+
+    def given(self, kind: KeptKind) -> Duration | None:
+        """Return what is given for a kind; what all words may, results of tools may at most."""
+        match kind:
+            case "messages":
+                return self.messages
+            case "toolResults":
+                return self.tool_results or self.messages
+            case "files":
+                return self.files or self.messages
+
+
+@ready
+class Retention(Kept, frozen=True, kw_only=True):
+    """The same for all sessions, and what else holds for kinds of sessions, and for agents, which go before."""
+
+    by_kind: dict[SessionKind, Kept] = msgspec.field(default_factory=dict[SessionKind, Kept])
+    by_agent: dict[str, Kept] = msgspec.field(default_factory=dict[str, Kept])
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether anything is ever erased by age."""
+        return self != Retention()
+
+    def rule(self, session_key: str | None, kind: KeptKind) -> Rule | None:
+        """Return the rule for what is of a session; None as its key: for what is of none."""
+        for where, kept in self._for(session_key):
+            given = kept.given(kind)
+            if given is not None:
+                return Rule(f"{kind}{where} {given}", int(given[:-1]) * _UNITS_MS[given[-1]])
+        return None
+
+    def _for(self, session_key: str | None) -> list[tuple[str, Kept]]:
+        found: list[tuple[str, Kept]] = []
+        if session_key is not None:
+            try:
+                key = SessionKey.recorded(session_key)
+            except InvalidKey:
+                return [("", self)]
+            if (own := self.by_agent.get(key.agent_id)) is not None:
+                found.append((f" of {key.agent_id}", own))
+            if (own := self.by_kind.get(key.family)) is not None:
+                found.append((f" of {key.family}", own))
+        return [*found, ("", self)]

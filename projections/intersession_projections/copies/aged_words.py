@@ -1,0 +1,105 @@
+"""Finds words and files that are older than they may get, by rules of retention (FORGET-4)."""
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple
+
+from intersession_events.facts import has_words
+from intersession_events.log.erasing import left_of
+from intersession_events.log.files import named_files
+from intersession_events.log.log import Log
+from intersession_events.log.row_state import is_short, opened
+from intersession_events.log.sql import Row
+from intersession_projections.copies.found_words import Words, erasable
+from intersession_projections.views.flows.flows import Flows
+
+_PAGE: Final = 1_000
+_NEVER: Final = ("log", "clock", "erased:")
+"""Streams of the log's own accounts: no rule is for them."""
+
+
+class Due(NamedTuple):
+    """A rule, and the position up to which it erases."""
+
+    rule: str
+    up_to: int
+
+
+DueFor = Callable[[str | None, Literal["messages", "toolResults", "files"]], Due | None]
+"""Says by which rule what is of a session is erased, by the session's key."""
+
+
+class Aged:
+    """What is too old in a log, of streams in which nothing is `under_way`; `waiting` are those in which something is."""
+
+    def __init__(self, log: Log, due: DueFor, under_way: set[str]) -> None:
+        self._log = log
+        self._due = due
+        self._under_way = under_way
+        self._flows = Flows(log)
+        self._session_of = lru_cache(4096)(self._session)
+        self.waiting: set[str] = set()
+
+    def words(self, last: int) -> Iterator[tuple[str, Words]]:
+        """Yield events with words up to a position, each with its rule, in the order of the log."""
+        after = 0
+        while after < last and (rows := self._log.rows(after=after, limit=_PAGE)):
+            after = rows[-1][0]
+            for recorded in self._log.at([row[0] for row in rows if row[0] <= last and _has_words(row)]):
+                left = left_of(recorded)
+                if left is None:
+                    continue
+                words = erasable(recorded, left)
+                due = self._due_for(
+                    recorded.stream, "toolResults" if words.kind == "toolResults" else "messages"
+                )
+                if due is not None and recorded.position <= due.up_to and self._is_over(recorded.stream):
+                    yield due.rule, words
+
+    def files(self) -> dict[str, dict[str, list[str]]]:
+        """Return contents of files that only too old events name: by the rule, and by the stream of the last of these."""
+        last: dict[str, tuple[str, str] | None] = {}
+        for named in named_files(self._log):
+            due = self._due_for(named.stream, "files")
+            is_due = due is not None and named.position <= due.up_to and self._is_over(named.stream)
+            gone = last.get(named.file.sha256, ("", "")) is not None
+            last[named.file.sha256] = (
+                (due.rule, named.stream) if due is not None and is_due and gone else None
+            )
+        found: dict[str, dict[str, list[str]]] = {}
+        for sha256, where in last.items():
+            if where is not None and self._log.files.state(sha256) != "missing":
+                found.setdefault(where[0], {}).setdefault(where[1], []).append(sha256)
+        return found
+
+    def _is_over(self, stream: str) -> bool:
+        if stream in self._under_way:
+            self.waiting.add(stream)
+        return stream not in self._under_way
+
+    def _due_for(self, stream: str, kind: Literal["messages", "toolResults", "files"]) -> Due | None:
+        return None if stream.startswith(_NEVER) else self._due(self._session_of(stream), kind)
+
+    def _session(self, stream: str) -> str | None:
+        """Return the session that a stream is of: that a flow began in, or a text came from."""
+        kind, _, name = stream.partition(":")
+        match kind:
+            case "session":
+                return name
+            case "exchange":
+                exchange = self._flows.exchange(name)
+                return None if exchange is None else exchange.requester or exchange.target
+            case "spawn":
+                spawn = self._flows.spawn(name)
+                return None if spawn is None else spawn.requester
+            case "delivery":
+                delivery = self._flows.delivery(name)
+                return None if delivery is None else delivery.session_key
+            case _:
+                return None
+
+
+def _has_words(row: Row) -> bool:
+    """Whether a row may have words that were not erased."""
+    _, stream, version, topic, state = row
+    return has_words(topic) and (is_short(state) or not opened(state, where=(stream, version)).is_erased)

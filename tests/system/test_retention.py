@@ -1,0 +1,188 @@
+"""FORGET-4, FORGET-5: what is older than the settings allow is erased, by age, kind and agent; the rest stays."""
+
+from typing import Any
+
+import pytest
+
+from intersession import File, MemoryChannel, SessionSystem, Turn
+from intersession_actors.rules.config.config import load_config
+from intersession_actors.rules.errors import ConfigError, ToolRefused
+from intersession_events.facts import ERASED, Erased, RunCompleted, encode
+from intersession_events.log.verifying.files import files_compared
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.stores.portable.log import PortableLog
+from support.fakes import ManualClock
+from support.running import WAIT, Booth, Gate, pass_time, recorded, texts, wait_for, wait_for_number
+
+DAY_MS = 86_400_000
+GROUP = "agent:main:telegram:group:42"
+
+
+def main(turn: Turn) -> str:
+    if turn.message == "look it up":
+        turn.record_result(turn.record_call("find", {"id": 7}), "find", "a result, old as the hills")
+    return f"noted {turn.message}"
+
+
+def started(booth: Booth, clock: ManualClock, **rules: Any) -> SessionSystem:
+    return booth.start(
+        {"main": main, "ops": main}, {"telegram": MemoryChannel()}, {"retention": rules}, clock=clock
+    )
+
+
+def said(system: SessionSystem, text: str, *, to: str = "42", **more: Any) -> None:
+    chat = {"chat_id": to, "chat_type": "group"} if to == "42" else {"chat_id": to}
+    system.inbound(**{"channel": "telegram", "sender": "ada", "text": text, "wait": WAIT, **chat, **more})
+    if more.get("wait", WAIT) is not None:
+        at_rest(system)
+
+
+def words(system: SessionSystem, key: str = GROUP) -> list[str]:
+    return [text for _, text in texts(system.gateway.call("chat.history", {"sessionKey": key})) if text]
+
+
+def at_rest(system: SessionSystem) -> None:
+    for _ in system.follow(0, timeout=WAIT):
+        if not system.service.flows.open_deliveries() and not system.service.runs.open_runs():
+            return
+    raise AssertionError("it goes on and on")
+
+
+@pytest.mark.clause("FORGET-4")
+def test_what_is_older_than_the_rule_is_erased_and_the_rest_stays(booth: Booth) -> None:
+    clock = ManualClock()
+    system = started(booth, clock, messages="30d", toolResults="7d")
+    said(system, "long ago")
+    clock.advance(24 * DAY_MS)
+    said(system, "look it up")
+    at_rest(system)
+    clock.advance(8 * DAY_MS)
+    said(system, "today")
+    at_rest(system)
+
+    dry = system.gateway.perform("retention.apply", {"dryRun": True})
+    before = len(recorded(system, Erased))
+    answer = system.gateway.perform("retention.apply", {})
+    again = system.gateway.perform("retention.apply", {})
+
+    assert before == 0
+    assert (dry["erased"], dry["rules"]) == (answer["erased"], answer["rules"])
+    assert set(answer["rules"]) == {"messages 30d", "toolResults 7d"}
+    assert answer["rules"]["toolResults 7d"] == 1
+    assert (again["erased"], again["streams"]) == (0, [])
+    assert words(system) == [ERASED, ERASED, "look it up", ERASED, "noted look it up", "today", "noted today"]
+    assert "old as the hills" not in str([encode(one.event) for one in system.log.all()])
+    assert {one.rule for one in recorded(system, Erased)} == {*answer["rules"]}
+    log = system.log
+    assert isinstance(log, PortableLog)
+    assert verify_log(log).ok
+    assert system.status()["retention"]["last"]["erased"] == 0
+
+
+@pytest.mark.ci
+@pytest.mark.clause("FORGET-4")
+def test_kinds_of_sessions_and_agents_have_rules_of_their_own(booth: Booth) -> None:
+    clock = ManualClock()
+    rules: dict[str, Any] = {
+        "messages": "30d",
+        "byKind": {"group": {"messages": "1d"}},
+        "byAgent": {"ops": {"messages": "400d"}},
+    }
+    system = started(booth, clock, **rules)
+    said(system, "in a group")
+    said(system, "direct", to="ada")
+    said(system, "to ops", agent_id="ops")
+    at_rest(system)
+    clock.advance(2 * DAY_MS)
+    said(system, "today")
+    at_rest(system)
+
+    answer = system.gateway.perform("retention.apply", {})
+
+    assert [*answer["rules"]] == ["messages of group 1d"]
+    assert words(system)[:2] == [ERASED, ERASED]
+    assert words(system, "main") == ["direct", "noted direct"]
+    assert words(system, "agent:ops:telegram:group:42") == ["to ops", "noted to ops"]
+
+
+@pytest.mark.ci
+@pytest.mark.clause("FORGET-4")
+def test_a_file_goes_by_its_age_unless_a_younger_message_names_it_and_its_message_stays(booth: Booth) -> None:
+    clock = ManualClock()
+    system = started(booth, clock, files="7d")
+    said(system, "both", files=[File(data=b"old file", name="a.txt"), File(data=b"still used", name="b.txt")])
+    at_rest(system)
+    clock.advance(8 * DAY_MS)
+    said(system, "again", files=[File(data=b"still used", name="c.txt")])
+    at_rest(system)
+
+    dry = system.gateway.perform("retention.apply", {"dryRun": True})
+    answer = system.gateway.perform("retention.apply", {})
+
+    assert (dry["files"], answer["files"], answer["erased"], answer["rules"]) == (1, 1, 0, {"files 7d": 1})
+    assert len(system.log.files.own()) == 1
+    assert "both" in words(system)[0]
+    seen, findings = files_compared(system.log)
+    assert (seen.right, seen.erased, findings) == (1, 1, [])
+    said(system, "anew", files=[File(data=b"old file", name="a.txt")])
+    assert files_compared(system.log)[0].right == 2
+
+
+@pytest.mark.ci
+@pytest.mark.clause("FORGET-5")
+def test_what_is_under_way_waits_for_a_later_pass(booth: Booth) -> None:
+    clock, gate = ManualClock(), Gate()
+    system = booth.start(
+        {"main": gate.saying("done")},
+        {"telegram": MemoryChannel()},
+        {"retention": {"messages": "1d"}},
+        clock=clock,
+    )
+    said(system, "begin", wait=None)
+    gate.reached()
+    clock.advance(2 * DAY_MS)
+    answer = system.gateway.perform("retention.apply", {})
+    assert (answer["erased"], answer["waiting"]) == (0, [f"session:{GROUP}"])
+    gate.open()
+    wait_for(system, RunCompleted)
+    at_rest(system)
+    clock.advance(2 * DAY_MS)
+    said(system, "today", wait=None)
+    wait_for_number(system, RunCompleted, 2)
+    at_rest(system)
+    assert system.gateway.perform("retention.apply", {})["erased"] > 0
+
+
+@pytest.mark.clause("FORGET-5")
+def test_a_pass_is_made_each_day(booth: Booth) -> None:
+    clock = ManualClock()
+    system = started(booth, clock, messages="1d")
+    said(system, "long ago")
+    at_rest(system)
+    pass_time(system, clock, 2 * DAY_MS)
+    wait_for(system, Erased)
+
+    assert words(system)[0] == ERASED
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ({"messages": "soon"}, "retention.messages"),
+        ({"messages": 30}, "retention.messages"),
+        ({"byKind": {"groups": {}}}, "retention.byKind"),
+        ({"thinking": "1d"}, "retention.thinking"),
+    ],
+)
+@pytest.mark.clause("FORGET-4")
+def test_a_rule_that_means_nothing_is_refused(rules: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        load_config({"retention": rules})
+
+
+@pytest.mark.clause("FORGET-4")
+def test_without_a_rule_nothing_is_erased_by_age(booth: Booth) -> None:
+    system = booth.start({"main": main})
+    with pytest.raises(ToolRefused, match="no rule is set"):
+        system.gateway.perform("retention.apply", {})
+    assert system.status()["retention"] is None
