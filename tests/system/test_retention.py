@@ -1,5 +1,6 @@
 """FORGET-4, FORGET-5: what is older than the settings allow is erased, by age, kind and agent; the rest stays."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from intersession_events.log.verifying.files import files_compared
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.portable.log import PortableLog
 from support.fakes import ManualClock
+from support.openclaw.samples import header, message, write_state
+from support.openclaw.samples import said as spoken
 from support.running import WAIT, Booth, Gate, pass_time, recorded, texts, wait_for, wait_for_number
 
 DAY_MS = 86_400_000
@@ -153,6 +156,31 @@ def test_what_is_under_way_waits_for_a_later_pass(booth: Booth) -> None:
     assert system.gateway.perform("retention.apply", {})["erased"] > 0
 
 
+@pytest.mark.ci
+@pytest.mark.clause("FORGET-4")
+def test_an_import_counts_from_its_own_times_and_an_agent_sees_erased_in_its_context(
+    booth: Booth, tmp_path: Path
+) -> None:
+    clock, seen = ManualClock(1_800_000_000_000), list[str]()
+
+    def looks(turn: Turn) -> str:
+        seen.extend(str(message) for message in turn.transcript)
+        return "here"
+
+    entries = {"agent:main:main": {"sessionId": "s-1", "updatedAt": 1772442000009}}
+    lines = [header("s-1"), message("m-1", spoken("imported long ago"), 1)]
+    system = booth.start({"main": looks}, {}, {"retention": {"messages": "30d"}}, clock=clock)
+    system.import_openclaw(write_state(tmp_path / "old", lines, entries=entries, name="s-1.jsonl"))
+    answer = system.gateway.perform("retention.apply", {})
+    sent = {"sessionKey": "main", "message": "hello", "idempotencyKey": "1"}
+    run = system.gateway.perform("chat.send", sent)
+    system.gateway.perform("agent.wait", {"runId": run["runId"], "timeoutMs": 20_000})
+
+    assert answer["erased"] > 0
+    assert ERASED in str(seen)
+    assert "imported long ago" not in str(seen)
+
+
 @pytest.mark.clause("FORGET-5")
 def test_a_pass_is_made_each_day(booth: Booth) -> None:
     clock = ManualClock()
@@ -165,6 +193,7 @@ def test_a_pass_is_made_each_day(booth: Booth) -> None:
     assert words(system)[0] == ERASED
 
 
+@pytest.mark.sqlite("it opens no log")
 @pytest.mark.parametrize(
     ("rules", "said"),
     [

@@ -341,6 +341,12 @@ def name_of(packed: bytes) -> str:
     return _uuid(packed) if len(packed) == len(_NONE) else packed.decode(errors="replace")
 
 
+def time_in(state: bytes) -> int:
+    """Return the time (ms) in the state of a row, unproven, for scans over many rows; 0 where that takes reading all of it."""
+    digits = state[133:146] if is_short(state) else b""
+    return int(digits) if digits.isdigit() else 0
+
+
 def payload_in(state: bytes) -> bytes | None:
     """Return the payload in the state of a row, unproven, for scans over many rows; None if it is not an envelope."""
     if type(state) is bytes and state[:1] == SHORT:  # `is_short`, for each event

@@ -8,7 +8,7 @@ from intersession_events.facts import has_words
 from intersession_events.log.erasing import left_of
 from intersession_events.log.files import named_files
 from intersession_events.log.log import Log
-from intersession_events.log.row_state import is_short, opened
+from intersession_events.log.row_state import is_short, opened, time_in
 from intersession_events.log.sql import Row
 from intersession_projections.copies.found_words import Words, erasable
 from intersession_projections.views.flows.flows import Flows
@@ -19,23 +19,27 @@ _NEVER: Final = ("log", "clock", "erased:")
 
 
 class Due(NamedTuple):
-    """A rule, and the position up to which it erases."""
+    """A rule, and the time (ms) up to which it erases."""
 
     rule: str
-    up_to: int
+    up_to_ms: int
 
 
 DueFor = Callable[[str | None, Literal["messages", "toolResults", "files"]], Due | None]
-"""Says by which rule what is of a session is erased, by the session's key."""
+"""Returns the rule for what is of a session, by the session's key."""
 
 
 class Aged:
-    """What is too old in a log, of streams in which nothing is `under_way`; `waiting` are those in which something is."""
+    """What is too old in a log, of streams in which nothing is `under_way`; `waiting` are those in which something is.
 
-    def __init__(self, log: Log, due: DueFor, under_way: set[str]) -> None:
+    The age counts from the event's own time, which an import brings along. Nothing is due that is later than `latest_ms`.
+    """
+
+    def __init__(self, log: Log, due: DueFor, under_way: set[str], latest_ms: int) -> None:
         self._log = log
         self._due = due
         self._under_way = under_way
+        self._latest_ms = latest_ms
         self._flows = Flows(log)
         self._session_of = lru_cache(4096)(self._session)
         self.waiting: set[str] = set()
@@ -45,7 +49,7 @@ class Aged:
         after = 0
         while after < last and (rows := self._log.rows(after=after, limit=_PAGE)):
             after = rows[-1][0]
-            for recorded in self._log.at([row[0] for row in rows if row[0] <= last and _has_words(row)]):
+            for recorded in self._log.at([row[0] for row in rows if row[0] <= last and self._may_be(row)]):
                 left = left_of(recorded)
                 if left is None:
                     continue
@@ -53,7 +57,7 @@ class Aged:
                 due = self._due_for(
                     recorded.stream, "toolResults" if words.kind == "toolResults" else "messages"
                 )
-                if due is not None and recorded.position <= due.up_to and self._is_over(recorded.stream):
+                if due is not None and recorded.time <= due.up_to_ms and self._is_over(recorded.stream):
                     yield due.rule, words
 
     def files(self) -> dict[str, dict[str, list[str]]]:
@@ -61,7 +65,11 @@ class Aged:
         last: dict[str, tuple[str, str] | None] = {}
         for named in named_files(self._log):
             due = self._due_for(named.stream, "files")
-            is_due = due is not None and named.position <= due.up_to and self._is_over(named.stream)
+            is_due = (
+                due is not None
+                and self._time_of(named.position) <= due.up_to_ms
+                and self._is_over(named.stream)
+            )
             gone = last.get(named.file.sha256, ("", "")) is not None
             last[named.file.sha256] = (
                 (due.rule, named.stream) if due is not None and is_due and gone else None
@@ -71,6 +79,16 @@ class Aged:
             if where is not None and self._log.files.state(sha256) != "missing":
                 found.setdefault(where[0], {}).setdefault(where[1], []).append(sha256)
         return found
+
+    def _may_be(self, row: Row) -> bool:
+        """Whether a row may have words that were not erased, and are old enough."""
+        _, stream, version, topic, state = row
+        if not has_words(topic) or time_in(state) > self._latest_ms:
+            return False
+        return is_short(state) or not opened(state, where=(stream, version)).is_erased
+
+    def _time_of(self, position: int) -> int:
+        return next((recorded.time for recorded in self._log.at([position])), self._latest_ms + 1)
 
     def _is_over(self, stream: str) -> bool:
         if stream in self._under_way:
@@ -97,9 +115,3 @@ class Aged:
                 return None if delivery is None else delivery.session_key
             case _:
                 return None
-
-
-def _has_words(row: Row) -> bool:
-    """Whether a row may have words that were not erased."""
-    _, stream, version, topic, state = row
-    return has_words(topic) and (is_short(state) or not opened(state, where=(stream, version)).is_erased)

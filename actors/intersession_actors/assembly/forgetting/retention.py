@@ -7,7 +7,6 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
-from functools import lru_cache
 from typing import Final, Literal
 
 from intersession_actors.assembly.forgetting.eraser import Eraser
@@ -133,8 +132,9 @@ class _Pass:
         self._by = by
         self._dry_run = dry_run
         self._now_ms = service.clock.now_ms()
-        self._position_at = lru_cache(service.reader.positions.position_at)
-        self._aged = Aged(service.log, self._due, Erasable(service.log).under_way())
+        under_way = Erasable(service.log).under_way()
+        latest_ms = self._now_ms - service.config.retention.shortest_ms
+        self._aged = Aged(service.log, self._due, under_way, latest_ms)
         self._rules = Counter[str]()
         self._counts = Counter[str]()
         self._files = 0
@@ -179,7 +179,7 @@ class _Pass:
 
     def _due(self, key: str | None, kind: Literal["messages", "toolResults", "files"]) -> Due | None:
         rule = self._service.config.retention.rule(key, kind)
-        return None if rule is None else Due(rule.name, self._position_at(self._now_ms - rule.most_ms))
+        return None if rule is None else Due(rule.name, self._now_ms - rule.most_ms)
 
     def _round(self, rule: str, found: list[Words]) -> None:
         erasable = Erasable(self._service.log)

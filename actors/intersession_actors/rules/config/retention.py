@@ -17,7 +17,7 @@ Duration = Annotated[str, msgspec.Meta(pattern=r"^[1-9][0-9]{0,4}[mhd]$")]
 SessionKind = Literal[
     "main", "direct", "group", "channel", "cron", "hook", "node", "subagent", "acp", "named"
 ]
-KeptKind = Literal["messages", "toolResults", "files"]
+What = Literal["messages", "toolResults", "files"]
 
 
 class Rule(NamedTuple):
@@ -27,14 +27,14 @@ class Rule(NamedTuple):
     most_ms: int
 
 
-class Kept(Settings, frozen=True, kw_only=True):
+class KeepFor(Settings, frozen=True, kw_only=True):
     """How old something gets before it is erased: all words, results of tools, contents of files. None: for ever, or as a wider rule says."""
 
     messages: Duration | None = None
     tool_results: Duration | None = None
     files: Duration | None = None
 
-    def given(self, kind: KeptKind) -> Duration | None:
+    def given(self, kind: What) -> Duration | None:
         """Return what is given for a kind; what all words may, results of tools may at most."""
         match kind:
             case "messages":
@@ -46,27 +46,34 @@ class Kept(Settings, frozen=True, kw_only=True):
 
 
 @ready
-class Retention(Kept, frozen=True, kw_only=True):
+class Retention(KeepFor, frozen=True, kw_only=True):
     """The same for all sessions, and what else holds for kinds of sessions, and for agents, which go before."""
 
-    by_kind: dict[SessionKind, Kept] = msgspec.field(default_factory=dict[SessionKind, Kept])
-    by_agent: dict[str, Kept] = msgspec.field(default_factory=dict[str, Kept])
+    by_kind: dict[SessionKind, KeepFor] = msgspec.field(default_factory=dict[SessionKind, KeepFor])
+    by_agent: dict[str, KeepFor] = msgspec.field(default_factory=dict[str, KeepFor])
 
     @property
     def has_rules(self) -> bool:
         """Whether anything is ever erased by age."""
         return self != Retention()
 
-    def rule(self, session_key: str | None, kind: KeptKind) -> Rule | None:
+    @property
+    def shortest_ms(self) -> int:
+        """The shortest time that anything is kept, in milliseconds; 0 if all is kept."""
+        rules = (self, *self.by_kind.values(), *self.by_agent.values())
+        given = [one for kept in rules for one in (kept.messages, kept.tool_results, kept.files) if one]
+        return min(map(_ms, given), default=0)
+
+    def rule(self, session_key: str | None, kind: What) -> Rule | None:
         """Return the rule for what is of a session; None as its key: for what is of none."""
         for where, kept in self._for(session_key):
             given = kept.given(kind)
             if given is not None:
-                return Rule(f"{kind}{where} {given}", int(given[:-1]) * _UNITS_MS[given[-1]])
+                return Rule(f"{kind}{where} {given}", _ms(given))
         return None
 
-    def _for(self, session_key: str | None) -> list[tuple[str, Kept]]:
-        found: list[tuple[str, Kept]] = []
+    def _for(self, session_key: str | None) -> list[tuple[str, KeepFor]]:
+        found: list[tuple[str, KeepFor]] = []
         if session_key is not None:
             try:
                 key = SessionKey.recorded(session_key)
@@ -77,3 +84,7 @@ class Retention(Kept, frozen=True, kw_only=True):
             if (own := self.by_kind.get(key.family)) is not None:
                 found.append((f" of {key.family}", own))
         return [*found, ("", self)]
+
+
+def _ms(given: Duration) -> int:
+    return int(given[:-1]) * _UNITS_MS[given[-1]]
