@@ -57,6 +57,8 @@ _IN_KEYS: Final = listed(
     "agent main subagent cron hook direct dm group channel thread topic run global unknown session exchange spawn delivery access erased "
     "notes log schedule operator credential inbound system timer start import person config"
 )
+_STREAMS: Final = listed("session access erased notes")
+"""What is of a key, or of another stream."""
 _ROUTED: Final = (
     facts.RouteChanged,
     facts.RunQueued,
@@ -89,6 +91,8 @@ class Pseudonyms:
         self._same: dict[str, str] = {}
         self._said: dict[str, str] = {}
         self._counts: Counter[_Sort] = Counter()
+        self._keys: dict[str, str] = {}
+        self._taken: set[str] = set()
         self._ids: dict[str, str] = {}
         self._direct: dict[str, bool] = {}
         self._agents: set[str] = set()
@@ -132,8 +136,19 @@ class Pseudonyms:
         return cast("facts.Event", self._walk(event))
 
     def stream(self, name: str) -> str:
-        """Return a stream's name, with pseudonyms."""
-        return ":".join(self._parts(name))
+        """Return a stream's name, or a key, with pseudonyms; two of them stay two."""
+        kind, _, rest = name.partition(":")
+        if rest and kind in _STREAMS:
+            return f"{kind}:{self.stream(rest)}"
+        if (known := self._keys.get(name)) is None:
+            known = plain = ":".join(self._parts(name))
+            number = 1
+            while kind == "agent" and known in self._taken:  # a person's by their name, and by their number
+                number += 1
+                known = f"{plain}-{number}"
+            self._taken.add(known)
+            self._keys[name] = known
+        return known
 
     def id(self, name: str) -> str:
         """Return an id, by the order of appearance."""
@@ -196,7 +211,7 @@ class Pseudonyms:
             channel, _, to = key.partition(":")
             return [channel, self.name(to, "person")] if to else [channel]
         for part in key.split(":"):
-            if before == "agent" or part in _IN_KEYS or part in self._channels or not part:
+            if not part or part in (self._agents if before == "agent" else _IN_KEYS | self._channels):
                 said = part
             elif _UUID.fullmatch(part):
                 said = self.id(part)

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from intersession_events.basics.errors import CorruptEvent
 from intersession_events.basics.ids import derive
 from intersession_events.copies.bundles.edition import Edited, Editing, RenamedRows, WithheldRows
+from intersession_events.copies.bundles.left_lines import LeftLines
 from intersession_events.copies.bundles.log_file import ForkEnd, LogFile, own_rows
 from intersession_events.copies.bundles.proof import PartProof
 from intersession_events.copies.bundles.rows import line_of_row
@@ -120,7 +121,7 @@ def take_part(
             lines.write(line_of_row(edited.row, leaf, edited.withheld))
             if made is not None and (kept := taking.kept.take(edited)) is not None:
                 made.add(kept)
-        taking.proof.write(folder / "proof.json")
+        taking.proof.write(folder / "proof.json", () if taking.left is None else taking.left.ended())
         if made is not None:
             epoch, own = taking.end()
             for row in own:
@@ -150,6 +151,9 @@ class _Taking:
         # What proves the last event of a stream is made of its name, which could be guessed by it.
         streams = () if is_renamed else self._names
         self.proof = PartProof(lineage, seen, at=wanted.at, streams=streams)
+        self.left: LeftLines | None = None
+        if not is_renamed and (edition is not None or authorising):
+            self.left = LeftLines(self.proof.checkpoints)
         self._confirming = Confirming(lineage, authorising, (), what="bundle")
         self._heads: dict[str, tuple[Row, str]] = {}
         self._of_log: list[tuple[Row, str]] = []
@@ -198,6 +202,8 @@ class _Taking:
                 )
                 leaf = self.proof.take(position, stream, version, hashed, is_inside=is_inside)
                 before = position
+                if self.left is not None:
+                    self.left.take(row, is_inside=is_inside)
                 if is_inside:
                     self._note(row, hashed, leaf)
                     yield row, leaf

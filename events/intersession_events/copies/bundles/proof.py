@@ -63,8 +63,8 @@ class PartProof:
                 self._inside[stream] = (version, hashed)
         return leaf
 
-    def write(self, path: Path) -> None:
-        """Write it, once all events were taken.
+    def write(self, path: Path, left: Sequence[tuple[int, str]] = ()) -> None:
+        """Write it, once all events were taken, with what checkpoints say is `left` of events without their words.
 
         Raises:
             CorruptEvent: the log is not what the checkpoint was taken of.
@@ -84,7 +84,8 @@ class PartProof:
                 file.write(separator + _ENCODE(head))
                 separator = b","
             growth = [self._grown(since, ranges) for since, ranges in self._growth]
-            file.write(b'],"growth":' + _ENCODE(growth) + b"}\n")
+            unsaid = b',"unsaid":' + _ENCODE(left) if left else b""
+            file.write(b'],"growth":' + _ENCODE(growth) + unsaid + b"}\n")
 
     def _heads_of(self, checkpoint: Checkpoint | None) -> Iterator[_Head]:
         if checkpoint is None or checkpoint.heads_root is None:

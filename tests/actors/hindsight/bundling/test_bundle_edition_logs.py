@@ -133,3 +133,36 @@ def test_the_same_edition_is_the_same_bit_for_bit(source: Path, tmp_path: Path, 
 
     for file in (tmp_path / "one").iterdir():
         assert file.read_bytes() == (tmp_path / "two" / file.name).read_bytes(), file.name
+
+
+@pytest.mark.clause("BUNDLE-21")
+def test_what_is_left_without_words_is_proven_where_all_of_a_checkpoints_stretch_is_there(
+    source: Path, tmp_path: Path
+) -> None:
+    with SqliteLog(source, read_only=True) as log:
+        streams = frozenset(log.streams(""))
+
+    for name, some in (("all", streams), ("two", {A, B})):
+        (tmp_path / name).mkdir()
+        with SqliteLog(source, read_only=True) as log, log.stored() as seen:
+            part = PartWanted(some, CUT + 1, b"{}")
+            take_part(log.lineage, seen, part, tmp_path / name, edition=Edition("words"))
+
+    proof = json.loads((tmp_path / "all" / "proof.json").read_bytes())
+    before = 0
+    for checkpoint in map(json.loads, (tmp_path / "all" / "checkpoints.jsonl").read_bytes().splitlines()):
+        stretch = [one for one in proof["unsaid"] if before < one[0] <= checkpoint["position"]]
+        lines = "".join(f"{position} {stands}\n" for position, stands in stretch)
+        assert sha256(lines.encode()).hexdigest() == checkpoint["unsaid"]
+        before = checkpoint["position"]
+    rows = map(json.loads, (tmp_path / "all" / "events.jsonl").read_bytes().splitlines())
+    stands = dict(map(tuple, proof["unsaid"]))
+    withheld = [row for row in rows if row.get("withheld") == "words"]
+    assert len(withheld) > 5
+    for row in withheld:
+        assert (
+            sha256(json.dumps(row["data"], separators=(",", ":")).encode()).hexdigest()
+            == stands[row["position"]]
+        )
+    # What others said is not told, not even as a hash that a guess could be held against.
+    assert "unsaid" not in json.loads((tmp_path / "two" / "proof.json").read_bytes())

@@ -186,6 +186,35 @@ def test_a_person_is_the_same_by_their_id_and_their_number_in_a_direct_chat() ->
     }
 
 
+@pytest.mark.clause("BUNDLE-22")
+def test_two_sessions_of_one_person_stay_two() -> None:
+    names = Pseudonyms()
+    for peer in ("ann", "42"):
+        stream = f"session:agent:main:telegram:direct:{peer}"
+        route = facts.Route(channel="telegram", to="42")
+        opening = facts.SessionOpened(
+            key=stream.removeprefix("session:"),
+            session_id="s",
+            agent_id="main",
+            opened_by="person",
+            chat_type="direct",
+        )
+        queued = facts.RunQueued(
+            run_id="r", session_id="s", step="message", message=said("x", sender="ann").message, route=route
+        )
+        names.note(stream, opening)
+        names.note(stream, queued)
+
+    assert (
+        names.stream("session:agent:main:telegram:direct:ann")
+        == "session:agent:main:telegram:direct:person-1"
+    )
+    assert names.stream("agent:main:telegram:direct:42") == "agent:main:telegram:direct:person-1-2"
+    assert (
+        names.stream("access:agent:main:telegram:direct:42") == "access:agent:main:telegram:direct:person-1-2"
+    )
+
+
 @cache
 def canaries_of(hint: object, field: str = "") -> Any:
     """Return a value of a type in which each text that could name somebody is a canary."""
