@@ -64,8 +64,13 @@ def receipts_of(query: Query, *, after: int = 0) -> Sequence[CheckpointPublished
 
 def cosignatures_of(query: Query, *, after: int = 0) -> Mapping[int, Sequence[NoteSignature]]:
     """Return the cosignatures that a log has of its checkpoints, by their positions. Each proves itself, or does not."""
+    return cosignatures_in(receipts_of(query, after=after))
+
+
+def cosignatures_in(receipts: Sequence[CheckpointPublished]) -> Mapping[int, Sequence[NoteSignature]]:
+    """Return the cosignatures among what was answered, by the positions of their checkpoints."""
     found: defaultdict[int, list[NoteSignature]] = defaultdict(list)
-    for event in receipts_of(query, after=after):
+    for event in receipts:
         with suppress(BadCheckpoint):
             if event.to == "witness":
                 found[event.position] += signature_lines(event.receipt or "")

@@ -1,5 +1,6 @@
 """Writes what goes with the events of a bundle: erasures, refusals, questions, settings, notes, files, and of one run more (BUNDLE-6)."""
 
+import base64
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -26,8 +27,10 @@ from intersession_events.facts import (
     decode,
 )
 from intersession_events.log.files import Files
+from intersession_events.log.held_checkpoints import cosignatures_in, receipts_of
 from intersession_events.log.recorded import Recorded
 from intersession_events.log.row_state import opened, payload_in
+from intersession_events.proofs.notes import noted
 from intersession_events.proofs.signatures import PublicKey
 from intersession_events.stores.opened import open_log
 from intersession_projections.basics.spans import Span
@@ -87,10 +90,31 @@ def write_parts(contents: Contents, files: Files, keys: Iterable[PublicKey]) -> 
     if contents.wanted.answer is not None:
         _write(folder / "answer.json", contents.shown(contents.wanted.answer))
     _write(folder / "notes.json", contents.shown({"notes": [*_notes(contents)]}))
+    _write_notes(contents)
     if known := "".join(f"{key}\n" for key in keys):
         (folder / "keys.txt").write_text(known)
     if contents.selection.flow is not None and (folder / "log.db").exists():
         _write_run(contents, contents.selection.flow)
+
+
+def _write_notes(contents: Contents) -> None:
+    """Write the checkpoints as signed notes, with the cosignatures and the timestamps that there are by now (TLOG)."""
+    query, folder = contents.view.log.query, contents.folder
+    receipts = receipts_of(query) if contents.taken.checkpoints else ()
+    cosigned = cosignatures_in(receipts)
+    notes = list[str]()
+    for one in contents.taken.checkpoints:
+        if (note := noted(one)) is not None:
+            signatures = (*note.signatures, *cosigned.get(one.position, ()))
+            notes.append(str(msgspec.structs.replace(note, signatures=signatures)))
+    if notes:
+        (folder / "checkpoints.txt").write_text("\n".join(notes))
+    places = {one.position for one in contents.taken.checkpoints}
+    for receipt in receipts:
+        if receipt.to == "timestamp" and receipt.position in places:
+            (folder / "timestamps").mkdir(exist_ok=True)
+            content = base64.b64decode(receipt.receipt or "")
+            (folder / "timestamps" / f"{receipt.position}.tsr").write_bytes(content)
 
 
 def _write(path: Path, value: object) -> None:

@@ -48,6 +48,9 @@ def readme_of(contents: Contents, names: Collection[str]) -> str:
     """Return the text of the page, for a bundle with these files."""
     known = {**_ENTRIES, **{name: _other(name) for name in sorted(names) if name not in _ENTRIES}}
     present = [name for name in known if name in {*names, "manifest.json"} and not name.startswith("files/")]
+    known.update(
+        {name: "a timestamp (RFC 3161) of a checkpoint" for name in names if name.startswith("timestamps/")}
+    )
     if any(name.startswith("files/") for name in names):
         known["files/"] = "pictures and files of messages, by their SHA-256"
         present.append("files/")

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Checks a bundle of events of an Intersession log, with nothing but the standard library of Python 3.8 or later.
 
-    python3 verify.py BUNDLE.zip [--trust KEY] [--published FILE] [--json]
+    python3 verify.py BUNDLE.zip [--trust KEY] [--quorum N] [--published FILE] [--json]
 
 BUNDLE is the zip, or the folder that it was unpacked into. --trust names the public key of the log's host (`ed25519:…`, or a
-file of such lines), --published a file of checkpoints that were published before: get both by another way than the bundle.
+file of such lines), or a witness's (its vkey), --published a file of checkpoints that were published before, as lines or as
+signed notes: get them by another way than the bundle.
 It says OK, or what is wrong, and then what this does not prove. Exit code: 0 for OK, 1 for wrong, 2 where it can't be asked so.
 
 Take this file from elsewhere than the bundle that you check: `intersession bundle --verifier verify.py` writes it. What it
@@ -44,6 +45,7 @@ MOST_BYTES = 2**32 - 1  # of an entry, unpacked
 MOST_IN_ALL = 2**34  # of all entries, unpacked
 MOST_IN_MEMORY = 2**28  # of an entry that is read as a whole, or of a line
 MOST_SIGNATURES = 2_000  # of checkpoints: the last ones are checked, each of which stands for those before it
+MOST_NOTES = 200  # of checkpoints whose signatures as notes are checked: the last ones
 MOST_SHOWN = 50
 
 Json = Union[None, bool, int, float, str, List["Json"], Dict[str, "Json"]]
@@ -223,20 +225,135 @@ def key_id(key: bytes) -> str:
 
 
 def keys_in(text: str) -> dict[str, bytes]:
-    """Return the public keys of a text by their ids: a line `ed25519:…` each, or one key in PEM.
+    """Return the public keys of hosts in a text, by their ids: a line `ed25519:…` or a vkey each, or one key in PEM.
 
     Raises:
         ValueError: there is none, or something else.
     """
     if "-----BEGIN PUBLIC KEY-----" in text:
         inner = base64.b64decode("".join(text.split("-----")[2].split()))
+        witnesses: set[bytes] = set()
         raw = [inner[12:]] if inner[:12] == bytes.fromhex("302a300506032b6570032100") else [b""]
     else:
-        words = [line.split()[0] for line in text.splitlines() if line.strip()]
-        raw = [unbase64(word[8:] if word[:8] == "ed25519:" else "", 32) for word in words if word[0] != "#"]
+        words = words_of(text)
+        raw = [unbase64(word[8:], 32) for word in words if word[:8] == "ed25519:"]
+        named = [vkey_of(word) for word in words if word[:8] != "ed25519:"]
+        raw += [one.key for one in named]
+        witnesses = {one.key for one in named if one.is_witness}
     if not all(raw) or not raw:
-        raise ValueError("a public key is written as ed25519: and the base64 of its 32 bytes")
-    return {key_id(key): key for key in raw}
+        raise ValueError("a public key is written as ed25519: and the base64 of its 32 bytes, or as a vkey")
+    return {key_id(key): key for key in raw if key not in witnesses}
+
+
+def words_of(text: str) -> list[str]:
+    """Return the first word of each line that is no remark."""
+    words = [line.split()[0] for line in text.splitlines() if line.strip()]
+    return [word for word in words if word[0] != "#"]
+
+
+# --- Signed notes, as C2SP has them: a text, and a line of a signature each below it
+
+
+VKEY = re.compile(r"([^\s+]{1,200})\+([0-9a-f]{8})\+([A-Za-z0-9+/]{44})")
+NOTE = re.compile(
+    r"^([^\n]+\n[0-9]+\n[A-Za-z0-9+/]{43}=\n(?:[^\n]+\n)*)\n((?:\u2014 [^\n]+\n)+)", re.MULTILINE
+)
+
+
+class Vkey(NamedTuple):
+    """A public key under a name. Four bytes of `hash` stand before its signatures, and in a witness's the time."""
+
+    name: str
+    hash: bytes
+    key: bytes
+    is_witness: bool
+
+
+def vkey_of(word: str) -> Vkey:
+    """Return the key of `name+hash+base64`, or raise ValueError."""
+    found = VKEY.fullmatch(word)
+    if found is None:
+        raise ValueError(f"{safe(word)} is no public key: ed25519: and base64, or a vkey (name+hash+base64)")
+    typed = base64.b64decode(found[3])
+    name = sha256(f"{found[1]}\n".encode() + typed).digest()[:4]
+    if name.hex() != found[2] or typed[0] not in {1, 4}:
+        raise ValueError(
+            f"the vkey of {found[1]} is not of its name and key, or not Ed25519 of a log or a witness"
+        )
+    return Vkey(found[1], name, typed[1:], typed[0] == 4)
+
+
+class Note(NamedTuple):
+    """A signed note of a checkpoint: of which, its text, and its lines: a name, four bytes and a signature each."""
+
+    of: Checkpoint
+    text: bytes
+    lines: list[tuple[str, bytes, bytes]]
+
+    def is_signed_by(self, key: Vkey) -> bool:
+        """Whether a key has signed it; ValueError where a line says so, and it did not."""
+        found = [signature for name, of, signature in self.lines if (name, of) == (key.name, key.hash)]
+        for one in found:
+            text, signature = self.text, one
+            if key.is_witness:
+                time = int.from_bytes(one[:8], "big")
+                text, signature = f"cosignature/v1\ntime {time}\n".encode() + text, one[8:]
+            if not has_signed(key.key, text, signature):
+                raise ValueError(
+                    f"the note of {self.of.named} was not signed by {safe(key.name)}, as it says"
+                )
+        return bool(found)
+
+
+def note_text(one: Checkpoint, origin: str) -> bytes:
+    """Return the text that a checkpoint has as a note."""
+    root = base64.b64encode(one.root).decode()
+    return (
+        f"{origin}\n{one.size}\n{root}\nintersession {one.said['logId']} {one.position} {one.hash}\n".encode()
+    )
+
+
+def signatures_in(text: str) -> list[tuple[str, bytes, bytes]]:
+    """Return the signatures of lines, or raise ValueError."""
+    found: list[tuple[str, bytes, bytes]] = []
+    for line in text.splitlines():
+        name, _, encoded = line[2:].partition(" ")
+        raw = base64.b64decode(encoded.encode("ascii"), validate=True)
+        if line[:2] != "\u2014 " or not name or len(raw) <= 4 or base64.b64encode(raw).decode() != encoded:
+            raise ValueError(f"{safe(line)} is no line of a signature")
+        found.append((name, raw[:4], raw[4:]))
+    return found
+
+
+def note_of(text: str, below: str) -> Note:
+    """Return a note, or raise ValueError. What it says of its checkpoint is what it stands for."""
+    _, size, root, *more = text.splitlines()
+    for line in more:
+        words = line.split(" ")
+        if words[0] == "intersession" and len(words) == 4 and words[2].isdecimal() and is_hex(words[3]):
+            said: Object = {"logId": words[1], "eventsRoot": base64.b64decode(root).hex()}
+            of = Checkpoint(int(words[2]), int(size), words[3], b"", said)
+            return Note(of, text.encode(), signatures_in(below))
+    raise ValueError("a note does not say of which checkpoint it is")
+
+
+def notes_in(text: str) -> list[Note]:
+    """Return the notes of a file, or raise ValueError. What the next one begins with was cut while it was written."""
+    found: list[Note] = []
+    end, matches = 0, list(NOTE.finditer(text))
+    for at, match in enumerate(matches):
+        left, after = (
+            text[end : match.start()].strip("\n"),
+            matches[at + 1] if at + 1 < len(matches) else None,
+        )
+        if left and not match[0].startswith(left):
+            raise ValueError(f"{safe(left)} is no signed note")
+        end = match.end()
+        if after is None or not after[0].startswith(match[1]):  # the next one may be the same, cosigned since
+            found.append(note_of(match[1], match[2]))
+    if not found or (text[end:].strip("\n") and text.endswith("\n")):
+        raise ValueError("it holds something else than signed notes")
+    return found
 
 
 # --- Trees as RFC 6962 has them
@@ -671,7 +788,7 @@ STATEMENT = (
 def checkpoint_of(value: Json) -> Checkpoint:
     """Return a checkpoint as it is published, or raise ValueError."""
     said = an_object(value)
-    if not set(said) <= {*STATEMENT, "keyId", "signature"}:
+    if not set(said) <= {*STATEMENT, "keyId", "signature", "note"}:
         raise ValueError("it has other fields than a checkpoint")
     for name in ("eventsRoot", "rolling", "headsRoot", "previous", "unsaid"):
         if said.get(name) is not None or name in {"eventsRoot", "rolling"}:
@@ -688,6 +805,8 @@ def published_in(text: bytes) -> list[Checkpoint]:
         return [checkpoint_of(parsed(text))]  # a single one may be in any layout
     except ValueError:
         lines = text.split(b"\n")
+    if text.strip() and not text.lstrip().startswith(b"{"):
+        return [one.of for one in notes_in(text.decode())]
     found: list[Checkpoint] = []
     for line, after in zip(lines, lines[1:]):
         if line.strip() and not after.startswith(line[:-1] or b"\n"):
@@ -704,9 +823,17 @@ class Check:
     """A bundle that is checked. `said` is what it is, and what was proven of it, for programs."""
 
     def __init__(
-        self, path: Path, trusted: dict[str, bytes] | None = None, published: Sequence[Checkpoint] = ()
+        self,
+        path: Path,
+        trusted: dict[str, bytes] | None = None,
+        published: Sequence[Checkpoint] = (),
+        witnesses: Sequence[Vkey] = (),
+        quorum: int = 0,
     ) -> None:
         self.path, self.trusted, self.published = path, trusted or {}, published
+        self.witnesses = list({one.key: one for one in witnesses}.values())
+        self.quorum = quorum or len(self.witnesses)
+        self.signed_by_witnesses: dict[str, int] = {}  # by how many, where they are as many as the quorum
         self.wrong: list[tuple[str, str]] = []
         self.unproven: list[str] = []
         self.said: Object = {"bundle": str(path)}
@@ -920,10 +1047,52 @@ class Check:
                 self.signed[one.hash] = str(name)
             else:
                 self.find("checkpoint", f"{one.named} was not signed by the key {safe(name)}")
+        self.check_notes(keys)
         if "" in self.signed.values():
             self.leave(
                 "That checkpoints are signed by keys that are neither in keys.txt nor trusted: that was not checked."
             )
+
+    def check_notes(self, keys: dict[str, bytes]) -> None:
+        """Checkpoints are signed as notes, too; each note is of one of them, and cosigned by whom it says."""
+        here = {one.hash: one for one in self.taken}
+        for one in [each for each in self.taken if each.said.get("note") is not None][-MOST_NOTES:]:
+            key = keys.get(str(one.said.get("keyId")))
+            for name, hashed_name, signature in signatures_in(str(one.said["note"])):
+                known = sha256(f"{name}\n\x01".encode() + (key or b"")).digest()[:4]
+                if key and (hashed_name != known or not has_signed(key, note_text(one, name), signature)):
+                    self.find(
+                        "note", f"{one.named} was not signed as a note by the key {safe(one.said['keyId'])}"
+                    )
+        notes = (
+            notes_in(self.parts["checkpoints.txt"].content().decode())
+            if "checkpoints.txt" in self.parts
+            else []
+        )
+        for note in notes:
+            of = here.get(note.of.hash)
+            if of is None or note.text != note_text(of, note.text.decode().partition("\n")[0]):
+                self.find(
+                    "note", f"checkpoints.txt has a note of {note.of.named} that is not in checkpoints.jsonl"
+                )
+        for note in notes[-MOST_NOTES:]:
+            try:
+                cosigned = sum(note.is_signed_by(one) for one in self.witnesses)
+            except ValueError as error:
+                self.find("note", str(error))
+                continue
+            if note.of.hash in here and self.witnesses and cosigned >= self.quorum:
+                self.signed_by_witnesses[note.of.hash] = cosigned
+        for name, part in self.parts.items():
+            if name[:11] == "timestamps/":
+                stamped = [one for one in self.taken if f"timestamps/{one.position}.tsr" == name]
+                if not stamped or bytes.fromhex(stamped[0].hash) not in part.content():
+                    self.find("note", f"{name} is no timestamp of a checkpoint that is here")
+                else:
+                    self.leave(
+                        f"When {stamped[0].named} was taken: `openssl ts -verify -digest {stamped[0].hash} -in {name} "
+                        "-CAfile …` says whether an authority signed that."
+                    )
 
     def check_proof(self) -> None:
         """Every event, with its place, is part of the log, by its last checkpoint; and no event of a stream was left out."""
@@ -1060,11 +1229,26 @@ class Check:
                     "published", f"{one.named} was published, and the bundle has another there, or none"
                 )
             elif one.hash in self.proven:
+                of = self.proven[one.hash]
+                if (one.size, one.root) != (of.size, of.root):
+                    self.find(
+                        "published", f"a note of {one.named} was published that says something else of it"
+                    )
                 published = max(published, one.position)
         if self.published and not any(one.said.get("logId") == self.log_id for one in self.published):
             self.find(
                 "published",
                 f"what was published is of another log, {safe(self.published[0].said.get('logId'))}",
+            )
+        cosigned = max(
+            (one.position for one in self.proven.values() if one.hash in self.signed_by_witnesses), default=0
+        )
+        self.said.update(cosignedUpTo=min(cosigned, self.position))
+        if self.witnesses and not cosigned:
+            self.find(
+                "unsigned",
+                f"no checkpoint that proves these events is cosigned by {self.quorum} of the trusted witnesses "
+                f"({', '.join(safe(one.name) for one in self.witnesses)})",
             )
         if self.trusted and not signed:
             self.find(
@@ -1073,10 +1257,10 @@ class Check:
             )
         self.said.update(signedUpTo=min(signed, self.position), publishedUpTo=min(published, self.position))
         up_to, covered = (
-            max(signed, published),
+            max(signed, published, cosigned),
             max((one.position for one in self.proven.values()), default=0),
         )
-        if not self.trusted and not self.published:
+        if not self.trusted and not self.published and not self.witnesses:
             self.leave(
                 "That nobody with the means to compute hashes made it all up: --trust or --published would show that."
             )
@@ -1084,7 +1268,7 @@ class Check:
             self.leave(
                 f"That nobody made up what lies behind #{up_to}: no checkpoint that is trusted covers it."
             )
-        if self.trusted and not self.published:
+        if self.trusted and not self.published and not cosigned:
             self.leave(
                 "That the owner of the key did not sign another history, too: --published would show that."
             )
@@ -1287,7 +1471,11 @@ class Check:
             if self.proven:
                 last = an_object(said["checkpoint"])
                 yield f"  {said['proven']} of them with their places by its checkpoint of #{last['position']}, {last['hash']}"
-            for name, words in (("signedUpTo", "signed by a trusted key"), ("publishedUpTo", "as published")):
+            for name, words in (
+                ("signedUpTo", "signed by a trusted key"),
+                ("cosignedUpTo", f"cosigned by {self.quorum} of {len(self.witnesses)} trusted witnesses"),
+                ("publishedUpTo", "as published"),
+            ):
                 if said[name]:
                     yield f"  {words} up to #{said[name]}"
             if said["signedBy"] in self.trusted:
@@ -1313,15 +1501,22 @@ def _files_in(value: Json) -> Iterator[str]:
         yield from _files_in(one)
 
 
-def trusted_of(given: Iterable[str]) -> dict[str, bytes]:
-    """Return the keys that were given, each as it is written or as a file of such lines; raise Unusable where it is no key."""
+def trusted_of(given: Iterable[str], quorum: int = 0) -> tuple[dict[str, bytes], list[Vkey]]:
+    """Return the keys of hosts and of witnesses, each as it is written or in a file of such lines; raise Unusable where it is no key."""
     found: dict[str, bytes] = {}
+    witnesses: list[Vkey] = []
     for one in given:
         try:
-            found.update(keys_in(one if one[:8] == "ed25519:" else Path(one).read_text()))
+            text = one if one[:8] == "ed25519:" or VKEY.fullmatch(one) else Path(one).read_text()
+            found.update(keys_in(text))
+            if "-----BEGIN" not in text:
+                named = [vkey_of(word) for word in words_of(text) if word[:8] != "ed25519:"]
+                witnesses += [each for each in named if each.is_witness]
         except (OSError, ValueError) as error:
             raise Unusable(f"--trust {safe(one)}: {safe(str(error))}") from None
-    return found
+    if not 0 <= quorum <= len({one.key for one in witnesses}):
+        raise Unusable(f"--quorum {quorum}: {counted(len(witnesses), 'witness key')} is trusted")
+    return found, witnesses
 
 
 def published_of(given: Iterable[str]) -> list[Checkpoint]:
@@ -1343,7 +1538,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--trust",
         action="append",
         default=[],
-        help="the public key of the log's host, or a file of such keys",
+        help="the public key of the log's host or of a witness, or a file of such keys",
+    )
+    asked.add_argument(
+        "--quorum", type=int, default=0, help="how many of the trusted witnesses it takes; 0 is all"
     )
     asked.add_argument(
         "--published", action="append", default=[], help="a file of checkpoints that were published before"
@@ -1351,7 +1549,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked.add_argument("--json", action="store_true", help="say it as JSON")
     given = asked.parse_args(arguments)
     try:
-        found = Check(Path(given.bundle), trusted_of(given.trust), published_of(given.published)).run()
+        trusted, witnesses = trusted_of(given.trust, given.quorum)
+        published = published_of(given.published)
+        found = Check(Path(given.bundle), trusted, published, witnesses, given.quorum).run()
     except Unusable as error:
         sys.stderr.write(f"{safe(str(error), 1000)}\n")
         return 2

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from intersession_events.basics.errors import BundleFailed
 from intersession_events.copies.bundles import verify
-from intersession_events.proofs.signatures import PublicKey
+from intersession_events.proofs.published import Published
+from intersession_events.proofs.signatures import Trusted
 from intersession_events.proofs.statement import Checkpoint
 
 
@@ -23,16 +24,22 @@ def write_verifier(path: Path) -> None:
 
 
 def check_bundle(
-    path: Path, *, trusted: Sequence[PublicKey] = (), published: Sequence[Checkpoint] = ()
+    path: Path, *, trusted: Trusted | None = None, published: Sequence[Published] = ()
 ) -> verify.Check:
     """Check a bundle, a zip or the folder that it was unpacked into, as its own `verify.py` does.
 
     Raises:
         BundleFailed: it can't be read.
     """
-    keys = {key.id: key.raw for key in trusted}
+    trusted = trusted or Trusted()
+    keys = {key.id: key.raw for key in trusted.keys}
+    witnesses = [verify.Vkey(one.name, one.hash, one.key.raw, is_witness=True) for one in trusted.witnesses]
     try:
-        known = [verify.checkpoint_of(verify.parsed(one.line)) for one in published]
-        return verify.Check(path, keys, known).run()
+        known = [one for each in published for one in verify.published_in(_text_of(each))]
+        return verify.Check(path, keys, known, witnesses, trusted.quorum).run()
     except verify.Unusable as error:
         raise BundleFailed(str(error)) from error
+
+
+def _text_of(published: Published) -> bytes:
+    return published.line if isinstance(published, Checkpoint) else str(published.note).encode()
