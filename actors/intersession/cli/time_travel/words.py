@@ -1,10 +1,11 @@
 """`intersession search` and `origin`: where a text was said, who said it first, and how it reached others."""
 
 import re
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Final
 
 from cyclopts import Parameter
+from rich.text import Text
 
 from intersession.cli.host.verb_call import VerbCall, asks, at_most
 from intersession.cli.shell.answer import OK, REFUSED, Answer
@@ -12,10 +13,14 @@ from intersession.cli.shell.terminal import Screen, one_line, safe
 from intersession.cli.shell.times import clock, day, moment
 from intersession.cli.story.names import Names, names_of
 from intersession.cli.time_travel.show import At
-from intersession_actors.hindsight.debugger.origin import HopAnswer, OriginAnswer, SeenAnswer
+from intersession_actors.hindsight.debugger.origin import HopAnswer, OriginAnswer, SeenAnswer, SeenWhen
 from intersession_actors.hindsight.debugger.search import SearchAnswer
 from intersession_actors.hindsight.debugger.verbs.verbs import ORIGIN, SEARCH
+from intersession_events.basics.plain_json import JsonObject
+from intersession_events.facts import Route
+from intersession_events.facts.delivery import STATES
 from intersession_events.facts.reasons import counted
+from intersession_projections.questions.origins.holders import Way
 
 _WORDS = Annotated[tuple[str, ...], Parameter(name="WORDS", help="What to search for.")]
 _LIMIT = at_most("At most this many, the newest. Default: 50.", 1000)
@@ -59,6 +64,16 @@ def _show(screen: Screen, found: SearchAnswer, names: Names) -> None:
     screen.more(found["cursor"])
 
 
+_WAYS: Final[Mapping[Way, str]] = {
+    "told": "what it was told",
+    "own": "its own words",
+    "tool": "a tool",
+    "search": "a look at sessions",
+    "inherited": "the transcript that it began with",
+    "system": "the system",
+    "summary": "a summary",
+    "sent": "a channel",
+}
 _SEEN = at_most("With --seen: at most this many runs. Default: 50.")
 _TEXT = 160
 _BEFORE = 40
@@ -111,18 +126,63 @@ def _show_origin(screen: Screen, found: OriginAnswer, names: Names, *, within: b
     screen.dim(f"{counted(len(found['hops']), 'hop')}.{_up_to(found, within=within)}")
     if "seen" in found:
         _show_seen(screen, names, found["seen"], found.get("cursor"))
+        _show_recipients(screen, names, found)
 
 
 def _show_seen(screen: Screen, names: Names, runs: Sequence[SeenAnswer], cursor: str | None) -> None:
     screen.line(safe("given to", "bold"))
     for run in runs:
+        tools = f", from {', '.join(run['tools'])}" if "tools" in run else ""
+        summarises = "; its answer is a summary of that" if "summarises" in run else ""
         screen.one_line(
             safe(f"  #{run['position']}  {clock(run['timeMs'])}  ", "dim"),
             safe(names.of(run["sessionKey"]), "bold"),
-            f" in run {run['runId']}, attempt {run['attempt']}: {', '.join(run['within'])}",
+            f" in run {run['runId']}, attempt {run['attempt']}: {', '.join(run['within'])}{tools}{summarises}",
         )
     screen.dim(counted(len(runs), "run"))
     screen.more(cursor)
+
+
+def _show_recipients(screen: Screen, names: Names, found: OriginAnswer) -> None:
+    """Show the sessions, the chats and the looks, which the first page has."""
+    if sessions := found.get("sessions"):
+        screen.line(safe("in the history of", "bold"))
+    for each in sessions or ():
+        tools = f" ({', '.join(each['tools'])})" if "tools" in each else ""
+        imported = "; imported: what its agents were given then is not known" if "imported" in each else ""
+        screen.one_line(
+            _span(each),
+            safe(names.of(each["sessionKey"]), "bold"),
+            f": by {', '.join(map(_WAYS.__getitem__, each['ways']))}{tools}{imported}",
+        )
+    if outside := found.get("outside"):
+        screen.line(safe("sent to", "bold"))
+    for chat in outside or ():
+        stand = ", ".join(f"{count} {STATES[state]}" for state, count in chat["states"].items())
+        whose = ", ".join(map(names.of, chat["sessions"]))
+        screen.one_line(_span(chat), safe(_place(chat["route"]), "bold"), f" from {whose}: {stand}")
+    if looks := found.get("looks"):
+        screen.line(safe("these sessions were looked at, and perhaps the words", "bold"))
+    for look in looks or ():
+        shown = ", ".join(map(names.of, look["sessions"]))
+        screen.one_line(
+            safe(f"  #{look['position']}  {clock(look['timeMs'])}  ", "dim"),
+            f"{look['who']} by {look['call']}: {shown}",
+        )
+    if "leftOut" in found:
+        screen.dim(f"{found['leftOut']} more of these are left out.")
+
+
+def _span(found: SeenWhen) -> Text:
+    first, last = found["first"], found["last"]
+    until = "" if first == last else f" to #{last['position']}  {clock(last['timeMs'])}"
+    return safe(f"  #{first['position']}  {clock(first['timeMs'])}{until}  ", "dim")
+
+
+def _place(route: JsonObject) -> str:
+    return Route(
+        channel=route["channel"], to=route["to"], account=route.get("account"), thread=route.get("thread")
+    ).text
 
 
 def _up_to(found: OriginAnswer, *, within: bool) -> str:

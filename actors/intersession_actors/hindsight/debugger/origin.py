@@ -5,15 +5,23 @@ from typing import Annotated, NotRequired, TypedDict
 import msgspec
 
 from intersession_actors.calls.tools.searching import before_of
-from intersession_actors.hindsight.debugger.lists.paging import AtArgument, LimitArgument, most_of, paged
+from intersession_actors.hindsight.debugger.lists.paging import (
+    MOST,
+    AtArgument,
+    LimitArgument,
+    most_of,
+    paged,
+)
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import CursorText, KeyText, SearchText
 from intersession_actors.rules.gate.values import invalid
+from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import ready
-from intersession_projections.basics.spans import Span
+from intersession_events.facts.delivery import DeliveryState
+from intersession_projections.questions.origins.holders import Way
 from intersession_projections.questions.origins.hops import Hop, Reads, Via
 from intersession_projections.questions.origins.matching import Match
-from intersession_projections.questions.origins.origins import Origins
+from intersession_projections.questions.origins.origins import Origins, Shows
 from intersession_projections.questions.places.located import steps_of_flow
 
 
@@ -28,7 +36,10 @@ class Origin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
     at: AtArgument = None
     seen: Annotated[
-        bool, msgspec.Meta(description="Also each run whose agent was given the words, newest first.")
+        bool,
+        msgspec.Meta(
+            description="Also who saw the words: each run whose agent was given them, newest first, each session that has them, and where they went."
+        ),
     ] = False
     cursor: Annotated[
         CursorText | None, msgspec.Meta(description="With `seen`: the cursor of the page before this one.")
@@ -57,10 +68,11 @@ class HopAnswer(TypedDict):
 
 
 class SeenAnswer(TypedDict):
-    """A run whose agent had the text in its input, in its last attempt up to there. `position` is where that began.
+    """A run whose agent had the text in its input, in its last attempt that had. `position` is where that began.
 
-    `within` says where they stood: in its `transcript`, the `message` to answer, what the attempt before had done (`partial`), or
-    the `systemContext`.
+    `within` says where they stood: in its `transcript`, the `summary` of what was said earlier, the `message` to answer, what the
+    attempt before had done (`partial`), or the `systemContext`. `tools` had given them; `summarises`: its answer is a summary that
+    stands for what it was given.
     """
 
     position: int
@@ -69,6 +81,55 @@ class SeenAnswer(TypedDict):
     runId: str
     attempt: int
     within: list[str]
+    tools: NotRequired[list[str]]
+    summarises: NotRequired[bool]
+
+
+class MomentAnswer(TypedDict):
+    """An event's position and time in ms."""
+
+    position: int
+    timeMs: int
+
+
+class SeenWhen(TypedDict):
+    """The number of events that hold a text, the first and the last."""
+
+    count: int
+    first: MomentAnswer
+    last: MomentAnswer
+
+
+class SeenInSession(SeenWhen):
+    """A session with the text in its history. `ways` says how it came there.
+
+    It was `told`, is its agent's `own`, came by a `tool`, by a `search` (a tool that shows sessions), was `inherited` with the
+    requester's transcript, or stands in a `summary` or in what the `system` says. `imported`: what the other system gave its agents
+    is not known, so no such run is among `seen`.
+    """
+
+    sessionKey: str
+    ways: list[Way]
+    tools: NotRequired[list[str]]
+    imported: NotRequired[bool]
+
+
+class OutsideAnswer(SeenWhen):
+    """A chat that the text went to, or should have: from which sessions, and how many deliveries stand how (`states`)."""
+
+    route: JsonObject
+    sessions: list[str]
+    states: dict[DeliveryState, int]
+
+
+class LookAnswer(TypedDict):
+    """A call, by its receipt, that named sessions with the text in them: they were shown, and perhaps the text."""
+
+    position: int
+    timeMs: int
+    who: str
+    call: str
+    sessions: list[str]
 
 
 class OriginAnswer(TypedDict):
@@ -76,7 +137,8 @@ class OriginAnswer(TypedDict):
 
     `match` is `exact`, `folded` (in other case or white space) or `shared` (`words` are the longest run of them that anybody
     said). `cut` is the position at which the search was given up, None if it was not. `seen` are runs, where they were asked
-    for; `cursor` is for those behind them.
+    for; `cursor` is for those behind them. The first page also has `sessions`, `outside` and `looks`, each without its last ones
+    where they are more than a thousand (`leftOut`).
     """
 
     first: HopAnswer | None
@@ -86,6 +148,10 @@ class OriginAnswer(TypedDict):
     cut: int | None
     seen: NotRequired[list[SeenAnswer]]
     cursor: NotRequired[str | None]
+    sessions: NotRequired[list[SeenInSession]]
+    outside: NotRequired[list[OutsideAnswer]]
+    looks: NotRequired[list[LookAnswer]]
+    leftOut: NotRequired[int]
 
 
 def origin(view: View, given: Origin) -> OriginAnswer:
@@ -103,9 +169,10 @@ def origin(view: View, given: Origin) -> OriginAnswer:
         flow = view.flow(run)
         within = frozenset(step.position for step in steps_of_flow(view.log, flow))
         to = min(to, max(within, default=0))
+    shows: Shows | None = None if view.is_operator else lambda key: _reads(view, key)
     found = Origins(
         view.log,
-        shows=None if view.is_operator else lambda key: _reads(view, key),
+        shows=shows,
         named=lambda shown, to: _named(view, shown, to),
     ).of(given.words, to=to, within=within)
     for hop in (*(() if found.first is None else (found.first,)), *found.hops):
@@ -118,10 +185,20 @@ def origin(view: View, given: Origin) -> OriginAnswer:
         "cut": found.cut,
     }
     if given.seen:
-        from intersession_actors.hindsight.debugger.recipients import runs_given  # noqa: PLC0415 - what rebuilds a context is much, and seldom asked for
+        from intersession_actors.hindsight.debugger.recipients import Recipients  # noqa: PLC0415 - what rebuilds a context is much, and seldom asked for
 
-        runs = runs_given(view, found, Span(to=to, before=before_of(given.cursor)))
+        before, recipients = before_of(given.cursor), Recipients(view, found, to, shows)
+        runs = recipients.runs(before)
         answer["seen"], answer["cursor"] = paged(runs, lambda one: one["position"], most_of(given.limit))
+        if before is None:
+            sessions, outside, looks = recipients.sessions(), recipients.outside(), recipients.looks()
+            answer["sessions"], answer["outside"], answer["looks"] = (
+                sessions[:MOST],
+                outside[:MOST],
+                looks[:MOST],
+            )
+            if left_out := sum(max(len(some) - MOST, 0) for some in (sessions, outside, looks)):
+                answer["leftOut"] = left_out
     return answer
 
 

@@ -1,73 +1,259 @@
-"""The runs whose agents had a text in their input, which is rebuilt like in `lens`. For the verb `origin`."""
+"""The recipients of some words: sessions, runs whose input held them, chats, and calls that showed such a session. For the verb `origin` (ANS-3)."""
 
 import heapq
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
-from intersession_actors.hindsight.debugger.origin import SeenAnswer
+import msgspec
+
+from intersession_actors.hindsight.debugger.origin import (
+    LookAnswer,
+    OutsideAnswer,
+    SeenAnswer,
+    SeenInSession,
+    SeenWhen,
+)
 from intersession_actors.hindsight.debugger.view import View
-from intersession_actors.owners.session.folding import past_context
+from intersession_actors.owners.session.folding import session_at
+from intersession_actors.rules.disclosure.events import hidden_message
+from intersession_actors.rules.errors import ToolRefused
+from intersession_actors.rules.prompt.fencing import shortened
+from intersession_actors.rules.prompt.fitting import context_shown, shown_of
 from intersession_actors.rules.prompt.transcript import RunContext
+from intersession_actors.rules.prompt.window import Transcript
 from intersession_events.basics.ids import session_stream
-from intersession_events.facts import Message, RunStarted, ToolCallBlock, text_of
-from intersession_projections.basics.spans import Span, backwards
-from intersession_projections.questions.origins.origins import Origin
+from intersession_events.basics.plain_json import is_list, is_object, present
+from intersession_events.facts import AccessRecorded, Fit, Message, RunStarted, is_imported
+from intersession_events.log.log import Log
+from intersession_events.log.other_words import as_it_is
+from intersession_events.log.recorded import Recorded
+from intersession_projections.basics.spans import Span
+from intersession_projections.questions.origins.holders import Holder, all_of, holders
+from intersession_projections.questions.origins.matching import holds_as
+from intersession_projections.questions.origins.origins import Origin, Origins, Shows
+from intersession_projections.questions.places.then import Then
+from intersession_projections.views.access_receipts import Wanted, receipts
+from intersession_projections.views.flows.rows import DeliverySummary
+from intersession_projections.views.flows.stored import DELIVERY
+
+_PAGE: Final = 512
+"""Events of a session that are read at a time."""
+_AGENTS: Final = "agent:"
+_NAMING: Final = ("sessionKey", "key", "keys")
+"""Fields in which a call names sessions."""
 
 
-def runs_given(view: View, found: Origin, span: Span) -> Iterator[SeenAnswer]:
-    """Yield the runs whose agents had the text in their input, newest first: each input is rebuilt like in `lens`."""
-    if found.first is None or found.words is None:
-        return
-    since: dict[str, int] = {}
-    for hop in (found.first, *found.hops):
-        since[hop.session_key] = min(hop.position, since.get(hop.session_key, hop.position))
-    begun = heapq.merge(
-        *(
-            backwards(view.log, span._replace(after=position), session_stream(key))
-            for key, position in since.items()
-        ),
-        key=lambda recorded: -recorded.position,
-    )
-    wanted, known = _folded(found.words), set[str]()
-    for recorded in begun:
-        event = recorded.event
-        if not isinstance(event, RunStarted) or event.run_id in known:
-            continue
-        known.add(event.run_id)
-        key = recorded.stream.partition(":")[2]
-        within = _within(view, key, past_context(view.log, key, event.run_id, recorded.version - 1), wanted)
-        if within:
-            yield {
-                "position": recorded.position,
-                "timeMs": recorded.time,
+class Recipients:
+    """The recipients of the words of an answer, as the log stood at a position."""
+
+    def __init__(self, view: View, found: Origin, to: int, shows: Shows | None) -> None:
+        self._view = view
+        self._to = to
+        self._says = holds_as(found.match or "exact", found.words or "")
+        self._sessions: dict[str, list[Holder]] = {}
+        self._sent: dict[str, list[Holder]] = {}
+        if found.first is None:
+            return
+        rows = Origins(view.log).rows_holding(found, to)
+        for holder in holders(view.log, rows, self._says, shows):
+            view.is_seen(holder.session_key)
+            if holder.route is None:
+                self._sessions.setdefault(holder.session_key, []).append(holder)
+            else:
+                self._sent.setdefault(holder.route.text, []).append(holder)
+
+    def sessions(self) -> list[SeenInSession]:
+        """Return the sessions with the words in their history, the first one first."""
+        found: list[SeenInSession] = []
+        for key, some in self._sessions.items():
+            when, tools = _when(some), sorted({one.tool for one in some if one.tool is not None})
+            session: SeenInSession = {
                 "sessionKey": key,
-                "runId": event.run_id,
-                "attempt": event.attempt,
-                "within": within,
+                "ways": list(dict.fromkeys(way for one in some for way in one.ways)),
+                "count": when["count"],
+                "first": when["first"],
+                "last": when["last"],
             }
+            if tools:
+                session["tools"] = tools
+            if any(is_imported(one.recorded.event) for one in some):
+                session["imported"] = True
+            found.append(session)
+        return found
+
+    def outside(self) -> list[OutsideAnswer]:
+        """Return the chats that the words went to, or should have, the first one first."""
+        log, flows = self._view.log, self._view.reader.flows
+        is_past = self._to < log.head()
+        found: list[OutsideAnswer] = []
+        for some in self._sent.values():
+            ids = [one.recorded.stream.partition(":")[2] for one in some]
+            rows = [row for row in flows.many({DELIVERY: ids}).values() if isinstance(row, DeliverySummary)]
+            states = [row.state for row in (Then(log, self._to).deliveries(rows) if is_past else rows)]
+            found.append(
+                {
+                    "route": present(msgspec.structs.asdict(some[0].route)) if some[0].route else {},
+                    "sessions": list(dict.fromkeys(one.session_key for one in some)),
+                    "states": {state: states.count(state) for state in dict.fromkeys(states)},
+                    **_when(some),
+                }
+            )
+        return found
+
+    def looks(self) -> list[LookAnswer]:
+        """Return the calls of people and programs that named a session with the words in it, the last one first.
+
+        A receipt says which sessions were shown, and not which words. What agents were shown stands in what their tools gave.
+        """
+        since = {key: some[0].recorded.position for key, some in self._sessions.items()}
+        if not since or not self._view.is_operator:
+            return []
+        found: list[LookAnswer] = []
+        for receipt in receipts(self._view.log, Wanted(span=Span(min(since.values()), self._to))):
+            event = receipt.event
+            if receipt.who.startswith(_AGENTS) or not isinstance(event, AccessRecorded) or not event.allowed:
+                continue
+            keys = [
+                key for key in self._keys_in(event.filters) if since.get(key, self._to) < receipt.position
+            ]
+            if keys:
+                found.append(
+                    {
+                        "position": receipt.position,
+                        "timeMs": receipt.time_ms,
+                        "who": receipt.who,
+                        "call": event.tool,
+                        "sessions": keys,
+                    }
+                )
+        return found
+
+    def _keys_in(self, filters: str) -> list[str]:
+        """Return the keys of the sessions that a call named."""
+        try:
+            given: object = msgspec.json.decode(filters)
+        except msgspec.DecodeError:
+            return []
+        named = [given.get(field) for field in _NAMING] if is_object(given) else []
+        keys: list[str] = []
+        for name in [each for one in named for each in (one if is_list(one) else [one])]:
+            try:
+                keys += [self._view.session(name)] if isinstance(name, str) else []
+            except ToolRefused:
+                continue  # it is gone, or was never there
+        return keys
+
+    def runs(self, before: int | None) -> Iterator[SeenAnswer]:
+        """Yield the runs whose agents had the words in their input, newest first: each input is what `lens` rebuilds."""
+        last = self._to if before is None else min(self._to, before - 1)
+        found = (self._runs_of(key, some[0].recorded, last) for key, some in self._sessions.items())
+        return heapq.merge(*map(reversed, found), key=lambda run: -run["position"])
+
+    def _runs_of(self, key: str, first: Recorded, last: int) -> list[SeenAnswer]:
+        """Return the runs of a session, each by its last attempt that was given the words. The stream is folded once for all."""
+        log = as_it_is(self._view.log) if self._view.hides else self._view.log
+        given = _Inputs(self._says, self._view, key)
+        fold = session_at(log, session_stream(key), first.version - 1).transcript
+        found: dict[str, SeenAnswer] = {}
+        for recorded in _behind(log, session_stream(key), first.version - 1, last):
+            event = recorded.event
+            if isinstance(event, RunStarted) and fold.has(event.run_id):
+                context = fold.context(event.run_id)
+                within, tools = given.within(context, event)
+                if within:
+                    found.pop(event.run_id, None)  # in the order of positions
+                    run: SeenAnswer = {
+                        "position": recorded.position,
+                        "timeMs": recorded.time,
+                        "sessionKey": key,
+                        "runId": event.run_id,
+                        "attempt": event.attempt,
+                        "within": within,
+                    }
+                    if tools:
+                        run["tools"] = tools
+                    if context.compacts:
+                        run["summarises"] = True
+                    found[event.run_id] = run
+            fold.apply(recorded)
+        return list(found.values())
 
 
-def _within(view: View, key: str, context: RunContext | None, wanted: str) -> list[str]:
-    """Return the parts of an agent's input that contain the words, as the caller reads them."""
-    if context is None:
-        return []
-    parts: dict[str, Iterable[str]] = {
-        "transcript": map(_said, context.transcript),
-        "message": (_said(context.message),),
-        "partial": map(_said, context.partial),
-        "systemContext": (context.system_context,),
+class _Inputs:
+    """Finds the words in the inputs of a session's runs, one after the other: each message of the transcript is looked at once."""
+
+    def __init__(self, says: Callable[[str], bool], view: View, key: str) -> None:
+        self._says = says
+        self._view = view
+        self._key = key
+        self._began = -1
+        self._known = 0
+        self._found: list[tuple[int, Message]] = []
+        """The messages of the transcript that hold the words, by their numbers."""
+
+    def within(self, context: RunContext, started: RunStarted) -> tuple[list[str], list[str]]:
+        """Return the parts of an attempt's input that held the words, and which tools had given them."""
+        fit, summary = started.fit, context.summary
+        notes, asked, partial = shown_of(
+            (),
+            context.message,
+            context.partial,
+            fit,
+            run_id=started.run_id,
+            summary=None if summary is None else summary.text,
+        )
+        held = self._held(context, fit)
+        done = [one for one in partial if self._is_in(one)]
+        parts = {
+            "transcript": bool(held),
+            "summary": any(map(self._is_in, notes)),
+            "message": self._is_in(asked),
+            "partial": bool(done),
+            "systemContext": self._says(
+                self._view.shown(context_shown(context.system_context, fit), self._key) or ""
+            ),
+        }
+        tools = {one.tool_name for one in (*held, *done) if one.role == "toolResult"}
+        return [name for name, is_held in parts.items() if is_held], sorted(filter(None, tools))
+
+    def _held(self, context: RunContext, fit: Fit | None) -> list[Message]:
+        """Return the messages with the words of the shown part of the transcript."""
+        transcript = context.transcript
+        began, end = transcript.began if isinstance(transcript, Transcript) else 0, len(transcript)
+        if began != self._began or end < self._known:
+            self._began, self._known, self._found = began, 0, []
+        fresh = enumerate(transcript[self._known :], self._known)
+        self._found += [(number, one) for number, one in fresh if self._is_in(one)]
+        self._known = end
+        if fit is None:
+            return [one for _, one in self._found]
+        first, stop = (
+            bisect_left(self._found, number, key=lambda pair: pair[0])
+            for number in (fit.left_out, end if fit.until is None else fit.until)
+        )
+        shown, most = [one for _, one in self._found[first:stop]], fit.earlier_chars
+        return shown if most is None else [one for one in shown if self._is_in(shortened(one, most))]
+
+    def _is_in(self, message: Message) -> bool:
+        hides = self._view.is_stranger(self._key)
+        return self._says(all_of(hidden_message(message) if hides else message, str))
+
+
+def _behind(log: Log, stream: str, version: int, last: int) -> Iterator[Recorded]:
+    """Yield the events of a stream behind a version, up to a position of the log."""
+    while page := log.stream(stream, after=version, limit=_PAGE):
+        for recorded in page:
+            if recorded.position > last:
+                return
+            yield recorded
+        version = page[-1].version
+
+
+def _when(some: Iterable[Holder]) -> SeenWhen:
+    found = [one.recorded for one in some]
+    return {
+        "count": len(found),
+        "first": {"position": found[0].position, "timeMs": found[0].time},
+        "last": {"position": found[-1].position, "timeMs": found[-1].time},
     }
-    return [
-        name
-        for name, texts in parts.items()
-        if any(wanted in _folded(view.shown(text, key) or "") for text in texts)
-    ]
-
-
-def _said(message: Message) -> str:
-    called = () if isinstance(message.content, str) else message.content
-    given = (block.arguments for block in called if isinstance(block, ToolCallBlock))
-    return "\n".join((text_of(message), *given))
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.split()).casefold()

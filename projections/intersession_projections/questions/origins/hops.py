@@ -67,7 +67,7 @@ def said_in(row: Row) -> str:
     if isinstance(event, facts.DeliveryDecided):
         return event.text
     message = None if event is None else as_read(event)
-    return "" if message is None else _text_of(message, str)
+    return "" if message is None else text_in(message, str)
 
 
 def key_of(recorded: Recorded) -> str:
@@ -120,7 +120,7 @@ def leading_to(hops: Iterable[Hop], positions: frozenset[int]) -> list[Hop]:
 
 def _of_message(recorded: Recorded, message: facts.Message, says: Says, reads: Reads) -> Hop:
     key = key_of(recorded)
-    hop = partial(_hop(recorded, key), text=_text_of(message, reads), run_id=message.run_id)
+    hop = partial(_hop(recorded, key), text=text_in(message, reads), run_id=message.run_id)
     match message.role:
         case "assistant":
             return hop(who=key, to=None, via="agent", edited_by=writer_of(message))
@@ -135,8 +135,8 @@ def _of_message(recorded: Recorded, message: facts.Message, says: Says, reads: R
             return replace(said, source=origin.source_session_key, edited_by=origin.edited_by)
 
 
-def _text_of(message: facts.Message, reads: Reads) -> str:
-    """Return all texts of a message, with the arguments and results of tools."""
+def text_in(message: facts.Message, reads: Reads) -> str:
+    """Return all texts of a message as the caller reads them, with the arguments and results of tools."""
     text = reads(facts.text_of(message))
     if message.role == "toolResult":
         value = _value(text)

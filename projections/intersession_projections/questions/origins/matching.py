@@ -1,7 +1,7 @@
 """Whether a text holds a phrase: exactly, else in any case and with any white space, else the longest run of its words. Pure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Literal, NamedTuple
 
 Match = Literal["exact", "folded", "shared"]
@@ -60,6 +60,15 @@ class Phrase(NamedTuple):
             if run > more_than:
                 return True
         return len(self.words) > more_than and _OTHERWISE.search(stored) is not None
+
+
+def holds_as(match: Match, words: str) -> Callable[[str], bool]:
+    """Return what tells whether a text holds words that were found so, in any case and white space."""
+    phrase = Phrase.of(words)
+    if match != "shared":
+        return lambda text: holds(text, phrase) is not None
+    everything = len(phrase.words) - 1
+    return lambda text: longest_shared(text, phrase.words, more_than=everything) is not None
 
 
 def folded(text: str) -> str:

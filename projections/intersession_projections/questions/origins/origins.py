@@ -5,7 +5,7 @@ goes is bounded, and the answer says where it stopped; of a run it is what lies 
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -45,6 +45,7 @@ Named = Callable[[str, str], str]
 _PAGE: Final = 2000
 _LARGEST_PAGE: Final = 16_000
 _TOPICS: Final = facts.SAYING | facts.topics_of(facts.DeliveryDecided)
+_GIVEN: Final = facts.topics_of(facts.TranscriptGiven)
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -110,6 +111,14 @@ class Origins:
             return Origin(first=None, cut=cut)
         found, left = self._shared(Phrase.of(" ".join(words)), part, within)
         return _origin(found, "shared", " ".join(words), left or cut)
+
+    def rows_holding(self, found: Origin, to: int) -> Iterator[Row]:
+        """Yield the rows of what was said, sent or handed over up to a position that may hold the words of an answer, in any case."""
+        phrase = Phrase.of(found.words or "")
+        plain, everything = phrase.plainest(), len(phrase.words) - 1
+        for row in self._rows(Span(0, min(to, self._most_rows)), _TOPICS | _GIVEN):
+            if phrase.may_hold(row[4], plain) or phrase.may_share(row[4], everything):
+                yield row
 
     def _looked_at(self, phrase: Phrase, part: Span, within: frozenset[int] | None) -> "_Looked":
         """Look through a part of the log once, for the whole phrase and for rows that may share words with it."""
@@ -256,10 +265,10 @@ class Origins:
             yield from (row for row in page if row[0] in wanted)
             at = end
 
-    def _rows(self, part: Span) -> Iterator[Row]:
+    def _rows(self, part: Span, topics: Collection[str] = _TOPICS) -> Iterator[Row]:
         after, to, size = part.after, part.to or 0, _PAGE
         while after < to and (page := self._log.rows(after=after, limit=min(size, to - after))):
-            yield from (row for row in page if row[0] <= to and row[3] in _TOPICS)
+            yield from (row for row in page if row[0] <= to and row[3] in topics)
             after, size = page[-1][0], min(2 * size, _LARGEST_PAGE)
 
 

@@ -163,7 +163,7 @@ def test_a_stranger_reads_no_secret_in_a_call_and_asks_for_no_words_in_it(told: 
         seen.imports()
 
 
-@pytest.mark.clause("FIND-2")
+@pytest.mark.clause("FIND-2", "ANS-2")
 @pytest.mark.parametrize(
     ("asked", "texts"),
     [
@@ -175,6 +175,12 @@ def test_a_stranger_reads_no_secret_in_a_call_and_asks_for_no_words_in_it(told: 
         ({"to": "telegram:chat-ada", "words": "until nine"}, ["It says: The dam is open until nine."]),
         ({"words": "open nin*"}, ["It says: The dam is open until nine."]),
         ({"words": "nin"}, []),
+        ({"words": "open nine", "person": "ben"}, []),
+        (
+            {"words": "nine", "person": "ada", "to": "chat-ada", "limit": 1},
+            ["It says: The dam is open until nine."],
+        ),
+        ({"words": "nine", "to": "chat-ben"}, []),
     ],
 )
 def test_what_somebody_was_told_is_found_by_address_person_and_words(
