@@ -362,6 +362,13 @@ declare namespace Answers {
     timeMs: number;
     digest: string;
   };
+  type LookAnswer = {
+    call: string;
+    position: number;
+    sessions: string[];
+    timeMs: number;
+    who: string;
+  };
   type MadeBefore = {
     callId: string;
     hasEnded: boolean;
@@ -376,6 +383,10 @@ declare namespace Answers {
     text: string;
     kind: "end" | "failed" | "note" | "tool";
     caller?: boolean;
+  };
+  type MomentAnswer = {
+    position: number;
+    timeMs: number;
   };
   type NoteAnswer = {
     position: number;
@@ -398,8 +409,12 @@ declare namespace Answers {
     cut: number | null;
     first: HopAnswer | null;
     hops: HopAnswer[];
+    leftOut?: number;
+    looks?: LookAnswer[];
     match: "exact" | "folded" | "shared" | null;
+    outside?: OutsideAnswer[];
     seen?: SeenAnswer[];
+    sessions?: SeenInSession[];
     words: string | null;
   };
   type OutcomeAnswer = {
@@ -410,6 +425,14 @@ declare namespace Answers {
     end?: string | null;
     close?: string | null;
     left?: Record<string, any> | null;
+  };
+  type OutsideAnswer = {
+    count: number;
+    first: MomentAnswer;
+    last: MomentAnswer;
+    route: Record<string, any>;
+    sessions: string[];
+    states: Record<string, number>;
   };
   type PlaceAnswer = {
     eventId: string | null;
@@ -520,8 +543,19 @@ declare namespace Answers {
     position: number;
     runId: string;
     sessionKey: string;
+    summarises?: boolean;
     timeMs: number;
+    tools?: string[];
     within: string[];
+  };
+  type SeenInSession = {
+    count: number;
+    first: MomentAnswer;
+    imported?: boolean;
+    last: MomentAnswer;
+    sessionKey: string;
+    tools?: string[];
+    ways: ("inherited" | "own" | "search" | "sent" | "summary" | "system" | "told" | "tool")[];
   };
   type ServedAnswer = {
     answered: number;
