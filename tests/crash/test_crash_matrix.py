@@ -339,6 +339,7 @@ def test_every_point_of_the_matrix_is_died_at() -> None:
     elsewhere = {"E1", "E2"} | {"B2"}  # tests/events/log/test_erasing.py, tests/doors/cli/test_cli_backup.py
     elsewhere |= {"M1", "M2", "M3"}  # tests/events/stores/test_migrating.py
     elsewhere |= {"F1", "F2"}  # tests/system/test_files.py
+    elsewhere |= {"K1", "K2"}  # tests/system/test_encrypted_log.py
     elsewhere |= {"G1"}  # tests/system/test_forgetting_people.py
     died_at = {case.point[:2] for case in CASES} | {"B1", "P9"} | elsewhere
     rows = (line.split(" | ") for line in RELIABILITY.read_text(encoding="utf-8").splitlines())

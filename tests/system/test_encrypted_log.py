@@ -2,6 +2,10 @@
 
 import hashlib
 import shutil
+import signal
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,6 +27,7 @@ from intersession_events.stores.keys.source import Source
 from intersession_events.stores.opened import located, open_log
 from intersession_events.stores.portable.log import PortableLog
 from support.any_log import changed_behind
+from support.doors.command_line import ran
 from support.encrypted import master_key, where, with_key
 from support.running import WAIT, Booth, closed_exchange, recorded
 
@@ -290,3 +295,99 @@ def test_words_of_an_encrypted_log_go_to_no_mirror_and_no_worker(booth: Booth, t
     for config in ({"transcripts": {"mirror": True}}, {"agents": {"defaults": {"worker": True}}}):
         with pytest.raises(ConfigError, match="the log is kept encrypted"):
             booth.start(AGENTS, {}, config)
+
+
+KILLED = """
+import sys
+from intersession import SessionSystem
+from intersession_events.basics import crash_points
+url, point = sys.argv[1:]
+with SessionSystem(url, agents={"main": lambda turn: "heard"}) as system:
+    crash_points.arm(crash_points.kill_at(point, 1))
+    if point == "K1":
+        sent = {"sessionKey": "agent:main:other", "message": "zanzibar", "idempotencyKey": "1"}
+        system.gateway.call("chat.send", sent)
+    else:
+        system.erase("agent:main:main")
+"""
+
+
+@pytest.mark.ci
+@pytest.mark.clause("CRYPT-4", "K1", "K2")
+@pytest.mark.parametrize("point", ["K1", "K2"])
+def test_a_writer_that_dies_beside_its_keys_leaves_none_that_should_be_gone(
+    booth: Booth, tmp_path: Path, point: str
+) -> None:
+    system = booth.start(AGENTS, {"chat": MemoryChannel()}, with_key(master_key(tmp_path)))
+    said(system, f"tell me of {CANARY}")
+    settled(system)
+    system.close()
+    died = subprocess.run([sys.executable, "-c", KILLED, booth.url, point], check=False, timeout=60)
+    assert died.returncode == -signal.SIGKILL
+    assert "agent:main:main" in " ".join(held_keys(booth.url))
+
+    again = booth.start(AGENTS, {"chat": MemoryChannel()})
+    left = [owner for owner in held_keys(booth.url) if "agent:main:main" in owner]
+    assert left == ([f"session:{MAIN}"] if point == "K1" else [])
+    assert verified(again).ok
+    said(again, "and we go on")
+    assert where(booth.url, tmp_path, CANARY.encode()) == []
+
+
+@pytest.mark.clause("CRYPT-4")
+def test_rows_are_copied_encrypted_where_a_backup_has_to_forget(booth: Booth, tmp_path: Path) -> None:
+    system = booth.start(AGENTS, {"chat": MemoryChannel()}, with_key(master_key(tmp_path)))
+    said(system, f"tell me of {CANARY}")
+    log = cast("PortableLog", system.log)
+    with log.as_stored():
+        assert not any(CANARY.encode() in row[4] for row in log.rows())
+    assert any(CANARY.encode() in row[4] for row in log.rows())
+
+
+@pytest.mark.ci
+@pytest.mark.clause("CRYPT-6")
+def test_a_bundle_has_the_words_or_is_not_made(booth: Booth, tmp_path: Path) -> None:
+    master = master_key(tmp_path)
+    system = booth.start(AGENTS, {"chat": MemoryChannel()}, with_key(master))
+    said(system, f"tell me of {CANARY}")
+    system.close()
+    made = ran("bundle", "--all", "-o", tmp_path / "with.zip", "--store", booth.url, "--json")
+    assert made.exit_code == 0
+    assert CANARY in zipfile.ZipFile(tmp_path / "with.zip").read("events.jsonl").decode()
+    checked = ran("verify", tmp_path / "with.zip")
+    assert checked.exit_code == 0
+    master.unlink()
+    refused = ran("bundle", "--all", "-o", tmp_path / "without.zip", "--store", booth.url, "--json")
+    assert refused.exit_code != 0
+    assert "its words are encrypted, and their key is not at hand" in refused.out + refused.err
+    assert not (tmp_path / "without.zip").exists()
+
+
+@pytest.mark.clause("CRYPT-2", "CRYPT-3")
+def test_commands_show_and_rotate_keys_and_say_what_is_missing(booth: Booth, tmp_path: Path) -> None:
+    plain = ran("encryption", "show", "--store", booth.url)
+    assert plain.exit_code != 0  # there is no log yet
+    system = booth.start(AGENTS, {"chat": MemoryChannel()}, with_key(master_key(tmp_path)))
+    said(system, f"tell me of {CANARY}")
+    system.close()
+    shown = ran("encryption", "show", "--store", booth.url, "--json").json
+    assert (shown["encrypted"], shown["keys"], shown["destroyed"], shown["sessions"]) == (True, 2, 0, "all")
+    assert shown["masterKey"] == f"the file {tmp_path / 'master.key'}"
+    none = ran("encryption", "rotate", "--store", booth.url)
+    assert "give one of --file, --keyring and --command" in none.out + none.err
+    new = master_key(tmp_path, byte=9, name="new.key")
+    assert ran("encryption", "rotate", "--file", new, "--store", booth.url, "--json").json["keys"] == 2
+    (tmp_path / "master.key").unlink()
+    assert CANARY in ran("history", "main", "--store", booth.url).out
+    new.unlink()
+    found = ran("doctor", "--store", booth.url, "--json").json["findings"]
+    assert "keys_away" in [one["code"] for one in found]
+    assert "can't be read" in ran("encryption", "show", "--store", booth.url).out
+
+
+def test_a_plain_log_has_no_keys_to_be_shown_or_rotated(booth: Booth, tmp_path: Path) -> None:
+    booth.start(AGENTS).close()
+    assert "it is not kept encrypted" in ran("encryption", "show", "--store", booth.url).out
+    new = master_key(tmp_path)
+    refused = ran("encryption", "rotate", "--file", new, "--store", booth.url)
+    assert "is not kept encrypted, so it has no keys" in refused.out + refused.err

@@ -83,6 +83,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "keys": ("proofs.keys:keys", "Keys that sign checkpoints (extra `sign`)."),
     "witness": ("proofs.witness:witness", "Cosign the checkpoints of others' logs."),
+    "encryption": ("changes.encryption:encryption", "How words are kept encrypted (extra `encrypt`)."),
     "fleet": ("commands.fleet:fleet", "Look after many logs: status, proofs, moves and upgrades."),
     "rebuild": ("changes.stores:rebuild", "Build the views of a log anew."),
     "audit": ("questions.audit:audit", "Look at who asked for what."),

@@ -85,7 +85,11 @@ class Confirming:
             topic=topic,
             says_digest=not is_short(state),
         )
-        if damage is None and envelope.is_erased:
+        if damage is None and envelope.sealed:
+            damage = (
+                "its words are encrypted, and their key is not at hand, or was destroyed: bring the keys back"
+            )
+        elif damage is None and envelope.is_erased:
             erasing = self._authorised.get((stream, version))
             damage = NOT_AUTHORISED if erasing is None else erasing.problem(envelope, topic, position)
         if damage is not None:

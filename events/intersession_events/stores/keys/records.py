@@ -178,7 +178,6 @@ class HeldFile:
                 os.pwrite(self._file, _ENCODE(key.gone(now_ms)), at)
             at += len(line) + 1
         os.fsync(self._file)
-        crash_point("K2")
 
 
 def _key_in(line: bytes) -> Wrapped | None:

@@ -5,7 +5,7 @@ import sqlite3
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial, wraps
 from types import TracebackType
 from typing import ClassVar, Concatenate, Final, ParamSpec, Self, TypeVar, cast
@@ -366,6 +366,10 @@ class PortableLog(Gathers):
     def is_encrypted(self) -> bool:
         """Whether its words are kept encrypted (CRYPT-1): nothing beside it may have them."""
         return self.keys is not None
+
+    def as_stored(self) -> AbstractContextManager[None]:
+        """Leave what is encrypted so in rows that this thread reads in a block: a backup must have them so, to forget (CRYPT-4)."""
+        return nullcontext() if self.keys is None else self.keys.as_stored()
 
     def encrypted(self, envelope: Envelope) -> Unseen | str:
         """Say why an encrypted row can't be seen, or in words what is wrong with it."""
