@@ -304,7 +304,7 @@ from intersession_events.basics import crash_points
 url, point = sys.argv[1:]
 with SessionSystem(url, agents={"main": lambda turn: "heard"}) as system:
     crash_points.arm(crash_points.kill_at(point, 1))
-    if point == "K1":
+    if point == "Y1":
         sent = {"sessionKey": "agent:main:other", "message": "zanzibar", "idempotencyKey": "1"}
         system.gateway.call("chat.send", sent)
     else:
@@ -313,8 +313,8 @@ with SessionSystem(url, agents={"main": lambda turn: "heard"}) as system:
 
 
 @pytest.mark.ci
-@pytest.mark.clause("CRYPT-4", "K1", "K2")
-@pytest.mark.parametrize("point", ["K1", "K2"])
+@pytest.mark.clause("CRYPT-4", "Y1", "Y2")
+@pytest.mark.parametrize("point", ["Y1", "Y2"])
 def test_a_writer_that_dies_beside_its_keys_leaves_none_that_should_be_gone(
     booth: Booth, tmp_path: Path, point: str
 ) -> None:
@@ -328,7 +328,7 @@ def test_a_writer_that_dies_beside_its_keys_leaves_none_that_should_be_gone(
 
     again = booth.start(AGENTS, {"chat": MemoryChannel()})
     left = [owner for owner in held_keys(booth.url) if "agent:main:main" in owner]
-    assert left == ([f"session:{MAIN}"] if point == "K1" else [])
+    assert left == ([f"session:{MAIN}"] if point == "Y1" else [])
     assert verified(again).ok
     said(again, "and we go on")
     assert where(booth.url, tmp_path, CANARY.encode()) == []

@@ -441,7 +441,7 @@ def destroy_unused(keys: Keyring, streams: Collection[str], now_ms: int, cursor:
         if cursor.fetchone() == (0,):
             unused.append(stream)
     ids = keys.ids(unused)
-    crash_point("K2")
+    crash_point("Y2")
     keys.destroy(ids, now_ms)
     return len(ids)
 

@@ -167,7 +167,7 @@ class HeldFile:
         is_whole = os.pread(self._file, 1, end - 1) == b"\n"
         os.write(self._file, b"".join((b"" if is_whole else b"\n", *(_ENCODE(key) + b"\n" for key in keys))))
         os.fsync(self._file)
-        crash_point("K1")
+        crash_point("Y1")
 
     def destroy(self, ids: Collection[str], now_ms: int) -> None:
         """Write over keys where they stand: a new file would leave the blocks of this one. Others are passed over."""
