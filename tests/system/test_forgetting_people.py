@@ -1,5 +1,8 @@
 """FORGET: a person is forgotten, wherever what they said has gone; a search for canaries finds none but what is named."""
 
+import base64
+import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -13,13 +16,17 @@ import msgspec
 import pytest
 
 from intersession import File, MemoryChannel, Reply, SessionSystem, Turn
+from intersession_actors.hindsight.replaying.redeciding.deciding_again import redecided_all
+from intersession_actors.hindsight.replaying.redeciding.sources import Sources
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.facts import DeliveryFailed, Erased, RunCompleted, encode
 from intersession_events.log.verifying.verification import verify_log
+from intersession_events.proofs import Trusted, new_private, write_private
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.view_proof import views_proven
 from intersession_projections.views.inline_views import inline_views
+from support.openclaw.samples import header, message, said, write_state
 from support.running import WAIT, Booth, Gate, recorded, wait_for
 
 DIRECT, GROUP = "agent:main:telegram:direct:ada", "agent:main:telegram:group:42"
@@ -313,6 +320,82 @@ def test_forks_attachments_and_copies_in_the_folder_are_reached_or_named(
     gone(system, booth, tmp_path)
 
 
+def values_in(log: PortableLog) -> list[bytes]:
+    """Return every value of every table of a log on a server, as bytes."""
+    if not log.is_remote:
+        return []  # the bytes of the file are looked at
+    tables = log.query(
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()", ()
+    )
+    rows = [row for (table,) in tables for row in log.query(f'SELECT * FROM "{table}"', ())]  # noqa: S608
+    assert len(rows) > 50
+    return [value if isinstance(value, bytes) else str(value).encode() for row in rows for value in row]
+
+
+@pytest.mark.ci
+@pytest.mark.clause("FORGET-1", "FORGET-2", "ERASE-2")
+def test_all_is_as_proven_after_a_person_was_forgotten_as_before(booth: Booth, tmp_path: Path) -> None:
+    """Signed checkpoints, an import, files of a sub-agent that are kept, a restart, a rebuild, a sealed replay."""
+
+    def spawns(turn: Turn) -> str | Reply:
+        if turn.message == "spawn":
+            file = {"name": "a.txt", "content": "zqx2"}
+            turn.tools.call("sessions_spawn", {"task": "zqx3", "attachments": [file], "cleanup": "keep"})
+        return "zqx4"
+
+    key = new_private(os.urandom)
+    write_private(key, tmp_path / "checkpoints.pem")
+    kept = {"enabled": True, "retainOnSessionKeep": True}
+    config = {
+        "checkpoints": {"keyFile": str(tmp_path / "checkpoints.pem")},
+        "tools": {"sessions_spawn": {"attachments": kept}},
+    }
+    system = booth.start({"main": spawns}, {"telegram": MemoryChannel()}, PEERS, config)
+    ada(system, "spawn")
+    at_rest(system)
+    theirs = "agent:main:telegram:direct:ada:thread:7"
+    entries = {theirs: {"sessionId": "s-1", "updatedAt": 1772442000009}}
+    lines = [header("s-1"), message("m-1", said("zqx5"), 1)]
+    system.import_openclaw(write_state(tmp_path / "old", lines, entries=entries, name="s-1.jsonl"))
+    shutil.rmtree(tmp_path / "old")
+    system.checkpoint()
+
+    answer = system.forget("telegram:ada")
+
+    assert (answer["counts"]["attachments"], theirs in answer["sessions"]) == (1, True)
+    assert places(system) == []
+    log = system.log
+    assert isinstance(log, PortableLog)
+    report = verify_log(log, trusted=Trusted([key.public]))
+    assert (report.ok, report.checkpoints.signed_up_to) == (True, answer["checkpoint"])
+    assert {one.problem for one in redecided_all(Sources(log.log_id, log.all())) if not one.is_same} <= {
+        "words that it was decided upon were erased"
+    }
+    log.rebuild("session_list")
+    assert [value for value in values_in(log) if CANARY in value] == []
+    gone(system, booth, tmp_path)
+
+
+@pytest.mark.ci
+@pytest.mark.clause("FORGET-1", "CRYPT-4", "CRYPT-5")
+def test_an_encrypted_log_and_its_forks_forget_with_their_keys(booth: Booth, tmp_path: Path) -> None:
+    master = tmp_path / "master.key"
+    master.touch(mode=0o600)
+    master.write_text(base64.b64encode(os.urandom(32)).decode())
+    config = {"encryption": {"keys": {"file": str(master)}}, "session": {"dmScope": "per-channel-peer"}}
+    system = booth.start({"main": main, "ops": ops}, {"telegram": MemoryChannel()}, config)
+    run = ada(system, "send: zqx1 to ops")["runId"]
+    at_rest(system)
+    fork = system.fork(run, at="end")
+    fork.close()
+
+    answer = system.forget("telegram:ada")
+
+    assert answer["counts"]["keys"] > 0
+    assert [one["fork"] for one in answer["forks"]] == [Path(fork.log.path).stem]
+    assert places(system) == []
+
+
 KILLED = """
 import sys
 from intersession import MemoryChannel, SessionSystem, echo
@@ -327,7 +410,9 @@ with SessionSystem(sys.argv[1], agents={"main": echo()}, channels={"telegram": M
 
 @pytest.mark.ci
 @pytest.mark.clause("FORGET-2", "G1")
-@pytest.mark.parametrize("point", ["G1", "E1", "E2", "F2"])
+@pytest.mark.parametrize(
+    "point", ["G1", *(pytest.param(point, marks=pytest.mark.nightly) for point in ("E1", "E2", "F2"))]
+)
 def test_what_a_killed_call_has_left_is_erased_by_the_next(booth: Booth, tmp_path: Path, point: str) -> None:
     system = started(booth)
     run = ada(system, "send: zqx1 to ops", files=[File(data=b"zqx2", name="a.txt")])["runId"]

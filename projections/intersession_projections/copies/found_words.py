@@ -46,6 +46,7 @@ class Found:
         self.positions: set[int] = set()
         self.copies = copies
         self.told_to: dict[str, None] = {}
+        self.spawns: set[str] = set()
         self._everything = everything
         self._person = person
 
@@ -58,6 +59,8 @@ class Found:
                 if self._everything:
                     whole = self._person is not None and not self._person.said(event)
                     self.copies.note(said_in(event), whole=whole)
+                if recorded.stream.startswith("spawn:"):
+                    self.spawns.add(recorded.stream)
                 if isinstance(event, DeliveryDecided):
                     self.told_to[f"channel {event.route.channel}"] = None
                 elif isinstance(event, RunStarted) and event.model is not None:

@@ -58,6 +58,8 @@ class Erasable:
         """Streams of others with copies in which something is under way: words there may be acted on, and written again."""
         self.told_to: dict[str, None] = {}
         """The channels, and the models, that were given what goes."""
+        self.spawns: set[str] = set()
+        """Streams of spawns that it led to, which may have handed files to a child."""
         self.places: set[tuple[str, int]] = set()
         """Streams and versions of all that was found."""
         self._log = log
@@ -164,7 +166,7 @@ class Erasable:
     def _all(self, found: "Found", elsewhere: Iterator[Words], own: list[Words]) -> list[Words]:
         words = [*elsewhere, *own]
         self.places = {(one.stream, one.version) for one in words}
-        self.told_to = found.told_to
+        self.told_to, self.spawns = found.told_to, found.spawns
         return words
 
     def _elsewhere(  # noqa: C901 - one look at each event

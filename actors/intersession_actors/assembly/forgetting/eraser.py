@@ -4,12 +4,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from intersession_actors.assembly.forgetting.in_log import InLog, Order
 from intersession_actors.assembly.forgetting.reach import beyond_reach
 from intersession_actors.calls.service.pending import Result
 from intersession_actors.calls.service.service import Service
+from intersession_actors.outside.attachments.checks import relative_directory
 from intersession_actors.outside.attachments.files import Place, remove_claimed
 from intersession_events.basics import ids
 from intersession_events.basics.crash_points import crash_point
@@ -26,6 +27,11 @@ from intersession_projections.views.inline_views import inline_views
 
 _SESSION: Final = "session:"
 _SPAWN: Final = "spawn:"
+_MIRROR_S: Final = 10.0
+
+if TYPE_CHECKING:  # few hosts mirror transcripts
+    from intersession_events.stores.tailing.tail import Tail
+    from intersession_projections.copies.transcripts.mirror import Transcripts
 
 Find = Callable[[Erasable], list[Words]]
 """Finds the same words in a log, and in a fork of it."""
@@ -44,12 +50,19 @@ class Covers(Protocol):
 
 
 class Eraser:
-    """Erases in the log of a running system. `forget` drops a session's transcript from memory."""
+    """Erases in the log of a running system. `forget` drops a session's transcript from memory, `mirror` writes transcripts."""
 
-    def __init__(self, service: Service, forget: Callable[[str], None], checkpoints: Covers) -> None:
+    def __init__(
+        self,
+        service: Service,
+        forget: Callable[[str], None],
+        checkpoints: Covers,
+        mirror: "Tail[Transcripts] | None",
+    ) -> None:
         self._service = service
         self._forget = forget
         self._checkpoints = checkpoints
+        self._mirror = mirror
         self._log = InLog(service.log, new_id=service.new_id, now_ms=service.clock.now_ms)
 
     def erase(
@@ -63,7 +76,7 @@ class Eraser:
         files = self._log.files_going(found)
         streams = {one.stream for one in found}
         forks, left = self._in_forks(find, erasable, order, dry_run=dry_run)
-        attachments, kept = self._attachments(streams, dry_run=dry_run)
+        attachments, kept = self._attachments({*streams, *erasable.spawns}, dry_run=dry_run)
         not_reached = (
             *erasable.named,
             *left,
@@ -75,8 +88,7 @@ class Eraser:
             crash_point("G1")
             position = self._log.erase(found, files, order._replace(not_reached=not_reached), self._erased)
             service.reader.full_text.forget()
-            if not service.config.transcripts.mirror:
-                _write_transcripts(service.log)
+            self._write_mirror(position or 0)
         return {
             "erased": len(found),
             "streams": sorted(streams),
@@ -85,7 +97,7 @@ class Eraser:
                 "files": len(files),
                 "attachments": attachments,
                 "forks": len(forks),
-                **({"keys": self._log.destroyed} if service.log.is_encrypted else {}),
+                **({"keys": 0 if dry_run else self._log.destroyed} if service.log.is_encrypted else {}),
             },
             "forks": forks,
             "position": position,
@@ -99,6 +111,14 @@ class Eraser:
         reach = (*beyond_reach(self._service, ()),)
         position = self._log.erase_files(contents, order._replace(not_reached=reach))
         return position, self._checkpoints.cover(position)
+
+    def _write_mirror(self, position: int) -> None:
+        """Have transcripts beside the log written anew, and wait for it; those that nobody keeps any more, too."""
+        if self._mirror is None:
+            _write_transcripts(self._service.log)
+            return
+        with suppress(TimeoutError):  # it is behind, and comes in time
+            self._mirror.wait(position, _MIRROR_S)
 
     def _erased(self, stream: str) -> None:
         if stream.startswith(_SESSION):
@@ -165,7 +185,7 @@ class Eraser:
             if not isinstance(event, AttachmentsReady) or accepted is None or accepted.attachments is None:
                 continue
             files = accepted.attachments
-            shown = Path(event.directory)
+            shown = Path(files.root) / relative_directory(files.directory)
             is_own = (
                 log.forked is None or ids.derive(log.log_id, "spawn", accepted.run_id) == accepted.spawn_id
             )

@@ -36,7 +36,7 @@ class InLog:
         self._new_id = new_id
         self._now_ms = now_ms
         self.destroyed = 0
-        """The number of keys that it destroyed (CRYPT-4)."""
+        """The number of keys that the last erasure destroyed (CRYPT-4)."""
 
     def files_going(self, found: Sequence[Words]) -> set[str]:
         """Return the contents of files that nothing else names (FILE-7)."""
@@ -72,7 +72,7 @@ class InLog:
         if files:
             crash_point("F2")
             self.settle()
-        self.destroyed += self._log.destroy_keys({words.stream for words in found})
+        self.destroyed = self._log.destroy_keys({words.stream for words in found})
         return position
 
     def erase_files(self, contents: Mapping[str, Sequence[str]], order: Order) -> int:

@@ -263,7 +263,9 @@ class Assembly:
         self.scheduler, self.retention = (
             Scheduler(self.service, timers=self.timers),
             Retention(
-                self.service, Eraser(self.service, self.contexts.forget, self.checkpointer), self.timers
+                self.service,
+                Eraser(self.service, self.contexts.forget, self.checkpointer, self._mirror),
+                self.timers,
             ),
         )
         self.workers = None  # what a fork does stays in it
