@@ -212,6 +212,7 @@ METHOD_ASKED: Final[Mapping[str, list[dict[str, Any]]]] = {
     "chat.history": [{"sessionKey": "KEY"}, {"sessionKey": "ID"}, {"sessionKey": "LABEL"}],
     "chat.inject": [{"sessionKey": "KEY", "message": "x"}],
     "chat.send": [{"sessionKey": "KEY", "message": "x", "idempotencyKey": "FRESH"}],
+    "bundles.make": [{"run": "RUN"}, {"session": "KEY"}],
     "checkpoints.take": [{}],
     "config.get": [{}],
     "connect": [{}],
@@ -511,9 +512,9 @@ HIDDEN: Final[Mapping[str, list[list[str]]]] = {
 """Commands that show nothing of what was said."""
 
 ELSEWHERE: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("demo", "send", "abort", "retry", "hold", "release", "reset", "compact", "label", "delete", "erase"),
+    **dict.fromkeys(("demo", "send", "abort", "retry", "hold", "release", "reset", "compact", "label", "delete", "erase", "forget"),
                     "changes sessions, and answers what the method does"),
-    **dict.fromkeys(("import", "export", "migrate", "backup", "export-test", "fork", "checkpoint"),
+    **dict.fromkeys(("import", "export", "migrate", "backup", "export-test", "fork", "checkpoint", "bundle"),
                     "writes files, which have what the log has"),
     **dict.fromkeys(("debug", "serve", "mcp"), "is a door, walked above or by the page's questions"),
     **dict.fromkeys(("fleet", "work"), "looks after hosts and calls agents, and shows nothing of what was said"),

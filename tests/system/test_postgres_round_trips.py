@@ -361,7 +361,15 @@ _JOB: Final = {
 
 
 CHANGING: Final = {
-    *("agent", "chat.abort", "chat.inject", "chat.send", "checkpoints.take", "deliveries.retry"),
+    *(
+        "agent",
+        "chat.abort",
+        "bundles.make",
+        "chat.inject",
+        "chat.send",
+        "checkpoints.take",
+        "deliveries.retry",
+    ),
     *("calls.release", "cron.run", "cron.update", "sessions.compact"),
     *("exchanges.hold", "exchanges.release", "forks.make", "forks.remove", "notes.pin"),
     *("import.framework", "import.openclaw"),

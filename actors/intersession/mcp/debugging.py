@@ -20,7 +20,13 @@ from mcp_types import (
 from intersession.mcp.bounding import MOST_BYTES, asked_for_less, bounded
 from intersession.mcp.server import ACTS, READS, Context, in_terms, refusal, server_of, tool_result
 from intersession.mcp.stdio import Wire, claimed_wire, serve
-from intersession_actors.assembly.methods.params import ForkParams, ForksParams, HoldParams, ReleaseParams
+from intersession_actors.assembly.methods.params import (
+    BundleParams,
+    ForkParams,
+    ForksParams,
+    HoldParams,
+    ReleaseParams,
+)
 from intersession_actors.assembly.methods.terms import FIRST, with_advice
 from intersession_actors.hindsight.debugger.debugger import Debugger
 from intersession_actors.hindsight.debugger.verbs.verbs import VERBS
@@ -85,6 +91,17 @@ FORKS: Final[Mapping[str, _Change]] = {
 }
 """What `--allow-fork` adds to the verbs, by name. `diff` is a verb."""
 
+BUNDLES: Final[Mapping[str, _Change]] = {
+    "bundle": _Change(
+        "bundles.make",
+        "Bundle for an auditor",
+        "Write a part of the log, or the answer of a tool here (verb, arguments), to a file that proves itself without the log: "
+        "whole streams, all they refer to, and the proof. The answer has the file's name and SHA-256.",
+        BundleParams,
+    ),
+}
+"""What `--allow-bundle` adds to the verbs."""
+
 _READING: Final = frozenset({"forks"})
 
 Operate = Callable[[str, JsonMapping], JsonObject]
@@ -92,13 +109,18 @@ Operate = Callable[[str, JsonMapping], JsonObject]
 
 
 def debug_server(
-    debugger: Debugger, *, operate: Operate | None = None, fork: Operate | None = None
+    debugger: Debugger,
+    *,
+    operate: Operate | None = None,
+    fork: Operate | None = None,
+    bundle: Operate | None = None,
 ) -> Server[JsonObject]:
     """Return an MCP server whose tools are the debugger's verbs, with the rights of its caller.
 
-    With `operate` exchanges can be held and released, too; with `fork` runs can be forked.
+    With `operate` exchanges can be held and released, too; with `fork` runs can be forked; with `bundle` parts of the log
+    are written to files.
     """
-    changes = _changes(operate, fork)
+    changes = _changes(operate, fork, bundle)
     terms = terms_of(changes)
 
     def ask(verb: str, given: JsonMapping) -> JsonMapping:
@@ -172,16 +194,23 @@ def terms_of(changes: Iterable[str]) -> Terms:
     }
 
 
-def _changes(operate: Operate | None, fork: Operate | None) -> dict[str, tuple[_Change, Operate]]:
+def _changes(
+    operate: Operate | None, fork: Operate | None, bundle: Operate | None
+) -> dict[str, tuple[_Change, Operate]]:
     """Return the tools that change something, as far as they are allowed, each with what does it."""
-    allowed = ((operate, HOLDS), (fork, FORKS))
+    allowed = ((operate, HOLDS), (fork, FORKS), (bundle, BUNDLES))
     return {
         name: (change, call) for call, known in allowed if call is not None for name, change in known.items()
     }
 
 
 def debug_stdio(
-    debugger: Debugger, wire: Wire, *, operate: Operate | None = None, fork: Operate | None = None
+    debugger: Debugger,
+    wire: Wire,
+    *,
+    operate: Operate | None = None,
+    fork: Operate | None = None,
+    bundle: Operate | None = None,
 ) -> None:
     """Serve the verbs until the client closes its end, or SIGTERM. Blocks."""
-    asyncio.run(serve(debug_server(debugger, operate=operate, fork=fork), wire))
+    asyncio.run(serve(debug_server(debugger, operate=operate, fork=fork, bundle=bundle), wire))

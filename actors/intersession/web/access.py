@@ -32,6 +32,14 @@ class Access(Protocol):
         """
         ...
 
+    async def cover(self) -> None:
+        """Take a checkpoint of the log as it is now, where a host is there to take it: what is handed out is proven by it.
+
+        Raises:
+            ToolRefused: it can't be taken (`unavailable`).
+        """
+        ...
+
     def live(self, after: int | None) -> AsyncIterator[bytes]:
         """Yield server-sent events: one for each position that the viewer may know.
 

@@ -121,6 +121,9 @@ class ReadOnly:
         self.is_away = False
         return answer
 
+    async def cover(self) -> None:
+        """Do nothing: another process writes the log, and takes its checkpoints."""
+
     async def live(self, after: int | None) -> AsyncIterator[bytes]:
         """Yield positions as they come, by polling: another process writes them."""
         log = self._reader.log

@@ -103,7 +103,7 @@ def noted_and_handed_out(page: Page, gateway: LiveGateway, folder: Path) -> None
     coming.value.save_as(folder / "bundle.zip")
     with zipfile.ZipFile(folder / "bundle.zip") as bundle:
         assert "It never tells Ada." in bundle.read("notes.json").decode()
-        assert {"report.html", "run.db", "run.svg", "verify.json"} <= set(bundle.namelist())
+        assert {"manifest.json", "log.db", "run.svg", "proof.json"} <= set(bundle.namelist())
 
 
 def the_exchange(gateway: LiveGateway) -> str:

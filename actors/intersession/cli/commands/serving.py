@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Final
 
 from intersession.cli.host.beside import TOKEN_VARIABLE, Client, host_beside, known_token, tools_beside
+from intersession.cli.host.bundles import bundling_into
 from intersession.cli.host.hosting import forking_beside, hosted, making, operator_of
 from intersession.cli.host.reading import key_of, reader_of, store_url
 from intersession.cli.shell.answer import Agents, Answer, Common, ConfigFile, Reading, Store, UsageError
@@ -209,6 +210,7 @@ def mcp(
     debug: bool = False,
     allow_hold: bool = False,
     allow_fork: bool = False,
+    allow_bundle: Path | None = None,
     agents: Agents = None,
     config: ConfigFile = None,
     store: Store = None,
@@ -224,6 +226,7 @@ def mcp(
         debug: Instead of the session tools give those that read the log at any place: state and so on, which change nothing. What they show is what --as-session may see, everything without it.
         allow_hold: With --debug, give the operator's tools hold and release as well, which change what goes on.
         allow_fork: With --debug, give the operator's tools fork and forks as well: they make logs of their own beside the log, and have agents answer in them that the configuration has.
+        allow_bundle: With --debug, give the operator's tool bundle as well: it writes bundles into this folder.
     """
     if debug:
         if agents is not None:
@@ -232,9 +235,19 @@ def mcp(
             raise UsageError("--allow-hold: holds are the operator's, leave it or --as-session out")
         if allow_fork and as_session is not None:
             raise UsageError("--allow-fork: forks are the operator's, leave it or --as-session out")
-        return _debugging(as_session, Reading(store=store, config=config), holds=allow_hold, forks=allow_fork)
-    if allow_hold or allow_fork:
-        option = "--allow-hold" if allow_hold else "--allow-fork"
+        if allow_bundle is not None and as_session is not None:
+            raise UsageError("--allow-bundle: bundles are the operator's, leave it or --as-session out")
+        if allow_bundle is not None and not allow_bundle.is_dir():
+            raise UsageError(f"--allow-bundle: {allow_bundle} is no folder, make it first")
+        return _debugging(
+            as_session,
+            Reading(store=store, config=config),
+            holds=allow_hold,
+            forks=allow_fork,
+            bundles=allow_bundle,
+        )
+    if allow_hold or allow_fork or allow_bundle is not None:
+        option = "--allow-hold" if allow_hold else "--allow-fork" if allow_fork else "--allow-bundle"
         raise UsageError(f"{option}: it goes with --debug, give that as well")
     if as_session is None:
         raise UsageError("--as-session: required, give the session that the client is")
@@ -257,7 +270,9 @@ def _mcp(module: str) -> ModuleType:
     return imported(f"intersession.mcp.{module}", what="intersession mcp", library="the MCP SDK", extra="mcp")
 
 
-def _debugging(as_session: str | None, reading: Reading, *, holds: bool, forks: bool) -> Answer:
+def _debugging(
+    as_session: str | None, reading: Reading, *, holds: bool, forks: bool, bundles: Path | None
+) -> Answer:
     debugging = _mcp("debugging")
     with debugging.claimed_wire() as wire, reader_of(reading) as reader:
         everything = View(reader)
@@ -269,7 +284,13 @@ def _debugging(as_session: str | None, reading: Reading, *, holds: bool, forks: 
                 return operator.call(method, params)
 
         with forking_beside(reader, reading) if forks else contextlib.nullcontext() as fork:
-            debugging.debug_stdio(Debugger(view), wire, operate=operate if holds else None, fork=fork)
+            debugging.debug_stdio(
+                Debugger(view),
+                wire,
+                operate=operate if holds else None,
+                fork=fork,
+                bundle=None if bundles is None else bundling_into(reader, bundles),
+            )
     return Answer(None, lambda _: None)
 
 

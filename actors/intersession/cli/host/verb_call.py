@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Concatenate, Final, Generic, Literal, ParamSpec, TypeVar, cast
 
 import msgspec
@@ -19,7 +20,7 @@ from intersession_actors.hindsight.debugger.debugger import Debugger
 from intersession_actors.hindsight.debugger.verbs.verbs import Verb
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import LISTED
-from intersession_events.basics.plain_json import JsonObject
+from intersession_events.basics.plain_json import JsonObject, present
 
 A = TypeVar("A", bound=Mapping[str, object])
 _More = ParamSpec("_More")
@@ -27,6 +28,17 @@ _More = ParamSpec("_More")
 _CAPITAL: Final = re.compile(r"(?=[A-Z])")
 _SHARED: Final[Mapping[str, object]] = {"since": Since, "until": Until, "cursor": Cursor}
 _CHOICES: Any = Literal  # of values that are known when it runs
+_BUNDLE: Final = inspect.Parameter(
+    "bundle",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=None,
+    annotation=Annotated[
+        Path | None,
+        Parameter(
+            help="Write the answer to this file as a bundle, with the streams of its events, which prove it."
+        ),
+    ],
+)
 _PAGING: Final = (*_SHARED, "limit")
 """The fields of every list; they come last."""
 
@@ -60,6 +72,14 @@ class VerbCall(Generic[A]):
         """Return the answer from the open log."""
         return cast("A", Debugger(view).call(self.verb, self.given))
 
+    def bundled(self, answer: Answer, output: Path, page: object) -> Answer:
+        """Return the answer once it is bundled in a file."""
+        from intersession.cli.host.bundles import with_bundle  # noqa: PLC0415 - few answers are bundled
+
+        inside, _ = in_fork(self.reading, *(self.given.get(field) for field in self.forks))
+        given = {**self.given, **getattr(page, "given", {}), "limit": getattr(page, "limit", None)}
+        return with_bundle(answer, inside, self.verb, present(given), output)
+
 
 def asks(
     verb: Verb[..., A],
@@ -86,13 +106,15 @@ def asks(
             given = inspect.Signature(parameters).bind(*args, **kwargs)
             given.apply_defaults()
             typed: JsonObject = given.arguments
-            reading = typed.pop("reading")
+            reading, bundle = typed.pop("reading"), typed.pop("bundle", None)
             asked: JsonObject = {
                 field.encode_name: [*value] if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - as cyclopts made it
                 for field in fields
                 if (value := typed.pop(field.name)) != () and value is not None and value is not False
             }
-            return show(VerbCall(verb.name, asked, reading, forks), **typed)  # type: ignore[call-arg] # pyright: ignore[reportCallIssue] - what is left is its own
+            call = VerbCall[A](verb.name, asked, reading, forks)
+            answer = show(call, **typed)  # type: ignore[call-arg] # pyright: ignore[reportCallIssue] - what is left is its own
+            return answer if bundle is None else call.bundled(answer, bundle, typed.get("page"))
 
         parameters = [
             *(
@@ -100,6 +122,7 @@ def asks(
                 for field in fields
             ),
             *more,
+            *([] if any(each.name == "last" for each in more) else [_BUNDLE]),
             inspect.Parameter("reading", inspect.Parameter.KEYWORD_ONLY, default=READING, annotation=Reading),
         ]
         parameters.sort(key=lambda each: each.kind)

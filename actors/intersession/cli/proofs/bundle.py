@@ -5,19 +5,12 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from intersession.cli.host.reading import reader_of
+from intersession.cli.host.bundles import bundled, show_made, value_of
 from intersession.cli.shell.answer import READING, Answer, AsOf, Reading, Since, Until, UsageError
-from intersession.cli.shell.terminal import Screen, safe
-from intersession_actors.hindsight.bundling.bundle import BundleMade, make_bundle
 from intersession_actors.hindsight.bundling.wanted import BundleWanted
-from intersession_actors.hindsight.debugger.view import View
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.copies.bundles.archive import digest_of
 from intersession_events.copies.bundles.verifying import write_verifier
-from intersession_events.facts.reasons import counted
-from intersession_events.proofs.signatures import read_private
-
-_MIB = 1024 * 1024
 
 
 def bundle(
@@ -42,7 +35,7 @@ def bundle(
     it may hold more than was asked for. The same question at the same place makes the same file, bit for bit.
 
     Args:
-        output: The file, which must not exist.
+        output: The file, which must not exist; or a folder, where it gets a name.
         run: An exchange, a spawn or a run, by any name that is shown.
         session: A session: its stream, its flows and deliveries.
         person: All that this person asked for: their id or name on the channel, or as they are shown (telegram:ada).
@@ -74,36 +67,5 @@ def bundle(
         at=at,
         redact=redact,
     )
-    with reader_of(reading) as reader, Screen().progress("Bundling") as progress:
-        signing = None if key is None else read_private(key)
-        made = make_bundle(View(reader), wanted, output, key=signing, progress=progress)
-    return Answer(_value(made), lambda screen: _show(screen, made))
-
-
-def _value(made: BundleMade) -> JsonObject:
-    return {
-        "ok": True,
-        "file": str(made.path),
-        "sha256": made.sha256,
-        "bytes": made.size,
-        "events": made.events,
-        "streams": made.streams,
-        "position": made.position,
-        "checkpoint": made.checkpoint,
-        "unproven": made.unproven,
-    }
-
-
-def _show(screen: Screen, made: BundleMade) -> None:
-    what = (
-        f"{counted(made.events, 'event')} of {counted(made.streams, 'stream')} up to position {made.position}"
-    )
-    screen.line(safe("bundled: ", "bold green"), f"{what}, {made.size / _MIB:.1f} MiB, in {made.path}")
-    screen.line(f"  sha256 {made.sha256}")
-    if made.unproven:
-        screen.line(
-            safe("  not proven: ", "bold yellow"),
-            f"that {counted(made.unproven, 'event')} behind the last checkpoint are the log's; take one "
-            "(`intersession checkpoint`), and bundle again",
-        )
-    screen.line(f"  check it: unzip -p {made.name} verify.py > verify.py; python3 verify.py {made.name}")
+    made = bundled(reading, wanted, output, key)
+    return Answer(value_of(made), lambda screen: show_made(screen, made))

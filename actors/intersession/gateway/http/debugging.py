@@ -80,6 +80,20 @@ class DoorAccess:
         self._door.unread = False
         return answer
 
+    async def cover(self) -> None:
+        """Take a checkpoint of the log as it is now; for a caller that does not see all of it, nothing is done.
+
+        Raises:
+            ToolRefused: it can't be taken (`unavailable`).
+        """
+        caller = self._credential.caller
+        if not caller.is_operator:
+            return
+        try:
+            await self._door.system.gateway.aperform("checkpoints.take", caller=caller)
+        except (IntersessionError, RuntimeError) as error:
+            raise self._door.known(error, "checkpoints.take") from None
+
     def live(self, after: int | None) -> AsyncIterator[bytes]:
         """Yield positions as they come, except those of receipts: each look leaves one, and would cause another without end.
 

@@ -116,15 +116,20 @@ async def about(request: Request[object, object, State]) -> Response[object]:
     },
     raises=[],
 )
-async def file(
+async def file(  # noqa: PLR0917 - a parameter for each field of its query
     request: Request[object, object, State],
     run: Annotated[str, QueryParameter(description="An exchange, a spawn or a run, by any name of it.")],
     what: Annotated[
         Literal["test", "log", "bundle"],
-        QueryParameter(description="A test that replays it, a log of its own, or both with a report."),
+        QueryParameter(
+            description="A test that replays it, a log of its own, or a bundle that proves itself."
+        ),
     ],
     at: Annotated[
         str | None, QueryParameter(description="The place up to which it is handed out. Default: head.")
+    ] = None,
+    redact: Annotated[
+        Literal["secrets", "words", "people"] | None, QueryParameter(description="What a bundle withholds.")
     ] = None,
     fork: Annotated[
         str | None, QueryParameter(max_length=64, description="The fork that the run is of.")
@@ -132,10 +137,15 @@ async def file(
 ) -> Response[object]:
     """Return a run as a file."""
     access: Access = request.scope["state"][ACCESS]
-    if (unknown := with_unknown(request, ("run", "what", "at", "fork"))) is not None:
+    if (unknown := with_unknown(request, ("run", "what", "at", "redact", "fork"))) is not None:
         return unknown
-    given: JsonObject = present({"run": run, "what": what, "at": at, "fork": fork})
-    wanted = FileWanted(run=run, what=what, at=at)
+    given: JsonObject = present({"run": run, "what": what, "at": at, "redact": redact, "fork": fork})
+    wanted = FileWanted(run=run, what=what, at=at, redact=redact)
+    if what == "bundle" and fork is None:
+        try:
+            await access.cover()
+        except ToolRefused as refused:
+            return refusal_response(refused)
     question = asked_in(fork, lambda view: handed_out(view, wanted))
     response = await answered(access, "file", given, question, revealed=True)
     found = response.content

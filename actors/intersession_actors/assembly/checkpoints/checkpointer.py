@@ -89,7 +89,7 @@ class Checkpointer:
     ) -> None:
         self._log = log
         self._settings = settings
-        self._key = key
+        self.key: Final = key
         self._publisher = publisher
         self._clock = clock
         self._timers = timers
@@ -159,7 +159,7 @@ class Checkpointer:
         while taker.fold():
             pass
         taker.know_heads(lambda: True)
-        fork.append_now((append_of(fork.log_id, taker.take(self._key), time=self._clock.now_ms()),))
+        fork.append_now((append_of(fork.log_id, taker.take(self.key), time=self._clock.now_ms()),))
 
     def stop(self, seconds: float) -> None:
         """Take a last checkpoint of new events, if that is quick, and give publishing this many seconds."""
@@ -187,7 +187,7 @@ class Checkpointer:
             "takenMs": None if last is None else last.time_ms,
             "ageMs": None if last is None else max(self._clock.now_ms() - last.time_ms, 0),
             "newEvents": self._fresh,
-            "keyId": None if self._key is None else self._key.public.id,
+            "keyId": None if self.key is None else self.key.public.id,
             "error": self._error,
             "unpublished": self._publisher.waiting,
             "publishErrors": self._publisher.errors,
@@ -291,7 +291,7 @@ class Checkpointer:
 
     def _append(self) -> None:
         erased, self._has_erased = self._has_erased, False  # what comes meanwhile is heard of again
-        event = self._taker.take(self._key, self._settings().origin)
+        event = self._taker.take(self.key, self._settings().origin)
         append = append_of(self._log.log_id, event, time=self._clock.now_ms())
         try:
             committed = self._log.append_now((append,))

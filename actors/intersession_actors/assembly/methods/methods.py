@@ -10,6 +10,7 @@ import msgspec
 
 from intersession_actors.assembly.forgetting.retention import Retention
 from intersession_actors.assembly.methods.about import GatewayAbout
+from intersession_actors.assembly.methods.bundling import GatewayBundles
 from intersession_actors.assembly.methods.debug import GatewayDebug, GatewayNotes
 from intersession_actors.assembly.methods.erasing import GatewayErase
 from intersession_actors.assembly.methods.forking import GatewayForks
@@ -37,7 +38,8 @@ from intersession_actors.rules.config.host import OperatorScope
 from intersession_actors.rules.errors import ToolRefused, not_on_a_loop
 from intersession_actors.rules.policy.questions import check_called
 from intersession_actors.running.host.door_threads import ABOUT, DoorThreads, LimitedLane
-from intersession_events.basics.plain_json import JsonMapping, JsonValue
+from intersession_events.basics.plain_json import JsonMapping, JsonObject, JsonValue
+from intersession_events.proofs.signatures import PrivateKey
 from intersession_projections.views.run_outcomes.outcome import RunOutcome
 
 OptionalParams = JsonMapping | None
@@ -55,6 +57,7 @@ class Parts(NamedTuple):
     sessions: GatewaySessions
     schedules: GatewaySchedules
     about: GatewayAbout
+    bundles: GatewayBundles
     erasing: GatewayErase
     forks: GatewayForks
     notes: GatewayNotes
@@ -88,6 +91,7 @@ METHODS: Final[Mapping[str, Registered]] = {
     "agent.identity.get": Registered("operator.read", lambda parts: parts.about.identity, read=True),
     "agent.wait": Registered("operator.read", lambda parts: parts.runs.begin_wait, read=True),
     "agents.list": Registered("operator.read", lambda parts: parts.about.agents_list, again=True),
+    "bundles.make": Registered("operator.read", lambda parts: parts.bundles.make, shows=True, again=True),
     "calls.held": Registered(
         "operator.approvals", lambda parts: parts.holds.held_calls, shows=True, read=True
     ),
@@ -159,7 +163,8 @@ class GatewayMethods:
     """The value of `system.gateway`: `gateway.call("agent.wait", {"runId": …})`. `perform` is for callers with fewer rights than the operator.
 
     `threads` block for coroutines; `describe` gives what only the system knows of itself, `standing` what of that needs no
-    log, `checkpoint` takes one, `retention` removes words for good, also by their age, `scheduler` runs scheduled jobs, `workers` are the agents that workers have.
+    log, `checkpoint` takes one, `key` signs bundles, `retention` removes words for good, also by their age, `scheduler` runs
+    scheduled jobs, `workers` are the agents that workers have.
     """
 
     def __init__(
@@ -170,7 +175,8 @@ class GatewayMethods:
         threads: DoorThreads,
         describe: Callable[[], Result],
         standing: Callable[[], Result],
-        checkpoint: Callable[[], Result],
+        checkpoint: Callable[[], JsonObject],
+        key: PrivateKey | None,
         imports: Imports,
         forks: ForkDoor,
         retention: Retention,
@@ -181,6 +187,7 @@ class GatewayMethods:
         self._service = service
         self._threads = threads
         self._runs = GatewayRuns(service, targets, runs)
+        self._debug = GatewayDebug(service)
         parts = Parts(
             self._runs,
             GatewayRetries(service, targets),
@@ -195,13 +202,13 @@ class GatewayMethods:
                 checkpoint=checkpoint,
                 imports=imports,
             ),
+            GatewayBundles(self._debug, cover=lambda: int(checkpoint()["position"]), key=key),
             GatewayErase(service, targets, retention),
             GatewayForks(service.reader, forks),
             GatewayNotes(service),
-            GatewayDebug(service),
+            self._debug,
             GatewayWork(service, workers, threads),
         )
-        self._debug = parts.debug
         self._methods: Final[Mapping[str, Method]] = {
             name: registered.of(parts) for name, registered in METHODS.items()
         }

@@ -214,6 +214,46 @@ class RemoveForkParams(Params, frozen=True, kw_only=True):
 
 
 @ready
+class BundleParams(Params, frozen=True, kw_only=True):
+    """`bundles.make`: what is bundled, up to the place `at`; or `verb` and `arguments`: a question, whose answer is bundled.
+
+    One of `run`, `session`, `person`, `since` with `until`, `all` and `verb` says what.
+    """
+
+    run: Annotated[
+        limits.PlaceText | None, msgspec.Meta(description="An exchange, a spawn or a run, by any name of it.")
+    ] = None
+    session: Annotated[
+        limits.KeyText | None, msgspec.Meta(description="A session: its stream, its flows and deliveries.")
+    ] = None
+    person: Annotated[
+        limits.Name | None,
+        msgspec.Meta(
+            description="All that this person asked for: their id or name on the channel, or as shown (telegram:ada)."
+        ),
+    ] = None
+    since: Annotated[
+        int | float | limits.PlaceText | None,
+        msgspec.Meta(description="The streams with events behind this place."),
+    ] = None
+    until: Annotated[
+        int | float | limits.PlaceText | None, msgspec.Meta(description="Up to this place. Default: head.")
+    ] = None
+    all: Annotated[bool, msgspec.Meta(description="The whole log.")] = False
+    at: Annotated[
+        int | float | limits.PlaceText | None, msgspec.Meta(description="The last place. Default: head.")
+    ] = None
+    redact: Annotated[
+        Literal["secrets", "words", "people"] | None,
+        msgspec.Meta(description="Withhold secrets, all words, or who people are."),
+    ] = None
+    verb: Annotated[
+        limits.Identity | None, msgspec.Meta(description="A question, whose answer is bundled.")
+    ] = None
+    arguments: dict[str, JsonValue] = msgspec.field(default_factory=dict[str, JsonValue])
+
+
+@ready
 class ChatHistoryParams(Params, frozen=True, kw_only=True):
     """`chat.history`: uncut."""
 

@@ -22,6 +22,7 @@ from intersession_actors.calls.service.imports import Imports
 from intersession_actors.calls.service.pending import Result
 from intersession_actors.calls.service.run_waits import RunDoor
 from intersession_actors.calls.service.service import Service
+from intersession_actors.hindsight.forking import on_call
 from intersession_actors.owners.session.commands import Unbind
 from intersession_actors.rules.answers import AcceptedAnswer, HoldAnswer, ReleaseAnswer, ReleasedCallAnswer
 from intersession_actors.rules.errors import not_on_a_loop
@@ -33,6 +34,8 @@ from intersession_events.log.held_checkpoints import cosignatures_of, receipts_o
 from intersession_events.proofs.notes import noted
 
 if TYPE_CHECKING:
+    from intersession_actors.hindsight.bundling.bundle import BundleMade
+    from intersession_actors.hindsight.bundling.wanted import BundleFields
     from intersession_events.transcripts.openclaw.importing import OnTaken
     from intersession_events.transcripts.openclaw.report import ImportReport
     from intersession_projections.copies.openclaw_state.exporting import ExportReport
@@ -283,6 +286,25 @@ class Operated:
             if (receipt.to, receipt.position) == ("timestamp", position):
                 checkpoint["timestamp"] = receipt.receipt
         return {**checkpoint, "hash": last.checkpoint.hash, "at": last.position, "takenMs": last.time_ms}
+
+    def bundle(self, out: Path | str, **wanted: Unpack[BundleFields]) -> BundleMade:
+        """Write a part of the log as one file for an auditor, who checks it without the log (BUNDLE).
+
+        `bundle(out, *, run=, session=, person=, since=, until=, everything=, at=, redact=)` as `debug.bundle` takes them. A
+        checkpoint is taken first, so that all of it is proven, and the place is that, if none is given. The key of checkpoints
+        signs it.
+
+        Raises:
+            ToolRefused: nothing is named, or what is named is not there (`invalid_request`, `not_visible`).
+            BundleFailed: the file is there already, or can't be written.
+            CorruptEvent: the log is damaged before the place; the error says where.
+        """
+        not_on_a_loop("system.bundle(…)", "await asyncio.to_thread(system.bundle, …)")
+        position = self.checkpoint()["position"]
+        if wanted.get("at") is None and wanted.get("until") is None:
+            wanted["at"] = position
+        debugger = on_call.Debugger(on_call.View(self.service.reader))
+        return debugger.bundle(path_of("out", out), key=self._parts.checkpointer.key, **wanted)
 
     def unbind_thread(self, session_key: str) -> bool:
         """Unbind a session's thread (SPAWN-12); True if it had one.

@@ -216,6 +216,7 @@ class SessionSystem(Operated):
                 describe=self.status,
                 standing=lambda: standing_of(parts, self._settings),
                 checkpoint=self.checkpoint,
+                key=self._settings.begun.key,
                 imports=self._imports,
                 forks=self._forks.door,
                 retention=parts.retention,

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -67,6 +68,21 @@ class BundleMade(NamedTuple):
     unproven: int
     """How many of its events lie behind that checkpoint."""
 
+    @property
+    def value(self) -> JsonObject:
+        """What doors say of it."""
+        return {
+            "ok": True,
+            "name": self.name,
+            "sha256": self.sha256,
+            "bytes": self.size,
+            "events": self.events,
+            "streams": self.streams,
+            "position": self.position,
+            "checkpoint": self.checkpoint,
+            "unproven": self.unproven,
+        }
+
 
 def make_bundle(
     view: View,
@@ -76,9 +92,10 @@ def make_bundle(
     key: PrivateKey | None = None,
     progress: Progress = lambda _, __: None,
 ) -> BundleMade:
-    """Write a bundle to a file that is not there yet. It is the same bit for bit for the same question at the same place.
+    """Write a bundle to a file that is not there yet, or under a name of its own into a folder.
 
-    It is made beside its file under another name, synced, and has its name only when it is whole. `key` signs its manifest.
+    It is the same bit for bit for the same question at the same place. It is made beside its file under another name, synced,
+    and has its name only when it is whole. `key` signs its manifest.
 
     Raises:
         ToolRefused: the query is invalid, or names nothing that is there (`invalid_request`, `not_visible`).
@@ -88,13 +105,13 @@ def make_bundle(
     """
     wanted.check()
     log = _log_of(view)
-    whole = out.absolute()
-    check_target(whole)
     at = view.place(wanted.until if wanted.at is None else wanted.at, is_end=wanted.at is None).position
     selection = selection_of(view, wanted, at)
     edition = None if wanted.redact is None else Edition(wanted.redact)
     # Ids are made of it: of a name that is withheld, it could be guessed by them.
     question: JsonObject = selection.question if edition is None else {"redact": edition.redacted}
+    whole = out.absolute() / _name_of(question, at) if out.is_dir() else out.absolute()
+    check_target(whole)
     try:
         with tempfile.TemporaryDirectory(prefix=f".{whole.name}.", dir=whole.parent) as place:
             folder = Path(place)
@@ -128,6 +145,12 @@ def make_bundle(
         checkpoint=None if taken.checkpoint is None else taken.checkpoint.hash,
         unproven=taken.unproven,
     )
+
+
+def _name_of(question: JsonObject, at: int) -> str:
+    """Return the name of a bundle's file: what kind of question it answers, the hash of the question, and the place."""
+    kind = question.get("verb") or next(iter(question))
+    return f"{kind}-{sha256(_ENCODE(question)).hexdigest()[:8]}-{at}.zip"
 
 
 def _log_of(view: View) -> PortableLog:

@@ -1,7 +1,7 @@
 """The question that a bundle answers."""
 
 from collections.abc import Collection
-from typing import Final, Literal
+from typing import Final, Literal, TypedDict
 
 import msgspec
 
@@ -12,6 +12,19 @@ from intersession_events.basics.plain_json import JsonObject
 Redact = Literal["secrets", "words", "people"]
 """What a redacted edition withholds: secrets in words, all words, or who people are."""
 _SELECTING: Final = ("run", "session", "person", "since", "everything", "positions")
+
+
+class BundleFields(TypedDict, total=False):
+    """The fields of a query for a bundle, as a caller of Python gives them: `everything` for the whole log."""
+
+    run: str | None
+    session: str | None
+    person: str | None
+    since: At | None
+    until: At | None
+    everything: bool
+    at: At | None
+    redact: Redact | None
 
 
 class BundleWanted(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, Unpack, overload
 
 from intersession_actors.calls.service.arguments import read_arguments
 from intersession_actors.hindsight.debugger.forks import ForkViews
@@ -37,12 +38,15 @@ if TYPE_CHECKING:
     # A verb is loaded when it is called, and its answer with it.
     from collections.abc import Sequence
 
+    from intersession_actors.hindsight.bundling.bundle import BundleMade
+    from intersession_actors.hindsight.bundling.wanted import BundleFields
     from intersession_actors.hindsight.debugger.answers import StateAnswer
     from intersession_actors.hindsight.debugger.diff import DiffAnswer
     from intersession_actors.hindsight.debugger.smells import SmellingAnswer, SmellsAnswer
     from intersession_actors.hindsight.debugger.state import ChangesAnswer
     from intersession_actors.hindsight.debugger.why import EffectsAnswer, WhyAnswer
     from intersession_actors.hindsight.replaying.replayed import Replayed
+    from intersession_events.proofs.signatures import PrivateKey
     from intersession_projections.questions.diagram.diagram import Diagram
 
 _Taken = ParamSpec("_Taken")
@@ -254,3 +258,55 @@ class Debugger:
             return drawing(view, read_arguments(Show, present(given)))
 
     adiagram = _awaitable(diagram)
+
+    def bundle(
+        self,
+        out: Path | str,
+        *,
+        key: PrivateKey | None = None,
+        progress: Callable[[int, int], None] | None = None,
+        **wanted: Unpack[BundleFields],
+    ) -> BundleMade:
+        """Write a part of the log as one file for an auditor, who checks it without the log; into a folder under a name of its own (BUNDLE).
+
+        `bundle(out, *, run=, session=, person=, since=, until=, everything=, at=, redact=, key=, progress=)`
+
+        One of the first five says what: an exchange, a spawn or a run; a session; a person, by the id or the name on a channel
+        or as shown; the streams with events between two places; or the whole log. `at` is the last place (the head). `redact` is
+        `secrets`, `words` or `people`. `key` signs it. `progress` is told (position, last position).
+
+        Raises:
+            ToolRefused: nothing is named, or what is named is not there (`invalid_request`, `not_visible`).
+            BundleFailed: the file is there already, or can't be written.
+            CorruptEvent: the log is damaged before the place; the error says where.
+        """
+        from intersession_actors.hindsight.bundling.bundle import make_bundle  # noqa: PLC0415 - as above
+        from intersession_actors.hindsight.bundling.wanted import BundleWanted  # noqa: PLC0415 - as above
+
+        told = (lambda _, __: None) if progress is None else progress
+        return make_bundle(self._view, BundleWanted(**wanted), Path(out), key=key, progress=told)
+
+    abundle = _awaitable(bundle)
+
+    def bundle_answer(
+        self,
+        out: Path | str,
+        verb: str,
+        arguments: JsonMapping | None = None,
+        *,
+        key: PrivateKey | None = None,
+    ) -> BundleMade:
+        """Write a verb's answer as a bundle: with the streams of the events that it names, which prove it (BUNDLE-7).
+
+        Raises:
+            ToolRefused: as the verb, or its answer names no events.
+            BundleFailed: the file is there already, or can't be written.
+            CorruptEvent: the log is damaged; the error says where.
+        """
+        from intersession_actors.hindsight.bundling.answered import wanted_for_answer  # noqa: PLC0415 - as above
+        from intersession_actors.hindsight.bundling.bundle import make_bundle  # noqa: PLC0415 - as above
+
+        wanted = wanted_for_answer(self._view, verb, arguments or {})
+        return make_bundle(self._view, wanted, Path(out), key=key)
+
+    abundle_answer = _awaitable(bundle_answer)

@@ -71,6 +71,7 @@ def check_asked(question: str, given: Iterable[str], *, is_operator: bool) -> No
 
 _FORKS: Final = "forks hold whole sessions, they are the operator's to make and to see"
 METHODS: Final[Mapping[str, str]] = {
+    "bundles.make": "bundles hold whole sessions, they are the operator's to make",
     "checkpoints.take": "checkpoints.take is the operator's, no limited credential may take one",
     "config.get": "config.get is the operator's, this credential is for some sessions",
     "forks.list": _FORKS,

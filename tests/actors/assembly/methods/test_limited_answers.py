@@ -137,6 +137,8 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("chat.history", {"sessionKey": NOTES}),
     ("chat.inject", {"sessionKey": SECRET, "message": "x"}),
     ("chat.send", {**SEND, "sessionKey": SECRET}),
+    ("bundles.make", {"run": "before"}),
+    ("bundles.make", {"all": True}),
     ("checkpoints.take", {}),
     *_of_verbs("before", "late", "before@end", SECRET, NOTES, "vault"),
     ("debug.hosts", {}),

@@ -1,5 +1,5 @@
 // Handing a run on: as a file, as a note pinned to a place, as a link or a command.
-import { html } from '../base/drawing.js';
+import { html, signal, view } from '../base/drawing.js';
 import { about } from '../asking/about.js';
 import { addressOf, tell } from '../asking/api.js';
 import { taken } from '../parts/downloads.js';
@@ -11,7 +11,7 @@ const FILES = [
   [
     'bundle',
     'Bundle for an auditor',
-    'A report that opens anywhere, the run as a log that proves itself, its diagram, its test.',
+    'One file that is checked anywhere: the run with all it touches, the proof, a report, its diagram, its test.',
   ],
   [
     'log',
@@ -24,34 +24,55 @@ const FILES = [
     'A pytest module with its recording: it fails when today’s rules decide otherwise.',
   ],
 ];
+const WITHHELD = [
+  ['', 'nothing'],
+  ['secrets', 'secrets in words'],
+  ['words', 'all words'],
+  ['people', 'who people are'],
+];
+/** @type {View<{ run: string, at: string }>} */
+const Files = view(({ run, at }, self) => {
+  const redact = self.once(() => signal(''));
+  /** @param {string} what */
+  const address = what =>
+    addressOf({ run, what, at: what === 'test' ? '' : at, redact: what === 'bundle' ? redact.value : '' });
+  return html`
+    <ul class="files">
+      ${FILES.map(
+        ([what, name, why], number) => html`
+          <li>
+            <a class="btn" autofocus=${number === 0} href=${address(what)} onClick=${event => taken(event, name)}>
+              <${Icon} name="down" />
+              ${name}
+            </a>
+            <span class="muted">${why}</span>
+          </li>
+        `,
+      )}
+    </ul>
+    <label>
+      The bundle withholds<br/>
+      <select
+        class="field"
+        name="redact"
+        onChange=${event => {
+          redact.value = event.target.value;
+        }}>
+        ${WITHHELD.map(([what, said]) => html`<option value=${what} selected=${redact.value === what}>${said}</option>`)}
+      </select>
+    </label>
+  `;
+});
 /** @param {Place} place */
 export const files = place => {
-  const run = place.run.peek();
-  const at = String(place.position.peek());
   open.value = {
     title: 'Send it as a file',
     body: html`
       <p>
-        Whole texts are in it, secrets among them: send it to those who may read them. That it was taken is
-        recorded.
+        Whole texts are in it, secrets among them, unless the bundle withholds them: send it to those who may read
+        them. That it was taken is recorded.
       </p>
-      <ul class="files">
-        ${FILES.map(
-          ([what, name, why], number) => html`
-            <li>
-              <a
-                class="btn"
-                autofocus=${number === 0}
-                href=${addressOf({ run: run.id, what, at: what === 'test' ? '' : at })}
-                onClick=${event => taken(event, name)}>
-                <${Icon} name="down" />
-                ${name}
-              </a>
-              <span class="muted">${why}</span>
-            </li>
-          `,
-        )}
-      </ul>
+      <${Files} run=${place.run.peek().id} at=${String(place.position.peek())} />
     `,
   };
 };
