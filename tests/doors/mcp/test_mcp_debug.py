@@ -127,6 +127,30 @@ async def test_forks_are_tools_only_where_they_are_allowed(story: Story, tmp_pat
     assert forks == {"forks": [], "unread": []}
 
 
+@pytest.mark.ci
+@pytest.mark.clause("BUNDLE-8")
+@pytest.mark.usefixtures("story")
+async def test_bundles_go_into_the_folder_that_was_given(tmp_path: Path) -> None:
+    folder = tmp_path / "bundles"
+    folder.mkdir()
+    store = ("--store", tmp_path / "log.db")
+    command, *arguments = process("mcp", "--debug", "--allow-bundle", folder, *store)
+    server = StdioServerParameters(command=command, args=arguments, env=environment(), cwd=tmp_path)
+    async with Client(server) as client:
+        listed = [tool.name for tool in (await client.list_tools()).tools]
+        made = (await client.call_tool("bundle", {"session": "ops"})).structured_content
+        again = await client.call_tool("bundle", {"session": "ops"})
+
+    assert listed == [*VERBS, "bundle"]
+    assert made is not None
+    assert [str(file) for file in folder.iterdir()] == [made["file"]]
+    assert again.is_error
+    for more in ((), ("--debug", "--as-session", "main")):
+        refused = ran("mcp", "--allow-bundle", folder, *more, *store)
+        assert refused.exit_code == 2
+        assert "--allow-bundle" in refused.err
+
+
 @pytest.mark.clause("FORK-10")
 @pytest.mark.parametrize("more", [(), ("--debug", "--as-session", "main")])
 def test_forks_are_allowed_to_the_operator_who_debugs_alone(tmp_path: Path, more: tuple[str, ...]) -> None:

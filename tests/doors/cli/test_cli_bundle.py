@@ -1,0 +1,67 @@
+"""`intersession bundle`, and the answers of other commands as bundles."""
+
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from support.doors.command_line import ran
+from support.story import MAIN, Story
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    story = Story(tmp_path / "log.db")
+    story.open(MAIN)
+    story.say(MAIN, "Is it safe?")
+    story.close()
+    return tmp_path / "log.db"
+
+
+@pytest.mark.clause("BUNDLE-7")
+@pytest.mark.clause("BUNDLE-8")
+def test_an_answer_is_written_as_a_bundle_that_is_checked_without_us(store: Path, tmp_path: Path) -> None:
+    done = ran("search", "safe", "--bundle", tmp_path / "answer.zip", "--store", store, "--json")
+
+    said = json.loads(done.out)
+    assert said["bundle"]["file"] == str(tmp_path / "answer.zip")
+    with zipfile.ZipFile(tmp_path / "answer.zip") as archive:
+        (tmp_path / "verify.py").write_bytes(archive.read("verify.py"))
+        answer = json.loads(archive.read("answer.json"))
+    assert answer["answer"]["hits"] == said["hits"]
+    checked = subprocess.run(
+        [sys.executable, "-I", tmp_path / "verify.py", tmp_path / "answer.zip"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (checked.returncode, checked.stdout[:2]) == (0, "OK")
+
+
+@pytest.mark.clause("BUNDLE-5")
+@pytest.mark.parametrize(
+    ("given", "code", "said"),
+    [
+        (("--all", "-o", "log.db"), 1, "is there already"),
+        (("--all", "-o", "nowhere/new.zip"), 1, "is no directory"),
+        (("-o", "new.zip"), 1, "nothing says what is bundled"),
+        (("--all", "--run", "x", "-o", "new.zip"), 1, "these are 2"),
+        (("--all",), 2, "-o FILE.zip"),
+        (("--all", "-o", "new.zip", "--key", "none.pem"), 1, "none.pem"),
+    ],
+)
+def test_a_bundle_that_can_not_be_made_leaves_nothing(
+    store: Path,
+    tmp_path: Path,
+    given: tuple[str, ...],
+    code: int,
+    said: str,
+) -> None:
+    refused = ran("bundle", *given, "--store", store)
+
+    assert (refused.exit_code, said in refused.err) == (code, True)
+    assert not list(tmp_path.glob("*new.zip*"))
