@@ -13,7 +13,7 @@ import pytest
 
 from intersession import SessionSystem, echo
 from intersession_events.copies.bundles.verifying import check_bundle
-from intersession_events.proofs.signatures import PrivateKey, new_private, write_private
+from intersession_events.proofs.signatures import PrivateKey, Trusted, new_private, write_private
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_a_host_takes_a_checkpoint_first_and_signs(
     assert json.loads(files["proof.json"])["checkpoint"]["position"] == manifest["position"]
     bundle = system.bundle(tmp_path, run=system.debug.runs()["runs"][0]["id"])
     assert bundle.path.parent == tmp_path
-    assert check_bundle(bundle.path, trusted=[key.public]).ok
+    assert check_bundle(bundle.path, trusted=Trusted([key.public])).ok
     assert bundle.path.stat().st_mode & 0o777 == 0o600
 
 

@@ -58,7 +58,9 @@ const Files = view(({ run, at }, self) => {
         onChange=${event => {
           redact.value = event.target.value;
         }}>
-        ${WITHHELD.map(([what, said]) => html`<option value=${what} selected=${redact.value === what}>${said}</option>`)}
+        ${WITHHELD.map(
+          ([what, said]) => html`<option value=${what} selected=${redact.value === what}>${said}</option>`,
+        )}
       </select>
     </label>
   `;
