@@ -3,12 +3,15 @@
 import re
 import shutil
 import sqlite3
+import zipfile
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from intersession import SessionSystem, echo
+from intersession_actors.hindsight.bundling.bundle import make_bundle
+from intersession_actors.hindsight.bundling.wanted import BundleWanted
 from support.paths import DOCS
 
 PAGE = (DOCS / "howto" / "read-the-log.md").read_text(encoding="utf-8")
@@ -16,8 +19,8 @@ PAGE = (DOCS / "howto" / "read-the-log.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.clause("V1")
-@pytest.mark.parametrize("kind", ["erased", "fork"])
-def test_the_recipe_proves_logs_with_erasures_and_forks_and_finds_a_change(
+@pytest.mark.parametrize("kind", ["erased", "fork", "bundle"])
+def test_the_recipe_proves_logs_with_erasures_forks_and_bundles_and_finds_a_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -28,7 +31,14 @@ def test_the_recipe_proves_logs_with_erasures_and_forks_and_finds_a_change(
         with system.fork(run["runId"], at="end") as fork:
             path = Path(fork.log.path)
         system.erase("agent:main:main")
-    shutil.copy(path if kind == "fork" else "log.db", "host.db")
+        system.checkpoint()
+        wanted = BundleWanted(session="agent:main:main")
+        bundle = make_bundle(system.debug.view, wanted, tmp_path / "bundle.zip").path
+    if kind == "bundle":
+        with zipfile.ZipFile(bundle) as archive:
+            Path("host.db").write_bytes(archive.read("log.db"))
+    else:
+        shutil.copy(path if kind == "fork" else "log.db", "host.db")
 
     exec(RECIPE, {})  # noqa: S102 - of our own page
     with closing(sqlite3.connect("host.db")) as rows, rows:

@@ -6,6 +6,7 @@ python tests/support/pages/tampering.py --write
 import sys
 from collections.abc import Sequence
 
+from support.bundle_tampering import EDITED, HASHED, SIGNED, BundleBy, BundleKind
 from support.file_tampering import FILES, KEPT
 from support.fork_tampering import FORKS
 from support.pages.prose import wrapped
@@ -34,6 +35,21 @@ WHERE: dict[By, str] = {
     "unproven": "Named as not proven",
 }
 
+BUNDLES = """
+## Bundles
+
+Each way is tried on a [bundle](../howto/evidence.md) (`tests/system/test_bundles_tampered.py`). What takes a key or what
+was published is named as not proven without it. Besides, a byte of a zip, or of an entry in a folder, is flipped in 1,000
+places.
+"""
+
+BY: dict[BundleBy, str] = {
+    "alone": "Found by `verify.py`",
+    "trusted": "Found with `--trust`",
+    "published": "Found with `--published`",
+    "unproven": "Named as not proven",
+}
+
 
 def page() -> str:
     """Return the page."""
@@ -51,10 +67,19 @@ def page() -> str:
                 ("Forks, without the log that they were made of", FORKS),
             )
         )
+        + BUNDLES
+        + "".join(
+            f"\n### {title}\n\n{_groups(kinds)}"
+            for title, kinds in (
+                ("With an editor, or an archiver", EDITED),
+                ("By whoever can hash, before a signed checkpoint", HASHED),
+                ("By whoever has the old key", SIGNED),
+            )
+        )
     )
 
 
-def _groups(kinds: Sequence[Kind]) -> str:
+def _groups(kinds: Sequence[Kind] | Sequence[BundleKind]) -> str:
     """Return an item for each way to be found, with all that is found so."""
     groups: dict[str, list[str]] = {}
     for kind in kinds:
@@ -62,8 +87,12 @@ def _groups(kinds: Sequence[Kind]) -> str:
     return "".join(f"- {found}: {'; '.join(whats)}.\n" for found, whats in groups.items())
 
 
-def _found(kind: Kind) -> str:
+def _found(kind: Kind | BundleKind) -> str:
     finds = f"`{kind.finds}`" if kind.finds else "unreadable as it is"
+    if isinstance(kind, BundleKind):
+        if kind.by == "unproven":
+            return f'**{BY[kind.by]}**, "{kind.finds} …"'
+        return f"**{BY[kind.by]}**, {finds}"
     match kind.by:
         case "unproven":
             return f'**{WHERE[kind.by]}**, "{kind.finds} …"'

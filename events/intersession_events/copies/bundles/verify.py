@@ -652,7 +652,7 @@ FIELDS = (
 )
 OPTIONAL = ("salt", "decision", "withheld")
 WITHHELD = ("words", "secrets", "person")
-FORKED, ERASED = "forked_from.1", "erased.1"
+FORKED, ERASED, TAKEN = "forked_from.1", "erased.1", "checkpoint_taken.1"
 
 
 def row_of(line: bytes) -> tuple[Row, Object, bytes]:
@@ -845,6 +845,7 @@ class Check:
             tuple[int, str]
         ] = []  # up to which position events are hashed as those of another log
         self.erasures: list[tuple[Row, Object]] = []
+        self.recorded: list[tuple[Row, Object]] = []  # checkpoints, as the log itself has them
         self.files: set[str] = set()  # that events name
         self.taken: list[Checkpoint] = []
         self.signed: dict[str, str] = {}  # by which key each of them is, as far as that could be checked
@@ -1019,6 +1020,8 @@ class Check:
     def _note(self, row: Row, data: bytes) -> None:
         if row.topic == ERASED:
             self.erasures.append((row, an_object(parsed(data))))
+        if row.topic == TAKEN and self.log_id_at(row.position) == self.log_id:
+            self.recorded.append((row, an_object(parsed(data))))
         if b'"type":"file"' in data:
             self.files.update(_files_in(parsed(data)))
 
@@ -1032,6 +1035,12 @@ class Check:
             if not follows or one.said.get("logId") != self.log_id:
                 self.find("checkpoint", f"{one.named} does not follow the one before it")
             previous, position, count = one.hash, one.position, one.size
+        here = {one.position: {**one.said, "logId": None} for one in self.taken}
+        for row, said in self.recorded:
+            own = {**said, "logId": None}
+            own.pop("peaks", None)
+            if whole(said.get("position")) <= position and here.get(whole(said["position"])) != own:
+                self.find("checkpoint", f"{row.where}: checkpoints.jsonl has another checkpoint, or none")
         given = [self.parts["keys.txt"].content().decode()] if "keys.txt" in self.parts else []
         given += [str(self.manifest["key"])] if self.manifest.get("key") else []
         keys = {**self.trusted}
@@ -1150,7 +1159,7 @@ class Check:
             self._make_anew(last)
         if behind:
             self.leave(
-                f"That the {counted(len(behind), 'event')} behind #{last.position}, the last checkpoint, are all, and in their order."
+                f"That the log has nothing behind #{last.position}, the last checkpoint, but {counted(len(behind), 'event')}."
             )
         if len(self.proven) < len(self.taken):
             self.leave(

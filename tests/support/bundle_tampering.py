@@ -1,0 +1,552 @@
+"""What somebody can do to a bundle, and by what each is found: for the test that does it, and the page that says it.
+
+The bundle is that of a whole log with two signed checkpoints, or of one session of it whose words were erased.
+"""
+
+import json
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any, Final, Literal, NamedTuple
+
+from intersession_events.proofs.signatures import PrivateKey
+from support.bundled import (
+    KEY,
+    OTHER_KEY,
+    Line,
+    Parts,
+    hashed_again,
+    lines_of,
+    made_anew,
+    rehashed,
+    sealed,
+    with_lines,
+    with_rows,
+    zipped,
+)
+
+MADE_UP: Final = "That nobody with the means to compute hashes"
+BY_THE_HOST: Final = "That the host made this bundle"
+ANOTHER_HISTORY: Final = "That the owner of the key"
+
+
+BundleBy = Literal["alone", "trusted", "published", "unproven"]
+"""Found by `verify.py` alone; with the key that signed the log's checkpoints, and named before that; with what was published,
+and named before that; named as not proven."""
+
+
+class BundleKind(NamedTuple):
+    """One way to tamper with a bundle: `do` gets its entries, and returns a zip, or entries that lie in a folder.
+
+    `finds` is the code of the finding, or what the words begin with that name it as not proven; `named` what those begin with
+    that name it before it is tried.
+    """
+
+    what: str
+    by: BundleBy
+    finds: str
+    do: Callable[[Parts], bytes | Parts]
+    named: str = MADE_UP
+    of: Literal["whole", "session"] = "whole"
+
+
+def _in_zip(change: Callable[[bytes], bytes]) -> Callable[[Parts], bytes]:
+    return lambda parts: change(zipped(parts))
+
+
+def _other(name: str, change: Callable[[bytes], bytes]) -> Callable[[Parts], Parts]:
+    return lambda parts: parts | {name: change(parts[name])}
+
+
+def _sealed(
+    change: Callable[[Parts], Parts], key: PrivateKey | None = None, **said: Any
+) -> Callable[[Parts], bytes]:
+    """Make a manifest that fits, and a zip with its hash."""
+    return lambda parts: zipped(sealed(change(parts), key, **said))
+
+
+def _without(name: str) -> Callable[[Parts], Parts]:
+    return lambda parts: {other: body for other, body in parts.items() if other != name}
+
+
+def _lines(change: Callable[[list[Line]], list[Line]], *, log: bool = True) -> Callable[[Parts], bytes]:
+    """Change the events, in log.db too, and say how many there are."""
+
+    def do(parts: Parts) -> Parts:
+        lines = change(lines_of(parts))
+        return with_lines(parts, lines, log=log)
+
+    return lambda parts: _counted(do(parts))
+
+
+def _counted(parts: Parts, key: PrivateKey | None = None) -> bytes:
+    lines = lines_of(parts)
+    return zipped(sealed(parts, key, events=len(lines), streams=len({line.said["stream"] for line in lines})))
+
+
+def _rehashed(change: Callable[[list[Line]], list[Line]]) -> Callable[[Parts], bytes]:
+    def do(parts: Parts) -> bytes:
+        return _counted(with_lines(parts, rehashed(parts, change(lines_of(parts)))))
+
+    return do
+
+
+def _anew(change: Callable[[list[Line]], list[Line]], key: PrivateKey | None) -> Callable[[Parts], bytes]:
+    """Make all of it anew, checkpoints and proof too, and sign it with a key or not."""
+    return lambda parts: zipped(sealed(made_anew(parts, change(lines_of(parts)), key), key))
+
+
+def _said(lines: list[Line]) -> int:
+    return next(at for at, line in enumerate(lines) if b"hello" in line.data)
+
+
+def _words(lines: list[Line]) -> list[Line]:
+    at = _said(lines)
+    return [*lines[:at], Line(lines[at].said, lines[at].data.replace(b"hello", b"adieu")), *lines[at + 1 :]]
+
+
+def _field(**fields: Any) -> Callable[[list[Line]], list[Line]]:
+    def change(lines: list[Line]) -> list[Line]:
+        at = _said(lines)
+        return [*lines[:at], Line(lines[at].said | fields, lines[at].data), *lines[at + 1 :]]
+
+    return change
+
+
+def _one_less(lines: list[Line]) -> list[Line]:
+    at = _said(lines)
+    return [*lines[:at], *lines[at + 1 :]]
+
+
+def _end_less(lines: list[Line]) -> list[Line]:
+    at = max(at for at, line in enumerate(lines) if line.said["stream"].startswith("session:"))
+    return [*lines[:at], *lines[at + 1 :]]
+
+
+def _stream_less(lines: list[Line]) -> list[Line]:
+    return [line for line in lines if not line.said["stream"].startswith("exchange:")]
+
+
+def _twice(lines: list[Line]) -> list[Line]:
+    at = _said(lines)
+    return [*lines[: at + 1], lines[at], *lines[at + 1 :]]
+
+
+def _pair(lines: list[Line]) -> int:
+    return next(at for at in range(2, len(lines)) if lines[at].said["stream"] != lines[at + 1].said["stream"])
+
+
+def _swapped(lines: list[Line]) -> list[Line]:
+    at = _pair(lines)
+    return [*lines[:at], lines[at + 1], lines[at], *lines[at + 2 :]]
+
+
+def _places_swapped(lines: list[Line]) -> list[Line]:
+    """Exchange the places of two events, which their hashes do not cover."""
+    at = _pair(lines)
+    places = ("position", "index")
+    one, other = lines[at], lines[at + 1]
+    first = Line(other.said | {name: one.said[name] for name in places}, other.data)
+    second = Line(one.said | {name: other.said[name] for name in places}, one.data)
+    return [*lines[:at], first, second, *lines[at + 2 :]]
+
+
+def _renumbered(lines: list[Line]) -> list[Line]:
+    return [Line(line.said | {"index": None}, line.data) for line in lines]
+
+
+def _blanked(lines: list[Line]) -> list[Line]:
+    """Blank words as an erasure does."""
+    at = _said(lines)
+    said = {name: value for name, value in lines[at].said.items() if name != "salt"}
+    return [*lines[:at], Line(said, lines[at].data.replace(b"hello", b"[erased]")), *lines[at + 1 :]]
+
+
+def _erased(lines: list[Line]) -> int:
+    return next(at for at, line in enumerate(lines) if "salt" not in line.said)
+
+
+def _other_left(lines: list[Line]) -> list[Line]:
+    at = _erased(lines)
+    return [
+        *lines[:at],
+        Line(lines[at].said, lines[at].data.replace(b"[erased]", b"I did it")),
+        *lines[at + 1 :],
+    ]
+
+
+def _erasure_less(lines: list[Line]) -> list[Line]:
+    return [line for line in lines if line.said["topic"] != "erased.1"]
+
+
+def _forged_erasure(lines: list[Line]) -> list[Line]:
+    """Blank words, and say behind all else that they were erased."""
+    made = _blanked(lines)
+    gone = made[_said(lines)]
+    stream = f"erased:{gone.said['stream']}"
+    rows = [[gone.said["version"], sha256(gone.data).hexdigest()]]
+    event = {"by": "operator", "files": 0, "reason": "", "rows": rows, "stream": gone.said["stream"]}
+    last = made[-1].said
+    said = {
+        "position": last["position"],
+        "index": None,
+        "stream": stream,
+        "version": 1,
+        "topic": "erased.1",
+        "id": "00000000-0000-4000-8000-000000000000",
+        "causation": None,
+        "correlation": None,
+        "epoch": last["epoch"],
+        "time": last["time"],
+        "prev": "0" * 64,
+        "hash": "",
+        "digest": "",
+        "salt": "0" * 32,
+    }
+    # The last event lies behind the last checkpoint, so that nothing is missing where it stood.
+    return [*made[:-1], Line(said, json.dumps(event, sort_keys=True, separators=(",", ":")).encode())]
+
+
+def _with_forged_erasure(parts: Parts) -> bytes:
+    lines = _forged_erasure(lines_of(parts))
+    return _counted(with_lines(parts, [*lines[:-1], *rehashed(parts, lines[-1:])]))
+
+
+def _proof(change: Callable[[dict[str, Any]], Any]) -> Callable[[Parts], Parts]:
+    def do(parts: Parts) -> Parts:
+        proof = json.loads(parts["proof.json"])
+        change(proof)
+        return parts | {"proof.json": json.dumps(proof).encode()}
+
+    return do
+
+
+def _checkpoints(change: Callable[[list[dict[str, Any]]], Any]) -> Callable[[Parts], Parts]:
+    def do(parts: Parts) -> Parts:
+        taken = [json.loads(line) for line in parts["checkpoints.jsonl"].splitlines()]
+        change(taken)
+        return parts | {"checkpoints.jsonl": b"".join(json.dumps(one).encode() + b"\n" for one in taken)}
+
+    return do
+
+
+def _in_log(statement: str) -> Callable[[Parts], Parts]:
+    return lambda parts: (
+        parts | {"log.db": with_rows(parts["log.db"], lambda rows: rows.executescript(statement))}
+    )
+
+
+def _of_another_log(parts: Parts) -> Parts:
+    """Put an event of another log in the place of one."""
+    lines = lines_of(parts)
+    other = parts | {"manifest.json": json.dumps({"logId": "11111111-1111-4111-8111-111111111111"}).encode()}
+    at = _said(lines)
+    return with_lines(parts, [*lines[:at], rehashed(other, lines)[at], *lines[at + 1 :]])
+
+
+def _outside(parts: Parts) -> Parts:
+    return parts | {"../outside.txt": b"out"}
+
+
+_FIRST_NAME: Final = 30
+"""Where the name of the first entry of a zip begins."""
+
+EDITED: tuple[BundleKind, ...] = (
+    BundleKind(
+        "a byte of the zip",
+        "alone",
+        "archive",
+        _in_zip(lambda zip_: zip_[:500] + bytes([zip_[500] ^ 1]) + zip_[501:]),
+    ),
+    BundleKind("a byte behind the zip", "alone", "archive", _in_zip(lambda zip_: zip_ + b"\n")),
+    BundleKind("a byte before the zip", "alone", "archive", _in_zip(lambda zip_: b"\n" + zip_)),
+    BundleKind("the zip cut short", "alone", "archive", _in_zip(lambda zip_: zip_[:-200])),
+    BundleKind(
+        "the hash at the end of the zip", "alone", "archive", _in_zip(lambda zip_: zip_[:-64] + b"0" * 64)
+    ),
+    BundleKind(
+        "bytes between the entries of the zip, its hash made again",
+        "alone",
+        "archive",
+        _in_zip(
+            lambda zip_: hashed_again(
+                zip_[: zip_.index(b"PK\1\2")] + b"hidden" + zip_[zip_.index(b"PK\1\2") :]
+            )
+        ),
+    ),
+    BundleKind(
+        "the name of an entry in one of the two places where the zip has it, its hash made again",
+        "alone",
+        "archive",
+        _in_zip(lambda zip_: hashed_again(zip_[:_FIRST_NAME] + b"X" + zip_[_FIRST_NAME + 1 :])),
+    ),
+    BundleKind(
+        "an entry that is packed anew as another text",
+        "alone",
+        "entry",
+        lambda parts: zipped(_other("settings.json", lambda _: b"{}")(parts)),
+    ),
+    BundleKind("an entry put in", "alone", "entry", lambda parts: zipped(parts | {"more.txt": b"more"})),
+    BundleKind(
+        "an entry that would be unpacked elsewhere", "alone", "archive", lambda parts: zipped(_outside(parts))
+    ),
+    BundleKind("an entry taken out", "alone", "entry", lambda parts: zipped(_without("notes.json")(parts))),
+    BundleKind("a text in a folder", "alone", "entry", _other("README.txt", lambda text: text + b"!")),
+    BundleKind("a file put into a folder", "alone", "entry", lambda parts: parts | {"more.txt": b"more"}),
+    BundleKind("a file taken out of a folder", "alone", "entry", _without("checkpoints.jsonl")),
+    BundleKind(
+        "the manifest in a folder",
+        "alone",
+        "signature",
+        _other("manifest.json", lambda text: text.replace(b"everything", b"everyThing")),
+    ),
+    BundleKind(
+        "the signature in a folder",
+        "alone",
+        "signature",
+        _other("manifest.sig", lambda _: b"A" * 86 + b"==\n"),
+    ),
+    BundleKind("the signature taken out of a folder", "alone", "entry", _without("manifest.sig")),
+)
+"""With an editor, or an archiver."""
+
+HASHED: tuple[BundleKind, ...] = (
+    BundleKind("other words", "alone", "row", _lines(_words)),
+    BundleKind("another time", "alone", "row", _lines(_field(time=1))),
+    BundleKind("another session", "alone", "row", _lines(_field(stream="session:agent:main:other"))),
+    BundleKind("another decision record", "alone", "row", _lines(_field(decision="{}"))),
+    BundleKind("other words, each hash computed again", "alone", "proof", _rehashed(_words)),
+    BundleKind(
+        "another sender, each hash computed again",
+        "alone",
+        "proof",
+        _rehashed(_field(causation="00000000-0000-4000-8000-000000000009")),
+    ),
+    BundleKind("an event left out", "alone", "chain", _lines(_one_less)),
+    BundleKind("the last event of a session left out", "alone", "proof", _lines(_end_less)),
+    BundleKind(
+        "the last event of a session left out of a part of the log",
+        "alone",
+        "proof",
+        _lines(_end_less),
+        of="session",
+    ),
+    BundleKind("an exchange left out", "alone", "proof", _lines(_stream_less)),
+    BundleKind("an event there twice", "alone", "order", _lines(_twice)),
+    BundleKind("two events in each other's line", "alone", "order", _lines(_swapped)),
+    BundleKind("two events at each other's position", "alone", "proof", _lines(_places_swapped)),
+    BundleKind("all events said to be behind the checkpoint", "alone", "proof", _lines(_renumbered)),
+    BundleKind("an event of another log in the place of one", "alone", "row", _sealed(_of_another_log)),
+    BundleKind("another place", "alone", "order", _sealed(lambda parts: parts, position=9)),
+    BundleKind(
+        "another log's id",
+        "alone",
+        "row",
+        _sealed(lambda parts: parts, logId="11111111-1111-4111-8111-111111111111"),
+    ),
+    BundleKind("fewer events said", "alone", "order", _sealed(lambda parts: parts, events=3)),
+    BundleKind("no checkpoint said", "alone", "proof", _sealed(lambda parts: parts, checkpoint=None)),
+    BundleKind(
+        "another node of the proof",
+        "alone",
+        "proof",
+        _sealed(_proof(lambda proof: proof["nodes"][0].__setitem__(2, "0" * 64))),
+        of="session",
+    ),
+    BundleKind(
+        "a node more in the proof",
+        "alone",
+        "proof",
+        _sealed(_proof(lambda proof: proof["nodes"].append([900, 901, "0" * 64]))),
+        of="session",
+    ),
+    BundleKind(
+        "the proof that a stream ended there taken out",
+        "alone",
+        "head",
+        _sealed(_proof(lambda proof: proof["heads"].pop())),
+        of="session",
+    ),
+    BundleKind(
+        "another end of a stream",
+        "alone",
+        "head",
+        _sealed(_proof(lambda proof: proof["heads"][0].update(version=99))),
+        of="session",
+    ),
+    BundleKind(
+        "another path between checkpoints",
+        "alone",
+        "growth",
+        _sealed(_proof(lambda proof: proof["growth"][0].update(path=["0" * 64]))),
+    ),
+    BundleKind(
+        "an earlier checkpoint taken out",
+        "alone",
+        "checkpoint",
+        _sealed(_checkpoints(lambda taken: taken.pop(0))),
+    ),
+    BundleKind(
+        "another root in a checkpoint",
+        "alone",
+        "checkpoint",
+        _sealed(_checkpoints(lambda taken: taken[0].update(eventsRoot="0" * 64))),
+    ),
+    BundleKind(
+        "another signature of a checkpoint",
+        "alone",
+        "checkpoint",
+        _sealed(_checkpoints(lambda taken: taken[0].update(signature="A" * 86 + "=="))),
+        of="session",
+    ),
+    BundleKind("words blanked as if erased", "alone", "erased", _lines(_blanked)),
+    BundleKind("other words in the place of erased ones", "alone", "erased", _lines(_other_left)),
+    BundleKind(
+        "an erasure left out of a part of the log", "alone", "proof", _lines(_erasure_less), of="session"
+    ),
+    BundleKind(
+        "other words in log.db",
+        "alone",
+        "log",
+        _sealed(
+            _in_log(
+                "UPDATE stored_events SET state=CAST(replace(CAST(state AS TEXT), 'hello', 'adieu') AS BLOB)"
+            )
+        ),
+    ),
+    BundleKind(
+        "an event taken out of log.db",
+        "alone",
+        "log",
+        _sealed(_in_log("DELETE FROM stored_events WHERE rowid=5")),
+    ),
+    BundleKind(
+        "what log.db says that it is of",
+        "alone",
+        "log",
+        _sealed(_in_log("UPDATE log_identity SET log_id='11111111-1111-4111-8111-111111111111'")),
+        of="session",
+    ),
+    BundleKind(
+        "a query in the place of the events of log.db",
+        "alone",
+        "log",
+        _sealed(
+            _in_log(
+                "ALTER TABLE stored_events RENAME TO e; CREATE VIEW stored_events AS SELECT rowid, * FROM e"
+            )
+        ),
+    ),
+    BundleKind(
+        "a picture",
+        "alone",
+        "file",
+        _sealed(
+            lambda parts: {
+                name: body + b"!" if name.startswith("files/") else body for name, body in parts.items()
+            }
+        ),
+    ),
+    BundleKind(
+        "a picture that nobody sent",
+        "alone",
+        "file",
+        _sealed(lambda parts: parts | {f"files/{sha256(b'x').hexdigest()}": b"x"}),
+    ),
+    BundleKind(
+        "words blanked, and an erasure of them forged behind the checkpoint",
+        "trusted",
+        "erased",
+        _with_forged_erasure,
+    ),
+    BundleKind("other words, all made anew", "trusted", "signature", _anew(_words, None)),
+    BundleKind(
+        "other words, all made anew and signed with another key",
+        "trusted",
+        "signature",
+        _anew(_words, OTHER_KEY),
+    ),
+    BundleKind("an event left out, all made anew", "trusted", "signature", _anew(_end_less, None)),
+    BundleKind(
+        "the signature left out", "trusted", "signature", _sealed(lambda parts: parts), named=BY_THE_HOST
+    ),
+    BundleKind(
+        "signed with another key",
+        "trusted",
+        "signature",
+        _sealed(lambda parts: parts, OTHER_KEY),
+        named=BY_THE_HOST,
+    ),
+    BundleKind(
+        "other settings",
+        "trusted",
+        "signature",
+        _sealed(_other("settings.json", lambda _: b"{}")),
+        named=BY_THE_HOST,
+    ),
+    BundleKind(
+        "another question",
+        "trusted",
+        "signature",
+        _sealed(lambda parts: parts, question={"run": "another"}),
+        named=BY_THE_HOST,
+    ),
+    BundleKind(
+        "a verify.py that always says OK",
+        "trusted",
+        "signature",
+        _sealed(_other("verify.py", lambda _: b"print('OK')\n")),
+        named=BY_THE_HOST,
+    ),
+)
+"""By whoever can hash, and has no key; the manifest fits."""
+
+SIGNED: tuple[BundleKind, ...] = (
+    BundleKind(
+        "other words, all made anew and signed",
+        "published",
+        "published",
+        _anew(_words, KEY),
+        named=ANOTHER_HISTORY,
+    ),
+    BundleKind(
+        "an event left out, all made anew and signed",
+        "published",
+        "published",
+        _anew(_end_less, KEY),
+        named=ANOTHER_HISTORY,
+    ),
+    BundleKind(
+        "an exchange left out, all made anew and signed",
+        "published",
+        "published",
+        _anew(_stream_less, KEY),
+        named=ANOTHER_HISTORY,
+    ),
+    BundleKind(
+        "other settings, signed",
+        "unproven",
+        "That report.html, settings.json",
+        _sealed(_other("settings.json", lambda _: b"{}"), KEY),
+    ),
+    BundleKind(
+        "another question, signed",
+        "unproven",
+        "That no other stream belongs to the question",
+        _sealed(lambda parts: parts, KEY, question={"run": "another"}),
+    ),
+    BundleKind(
+        "a verify.py that always says OK, signed",
+        "unproven",
+        "That the verify.py in the bundle would say the same",
+        _sealed(_other("verify.py", lambda _: b"print('OK')\n"), KEY),
+    ),
+    BundleKind(
+        "a picture taken out, signed",
+        "unproven",
+        "That 1 file that events name",
+        _sealed(
+            lambda parts: {name: body for name, body in parts.items() if not name.startswith("files/")}, KEY
+        ),
+    ),
+)
+"""By whoever has the key that signs the log's checkpoints."""
