@@ -71,9 +71,9 @@ def bundles_of_a_log(folder: Path) -> Bundled:
                     "chat.send", sent | {"attachments": [shown]} if key == MAIN else sent
                 )
                 system.gateway.call("agent.wait", {"runId": run["runId"]})
-            for run in system.service.runs.recent(20):
-                if run.exchange_id and run.session_key == OPS and run.step == "message":
-                    closed_exchange(system, run.run_id)
+            for ran in system.service.runs.recent(20):
+                if ran.exchange_id and ran.session_key == OPS and ran.step == "message":
+                    closed_exchange(system, ran.run_id)
             if text == "hello":
                 system.gateway.call(
                     "sessions.erase", {"key": GONE, "reason": "asked for", "unsent": "giveUp"}

@@ -1020,7 +1020,7 @@ class Check:
     def _note(self, row: Row, data: bytes) -> None:
         if row.topic == ERASED:
             self.erasures.append((row, an_object(parsed(data))))
-        if row.topic == TAKEN and self.log_id_at(row.position) == self.log_id:
+        if row.topic == TAKEN and not row.withheld and self.log_id_at(row.position) == self.log_id:
             self.recorded.append((row, an_object(parsed(data))))
         if b'"type":"file"' in data:
             self.files.update(_files_in(parsed(data)))
