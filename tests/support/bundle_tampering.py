@@ -8,6 +8,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, Final, Literal, NamedTuple
 
+from intersession_events.facts import left_of_payload
 from intersession_events.proofs.signatures import PrivateKey
 from support.bundled import (
     KEY,
@@ -158,7 +159,8 @@ def _blanked(lines: list[Line]) -> list[Line]:
     """Blank words as an erasure does."""
     at = _said(lines)
     said = {name: value for name, value in lines[at].said.items() if name != "salt"}
-    return [*lines[:at], Line(said, lines[at].data.replace(b"hello", b"[erased]")), *lines[at + 1 :]]
+    left = left_of_payload(said["topic"], lines[at].data) or b""
+    return [*lines[:at], Line(said, left), *lines[at + 1 :]]
 
 
 def _erased(lines: list[Line]) -> int:
@@ -178,10 +180,10 @@ def _erasure_less(lines: list[Line]) -> list[Line]:
     return [line for line in lines if line.said["topic"] != "erased.1"]
 
 
-def _forged_erasure(lines: list[Line]) -> list[Line]:
-    """Blank words, and say behind all else that they were erased."""
-    made = _blanked(lines)
-    gone = made[_said(lines)]
+def _forged_erasure(lines: list[Line], words: bytes) -> list[Line]:
+    """Blank words, or put others in their place, and say behind all else that they were erased."""
+    made, at = _blanked(lines), _said(lines)
+    gone = made[at] = Line(made[at].said, made[at].data.replace(b"[erased]", words))
     stream = f"erased:{gone.said['stream']}"
     rows = [[gone.said["version"], sha256(gone.data).hexdigest()]]
     event = {"by": "operator", "files": 0, "reason": "", "rows": rows, "stream": gone.said["stream"]}
@@ -206,9 +208,12 @@ def _forged_erasure(lines: list[Line]) -> list[Line]:
     return [*made[:-1], Line(said, json.dumps(event, sort_keys=True, separators=(",", ":")).encode())]
 
 
-def _with_forged_erasure(parts: Parts) -> bytes:
-    lines = _forged_erasure(lines_of(parts))
-    return _counted(with_lines(parts, [*lines[:-1], *rehashed(parts, lines[-1:])]))
+def _with_forged_erasure(words: bytes) -> Callable[[Parts], bytes]:
+    def do(parts: Parts) -> bytes:
+        lines = _forged_erasure(lines_of(parts), words)
+        return _counted(with_lines(parts, [*lines[:-1], *rehashed(parts, lines[-1:])]))
+
+    return do
 
 
 def _proof(change: Callable[[dict[str, Any]], Any]) -> Callable[[Parts], Parts]:
@@ -453,10 +458,16 @@ HASHED: tuple[BundleKind, ...] = (
         _sealed(lambda parts: parts | {f"files/{sha256(b'x').hexdigest()}": b"x"}),
     ),
     BundleKind(
+        "other words put in the place of words, and an erasure of them forged behind the checkpoint",
+        "alone",
+        "erased",
+        _with_forged_erasure(b"adieu"),
+    ),
+    BundleKind(
         "words blanked, and an erasure of them forged behind the checkpoint",
         "trusted",
         "erased",
-        _with_forged_erasure,
+        _with_forged_erasure(b"[erased]"),
     ),
     BundleKind("other words, all made anew", "trusted", "signature", _anew(_words, None)),
     BundleKind(

@@ -294,7 +294,9 @@ def _proven(parts: Parts, lines: list[Line], leaves: list[bytes], taken: list[Ch
         "events": len(at),
         "streams": len({line.said["stream"] for line in at}),
     }
-    unsaid = {name: body for name, body in parts.items() if name != "checkpoints.txt"}  # its notes are of others
+    unsaid = {
+        name: body for name, body in parts.items() if name != "checkpoints.txt"
+    }  # its notes are of others
     return with_lines(unsaid, at) | {
         "proof.json": json.dumps(proof).encode(),
         "checkpoints.jsonl": b"".join(one.line for one in taken),
