@@ -1,5 +1,6 @@
 """`intersession backup`, `migrate`, `rebuild` and `checkpoint`: copies of a log, another store, rebuilt views, and a proof."""
 
+import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -13,6 +14,7 @@ from intersession.cli.shell.answer import COMMON, OK, READING, Answer, Common, J
 from intersession.cli.shell.terminal import Screen, safe
 from intersession_actors.owners.session.snapshots import long_sessions, take_snapshots
 from intersession_actors.rules.disclosure.redaction import redact_raw
+from intersession_events.basics.machine import monotonic_s
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.copies.migrating import migrate as moved
 from intersession_events.facts.reasons import counted
@@ -24,6 +26,8 @@ from intersession_projections.views.inline_views import inline_views
 from intersession_projections.views.tailed_views import tailed_views
 
 _MIB = 1024 * 1024
+_NOTE_SECONDS = 10.0
+_PAUSE_SECONDS = 0.1
 
 
 def backup(
@@ -198,10 +202,14 @@ def checkpoint(*, note: bool = False, reading: Reading = READING) -> Answer:
     configuration says.
 
     Args:
-        note: Print it as a signed note, as other tools for transparency logs check it, with the cosignatures that it has by now.
+        note: Print it as a signed note, as other tools for transparency logs check it. Witnesses have ten seconds to cosign it.
     """
     with operator_of(reading) as operator:
         answer = operator.call("checkpoints.take", {})
+        until = monotonic_s() + _NOTE_SECONDS
+        while note and answer.get("waitingFor") and monotonic_s() < until:
+            time.sleep(_PAUSE_SECONDS)
+            answer = operator.call("checkpoints.take", {})
     if note and "note" not in answer:
         raise UsageError(
             "--note: the checkpoint is not signed; name a key as checkpoints.keyFile (`intersession keys new FILE`)"
@@ -211,6 +219,8 @@ def checkpoint(*, note: bool = False, reading: Reading = READING) -> Answer:
         if note:
             for line in answer["note"].splitlines():
                 screen.to_copy(line)
+            for target in answer.get("waitingFor") or ():
+                screen.note(f"no answer yet of the {target}; `intersession doctor` says more")
             return
         signed = f", signed by {answer['keyId']}" if answer.get("keyId") else ""
         screen.line(

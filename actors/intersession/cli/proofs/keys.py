@@ -120,6 +120,6 @@ def _shown(found: tuple[tuple[str, PublicKey | NamedKey], ...]) -> Answer:
 
     def show_lines(screen: Screen) -> None:
         for _, key in found:
-            screen.line(f"{key}  {_raw(key).id}")
+            screen.line(str(key) if isinstance(key, NamedKey) else f"{key}  {key.id}")
 
     return Answer(value, show_lines)

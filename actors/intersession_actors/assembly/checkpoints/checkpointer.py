@@ -10,6 +10,8 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooSlow
 from typing import Final, NamedTuple
 
+import msgspec
+
 from intersession_actors.assembly.checkpoints.publishing import Publisher, pause_ms
 from intersession_actors.rules.config.host import Checkpoints
 from intersession_actors.rules.config.settings import milliseconds
@@ -24,8 +26,10 @@ from intersession_events.basics.errors import LogError, StoreUnavailable
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.copies.checkpoints.taking import CheckpointTaker, append_of
 from intersession_events.facts import CheckpointPublished, CheckpointTaken, Erased
+from intersession_events.log.held_checkpoints import cosignatures_in, receipts_of
 from intersession_events.log.log import HostLog
 from intersession_events.log.recorded import Recorded
+from intersession_events.proofs.notes import noted
 from intersession_events.proofs.signatures import PrivateKey
 from intersession_events.proofs.statement import Checkpoint, checkpoint_of
 
@@ -137,6 +141,28 @@ class Checkpointer:
         if last is None:
             raise StoreUnavailable("the system stops, no checkpoint was taken")
         return last
+
+    def answer(self, last: Last) -> JsonObject:
+        """Say what a checkpoint is, with what was answered to it by now."""
+        checkpoint: JsonObject = msgspec.to_builtins(last.checkpoint)
+        position = last.checkpoint.position
+        received = [
+            one for one in receipts_of(self._log.query, after=last.position) if one.position == position
+        ]
+        if (note := noted(last.checkpoint)) is not None:
+            given = cosignatures_in(received).get(position, ())
+            checkpoint["note"] = str(msgspec.structs.replace(note, signatures=(*note.signatures, *given)))
+        for one in received:
+            if one.to == "timestamp":
+                checkpoint["timestamp"] = one.receipt
+        waiting = self._publisher.unanswered({one.target for one in received})
+        return {
+            **checkpoint,
+            "hash": last.checkpoint.hash,
+            "at": last.position,
+            "takenMs": last.time_ms,
+            **({"waitingFor": waiting} if waiting else {}),
+        }
 
     def cover(self, position: int) -> int | None:
         """Take a checkpoint over an event, and return its position; None if there was none within some seconds.

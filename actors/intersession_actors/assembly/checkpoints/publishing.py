@@ -8,7 +8,7 @@ A note that as many witnesses have cosigned as the quorum wants goes once more t
 
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
@@ -122,6 +122,11 @@ class Publisher:
     def waiting(self) -> dict[str, int]:
         """How many checkpoints are unpublished, by target."""
         return {lane.target.label: len(lane.waiting) for lane in self._lanes}
+
+    def unanswered(self, answered: Collection[str]) -> list[str]:
+        """Return the targets whose answers are kept, but for those whose ids have `answered`."""
+        targets = [lane.target for lane in self._lanes if lane.target.wants_last]
+        return [target.label for target in targets if target.id not in answered]
 
     @property
     def errors(self) -> JsonObject:

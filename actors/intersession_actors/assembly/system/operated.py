@@ -6,8 +6,6 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack, cast
 
-import msgspec
-
 from intersession_actors.assembly.methods.holding import (
     ReleaseCallFields,
     ReleaseFields,
@@ -30,8 +28,6 @@ from intersession_actors.rules.gate.shapes import path_of, text_of, texts_of
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.plain_json import JsonObject, present
 from intersession_events.facts import HoldBefore
-from intersession_events.log.held_checkpoints import cosignatures_of, receipts_of
-from intersession_events.proofs.notes import noted
 
 if TYPE_CHECKING:
     from intersession_actors.hindsight.bundling.bundle import BundleMade
@@ -268,7 +264,8 @@ class Operated:
         """Take a checkpoint of the log as it is now, and return it (CHECK-1); the last one, if nothing is new since.
 
         With a key it has its `note` too, signed and with the cosignatures that witnesses have answered so far (TLOG-1), and
-        with `checkpoints.timestamp` a response of RFC 3161 over its hash, in base64, once there is one.
+        with `checkpoints.timestamp` a response of RFC 3161 over its hash, in base64, once there is one. `waitingFor` names
+        the witnesses, and the authority, that have not answered yet.
 
         Raises:
             StoreUnavailable: the store could not take it.
@@ -277,15 +274,7 @@ class Operated:
         not_on_a_loop("system.checkpoint()", "await asyncio.to_thread(system.checkpoint)")
         self.service.log.check()
         last = self._parts.checkpointer.take()
-        checkpoint: JsonObject = msgspec.to_builtins(last.checkpoint)
-        position, query = last.checkpoint.position, self.service.log.query
-        if (note := noted(last.checkpoint)) is not None:
-            given = cosignatures_of(query, after=last.position).get(position, ())
-            checkpoint["note"] = str(msgspec.structs.replace(note, signatures=(*note.signatures, *given)))
-        for receipt in receipts_of(query, after=last.position):
-            if (receipt.to, receipt.position) == ("timestamp", position):
-                checkpoint["timestamp"] = receipt.receipt
-        return {**checkpoint, "hash": last.checkpoint.hash, "at": last.position, "takenMs": last.time_ms}
+        return self._parts.checkpointer.answer(last)
 
     def bundle(self, out: Path | str, **wanted: Unpack[BundleFields]) -> BundleMade:
         """Write a part of the log as one file for an auditor, who checks it without the log (BUNDLE).
