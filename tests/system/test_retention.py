@@ -76,6 +76,9 @@ def test_what_is_older_than_the_rule_is_erased_and_the_rest_stays(booth: Booth) 
     assert words(system) == [ERASED, ERASED, "look it up", ERASED, "noted look it up", "today", "noted today"]
     assert "old as the hills" not in str([encode(one.event) for one in system.log.all()])
     assert {one.rule for one in recorded(system, Erased)} == {*answer["rules"]}
+    listed = system.debug.erasures()["erasures"]
+    assert {one["rule"] for one in listed} == {*answer["rules"]}
+    assert {one["by"] for one in listed} == {"operator"}
     log = system.log
     assert isinstance(log, PortableLog)
     assert verify_log(log).ok
@@ -197,9 +200,11 @@ def test_a_pass_is_made_each_day(booth: Booth) -> None:
 @pytest.mark.parametrize(
     ("rules", "said"),
     [
-        ({"messages": "soon"}, "retention.messages"),
+        ({"messages": "soon"}, "retention.messages: 'soon' is no length of time; give one such as 90m"),
+        ({"byAgent": {"ops": {"files": "1w"}}}, "retention.byAgent.ops.files: '1w' is no length of time"),
         ({"messages": 30}, "retention.messages"),
-        ({"byKind": {"groups": {}}}, "retention.byKind"),
+        ({"byKind": {"groups": {}}}, "'groups' is no kind of session; use one of main, group, channel"),
+        ({"byAgent": {"not one": {}}}, "'not one' is no agent id"),
         ({"thinking": "1d"}, "retention.thinking"),
     ],
 )

@@ -101,7 +101,8 @@ def _told(answer: JsonMapping, whose: str) -> list[str]:
     lines += [f"  {number:>6} by {rule}" for rule, number in answer.get("rules", {}).items()]
     if answer["waiting"]:
         lines.append(f"Still under way, to be ended first: {', '.join(answer['waiting'])}")
-    lines.append("Not reached:")
+    if answer["notReached"]:
+        lines.append("Not reached:")
     lines += [f"  {said}" for said in answer["notReached"]]
     return lines
 

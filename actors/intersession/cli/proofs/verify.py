@@ -232,7 +232,7 @@ def _began_as(seen: PrefixSeen) -> str:
 
 
 def _erased_by(seen: ErasureSeen) -> str:
-    why = f', "{seen.reason}"' if seen.reason else ""
+    why = (f" by the rule {seen.rule}" if seen.rule else "") + (f', "{seen.reason}"' if seen.reason else "")
     covers = (
         "covered by no checkpoint"
         if seen.checkpoint is None

@@ -15,7 +15,7 @@ from intersession_actors.rules.config.cron import Cron, check_cron
 from intersession_actors.rules.config.messages import Messages
 from intersession_actors.rules.config.read import check_plain, read_config_file
 from intersession_actors.rules.config.redacted import config_digest, plain_config, redacted_text
-from intersession_actors.rules.config.retention import Retention
+from intersession_actors.rules.config.retention import Retention, check_retention
 from intersession_actors.rules.config.session import SessionSettings
 from intersession_actors.rules.config.settings import Settings, Text, ThreadBindings, milliseconds, primary_of
 from intersession_actors.rules.config.spellings import Renaming, clamp_turns, fill_in, fold_agent_ids
@@ -234,6 +234,7 @@ def load_config(
     check.check_gateway(config.gateway, findings)
     check.check_encryption(config.encryption, config.transcripts, findings)
     check_cron(config.cron, findings)
+    check_retention(config.retention, findings)
     if not literal:  # what is recorded was in force, and is read as it was
         check.check_denied(config.tools, config.agents, config.gateway, findings)
     if findings.problems:

@@ -1,22 +1,23 @@
 """For how long words and files are kept, by kind of session and by agent (FORGET-4)."""
 
-from typing import Annotated, Final, Literal, NamedTuple
+import re
+from typing import Final, Literal, NamedTuple, get_args
 
 import msgspec
 
-from intersession_actors.rules.config.settings import Settings
+from intersession_actors.rules.config.check import Findings
+from intersession_actors.rules.config.settings import Settings, Text
 from intersession_events.basics.errors import InvalidKey
-from intersession_events.basics.keys.key import SessionKey
+from intersession_events.basics.keys.key import Family, SessionKey, valid_agent_id
 from intersession_events.facts import ready
 
 _UNITS_MS: Final = {"m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
-Duration = Annotated[str, msgspec.Meta(pattern=r"^[1-9][0-9]{0,4}[mhd]$")]
+_DURATION: Final = re.compile(r"[1-9][0-9]{0,4}[mhd]")
+KINDS: Final[tuple[Family, ...]] = get_args(Family)
+Duration = Text
 """A length of time: minutes, hours or days, as `90m`, `12h`, `400d`."""
 
-SessionKind = Literal[
-    "main", "direct", "group", "channel", "cron", "hook", "node", "subagent", "acp", "named"
-]
 What = Literal["messages", "toolResults", "files"]
 
 
@@ -49,7 +50,7 @@ class KeepFor(Settings, frozen=True, kw_only=True):
 class Retention(KeepFor, frozen=True, kw_only=True):
     """The same for all sessions, and what else holds for kinds of sessions, and for agents, which go before."""
 
-    by_kind: dict[SessionKind, KeepFor] = msgspec.field(default_factory=dict[SessionKind, KeepFor])
+    by_kind: dict[str, KeepFor] = msgspec.field(default_factory=dict[str, KeepFor])
     by_agent: dict[str, KeepFor] = msgspec.field(default_factory=dict[str, KeepFor])
 
     @property
@@ -84,6 +85,34 @@ class Retention(KeepFor, frozen=True, kw_only=True):
             if (own := self.by_kind.get(key.family)) is not None:
                 found.append((f" of {key.family}", own))
         return [*found, ("", self)]
+
+
+def check_retention(retention: Retention, findings: Findings) -> None:
+    """Refuse what is no length of time, no kind of session, and no id of an agent. An agent may be one that a host registers."""
+    rules: list[tuple[str, KeepFor]] = [("retention", retention)]
+    for kind, kept in retention.by_kind.items():
+        rules.append((f"retention.byKind.{kind}", kept))
+        if kind not in KINDS:
+            findings.refuse(
+                f"retention.byKind.{kind}", f"{kind!r} is no kind of session; use one of {', '.join(KINDS)}"
+            )
+    for agent_id, kept in retention.by_agent.items():
+        rules.append((f"retention.byAgent.{agent_id}", kept))
+        if not valid_agent_id(agent_id):
+            findings.refuse(
+                f"retention.byAgent.{agent_id}",
+                f"{agent_id!r} is no agent id; use [a-z0-9][a-z0-9_-]{{0,63}}",
+            )
+    for path, kept in rules:
+        for name, given in (
+            ("messages", kept.messages),
+            ("toolResults", kept.tool_results),
+            ("files", kept.files),
+        ):
+            if given is not None and _DURATION.fullmatch(given) is None:
+                findings.refuse(
+                    f"{path}.{name}", f"{given!r} is no length of time; give one such as 90m, 12h or 400d"
+                )
 
 
 def _ms(given: Duration) -> int:

@@ -41,6 +41,8 @@ class ErasureSeen(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Whether one covers it that was published, or a head that was kept elsewhere."""
     bound: int
     """Of how many rows a checkpoint that was taken before says what is left of them without their words."""
+    rule: str = ""
+    """What it was for, where no session was named: `person`, or a rule of retention."""
     edition: WithheldKind | None = None
     """What the log, that of a redacted bundle, withholds of those rows, none of which were erased; None for an erasure."""
 
@@ -141,6 +143,7 @@ class ErasedRows:
                 last=max(gone, default=0),
                 by=event.by,
                 reason=event.reason,
+                rule=event.rule,
                 checkpoint=None if over is None else over[0],
                 signed=position <= sure.signed or sure.of_fork(erased_stream(event.stream), position),
                 published=position <= sure.published,

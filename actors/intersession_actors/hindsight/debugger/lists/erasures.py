@@ -41,8 +41,9 @@ class ErasuresOf(InSpan, frozen=True, kw_only=True, rename="camel", forbid_unkno
 
 
 class ErasuresAnswer(PageAnswer):
-    """Erasures, newest first: `{position, timeMs, stream, sessionKey?, payloads, files?, by, reason?, checkpoint?}`.
+    """Erasures, newest first: `{position, timeMs, stream, sessionKey?, payloads, files?, by, reason?, rule?, first?, notReached?, checkpoint?}`.
 
+    `rule` is `person`, or a rule of retention. Of one call the first has `notReached`, and the others its event's id, as `first`.
     `checkpoint` is the first that covers the erasure, as far as the log says: `{at, position, keyId?, publishedTo?}`. `verify`
     proves it.
     """
@@ -93,6 +94,9 @@ def _value(recorded: Recorded, covers: "_Covers | None") -> JsonObject:
             "files": event.files or None,
             "by": event.by,
             "reason": event.reason or None,
+            "rule": event.rule or None,
+            "first": recorded.causation,
+            "notReached": [*event.not_reached] or None,
             "checkpoint": None if covers is None else covers.over(recorded.position),
         }
     )
