@@ -375,6 +375,10 @@ def test_commands_show_and_rotate_keys_and_say_what_is_missing(booth: Booth, tmp
     assert shown["masterKey"] == f"the file {tmp_path / 'master.key'}"
     none = ran("encryption", "rotate", "--store", booth.url)
     assert "give one of --file, --keyring and --command" in none.out + none.err
+    refused = ran("rebuild", "search", "--store", booth.url)
+    assert "the log is encrypted, and each process makes it in memory" in refused.out + refused.err
+    assert ran("rebuild", "--store", booth.url).exit_code == 0
+    assert where(booth.url, tmp_path, CANARY.encode()) == []
     new = master_key(tmp_path, byte=9, name="new.key")
     assert ran("encryption", "rotate", "--file", new, "--store", booth.url, "--json").json["keys"] == 2
     (tmp_path / "master.key").unlink()

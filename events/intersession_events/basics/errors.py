@@ -62,7 +62,7 @@ class BadCheckpoint(IntersessionError, ValueError):
 
 
 class BadKey(IntersessionError, ValueError):
-    """A key that should sign checkpoints, or prove their signatures, can't be used. The message says why."""
+    """A key that should sign checkpoints, prove their signatures, or decrypt a log can't be used. The message says why."""
 
 
 class InvalidKey(IntersessionError, ValueError):

@@ -203,6 +203,22 @@ def test_a_command_prints_the_master_key_and_no_file_says_which(
 
 
 @pytest.mark.clause("CRYPT-2")
+def test_a_command_is_run_once_however_many_keys_come(tmp_path: Path, file: KeyFile) -> None:
+    count = tmp_path / "count"
+    text = base64.b64encode(bytes(32)).decode()
+    command = Source(command=("sh", "-c", f"echo run >> {count}; echo {text}"))
+    writer = keys_at(file, Encryption(command), writes=True)
+    assert writer is not None
+    reader = again(file)
+    runs = len(count.read_text().split())
+    for number in range(5):
+        writer.prepare([f"session:{number}"])
+        assert reader.of(f"session:{number}") == writer.of(f"session:{number}")
+        writer.destroy(writer.ids([f"session:{number}"]), 1)
+    assert len(count.read_text().split()) == runs
+
+
+@pytest.mark.clause("CRYPT-2")
 @pytest.mark.parametrize("text", ["", "{}", '{"format": "intersession keys 2"}', "[]\n"])
 def test_another_file_in_the_place_of_the_keys_is_refused(file: KeyFile, text: str) -> None:
     Path(file.shown).write_text(text)

@@ -18,10 +18,13 @@ from intersession_events.basics.machine import monotonic_s
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.copies.migrating import migrate as moved
 from intersession_events.facts.reasons import counted
+from intersession_events.log.views import InlineView
 from intersession_events.stores.backup import back_up
 from intersession_events.stores.opened import open_log
+from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.tailing.places import kept, kept_inside
 from intersession_events.stores.tailing.tail import Tail
+from intersession_projections.views.full_text.view import FullTextView
 from intersession_projections.views.inline_views import inline_views
 from intersession_projections.views.tailed_views import tailed_views
 
@@ -151,6 +154,8 @@ def rebuild(
     with folding() as on_folding:
         log = open_log(url, inline=views, on_folding=on_folding)
     with log:
+        tailed = _kept_of(log, view, tailed)
+        names = [one.name for one in (*views, *tailed)]
         inline, inside = {one.name for one in views}, kept_inside(log)
         built = [name for name in names if (name in inline | inside if view is None else name == view)]
         if left := [name for name in built if name in inline and name not in log.built]:
@@ -192,6 +197,17 @@ def rebuild(
             )
 
     return Answer(value, show, OK)
+
+
+def _kept_of(log: PortableLog, view: str | None, tailed: tuple[InlineView, ...]) -> tuple[InlineView, ...]:
+    """Return the tailed views that are kept for a log: none with the words of an encrypted one (CRYPT-1)."""
+    if not log.is_encrypted:
+        return tailed
+    if view == FullTextView.name:
+        raise UsageError(
+            f"{view!r} is kept nowhere: the log is encrypted, and each process makes it in memory"
+        )
+    return tuple(one for one in tailed if one.name != FullTextView.name)
 
 
 def checkpoint(*, note: bool = False, reading: Reading = READING) -> Answer:

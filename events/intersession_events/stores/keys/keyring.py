@@ -24,7 +24,7 @@ from intersession_events.log.sql import Question
 from intersession_events.log.verifying.encrypted_rows import Unseen
 from intersession_events.stores.database import Cursor, Row
 from intersession_events.stores.keys.box import KEY_BYTES, NONCE_BYTES, locked, unlocked
-from intersession_events.stores.keys.records import Header, KeyFile, KeyRecords, Wrapped
+from intersession_events.stores.keys.records import Header, KeyFile, KeyRecords, Stamp, Wrapped
 from intersession_events.stores.keys.source import VARIABLE, Sessions, Source
 
 _ID_BYTES: Final = 16
@@ -32,6 +32,8 @@ _ROW: Final = b"intersession row 1"
 _DATA: Final = b"intersession data 1"
 _KEY: Final = b"intersession key 1"
 _WHOLE: Final = b'{"sealed":"'
+_LINE_BYTES: Final = 4_096
+"""No line of a key is longer."""
 _NEVER: Final = "erased.1"
 _SESSION: Final = "session:"
 
@@ -52,7 +54,7 @@ class Keyring:
         self._source = source
         self._lock = threading.RLock()
         self._leaving = ContextVar("leaving", default=False)
-        self._stamp: object = None
+        self._stamp: Stamp | None = None
         self._kept: KeyRecords
         self._by_id: dict[str, Wrapped] = {}
         self._of: dict[str, Wrapped] = {}
@@ -214,7 +216,7 @@ class Keyring:
     def all(self) -> Sequence[Wrapped]:
         """Return all keys, as they are wrapped, in the order in which they were made."""
         with self._lock:
-            self._refresh()
+            self._load()
             return tuple(self._by_id.values())
 
     def ids(self, owners: Collection[str]) -> list[str]:
@@ -341,14 +343,24 @@ class Keyring:
             return key
 
     def _refresh(self) -> None:
-        if self._records.stamp() != self._stamp:
-            self._load()
+        before, now = self._stamp, self._records.stamp()
+        if before is None or now is None or now.inode != before.inode or now.size <= before.size:
+            if now != before:
+                self._load()
+            return
+        # Each stream that begins adds a key: what was read is not read again. From the line before, which may have been cut.
+        self._take(self._records.added(max(before.size - _LINE_BYTES, 0)))
+        self._stamp = now
 
     def _load(self) -> None:
         self._stamp = self._records.stamp()
-        self._kept = self._records.load()
+        kept = self._records.load()
+        is_same = self._master is not None and kept.header == self._kept.header
+        self._kept = kept
         self._by_id, self._of, self._open = {}, {}, {}
         self._take(self._kept.keys)
+        if is_same:
+            return  # a command that prints it is not run again
         self._master, self._found_at = None, None
         self.trouble = BadKey(
             f"the master key of {self._records.shown} comes from a command: name that in encryption.keys, or in "

@@ -14,7 +14,7 @@ import os
 from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, final
+from typing import Final, NamedTuple, final
 
 import msgspec
 
@@ -79,6 +79,14 @@ def file_of(store: str) -> Path:
     return Path(f"{store}{_SUFFIX}")
 
 
+class Stamp(NamedTuple):
+    """A state of the file."""
+
+    inode: int
+    size: int
+    changed_ns: int
+
+
 @final
 class KeyFile:
     """The file of a log's wrapped keys. What was changed in it is durable."""
@@ -87,7 +95,7 @@ class KeyFile:
         self._path = path
         self.shown = str(path)
 
-    def stamp(self) -> object | None:
+    def stamp(self) -> Stamp | None:
         """Return a value that differs once anything was changed; None if there is no file.
 
         Raises:
@@ -98,7 +106,17 @@ class KeyFile:
                 found = self._path.stat()
             except FileNotFoundError:
                 return None
-        return found.st_ino, found.st_size, found.st_mtime_ns
+        return Stamp(found.st_ino, found.st_size, found.st_mtime_ns)
+
+    def added(self, after: int) -> Sequence[Wrapped]:
+        """Return the keys whose lines begin at or behind a place of the file.
+
+        Raises:
+            StoreUnavailable: it can't be read.
+        """
+        with on_disk(self._path), self._path.open("rb") as file:
+            file.seek(after)
+            return [*filter(None, map(_key_in, file.read().split(b"\n")))]
 
     def load(self) -> KeyRecords:
         """Return its content. A last line that a crash cut short is of a key that nothing was encrypted with.
