@@ -4,22 +4,20 @@ Every text of the log is escaped, and what could steer a reader or a terminal is
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from html import escape
 from pathlib import Path
 from typing import Final, NamedTuple, TextIO
 
 import msgspec
 
 from intersession_actors.hindsight.bundling.editions import EDITIONS, WITHHELD
+from intersession_actors.hindsight.bundling.report_beside import Beside, cut, more, safe
 from intersession_actors.hindsight.bundling.report_parts import Entry, FirstRows, Reported
 from intersession_actors.hindsight.bundling.report_style import STYLE
 from intersession_events.basics.plain_json import JsonObject
-from intersession_events.basics.printable import printable
 from intersession_events.basics.times import moment
 
 _LONGEST: Final = 4000
 """Characters of a text in a report; all of it is in `events.jsonl`."""
-_LONGEST_VALUE: Final = 20_000
 _EVERYTHING: Final = 4_000_000
 """Characters of texts in a report; of those behind, beginnings of 200 each."""
 _BRIEF: Final = 200
@@ -56,29 +54,7 @@ def write_report(folder: Path, asked: ReportHead) -> None:
     with (folder / "events.jsonl").open("rb") as lines:
         told.read(lines)
     with (folder / "report.html").open("w", encoding="utf-8", newline="\n") as page:
-        _Page(told, asked, _Beside(folder), page).write()
-
-
-class _Beside:
-    """The entries of the bundle that the report quotes, as far as they are there."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.drawn = self._text("run.svg")
-        """A drawing of ours, whose texts are escaped."""
-
-    def _text(self, name: str) -> str:
-        path = self._folder / name
-        return path.read_text(encoding="utf-8") if path.is_file() else ""
-
-    def shown(self, name: str) -> list[str]:
-        """Return what an entry holds, to be read; nothing if it holds nothing."""
-        text = self._text(name)
-        if not text.strip("[]{} \n"):
-            return []
-        shown, more = _cut(text, _LONGEST_VALUE)
-        rest = f'<p class="more">{more:,} more characters in <code>{name}</code>.</p>' if more else ""
-        return [f"<pre>{_safe(shown)}</pre>{rest}"]
+        _Page(told, asked, Beside(folder), page).write()
 
 
 _Cells = Callable[[Entry], tuple[str, ...]]
@@ -86,7 +62,7 @@ _Cells = Callable[[Entry], tuple[str, ...]]
 
 
 class _Page:
-    def __init__(self, told: Reported, asked: ReportHead, beside: _Beside, page: TextIO) -> None:
+    def __init__(self, told: Reported, asked: ReportHead, beside: Beside, page: TextIO) -> None:
         self._told = told
         self._asked = asked
         self._beside = beside
@@ -104,9 +80,9 @@ class _Page:
             f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             '<meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark">'
-            f"<title>{_safe(title)}</title><style>{STYLE}</style></head><body>\n"
+            f"<title>{safe(title)}</title><style>{STYLE}</style></head><body>\n"
         )
-        put(f"<header><h1>{_safe(title)}</h1>{self._opening()}</header>\n")
+        put(f"<header><h1>{safe(title)}</h1>{self._opening()}</header>\n")
         links = "".join(f'<li><a href="#{name}">{heading}</a></li>' for name, heading, _ in sections)
         put(f'<nav aria-label="Parts of the report"><ul>{links}</ul></nav>\n<main>\n')
         for name, heading, parts in sections:
@@ -125,10 +101,10 @@ class _Page:
         edition = (
             ""
             if asked.redacted is None
-            else f"<dt>Edition</dt><dd>{_safe(asked.redacted)}: {EDITIONS[asked.redacted]}</dd>"
+            else f"<dt>Edition</dt><dd>{safe(asked.redacted)}: {EDITIONS[asked.redacted]}</dd>"
         )
         return (
-            f"{self._verdict()}<dl><dt>Log</dt><dd><code>{_safe(asked.log_id)}</code>, up to #{asked.position}</dd>"
+            f"{self._verdict()}<dl><dt>Log</dt><dd><code>{safe(asked.log_id)}</code>, up to #{asked.position}</dd>"
             f"<dt>In this bundle</dt><dd>{asked.events:,} events of {asked.streams:,} streams</dd>"
             f"<dt>From, to</dt><dd>{until}</dd>{edition}</dl>"
         )
@@ -139,7 +115,7 @@ class _Page:
             said = "No checkpoint covers these events: each stream is chained by itself, and nothing proves that none is missing."
             return f'<div class="verdict open">{_SHIELD}<div><p><strong>Not proven by a checkpoint.</strong> {said}</p></div></div>'
         signed = (
-            f"signed with the key <code>{_safe(asked.key)}</code>"
+            f"signed with the key <code>{safe(asked.key)}</code>"
             if asked.key
             else "not signed: it holds off plain SQL alone"
         )
@@ -174,14 +150,14 @@ class _Page:
         )
         yield "used", "Tokens and money", self._used() if told.used else []
         yield "failures", "What failed", self._table(told.failures, ("Session", "How", "Error"), self._row)
-        refused = list(self._table(told.refusals, ("ReportHead by", "What", "Refused"), self._row))
+        refused = list(self._table(told.refusals, ("Asked by", "What", "Refused"), self._row))
         yield "refusals", "Refusals", refused or beside.shown("refusals.json")
         erased = list(self._table(told.erasures, ("By", "Why", "What"), self._row))
         yield "erasures", "Erasures", erased or beside.shown("erasures.json")
         noted = list(self._table(told.notes, ("By", "About", "Note"), self._note))
         yield "notes", "Notes", noted or beside.shown("notes.json")
-        yield "questions", "Who asked to see these sessions", beside.shown("questions.jsonl")
-        yield "settings", "Settings in force", beside.shown("settings.json")
+        yield "questions", "Who asked to see these sessions", beside.asked()
+        yield "settings", "Settings in force", beside.settings()
         yield "events", "All events", self._events()
 
     def _unproven(self) -> list[str]:
@@ -214,10 +190,10 @@ class _Page:
         ]
         rows += [(place, "a channel", count) for place, count in told.places.items()]
         for name, what, count in rows[:_MOST_NAMED]:
-            yield f'<tr><td>{self._who(name)}</td><td>{_safe(what)}</td><td class="n" data-is="Said">{count:,}</td></tr>'
+            yield f'<tr><td>{self._who(name)}</td><td>{safe(what)}</td><td class="n" data-is="Said">{count:,}</td></tr>'
         yield "</tbody></table></div>"
         if len(rows) > _MOST_NAMED:
-            yield _more(len(rows) - _MOST_NAMED, "others")
+            yield more(len(rows) - _MOST_NAMED, "others")
         if told.between:
             yield '<h3>Who spoke to whom</h3><div class="wide" tabindex="0"><table class="rows"><thead><tr><th scope="col">From</th>'
             yield '<th scope="col">To</th><th scope="col" class="n">Times</th></tr></thead><tbody>'
@@ -233,12 +209,12 @@ class _Page:
             kind, colour = self._kind(entry.who)
             to = f' <span class="muted">to</span> {self._who(entry.to)}' if entry.to else ""
             behalf = (
-                f'<span class="muted">on behalf of {_safe(told.called(entry.behalf))}</span>'
+                f'<span class="muted">on behalf of {safe(told.called(entry.behalf))}</span>'
                 if entry.behalf and entry.behalf != entry.who
                 else ""
             )
             yield (
-                f'<li class="{kind}{colour}"><div class="line">{self._who(entry.who)} <span class="muted">{_safe(entry.how)}</span>{to} '
+                f'<li class="{kind}{colour}"><div class="line">{self._who(entry.who)} <span class="muted">{safe(entry.how)}</span>{to} '
                 f'{behalf}<span class="place">{self._place(entry)}</span></div><div class="words">{self._text(entry.text)}</div></li>\n'
             )
         yield "</ol>"
@@ -263,13 +239,13 @@ class _Page:
         result = f'<div class="words mono">{self._text(entry.to)}</div>' if entry.to else ""
         return (
             self._who(entry.who),
-            _safe(entry.how),
+            safe(entry.how),
             f'<div class="words mono">{self._text(entry.text)}</div>',
             result,
         )
 
     def _sent(self, entry: Entry) -> tuple[str, ...]:
-        state = _safe(entry.how) + (f" {self._link(entry.ended)}" if entry.ended else "")
+        state = safe(entry.how) + (f" {self._link(entry.ended)}" if entry.ended else "")
         return (
             self._who(entry.who),
             self._who(entry.to),
@@ -278,7 +254,7 @@ class _Page:
         )
 
     def _row(self, entry: Entry) -> tuple[str, ...]:
-        return self._who(entry.who), _safe(entry.how), f'<div class="words">{self._text(entry.text)}</div>'
+        return self._who(entry.who), safe(entry.how), f'<div class="words">{self._text(entry.text)}</div>'
 
     def _used(self) -> Iterator[str]:
         told = self._told
@@ -303,11 +279,11 @@ class _Page:
                     ("Money", money),
                 )
             )
-            yield f"<tr><td>{self._who(key)}</td><td>{_safe(model)}</td>{numbers}</tr>"
+            yield f"<tr><td>{self._who(key)}</td><td>{safe(model)}</td>{numbers}</tr>"
         yield "</tbody></table></div>"
 
     def _note(self, entry: Entry) -> tuple[str, ...]:
-        return _safe(entry.who), self._link(entry.ended), f'<div class="words">{self._text(entry.text)}</div>'
+        return safe(entry.who), self._link(entry.ended), f'<div class="words">{self._text(entry.text)}</div>'
 
     def _events(self) -> Iterator[str]:
         heads = "".join(
@@ -315,13 +291,13 @@ class _Page:
         )
         yield f'<div class="wide" tabindex="0"><table class="rows"><thead><tr>{heads}</tr></thead><tbody>\n'
         for entry in self._told.events:
-            who = " → ".join(_safe(part) for part in (entry.who, entry.to) if part)
-            text = self._text(_cut(entry.text, _BRIEF)[0])
+            who = " → ".join(safe(part) for part in (entry.who, entry.to) if part)
+            text = self._text(cut(entry.text, _BRIEF)[0])
             withheld = f' <span class="gone">{_KINDS[entry.withheld]}</span>' if entry.withheld else ""
             yield (
                 f'<tr id="e{entry.position}"><td class="at">#{entry.position}</td><td class="when"><time>{moment(entry.time)}</time></td>'
-                f'<td class="brief">{_safe(entry.how)}{withheld}</td>'
-                f"<td>{who}{'<br>' if who and text else ''}{text}</td><td><code>{_safe(entry.hash)}</code></td></tr>\n"
+                f'<td class="brief">{safe(entry.how)}{withheld}</td>'
+                f"<td>{who}{'<br>' if who and text else ''}{text}</td><td><code>{safe(entry.hash)}</code></td></tr>\n"
             )
         yield "</tbody></table></div>"
         yield _rest(self._told.events, "events")
@@ -344,7 +320,7 @@ class _Page:
         kind, colour = self._kind(name)
         short = name.split(":")[1] if name.startswith("agent:") and name.count(":") > 1 else name
         letter = next((character.upper() for character in short if character.isalnum()), "·")
-        return f'<span class="who {kind}{colour}"><b aria-hidden="true">{_safe(letter)}</b><span>{_safe(name)}</span></span>'
+        return f'<span class="who {kind}{colour}"><b aria-hidden="true">{safe(letter)}</b><span>{safe(name)}</span></span>'
 
     def _place(self, entry: Entry) -> str:
         return f"{self._link(entry.position)} <time>{moment(entry.time)}</time>"
@@ -356,12 +332,12 @@ class _Page:
 
     def _text(self, text: str) -> str:
         """Return a text of somebody's as markup; of a long one, or of one behind very many, its beginning."""
-        shown, more = _cut(text, _LONGEST if self._left > 0 else _BRIEF)
+        shown, left = cut(text, _LONGEST if self._left > 0 else _BRIEF)
         self._left -= len(shown)
         if WITHHELD in shown:
-            return _safe(shown).replace(WITHHELD, f'<span class="gone">{WITHHELD}</span>')
-        rest = f' <span class="muted">… {more:,} more characters in events.jsonl</span>' if more else ""
-        return f"{_safe(shown)}{rest}"
+            return safe(shown).replace(WITHHELD, f'<span class="gone">{WITHHELD}</span>')
+        rest = f' <span class="muted">… {left:,} more characters in events.jsonl</span>' if left else ""
+        return f"{safe(shown)}{rest}"
 
 
 _MOST_NAMED: Final = 200
@@ -376,26 +352,14 @@ def _title(question: JsonObject) -> str:
     return "Evidence out of a log"
 
 
-def _safe(text: str) -> str:
-    return escape(printable(text))
-
-
-def _cut(text: str, most: int) -> tuple[str, int]:
-    return (text, 0) if len(text) <= most else (text[:most], len(text) - most)
-
-
-def _rest(rows: FirstRows, what: str) -> str:
-    return _more(rows.total - len(rows), what) if rows.total > len(rows) else ""
-
-
-def _more(count: int, what: str) -> str:
-    return f'<p class="more">{count:,} more {what}: all are in <code>events.jsonl</code> and in <code>log.db</code>.</p>'
-
-
 def _fields(value: JsonObject) -> str:
     rows = "".join(
-        f"<dt>{_safe(name)}</dt><dd>{_safe(part if isinstance(part, str) else msgspec.json.encode(part).decode())}</dd>"
+        f"<dt>{safe(name)}</dt><dd>{safe(part if isinstance(part, str) else msgspec.json.encode(part).decode())}</dd>"
         for name, part in value.items()
         if part is not None
     )
     return f"<dl>{rows}</dl>"
+
+
+def _rest(rows: FirstRows, what: str) -> str:
+    return more(rows.total - len(rows), what) if rows.total > len(rows) else ""

@@ -59,8 +59,9 @@ font-size:12px;line-height:1;print-color-adjust:exact;-webkit-print-color-adjust
 .more{background:var(--tint);padding:8px 12px;border-radius:6px;margin:8px 0}
 figure{margin:8px 0;overflow-x:auto}figure svg{max-width:100%;height:auto}
 pre{margin:0;white-space:pre-wrap;overflow-wrap:anywhere;font:12px/18px var(--mono)}
+.columns{columns:2;column-gap:32px}
 footer{padding-top:32px;padding-bottom:48px}
-@media (max-width:640px){main,header,nav,footer{padding-left:16px;padding-right:16px}dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:8px}
+@media (max-width:640px){main,header,nav,footer{padding-left:16px;padding-right:16px}dl{grid-template-columns:1fr;gap:0}.columns{columns:1}dd{margin-bottom:8px}
 .line .place{margin-left:0;width:100%}.talk .words{margin-left:0}nav a{display:inline-block;padding:12px 0}
 .rows thead{position:absolute;clip-path:inset(50%);width:1px;height:1px;overflow:hidden}
 .rows tr{display:block;padding:8px 0;border-bottom:1px solid var(--line)}

@@ -1,6 +1,8 @@
 """How the log of a redacted bundle is kept: rows that withhold something with an event that says so, or rows of its own (BUNDLE-24)."""
 
+from array import array
 from collections import defaultdict
+from collections.abc import Iterator
 from hashlib import sha256
 from typing import Final, Literal, NamedTuple, Protocol, cast
 
@@ -50,24 +52,32 @@ class WithheldRows:
     """The rows of an edition whose chains stay true: what is withheld in each stream, with the digest of what stands there."""
 
     def __init__(self) -> None:
-        self._rows: defaultdict[tuple[str, WithheldKind], list[tuple[int, str]]] = defaultdict(list)
+        # Of very many rows: a version, and a digest behind those of the rows before.
+        self._rows: defaultdict[tuple[str, WithheldKind], tuple[array[int], bytearray]] = defaultdict(
+            lambda: (array("q"), bytearray())
+        )
 
     def take(self, edited: Edited) -> Row:
         """Return a row as the log has it."""
         row = edited.row
         if edited.withheld:
-            stands = sha256(opened(row[4], where=f"position {row[0]}").data).hexdigest()
-            self._rows[row[1], cast("WithheldKind", edited.withheld)].append((row[2], stands))
+            versions, digests = self._rows[row[1], cast("WithheldKind", edited.withheld)]
+            versions.append(row[2])
+            digests += sha256(opened(row[4], where=f"position {row[0]}").data).digest()
         return row
 
-    def erased(self) -> list[Erased]:
-        """Return the events that authorise what stands there."""
-        return [
-            Erased(stream=stream, rows=tuple(rows), by=BY, reason=_REASONS[kind], edition=kind)
-            for (stream, kind), rows in sorted(self._rows.items())
-        ]
+    def erased(self) -> Iterator[Erased]:
+        """Yield the events that authorise what stands there."""
+        for stream, kind in sorted(self._rows):
+            versions, digests = self._rows[stream, kind]
+            rows = (
+                (version, digests[at * _DIGEST : (at + 1) * _DIGEST].hex())
+                for at, version in enumerate(versions)
+            )
+            yield Erased(stream=stream, rows=tuple(rows), by=BY, reason=_REASONS[kind], edition=kind)
 
 
+_DIGEST: Final = 32
 _REASONS: Final = {
     "words": "what was said is withheld from this edition",
     "secrets": "secrets are masked in this edition",

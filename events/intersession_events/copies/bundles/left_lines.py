@@ -18,9 +18,9 @@ class LeftLines:
     """
 
     def __init__(self, checkpoints: Sequence[Checkpoint]) -> None:
-        self._lines: list[tuple[int, str]] = []
+        self._lines = bytearray()
         self._due = deque(checkpoints)
-        self._stretch: list[tuple[int, str]] = []
+        self._stretch = bytearray()
         self._is_whole = True
 
     def take(self, row: Row, *, is_inside: bool) -> None:
@@ -35,19 +35,19 @@ class LeftLines:
         if not self._due or not self._is_whole or not has_words(topic):
             return
         if not is_inside:
-            self._is_whole, self._stretch = False, []
+            self._is_whole, self._stretch = False, bytearray()
             return
         left = left_in(state, topic, where=f"position {position}")
         if left is not None:
-            self._stretch.append((position, sha256(left).hexdigest()))
+            self._stretch += f',[{position},"{sha256(left).hexdigest()}"]'.encode()
 
-    def ended(self) -> Sequence[tuple[int, str]]:
-        """Return the lines: a position, and the SHA-256 (hex) of what is left of its event."""
+    def ended(self) -> bytes:
+        """Return the lines as JSON: a position, and the SHA-256 (hex) of what is left of its event; nothing for none."""
         while self._due:
             self._close()
-        return self._lines
+        return b"[" + self._lines[1:] + b"]" if self._lines else b""
 
     def _close(self) -> None:
         if self._due.popleft().unsaid is not None and self._is_whole:
             self._lines += self._stretch
-        self._is_whole, self._stretch = True, []
+        self._is_whole, self._stretch = True, bytearray()

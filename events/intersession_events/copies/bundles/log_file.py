@@ -1,6 +1,6 @@
 """The log of a bundle as a file that opens: the whole log up to a place, or a fork with some of its streams."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
@@ -74,7 +74,7 @@ class ForkEnd(NamedTuple):
     forked: ForkedFrom
     time: int
     epoch: int
-    erased: Sequence[Erased]
+    erased: Iterable[Erased]
 
 
 def own_rows(fork_id: str, end: ForkEnd) -> Sequence[Row]:

@@ -4,6 +4,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -121,7 +122,7 @@ def take_part(
             lines.write(line_of_row(edited.row, leaf, edited.withheld))
             if made is not None and (kept := taking.kept.take(edited)) is not None:
                 made.add(kept)
-        taking.proof.write(folder / "proof.json", () if taking.left is None else taking.left.ended())
+        taking.proof.write(folder / "proof.json", b"" if taking.left is None else taking.left.ended())
         if made is not None:
             epoch, own = taking.end()
             for row in own:
@@ -229,7 +230,7 @@ class _Taking:
         if isinstance(kept, RenamedRows):
             return epoch, own_rows(self._fork_id, ForkEnd(kept.forked(forked), self._time, epoch, ()))
         ends = [(row[1], row[2]) for row, _ in heads]
-        erased = [*erased_later(self._seen, ends, self._wanted.at), *kept.erased()]
+        erased = chain(erased_later(self._seen, ends, self._wanted.at), kept.erased())
         return epoch, own_rows(self._fork_id, ForkEnd(forked, self._time, epoch, erased))
 
     @property

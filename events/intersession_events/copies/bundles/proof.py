@@ -63,8 +63,8 @@ class PartProof:
                 self._inside[stream] = (version, hashed)
         return leaf
 
-    def write(self, path: Path, left: Sequence[tuple[int, str]] = ()) -> None:
-        """Write it, once all events were taken, with what checkpoints say is `left` of events without their words.
+    def write(self, path: Path, left: bytes = b"") -> None:
+        """Write it, once all events were taken, with what checkpoints say is `left` of events without their words, as JSON.
 
         Raises:
             CorruptEvent: the log is not what the checkpoint was taken of.
@@ -84,7 +84,7 @@ class PartProof:
                 file.write(separator + _ENCODE(head))
                 separator = b","
             growth = [self._grown(since, ranges) for since, ranges in self._growth]
-            unsaid = b',"unsaid":' + _ENCODE(left) if left else b""
+            unsaid = b',"unsaid":' + left if left else b""
             file.write(b'],"growth":' + _ENCODE(growth) + unsaid + b"}\n")
 
     def _heads_of(self, checkpoint: Checkpoint | None) -> Iterator[_Head]:

@@ -176,11 +176,27 @@ def test_an_edition_says_withheld_where_words_are_not_there(tmp_path: Path) -> N
 
 @pytest.mark.clause("BUNDLE-25")
 def test_what_lies_beside_the_events_is_quoted(tmp_path: Path) -> None:
-    (tmp_path / "settings.json").write_text(json.dumps({"tools": {"x": "<b>"}}))
-    (tmp_path / "notes.json").write_text("[]")
+    (tmp_path / "settings.json").write_text(json.dumps({"settings": {"tools": {"x": "<b>", "none": []}}}))
+    (tmp_path / "notes.json").write_text('{"notes": []}')
+    receipt = {"tool": "sessions_history", "filters": '{"query":"<i>"}', "deniedCount": 1}
+    lines = [
+        {"question": {}},
+        {"position": 7, "timeMs": TIME, "who": "agent:x:main", "isProven": False, "receipt": receipt},
+    ]
+    (tmp_path / "questions.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in lines))
+    (tmp_path / "answer.json").write_text('{"found": "</pre><script>"}')
 
     page = report_of(tmp_path, line(said("hi"), 1))
 
-    assert "&lt;b&gt;" in page
-    assert "Settings in force" in page
-    assert "Notes" not in page
+    text = " ".join(Parsed(page).texts)
+    for quoted in (
+        'tools.x = "<b>"',
+        '{"query":"<i>"}',
+        "0 allowed, 1 denied",
+        "its event is elsewhere",
+        "</pre><script>",
+    ):
+        assert quoted in text, quoted
+    assert "Notes" not in text
+    assert "none" not in text.partition("Settings in force")[2].partition("All events")[0]
+    assert "script" not in Parsed(page).elements
