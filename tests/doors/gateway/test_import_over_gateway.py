@@ -241,8 +241,8 @@ def test_a_framework_is_imported_beside_a_gateway_as_without_one(
 ) -> None:
     source = recorded("langgraph", tmp_path)
 
-    done = ran("import", source, "--from", "langgraph", "--json", *options)
-    refused = ran("import", tmp_path / "gone.db", "--from", "langgraph", "--json", *options)
+    done = ran("import", source, "--from", "langgraph", *options)
+    refused = ran("import", tmp_path / "gone.db", "--from", "langgraph", *options)
     local = ran("import", source, "--from", "langgraph", "--json", "--store", tmp_path / "local.db")
 
     ids = {"importId", "store"}
