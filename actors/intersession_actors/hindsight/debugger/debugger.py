@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from intersession_actors.hindsight.debugger.smells import SmellingAnswer, SmellsAnswer
     from intersession_actors.hindsight.debugger.state import ChangesAnswer
     from intersession_actors.hindsight.debugger.why import EffectsAnswer, WhyAnswer
+    from intersession_actors.hindsight.exporting.export import ExportMade, ExportTo
     from intersession_actors.hindsight.replaying.replayed import Replayed
     from intersession_events.proofs.signatures import PrivateKey
     from intersession_projections.questions.diagram.diagram import Diagram
@@ -310,3 +311,34 @@ class Debugger:
         return make_bundle(self._view, wanted, Path(out), key=key)
 
     abundle_answer = _awaitable(bundle_answer)
+
+    def export(
+        self,
+        out: Path | str,
+        to: ExportTo,
+        *,
+        run: str | None = None,
+        session: str | None = None,
+        since: At | None = None,
+        until: At | None = None,
+        at: At | None = None,
+        raw: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> ExportMade:
+        """Write the log, or a part of it, in a form that other tools read: a file, for `parquet` a directory, that is not there yet (OUT-1).
+
+        `run` and `session` name what is exported, with what belongs to it, `since` and `until` the places between which events are;
+        `at` is the last place (the head). Secrets are hidden, unless `raw`. `progress` is told (position, last position).
+
+        Raises:
+            ToolRefused: the query is invalid, or names nothing that is there (`invalid_request`, `not_visible`).
+            ExportFailed: the file is there already or can't be written.
+            MissingExtra: `parquet` needs the extra of that name.
+            CorruptEvent: a row of the log can't be read.
+        """
+        from intersession_actors.hindsight.exporting.export import ExportWanted, export  # noqa: PLC0415 - as above
+
+        wanted = ExportWanted(to=to, run=run, session=session, since=since, until=until, at=at, raw=raw)
+        return export(self._view, wanted, Path(out), progress=progress or (lambda _, __: None))
+
+    aexport = _awaitable(export)

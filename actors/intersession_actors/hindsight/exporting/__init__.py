@@ -1,0 +1,1 @@
+"""What of a log other tools read: spans, CloudEvents, messages in the form of model servers, tables."""
