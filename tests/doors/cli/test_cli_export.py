@@ -1,50 +1,40 @@
-"""`export` writes what `import` reads back, of a log that somebody may be writing to."""
+"""`export --to` writes a log for other tools, and says what it wrote."""
 
 from pathlib import Path
 
 import pytest
 
-from intersession import MemoryChannel, SessionSystem, echo
 from support.doors.command_line import ran
-from support.running import WAIT
+from support.foreign.recording import recorded
 
 
-def hosted(store: Path) -> SessionSystem:
-    return SessionSystem(
-        f"sqlite:///{store}", agents={"main": echo("main")}, channels={"webchat": MemoryChannel()}
-    )
+@pytest.mark.clause("OUT-1")
+def test_an_import_is_exported_in_each_form(tmp_path: Path) -> None:
+    store = tmp_path / "i.db"
+    ran("import", recorded("langgraph", tmp_path), "--from", "langgraph", "--store", store)
+    session = ran("sessions", "--json", "--store", store).json["sessions"][0]["key"]
 
+    spans = ran("export", tmp_path / "spans", "--to", "otlp", "--store", store)
+    events = ran("export", tmp_path / "events", "--to", "cloudevents", "--store", store, "--json").json
+    body = ran(
+        "export",
+        tmp_path / "body",
+        "--to",
+        "openai",
+        "--session",
+        session,
+        "--at",
+        "20",
+        "--store",
+        store,
+        "--json",
+    ).json
+    again = ran("export", tmp_path / "spans", "--to", "otlp", "--store", store, "--json")
+    wrong = ran("export", tmp_path / "x", "--to", "csv", "--store", store)
 
-@pytest.mark.clause("EXP-1", "EXP-3")
-def test_a_log_is_exported_beside_its_host_and_read_back(tmp_path: Path) -> None:
-    store, state, again = tmp_path / "log.db", tmp_path / "state", tmp_path / "again.db"
-    with hosted(store) as system:
-        system.inbound(channel="webchat", chat_id="1", sender="ada", text="hello", wait=WAIT)
-        done = ran("export", "openclaw", state, "--store", store)
-        in_host = system.export_openclaw(tmp_path / "other", sessions=["main"])
-    ran("import", "openclaw", state, "--store", again)
-
-    def told(path: Path) -> object:
-        rows = ran("history", "main", "--store", path, "--raw", "--json").json["messages"]
-        return [(row["id"], row["role"], row["runId"], row["timestamp"]) for row in rows]
-
-    # The host is in this process, and says there as well what a busy machine made late.
-    assert (done.exit_code, [line for line in done.err.splitlines() if "was slow" not in line]) == (0, [])
-    assert f"Exported to {state}" in done.out
-    assert told(again) == told(store) != []
-    assert (in_host.sessions, in_host.messages) == (1, 2)
-
-
-def test_what_can_not_be_exported_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
-    store = tmp_path / "log.db"
-    with hosted(store) as system:
-        system.inbound(channel="webchat", chat_id="1", sender="ada", text="hello", wait=WAIT)
-
-    full = ran("export", "openclaw", tmp_path, "--store", store, "--json")
-    unknown = ran("export", "openclaw", tmp_path / "out", "--store", store, "--session", "nobody", "--json")
-    beyond = ran("export", "openclaw", tmp_path / "out", "--store", store, "--as-of", "9999", "--json")
-
-    assert (full.exit_code, full.json["code"]) == (1, "export_failed")
-    assert (unknown.exit_code, unknown.json["code"]) == (1, "not_visible")
-    assert (beyond.exit_code, beyond.json["code"]) == (1, "invalid_request")
-    assert not (tmp_path / "out").exists()
+    assert (spans.exit_code, spans.err) == (0, "")
+    assert "2 spans, 0 open" in spans.out
+    assert events["counts"]["events"] == events["position"]
+    assert (body["position"], body["counts"]["messages"] > 0) == (20, True)
+    assert (again.exit_code, again.json["code"]) == (1, "export_failed")
+    assert wrong.exit_code == 2

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from intersession import DeliveryRefused, Outbound, Reply, SessionSystem, ToolRe
 from intersession_actors.hindsight.exporting.export import FORMS, ExportMade
 from intersession_events.basics.errors import ExportFailed
 from intersession_events.facts import DeliveryDone, DeliveryFailed, ExchangeClosed
+from support.paths import DOCS
 from support.running import QUIET, SEES_ALL, WAIT, merged, wait_for
 
 MAIN = "agent:main:main"
@@ -220,6 +222,11 @@ def test_tables_are_asked_with_sql_and_agree_with_the_log(system: SessionSystem,
         "SELECT sum(cost_micros) FROM '$/runs.parquet'"
     )
     assert ask("SELECT text FROM '$/messages.parquet' WHERE sender = 'bo'") == [("hi",)]
+    page = (DOCS / "howto" / "export-and-import.md").read_text()
+    shown = re.search(r'duckdb -c "(.+?)"\n', page, re.DOTALL)
+    assert shown is not None
+    asked = ask(shown[1].replace("tables/runs.parquet", "$/runs.parquet"))
+    assert asked[0][0] == MAIN
     assert ask("SELECT year(time) >= 2024 FROM '$/events.parquet' LIMIT 1") == [(True,)]
 
 
