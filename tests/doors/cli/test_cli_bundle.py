@@ -1,6 +1,7 @@
 """`intersession bundle`, and the answers of other commands as bundles."""
 
 import json
+import resource
 import subprocess
 import sys
 import zipfile
@@ -64,4 +65,17 @@ def test_a_bundle_that_can_not_be_made_leaves_nothing(
     refused = ran("bundle", *given, "--store", store)
 
     assert (refused.exit_code, said in refused.err) == (code, True)
+    assert not list(tmp_path.glob("*new.zip*"))
+
+
+@pytest.mark.clause("BUNDLE-5")
+def test_a_disk_without_room_leaves_nothing_of_a_bundle(store: Path, tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (34_000, before[1]))
+    try:
+        refused = ran("bundle", "--all", "-o", "new.zip", "--store", store)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    assert (refused.exit_code, "free some space" in refused.err) == (1, True)
     assert not list(tmp_path.glob("*new.zip*"))

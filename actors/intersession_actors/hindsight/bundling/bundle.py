@@ -20,7 +20,7 @@ from intersession_events.basics.errors import BundleFailed
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.copies.bundles.archive import Entry, check_target, digest_of, no_room, write_archive
 from intersession_events.copies.bundles.part import PartTaken, PartWanted, take_part
-from intersession_events.copies.bundles.verifying import write_verifier
+from intersession_events.copies.bundles.verifying import verifier
 from intersession_events.log.other_words import as_it_is
 from intersession_events.proofs.signatures import PrivateKey
 from intersession_events.stores.portable.log import PortableLog
@@ -114,7 +114,8 @@ def make_bundle(
     check_target(whole)
     try:
         with tempfile.TemporaryDirectory(prefix=f".{whole.name}.", dir=whole.parent) as place:
-            folder = Path(place)
+            folder = Path(place, "content")
+            folder.mkdir()
             part = PartWanted(
                 streams=selection.streams,
                 at=at,
@@ -125,12 +126,12 @@ def make_bundle(
             )
             with log.stored() as seen:
                 taken = take_part(log.lineage, seen, part, folder, edition=edition, progress=progress)
-            write_verifier(folder / "verify.py")
+            (folder / "verify.py").write_bytes(verifier())
             contents = Contents(view, wanted, selection, at, taken, folder, edition)
             write_parts(contents, log.files, () if key is None else (key.public,))
             _write_report(contents)
             _write_manifest(contents, key)
-            archived = write_archive(_entries(folder), folder.with_name(f"{folder.name}.part"), whole)
+            archived = write_archive(_entries(folder), Path(place, whole.name), whole)
     except OSError as error:
         raise no_room(whole, error) from error
     _note_sessions(view, taken)

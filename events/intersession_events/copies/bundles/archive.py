@@ -85,7 +85,9 @@ def write_archive(entries: Sequence[Entry], part: Path, whole: Path) -> Archived
 def no_room(whole: Path, error: OSError) -> BundleFailed:
     """Return the error for a bundle that the operating system let nobody write."""
     said = error.strerror or str(error)
-    remedy = "free some space" if error.errno in {errno.ENOSPC, errno.EDQUOT} else "name another file"
+    remedy = (
+        "free some space" if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG} else "name another file"
+    )
     return BundleFailed(f"{whole} can't be written: {said}; nothing is left of it, {remedy}")
 
 

@@ -1,6 +1,9 @@
 """The log of a bundle as a file that opens: the whole log up to a place, or a fork with some of its streams."""
 
-from collections.abc import Iterable, Sequence
+import errno
+import sqlite3
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +23,7 @@ _AT_ONCE: Final = 1000
 class LogFile:
     """Fills a new file with rows in the order of their positions. It has no views: opening it folds them.
 
-    Nothing in it comes from a clock or from chance, so that the same rows make the same file.
+    What SQLite can't write is an `OSError`, as for any file. Nothing in it comes from a clock or from chance, so that the same rows make the same file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -39,7 +42,8 @@ class LogFile:
 
     def begin(self, log_id: str, created_ms: int) -> None:
         """Make the file of a log."""
-        self._filling.begin(Moved(log_id, 0, created_ms, 0, ()))
+        with _written():
+            self._filling.begin(Moved(log_id, 0, created_ms, 0, ()))
 
     def add(self, row: Row) -> None:
         """Add a row behind those that are there."""
@@ -52,7 +56,7 @@ class LogFile:
     def finish(self, epoch: int) -> None:
         """Give the file its name. `epoch` is at least that of each of its events."""
         self._put()
-        with self._filling.writing() as made:
+        with _written(), self._filling.writing() as made:
             made.execute("UPDATE log_identity SET epoch=?", (epoch,))
             made.executemany(
                 "INSERT INTO log_topics VALUES (?)", [(topic,) for topic in sorted(self._topics)]
@@ -60,12 +64,24 @@ class LogFile:
             if self._last:
                 made.execute("DELETE FROM sqlite_sequence WHERE name='stored_events'")
                 made.execute("INSERT INTO sqlite_sequence VALUES ('stored_events', ?)", (self._last,))
-        self._filling.finish()
+        with _written():
+            self._filling.finish()
 
     def _put(self) -> None:
         if self._rows:
-            self._filling.put(self._rows, after=None)
+            with _written():
+                self._filling.put(self._rows, after=None)
             self._rows = []
+
+
+@contextmanager
+def _written() -> Generator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        # As elsewhere: what SQLite calls an error of the disk is one that is full, in most cases.
+        is_full = error.sqlite_errorcode & 0xFF in {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
+        raise OSError(errno.ENOSPC if is_full else errno.EIO, str(error)) from error
 
 
 class ForkEnd(NamedTuple):

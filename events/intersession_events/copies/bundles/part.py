@@ -144,7 +144,7 @@ class _Taking:
         self._is_copy = (
             wanted.streams is None and edition is None and all(row[0] <= wanted.at for row in authorising)
         )
-        self._names = self._streams()
+        self._names = self._streams(authorising)
         self._places = None if self._is_copy else self._selected()
         self._time = self._time_at_place()
         is_renamed = edition is not None and edition.renames
@@ -269,10 +269,11 @@ class _Taking:
         states: dict[int, bytes] = dict(self._seen(_STATES.format(marks(inside)), inside)) if inside else {}
         return [((*row[:4], states[row[0]]), True) if row[0] in states else (row, False) for row in rows]
 
-    def _streams(self) -> frozenset[str]:
+    def _streams(self, authorising: Sequence[Row]) -> frozenset[str]:
         """Return the streams of the part, with those that authorise what was erased in them."""
         if self._wanted.streams is None:
-            return frozenset(name for (name,) in self._seen(_NAMES, (self._wanted.at,)))
+            found = (name for (name,) in self._seen(_NAMES, (self._wanted.at,)))
+            return frozenset({*found, *(row[1] for row in authorising)})
         return frozenset({*self._wanted.streams, *map(erased_stream, self._wanted.streams)} - {STREAM})
 
     def _selected(self) -> "array[int]":

@@ -45,7 +45,7 @@ class PartProof:
         """The last position that is proven."""
         self._streams = streams
         self._ends: dict[str, tuple[int, str]] = {}
-        self._inside: dict[str, tuple[int, str]] = {}
+        self._inside: set[str] = set()
         self._growth = [*_growth(self.checkpoints)]
         self._tree = PartTree([(one.start, one.stop) for _, ranges in self._growth for one in ranges])
         self._heads = StreamHeads()
@@ -60,7 +60,7 @@ class PartProof:
         if stream in self._streams:
             self._ends[stream] = (version, hashed)
             if is_inside:
-                self._inside[stream] = (version, hashed)
+                self._inside.add(stream)
         return leaf
 
     def write(self, path: Path, left: bytes = b"") -> None:
@@ -90,9 +90,7 @@ class PartProof:
     def _heads_of(self, checkpoint: Checkpoint | None) -> Iterator[_Head]:
         if checkpoint is None or checkpoint.heads_root is None:
             return
-        for stream in sorted(self._inside.keys() - {STREAM}):
-            if self._inside[stream] != self._ends[stream]:
-                continue  # it went on behind the place
+        for stream in sorted(self._inside - {STREAM}):
             path = self._heads.path(stream)
             assert path is not None  # noqa: S101 - it was told
             yield _Head(stream, *self._ends[stream], path)

@@ -10,15 +10,20 @@ from intersession_events.proofs.signatures import Trusted
 from intersession_events.proofs.statement import Checkpoint
 
 
+def verifier() -> bytes:
+    """Return `verify.py`: a program of one file, for Python 3.8 or later and nothing else (BUNDLE-10)."""
+    return Path(verify.__file__).read_bytes()
+
+
 def write_verifier(path: Path) -> None:
-    """Write `verify.py` to a new file: a program of one file, for Python 3.8 or later and nothing else (BUNDLE-10).
+    """Write `verify.py` to a new file.
 
     Raises:
         BundleFailed: something has the name, or it can't be written.
     """
     try:
         with path.open("xb") as file:
-            file.write(Path(verify.__file__).read_bytes())
+            file.write(verifier())
     except OSError as error:
         raise BundleFailed(f"{path} can't be written: {error.strerror or error}; name a new file") from error
 

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
@@ -9,15 +10,19 @@ from pathlib import Path
 import pytest
 
 from intersession_events.basics.errors import CorruptEvent
+from intersession_events.basics.ids import derive
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.copies.bundles.part import PartTaken, PartWanted, take_part
 from intersession_events.copies.bundles.rows import line_of_row
+from intersession_events.facts import Erased
+from intersession_events.log.erasing import erased_stream, left_of
+from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.proofs.merkle import leaf_hash
 from intersession_events.proofs.stream_heads import HeadPath, root_over_heads
 from intersession_events.stores.sqlite.log import SqliteLog
 from support.forged_erasures import payload_of_row
-from support.forked import CUT, A, B, source_log
+from support.forked import CUT, OTHER, A, B, source_log
 
 
 def taken(source: Path, folder: Path, *streams: str, at: int = CUT) -> PartTaken:
@@ -51,7 +56,7 @@ def test_each_line_has_the_row_and_the_payload_as_it_was_hashed(tmp_path: Path) 
 
 
 @pytest.mark.clause("BUNDLE-3")
-def test_the_proof_leads_to_the_first_checkpoint_over_the_place_and_names_streams_that_did_not_go_on(
+def test_the_proof_leads_to_the_first_checkpoint_over_the_place_and_says_how_each_stream_ended(
     tmp_path: Path,
 ) -> None:
     source = source_log(tmp_path / "log.db")
@@ -77,11 +82,16 @@ def test_the_proof_leads_to_the_first_checkpoint_over_the_place_and_names_stream
     assert part.checkpoint is not None
     assert part.checkpoint.position == proof["checkpoint"]["position"] == CUT + 1
     assert part.unproven == 0
-    (head,) = proof["heads"]  # `A` goes on behind the place
-    path = HeadPath(**{name: head["path"][name] for name in HeadPath.__struct_fields__})
-    found = root_over_heads(head["stream"], head["version"], head["hash"], path)
-    assert found is not None
-    assert (head["stream"], found.hex()) == (B, proof["checkpoint"]["headsRoot"])
+    heads = {head["stream"]: head for head in proof["heads"]}
+    last = {line["stream"]: line["version"] for line, _ in lines_in(tmp_path / "part")}
+    for stream in (A, B):
+        head = heads[stream]
+        path = HeadPath(**{name: head["path"][name] for name in HeadPath.__struct_fields__})
+        found = root_over_heads(stream, head["version"], head["hash"], path)
+        assert found is not None
+        assert found.hex() == proof["checkpoint"]["headsRoot"]
+    assert heads[B]["version"] == last[B]
+    assert heads[A]["version"] == last[A] + 1  # it goes on behind the place
     assert len(proof["growth"]) == 1
 
 
@@ -102,6 +112,57 @@ def test_the_log_of_a_bundle_opens_and_verifies_and_is_the_same_each_time(
         assert verify_log(log).ok
         with SqliteLog(source, read_only=True) as origin:
             assert (log.log_id == origin.log_id) is (not streams)
+
+
+@pytest.mark.clause("BUNDLE-3")
+@pytest.mark.clause("BUNDLE-6")
+@pytest.mark.parametrize("streams", [(A, B), ()])
+def test_words_that_were_erased_behind_the_place_are_gone_and_its_log_says_who_wanted_it(
+    tmp_path: Path, streams: tuple[str, ...]
+) -> None:
+    source = source_log(tmp_path / "log.db")
+    with SqliteLog(source) as log:
+        four = next(one for one in log.stream(B) if "four" in str(one.event))
+        erased = Erased(stream=B, rows=((four.version, left_of(four) or ""),), by="operator", reason="asked")
+        draft = Draft(event=erased, id=derive(log.log_id, "erased"), time=9_000)
+        log.append_now([StreamAppend(stream=erased_stream(B), expected=ANY_VERSION, drafts=(draft,))])
+
+    part = taken(source, tmp_path / "part", *streams)
+
+    (line,) = (line for line, _ in lines_in(tmp_path / "part") if line["position"] == four.position)
+    assert "salt" not in line
+    for file in ("events.jsonl", "log.db"):
+        assert b'"content":"four"' not in (tmp_path / "part" / file).read_bytes()
+    assert [row[1] for row in part.erased] == [erased_stream(B)]
+    with SqliteLog(tmp_path / "part" / "log.db", read_only=True) as log:
+        report = verify_log(log)
+        assert (report.ok, [one.reason for one in report.erasures]) == (True, ["asked"])
+
+
+@pytest.mark.clause("BUNDLE-5")
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (None, "position {} is missing"),
+        (lambda _: bytes(200), "position {}"),
+        (lambda state: state[:1] + bytes(32) + state[33:], "not what the checkpoint"),
+    ],
+)
+def test_a_log_that_is_damaged_outside_of_the_bundle_makes_none(
+    tmp_path: Path, change: Callable[[bytes], bytes] | None, said: str
+) -> None:
+    source = source_log(tmp_path / "log.db")
+    with closing(sqlite3.connect(source)) as rows, rows:
+        ((outside, state),) = rows.execute(
+            "SELECT max(rowid), state FROM stored_events WHERE originator_id=?", (OTHER,)
+        )
+        if change is None:
+            rows.execute("DELETE FROM stored_events WHERE rowid=?", (outside,))
+        else:
+            rows.execute("UPDATE stored_events SET state=? WHERE rowid=?", (change(state), outside))
+
+    with pytest.raises(CorruptEvent, match=said.format(outside)):
+        taken(source, tmp_path / "part", A, B)
 
 
 @pytest.mark.clause("BUNDLE-5")
