@@ -96,6 +96,7 @@ def test_witnesses_cosign_each_checkpoint_and_prove_it_with_their_keys_alone(
         report = verified(system, both)
         assert (report.ok, report.findings) == (True, ())
         assert report.checkpoints.cosigned_up_to == last["position"]
+        assert report.checkpoints.cosigned_ms > 0
         assert report.checkpoints.witnesses == dict.fromkeys(
             ("witness.example/w1", "witness.example/w2"), last["position"]
         )
@@ -171,9 +172,21 @@ def test_a_witness_that_does_not_answer_holds_nothing_up_and_is_tried_again(
         assert receipts(system)[-1].position == last["position"]
 
 
+HISTORIES: dict[str, tuple[int, list[int], str]] = {
+    "set back": (3, [1], "was the log set back"),
+    "another log": (2, [4], "has no checkpoint of as many"),
+    "rewritten": (1, [1, 2], "the log was rewritten"),
+    "of the same length": (1, [1], "has seen another log"),
+}
+"""How much the witness has seen, what the log has instead between its checkpoints, and what is said of it."""
+
+
 @pytest.mark.clause("TLOG-3", "TLOG-5")
-def test_a_log_that_was_set_back_is_refused_by_its_witness(booth: Booth, tmp_path: Path) -> None:
-    """The witness has seen more than there is: only it can know."""
+@pytest.mark.parametrize("history", HISTORIES)
+def test_another_history_is_refused_by_the_witness_of_the_first(
+    booth: Booth, tmp_path: Path, history: str
+) -> None:
+    first, then, problem = HISTORIES[history]
     failures: list[Failure] = []
     failed = threading.Semaphore(0)
 
@@ -183,17 +196,22 @@ def test_a_log_that_was_set_back_is_refused_by_its_witness(booth: Booth, tmp_pat
             failed.release()
 
     with live_witness(tmp_path / "one") as one:
-        with SessionSystem(":memory:", agents=AGENTS, config=configured(tmp_path, one)) as system:
-            for text in ("a", "b", "c"):
-                told(system, text)
+        settings = configured(tmp_path, one)
+        with SessionSystem(":memory:", agents=AGENTS, config=settings) as system:
+            for _ in range(first):
+                told(system)
             system.checkpoint()
             until(system, lambda: bool(receipts(system)))
-        with booth.start(AGENTS, {}, configured(tmp_path, one), on_failure=on_failure) as system:
-            told(system)
-            system.checkpoint()
-            assert failed.acquire(timeout=WAIT)
+        with booth.start(AGENTS, {}, settings, on_failure=on_failure) as system:
+            for number in then:
+                for _ in range(number):
+                    told(system, "otherwise")
+                system.checkpoint()
+                assert failed.acquire(timeout=WAIT)
             assert receipts(system) == []
-    assert "has seen" in (failures[0].error or "")
+        seen = asked(one, "GET", "/")[1]
+    assert problem in (failures[-1].error or "")
+    assert ("two roots of one size" in seen) is (history in {"rewritten", "of the same length"})
 
 
 @pytest.mark.ci

@@ -209,7 +209,7 @@ def trusted_keys(given: Iterable[str], *, quorum: int = 0) -> Trusted:
     )
     if quorum > len(trusted.witnesses):
         raise BadKey(
-            f"a quorum of {quorum} takes as many witnesses, and {len(trusted.witnesses)} are trusted: give the vkey of each"
+            f"a quorum of {quorum} takes as many trusted witnesses, there are {len(trusted.witnesses)}: give the vkey of each"
         )
     return trusted
 
@@ -226,6 +226,8 @@ def public_keys(given: str) -> Sequence[PublicKey | NamedKey]:
     if given.startswith(PREFIX) or _VKEY.fullmatch(given):
         return [_public(given, given)]
     path = Path(given)
+    if "+" in given and not path.exists():
+        return [named_key(given)]  # which says what is wrong with it
     text = _read(path)
     if b"-----BEGIN" in text:
         return [_public_in_pem(text, path)]

@@ -57,6 +57,8 @@ class CheckpointsSeen(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     """The same, by checkpoints that were published before."""
     cosigned_up_to: int = 0
     """The same, by cosignatures of as many trusted witnesses as the quorum wants (TLOG-4)."""
+    cosigned_ms: int = 0
+    """When the last of them said so, by their own clocks."""
     witnesses: dict[str, int] = {}
     """Up to where each trusted witness has cosigned, by its name."""
     keys: dict[str, int] = {}
@@ -102,7 +104,7 @@ class CheckpointWalk:
         self._problems: list[Problem] = []
         self._up_to = self._signed_up_to = self._published_up_to = 0
         self._keys: Counter[str] = Counter()
-        self._cosigned_up_to = 0
+        self._cosigned_up_to = self._cosigned_ms = 0
         self._witnesses: dict[str, int] = {}
         self._checked = False
         """Whether the last published one that is true was signed with a trusted key, or cosigned by a quorum."""
@@ -177,6 +179,7 @@ class CheckpointWalk:
             published_up_to=self._published_up_to,
             keys=dict(sorted(self._keys.items())),
             cosigned_up_to=self._cosigned_up_to,
+            cosigned_ms=self._cosigned_ms,
             witnesses=dict(sorted(self._witnesses.items())),
         )
 
@@ -280,7 +283,8 @@ class CheckpointWalk:
         self._note_true(one.position, one.unsaid)
         self._checked = key is not None
         if note is not None:
-            signed = key is not None and self._is_signed(note, NamedKey(note.origin, key), one.position)
+            named = None if key is None else NamedKey(note.origin, key)
+            signed = named is not None and self._signed_at(note, named, one.position) is not None
             self._checked = self._count_witnesses(note, one.position) or signed
 
     def _check_signature(self, one: Taken, said: Checkpoint) -> None:
@@ -307,7 +311,7 @@ class CheckpointWalk:
             return
         if note is not None:
             if key is not None:
-                self._is_signed(note, NamedKey(note.origin, key), said.position)
+                self._signed_at(note, NamedKey(note.origin, key), said.position)
             given = self._cosignatures.get(said.position, ())
             self._count_witnesses(
                 msgspec.structs.replace(note, signatures=(*note.signatures, *given)), said.position
@@ -315,26 +319,30 @@ class CheckpointWalk:
 
     def _count_witnesses(self, note: TreeNote, position: int) -> bool:
         """Note which witnesses cosigned; return whether they are a quorum."""
-        names = [
-            witness.name for witness in self._trusted.witnesses if self._is_signed(note, witness, position)
-        ]
-        self._witnesses.update(dict.fromkeys(names, position))
-        if not 0 < self._trusted.quorum <= len(names):
+        times = {
+            witness.name: time
+            for witness in self._trusted.witnesses
+            if (time := self._signed_at(note, witness, position)) is not None
+        }
+        self._witnesses.update(dict.fromkeys(times, position))
+        if not 0 < self._trusted.quorum <= len(times):
             return False
         self._cosigned_up_to = position
+        self._cosigned_ms = sorted(times.values())[self._trusted.quorum - 1] * _MS
         return True
 
-    def _is_signed(self, note: TreeNote, key: NamedKey, position: int) -> bool:
+    def _signed_at(self, note: TreeNote, key: NamedKey, position: int) -> int | None:
         try:
-            return note.signed_by(key) is not None
+            return note.signed_by(key)
         except BadCheckpoint as error:
             self._problems.append(Problem("checkpoint_forged", f"position {position}: {error}"))
-            return False
+            return None
 
     def _find(self, one: Taken, said: str) -> None:
         self._problems.append(Problem("checkpoint_mismatch", said, one.position, one.version))
 
 
+_MS: Final = 1000
 _OTHERWISE_LEFT: Final = (
     "what stands in the place of erased words is not what was left of the events that it was taken of"
 )

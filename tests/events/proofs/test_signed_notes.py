@@ -20,7 +20,7 @@ from intersession_events.proofs.notes import (
     signed_note,
 )
 from intersession_events.proofs.published import published_in
-from intersession_events.proofs.signatures import NamedKey, is_key_name, named_key, trusted_keys
+from intersession_events.proofs.signatures import NamedKey, is_key_name, named_key, public_keys, trusted_keys
 from intersession_events.proofs.statement import Checkpoint
 from support.checkpointed import key_of
 
@@ -93,6 +93,8 @@ def test_keys_of_go_are_read_and_their_signatures_hold() -> None:
 def test_what_is_no_vkey_is_refused_in_words(vkey: str, said: str) -> None:
     with pytest.raises(BadKey, match=said):
         named_key(vkey)
+    with pytest.raises(BadKey, match=said):
+        public_keys(vkey)
 
 
 @pytest.mark.clause("TLOG-4")

@@ -138,7 +138,7 @@ def verify(
 
     Args:
         views: Compare every row of every view as well. --events-only leaves that out.
-        trust: A public key whose signatures prove checkpoints, or a file of such keys; may be given several times.
+        trust: A public key whose signatures prove checkpoints, a host's or a witness's, or a file of such keys; may be given several times.
     """
     del json
     logs = Fleet(file)

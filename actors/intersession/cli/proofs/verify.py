@@ -216,7 +216,8 @@ def _proven_by(seen: CheckpointsSeen) -> str:
     if seen.published_up_to:
         parts.append(f"as published up to {seen.published_up_to}")
     if seen.cosigned_up_to:
-        parts.append(f"cosigned up to {seen.cosigned_up_to} by {', '.join(seen.witnesses)}")
+        names = ", ".join(seen.witnesses)
+        parts.append(f"cosigned up to {seen.cosigned_up_to} by {names}, at {moment(seen.cosigned_ms)}")
     return "; ".join(parts)
 
 
