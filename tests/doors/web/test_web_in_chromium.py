@@ -194,6 +194,7 @@ def test_every_page_is_readable_for_everybody_and_asks_nothing_elsewhere(debugge
         "session/agent:main:main",
         "log?at=20",
         "deliveries",
+        "person/telegram:ada",
         "forks",
         f"diff?a={debugger.exchange}@turn:2&b={debugger.exchange}",
         "hosts",
@@ -217,6 +218,23 @@ def test_every_page_is_readable_for_everybody_and_asks_nothing_elsewhere(debugge
             assert wide <= 0, f"{path} at {width} scrolls sideways by {wide}"
     assert {path: wrong for path, wrong in found.items() if wrong} == {}
     tab.check()
+
+
+@pytest.mark.ci
+@pytest.mark.clause("ANS-1", "ANS-3")
+def test_a_persons_name_leads_to_what_they_were_told_and_a_search_to_who_saw_it(debugger: Debugger) -> None:
+    page = debugger.tab.page
+    debugger.open("deliveries")
+    page.get_by_role("link", name="telegram:ada").first.click()
+    expect(page.get_by_role("heading", name="What telegram:ada was told")).to_be_visible()
+    expect(page.get_by_role("row").filter(has_text="Is the lake crossing open on Saturday?")).to_contain_text(
+        "Delivered"
+    )
+    debugger.open("search?words=ferry")
+    page.get_by_role("button", name="Who saw it?").click()
+    expect(page.get_by_role("heading", name=re.compile(r"^Given to \d+ runs"))).to_be_visible()
+    expect(page.get_by_role("heading", name=re.compile("^Sent to"))).to_be_visible()
+    debugger.tab.check()
 
 
 @pytest.mark.ci

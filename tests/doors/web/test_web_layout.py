@@ -78,6 +78,7 @@ def test_nothing_is_squeezed_out_of_a_page_at_any_width(served: Served) -> None:
         "sessions",
         "log?event=20",
         "deliveries",
+        "person/telegram:ada",
         "forks",
         "hosts",
         "search?words=ferry",

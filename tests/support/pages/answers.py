@@ -19,6 +19,7 @@ from intersession_actors.hindsight.debugger.diff import DiffAnswer
 from intersession_actors.hindsight.debugger.lens import LensAnswer
 from intersession_actors.hindsight.debugger.lists.deliveries import DeliveriesAnswer
 from intersession_actors.hindsight.debugger.lists.hosts import HostsAnswer
+from intersession_actors.hindsight.debugger.lists.person_texts import PersonTextsAnswer
 from intersession_actors.hindsight.debugger.origin import OriginAnswer
 from intersession_actors.hindsight.debugger.search import SearchAnswer
 from intersession_actors.hindsight.debugger.state import ChangesAnswer
@@ -413,6 +414,7 @@ ANSWERS: Final[dict[str, Any]] = {
     "settings": SettingsAnswer,
     "state": StateAnswer,
     "steps": StepsAnswer,
+    "told": PersonTextsAnswer,
     "why": WhyAnswer,
 }
 """What is answered to each question that the pages ask, by its name."""

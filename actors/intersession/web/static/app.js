@@ -14,6 +14,7 @@ import { Forks } from './pages/forks.js';
 import { Hosts } from './pages/hosts.js';
 import { Integrity } from './pages/integrity.js';
 import { Log } from './pages/log.js';
+import { Person } from './pages/person.js';
 import { Run } from './pages/run.js';
 import { Runs } from './pages/runs.js';
 import { Schedules } from './pages/schedules.js';
@@ -30,6 +31,7 @@ const PAGES = {
   session: Session,
   log: Log,
   deliveries: Deliveries,
+  person: Person,
   hosts: Hosts,
   integrity: Integrity,
   schedules: Schedules,

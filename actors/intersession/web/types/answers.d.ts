@@ -434,6 +434,15 @@ declare namespace Answers {
     sessions: string[];
     states: Record<string, number>;
   };
+  type PersonTextsAnswer = {
+    chats: Record<string, any>[];
+    count: number;
+    cursor: string | null;
+    imported: boolean;
+    limitApplied?: number;
+    people: Record<string, any>[];
+    texts: Record<string, any>[];
+  };
   type PlaceAnswer = {
     eventId: string | null;
     position: number;
@@ -678,6 +687,7 @@ declare namespace Answers {
     settings: SettingsAnswer;
     state: StateAnswer;
     steps: StepsAnswer;
+    told: PersonTextsAnswer;
     why: WhyAnswer;
   }
 }

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -13,7 +14,14 @@ from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.outside.agents.turn import Reply
 from intersession_actors.rules.config.config import load_config
 from intersession_actors.rules.errors import ConfigError
-from intersession_events.facts import CheckpointPublished, DeliveryDone, ToolCallBlock, Usage
+from intersession_events.facts import (
+    CheckpointPublished,
+    DeliveryDecided,
+    DeliveryDone,
+    Route,
+    ToolCallBlock,
+    Usage,
+)
 from intersession_events.proofs import new_private, write_private
 from intersession_projections.questions.messages import used_by_person
 from support.any_log import Logs
@@ -188,6 +196,49 @@ def test_what_somebody_was_told_is_found_by_address_person_and_words(
 ) -> None:
     found = told.debug.deliveries(**asked)["deliveries"]
     assert [one["text"] if one["text"] != "forbidden" else "error" for one in found] == texts
+
+
+@pytest.mark.ci
+@pytest.mark.clause("ANS-2")
+def test_deliveries_found_by_address_and_words_are_those_of_all_that_are(log_url: str) -> None:
+    """Texts for an address and with words are looked up by different ways, a page at a time; together they give what all deliveries do."""
+    story = Story(log_url)
+    story.open(MAIN)
+    for number in range(150):
+        route = Route(channel="telegram", to=f"c{number % 7}", thread="t" if number % 5 == 0 else None)
+        name, text = str(UUID(int=number)), f"{'Open' if number % 3 == 0 else 'Closed'} until {number % 4}"
+        decided = DeliveryDecided(
+            delivery_id=name, session_key=MAIN, route=route, text=text, key=name, purpose="send"
+        )
+        story.put(f"delivery:{name}", decided)
+        if number % 2:
+            story.put(f"delivery:{name}", DeliveryDone(delivery_id=name))
+    with closing(story):
+        debug = Debugger(View(story.reader()))
+        every = debug.deliveries(limit=1000)["deliveries"]
+        assert len(every) == 150
+        for to in (None, "c3", "telegram:C3", "telegram:c0#t", "c9"):
+            for words in (None, "open", "until 2", "clos*", "never"):
+                for pending in (False, True):
+                    given = {"to": to, "words": words, "pending": pending, "limit": 4}
+                    page = debug.deliveries(**given)
+                    found = [*page["deliveries"]]
+                    while page["cursor"] is not None:
+                        page = debug.deliveries(**given, cursor=page["cursor"])
+                        found += page["deliveries"]
+                    wanted = [one for one in every if _is_so(one, to, words, pending=pending)]
+                    assert found == wanted, given
+
+
+def _is_so(row: dict[str, Any], to: str | None, words: str | None, *, pending: bool) -> bool:
+    route = Route(**row["route"])
+    places = {route.to, f"telegram:{route.to}", route.text}
+    said = row["text"].casefold()
+    return (
+        (to is None or to.casefold() in places)
+        and (words is None or words.rstrip("*") in said)
+        and (not pending or row["state"] == "decided")
+    )
 
 
 @pytest.mark.clause("ORIGIN-1", "LENS-1")

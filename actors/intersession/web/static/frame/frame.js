@@ -20,7 +20,7 @@ const NAV = [
   ['settings', 'Settings'],
 ];
 /** @type {Record<string, string>} */
-const WITHIN = { run: 'runs', diff: 'runs', session: 'sessions' };
+const WITHIN = { run: 'runs', diff: 'runs', session: 'sessions', person: 'deliveries' };
 
 const OPERATORS = new Set(['forks', 'hosts', 'integrity', 'schedules', 'settings']);
 

@@ -1,7 +1,7 @@
 // Texts that went outside, or should have: what became of each, and another try.
 import { html, view } from '../base/drawing.js';
 import { capital, short } from '../base/words.js';
-import { deliveryName } from '../asking/about.js';
+import { about, deliveryName } from '../asking/about.js';
 import { href, link } from '../asking/address.js';
 import { Moment, Position } from '../parts/moments.js';
 import { Filters, Only, Text, given } from '../lists/filters.js';
@@ -42,13 +42,18 @@ export const Deliveries = view((_, self) => {
     <//>
   `;
 });
+/** @param {{ row: Record<string, any> }} given */
+const Chat = ({ row }) => {
+  const place = `${row.channel}${row.to ? `:${row.to}` : ''}`;
+  return about.value?.isOperator && row.to ? html`<a ...${link(href('person', place))}>${place}</a>` : place;
+};
 /** @param {{ row: Record<string, any>, state: Paged }} given */
 const Row = ({ row, state }) => html`
   <tr>
     <td><${Position} at=${row.position} /></td>
     <td>
       ${short(row.sessionKey)}
-      <span class="why">${row.channel}${row.to ? `:${row.to}` : ''}</span>
+      <span class="why"><${Chat} row=${row} /></span>
     </td>
     <td class=${isLost(row) ? 'bad' : ''}>
       ${capital(deliveryName(row.state))}

@@ -2,6 +2,7 @@
 // All of it at one place.
 import { html, seen, signal, view } from '../base/drawing.js';
 import { counted, ended, lasted } from '../base/words.js';
+import { about } from '../asking/about.js';
 import { href, link, queried, setQuery } from '../asking/address.js';
 import { inside, saying } from '../asking/api.js';
 import { Failed, Loading } from '../parts/answers.js';
@@ -150,6 +151,12 @@ const Chips = ({ place }) => {
   `;
 };
 
+// A person's name leads to what they were told.
+/** @param {{ lane: Lane }} given */
+const Told = ({ lane }) =>
+  about.value?.isOperator
+    ? html`<a title="What they were told" ...${link(href('person', lane.id))}><${Who} lane=${lane} /></a>`
+    : html`<${Who} lane=${lane} />`;
 /** @param {{ run: Run, place: Place }} given */
 const Head = ({ run, place }) => {
   const [first, rest] = ended(run);
@@ -169,7 +176,7 @@ const Head = ({ run, place }) => {
           ${asker
             ? html`<${Who} lane=${laneOf(asker)} /> ${run.kind === 'spawn' ? 'gave work to' : 'asked'} `
             : person
-              ? html`<${Who} lane=${person} /> asked `
+              ? html`<${Told} lane=${person} /> asked `
               : null}
           <${Who} lane=${laneOf(run.target ?? '')} />
           ${run.turns !== undefined ? `: ${counted(run.turns, 'turn')}` : ''}, ${lasted(run)}. <b

@@ -8,6 +8,7 @@ import { Moment, Position, Time } from '../parts/moments.js';
 import { Badge, laneOf } from '../parts/speakers.js';
 import { Filters, Text, given } from '../lists/filters.js';
 import { paged } from '../lists/paging.js';
+import { Recipients } from '../lists/recipients.js';
 import { Body, Listed, Title } from '../lists/table.js';
 
 // Where words were said first, in its run. An import's transcripts name none: there it is the run that had them next.
@@ -24,16 +25,18 @@ async function originOf(words) {
 // Who said it first: the words as they stand, else the longest part of them that anybody said.
 /** @type {() => Signal<Awaited<ReturnType<typeof originOf>> | null>} */
 const nothingYet = () => signal(null);
+/** @type {() => Signal<Answers.OriginAnswer | null>} */
+const nothingSeen = () => signal(null);
 const First = view((_, self) => {
   const state = self.once(() => {
-    const made = { found: nothingYet() };
+    const made = { found: nothingYet(), seen: nothingSeen() };
     let known = '';
     self.onEnd(
       effect(() => {
         const words = route.value.query.get('words') ?? '';
         if (words === known) return;
         known = words;
-        made.found.value = null;
+        made.found.value = made.seen.value = null;
         if (words.trim().length > 2)
           originOf(words).then(
             found => {
@@ -48,6 +51,11 @@ const First = view((_, self) => {
   const found = state.found.value;
   const first = found?.first;
   if (!first) return null;
+  const who = async () => {
+    const words = queried('words');
+    const seen = await ask('origin', { words, seen: true });
+    if (words === queried('words')) state.seen.value = seen;
+  };
   const address = first.runId
     ? href('run', first.runId, { at: 'inRun' in first ? first.inRun : first.position })
     : href('session', first.sessionKey, { at: first.position });
@@ -65,7 +73,9 @@ const First = view((_, self) => {
       ${found.hops.length
         ? html` <span class="muted">It came to ${counted(found.hops.length, 'more message')}.</span>`
         : ''}
+      ${state.seen.value ? null : html` <button class="btn" type="button" onClick=${who}>Who saw it?</button>`}
     </p>
+    ${state.seen.value ? html`<${Recipients} found=${state.seen.value} /><div class="sec"><h2>Where they stand</h2></div>` : null}
   `;
 });
 
