@@ -1,7 +1,7 @@
 """`intersession told`: all texts for one person, with who said each, for whom, and whether it arrived."""
 
 from collections.abc import Sequence
-from typing import Final, TypeVar
+from typing import Final, cast
 
 from intersession.cli.host.verb_call import VerbCall, asks
 from intersession.cli.questions.paging import PAGE, Page
@@ -20,14 +20,13 @@ from intersession_actors.hindsight.debugger.lists.person_texts import (
     person_of,
     person_text_values,
     person_texts_found,
+    whom,
 )
 from intersession_actors.hindsight.debugger.verbs.verbs import TOLD
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts.message_words import person
 from intersession_events.stores.opened import has_writer
 from intersession_projections.questions.people import Chat, Person
-
-T = TypeVar("T")
 
 _INDENT: Final = 4
 _AT_MOST: Final = 8
@@ -52,7 +51,7 @@ def told(asked: VerbCall[PersonTextsAnswer], *, page: Page = PAGE) -> Answer:
         values = person_text_values(view, rows)
         names = names_of(view.log, [values, [row.session_key for row in rows]])
     pairs = list(zip(rows, values, strict=True))
-    return page.answer(
+    answer = page.answer(
         Listed(pairs, cursor),
         "texts",
         lambda pair: pair[1],
@@ -61,6 +60,7 @@ def told(asked: VerbCall[PersonTextsAnswer], *, page: Page = PAGE) -> Answer:
         hint=_IMPORTED if found.imported else "",
         if_none=_IMPORTED if found.imported else "",
     )
+    return Answer({**cast("JsonObject", answer.value), **whom(found)}, answer.show)
 
 
 def _show(

@@ -220,7 +220,7 @@ def test_deliveries_found_by_address_and_words_are_those_of_all_that_are(log_url
         for to in (None, "c3", "telegram:C3", "telegram:c0#t", "c9"):
             for words in (None, "open", "until 2", "clos*", "never"):
                 for pending in (False, True):
-                    given = {"to": to, "words": words, "pending": pending, "limit": 4}
+                    given: dict[str, Any] = {"to": to, "words": words, "pending": pending, "limit": 4}
                     page = debug.deliveries(**given)
                     found = [*page["deliveries"]]
                     while page["cursor"] is not None:

@@ -3,7 +3,7 @@
 import heapq
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple, TypedDict
 
 import msgspec
 
@@ -72,7 +72,15 @@ class PersonTexts(InSpan, frozen=True, forbid_unknown_fields=True):
     limit: LimitArgument = None
 
 
-class PersonTextsAnswer(PageAnswer):
+class WhomAnswer(TypedDict):
+    """The people of a name, and the chats where texts reach them: `{route, chat, sessionKey?, since?}`, as in `PersonTextsAnswer`."""
+
+    people: list[JsonObject]
+    chats: list[JsonObject]
+    imported: bool
+
+
+class PersonTextsAnswer(PageAnswer, WhomAnswer):
     """Texts for a person, newest first; `cursor` is for the next page.
 
     Each is `{position, time, sessionKey, agentId, purpose, state, reached, text, route?, chat, files?, person?, answers?, why?, …}`.
@@ -81,9 +89,6 @@ class PersonTextsAnswer(PageAnswer):
     `imported`: some of their words came by an import, which does not say what went outside.
     """
 
-    people: list[JsonObject]
-    chats: list[JsonObject]
-    imported: bool
     texts: list[JsonObject]
 
 
@@ -112,13 +117,23 @@ def list_person_texts(view: View, given: PersonTexts) -> PersonTextsAnswer:
     """
     person = person_of(view, given.person)
     rows, cursor = person_texts_found(view, given, person, most_of(given.limit))
+    meant = whom(person)
     return {
         "count": len(rows),
+        "people": meant["people"],
+        "chats": meant["chats"],
+        "imported": meant["imported"],
+        "texts": person_text_values(view, rows),
+        "cursor": cursor,
+    }
+
+
+def whom(person: Person) -> WhomAnswer:
+    """Return who is meant, and where texts reach them."""
+    return {
         "people": [person_value(one) for one in person.people],
         "chats": [_chat_value(chat) for chat in person.chats],
         "imported": person.imported,
-        "texts": person_text_values(view, rows),
-        "cursor": cursor,
     }
 
 
