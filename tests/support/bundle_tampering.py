@@ -47,7 +47,7 @@ class BundleKind(NamedTuple):
     finds: str
     do: Callable[[Parts], bytes | Parts]
     named: str = MADE_UP
-    of: Literal["whole", "session"] = "whole"
+    of: Literal["whole", "session", "secrets", "words", "people"] = "whole"
 
 
 def _in_zip(change: Callable[[bytes], bytes]) -> Callable[[Parts], bytes]:
@@ -511,7 +511,114 @@ HASHED: tuple[BundleKind, ...] = (
 )
 """By whoever can hash, and has no key; the manifest fits."""
 
+
+def _withheld(lines: list[Line]) -> int:
+    return next(at for at, line in enumerate(lines) if line.said.get("withheld") and b"content" in line.data)
+
+
+def _in_withheld(was: bytes, now: bytes) -> Callable[[list[Line]], list[Line]]:
+    def change(lines: list[Line]) -> list[Line]:
+        at = _withheld(lines)
+        assert was in lines[at].data
+        return [*lines[:at], Line(lines[at].said, lines[at].data.replace(was, now)), *lines[at + 1 :]]
+
+    return change
+
+
+def _of_withheld(**fields: Any) -> Callable[[list[Line]], list[Line]]:
+    def change(lines: list[Line]) -> list[Line]:
+        at = _withheld(lines)
+        return [*lines[:at], Line(lines[at].said | fields, lines[at].data), *lines[at + 1 :]]
+
+    return change
+
+
+def _withheld_less(lines: list[Line]) -> list[Line]:
+    at = _withheld(lines)
+    return [*lines[:at], *lines[at + 1 :]]
+
+
+def _salted(lines: list[Line]) -> list[Line]:
+    at = _withheld(lines)
+    fields = {name: value for name, value in lines[at].said.items() if name != "withheld"}
+    return [*lines[:at], Line(fields | {"salt": "0" * 32}, lines[at].data), *lines[at + 1 :]]
+
+
+def _withheld_more(lines: list[Line]) -> list[Line]:
+    """Pass words off as masked, in an event in which nothing was."""
+    at = next(at for at, line in enumerate(lines) if "salt" in line.said and b"ask ops" in line.data)
+    fields = {name: value for name, value in lines[at].said.items() if name != "salt"}
+    said = Line(fields | {"withheld": "secrets"}, lines[at].data.replace(b"ask ops", b"ask not"))
+    return [*lines[:at], said, *lines[at + 1 :]]
+
+
+REDACTED: tuple[BundleKind, ...] = (
+    BundleKind(
+        "other words in the place of withheld ones",
+        "alone",
+        "erased",
+        _lines(_in_withheld(b"[erased]", b"I did it")),
+        of="words",
+    ),
+    BundleKind("a salt for what is withheld", "alone", "row", _lines(_salted), of="words"),
+    BundleKind(
+        "an edition passed off as whole",
+        "alone",
+        "row",
+        _sealed(lambda parts: parts, redacted=None),
+        of="words",
+    ),
+    BundleKind("an event left out of an edition", "alone", "proof", _lines(_withheld_less), of="words"),
+    BundleKind(
+        "another time of an event whose words are withheld",
+        "alone",
+        "row",
+        _lines(_of_withheld(time=1)),
+        of="words",
+    ),
+    BundleKind(
+        "an event of a person left out", "alone", "proof", _lines(_withheld_less, log=False), of="people"
+    ),
+    BundleKind(
+        "another hash of an event that hides a person",
+        "alone",
+        "proof",
+        _lines(_of_withheld(hash="0" * 64), log=False),
+        of="people",
+    ),
+    BundleKind(
+        "an event that hides a person at another position",
+        "alone",
+        "order",
+        _lines(_of_withheld(position=3), log=False),
+        of="people",
+    ),
+    BundleKind(
+        "another session in an event that hides a person",
+        "alone",
+        "chain",
+        _lines(_of_withheld(stream="session:agent:main:other"), log=False),
+        of="people",
+    ),
+    BundleKind(
+        "words that were said passed off as masked",
+        "trusted",
+        "signature",
+        _lines(_withheld_more),
+        named=BY_THE_HOST,
+        of="secrets",
+    ),
+)
+"""Done to redacted editions, by whoever can hash."""
+
 SIGNED: tuple[BundleKind, ...] = (
+    BundleKind(
+        "words that were said passed off as masked, signed",
+        "unproven",
+        "That no more than secrets was changed",
+        lambda parts: _counted(with_lines(parts, _withheld_more(lines_of(parts))), KEY),
+        of="secrets",
+    ),
     BundleKind(
         "other words, all made anew and signed",
         "published",

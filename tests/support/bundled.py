@@ -27,6 +27,7 @@ from support.running import SEES_ALL, closed_exchange
 
 KEY, OTHER_KEY = key_of(7), key_of(8)
 MAIN, OPS, GONE = "agent:main:main", "agent:ops:main", "agent:ops:gone"
+SECRET = " TOKEN=sk-1234567890abcdef1234"
 PICTURE = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
@@ -34,11 +35,17 @@ Parts = dict[str, bytes]
 
 
 class Bundled(NamedTuple):
-    """The bundles of one log, and what was kept of it elsewhere. `whole` has all of it, `session` one session."""
+    """The bundles of one log, and what was kept of it elsewhere. `whole` has all of it, `session` one session.
+
+    The others are redacted editions of the whole.
+    """
 
     log: Path
     whole: Path
     session: Path
+    secrets: Path
+    words: Path
+    people: Path
     published: bytes
 
 
@@ -66,7 +73,11 @@ def bundles_of_a_log(folder: Path) -> Bundled:
                     "fileName": "dot.png",
                     "content": base64.b64encode(PICTURE).decode(),
                 }
-                sent = {"sessionKey": key, "message": f"{text} é", "idempotencyKey": text + key}
+                sent = {
+                    "sessionKey": key,
+                    "message": f"{text} é{SECRET * (key == MAIN)}",
+                    "idempotencyKey": text + key,
+                }
                 run = system.gateway.call(
                     "chat.send", sent | {"attachments": [shown]} if key == MAIN else sent
                 )
@@ -83,9 +94,13 @@ def bundles_of_a_log(folder: Path) -> Bundled:
     ) as system:
         system.checkpoint()
         view = system.debug.view
-        whole = make_bundle(view, BundleWanted(everything=True), folder / "whole.zip", key=KEY).path
-        session = make_bundle(view, BundleWanted(session=GONE), folder / "session.zip", key=KEY).path
-    return Bundled(folder / "log.db", whole, session, published.read_bytes())
+
+        def made(name: str, **wanted: Any) -> Path:  # the fields of a `BundleWanted`
+            return make_bundle(view, BundleWanted(**wanted), folder / f"{name}.zip", key=KEY).path
+
+        whole, session = made("whole", everything=True), made("session", session=GONE)
+        editions = {name: made(name, everything=True, redact=name) for name in ("secrets", "words", "people")}
+    return Bundled(folder / "log.db", whole, session, published=published.read_bytes(), **editions)
 
 
 def parts_of(bundle: Path) -> Parts:

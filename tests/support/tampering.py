@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from intersession_events.basics.ids import event_id
+from intersession_events.proofs.signatures import PrivateKey
 from intersession_events.stores.sqlite.log import SqliteLog
-from support.checkpointed import checkpoint
+from support.checkpointed import checkpoint, key_of
 from support.row_states import said, stated, with_states
 
 By = Literal["opening", "verify", "head", "unproven", "repaired"]
@@ -206,11 +207,11 @@ def _salts_swapped(rows: sqlite3.Connection) -> None:
         )
 
 
-def _checkpoint_again(rows: sqlite3.Connection) -> None:
+def _checkpoint_again(rows: sqlite3.Connection, *, key: PrivateKey | None = None) -> None:
     _other_words(rows)
     ((_, _, path),) = rows.execute("PRAGMA database_list").fetchall()
     with SqliteLog(path) as log:
-        checkpoint(log)
+        checkpoint(log, key)
 
 
 def _other_words(rows: sqlite3.Connection, *, ids: bool = True) -> None:
@@ -484,6 +485,14 @@ EVENTS: tuple[Kind, ...] = (
         "head",
         "head_mismatch",
         _checkpoint_again,
+    ),
+    Kind(
+        "other words, each hash and id computed again, and a checkpoint taken of that with the old key",
+        "head",
+        "head_mismatch",
+        partial(_checkpoint_again, key=key_of(7)),
+        signed=False,
+        named="That the log was not set back",
     ),
     Kind(
         "a state of nothing, as long as one",

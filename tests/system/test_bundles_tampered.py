@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intersession_events.copies.bundles import verify
-from support.bundle_tampering import EDITED, HASHED, MADE_UP, SIGNED, BundleKind
+from support.bundle_tampering import EDITED, HASHED, MADE_UP, REDACTED, SIGNED, BundleKind
 from support.bundled import (
     KEY,
     Bundled,
@@ -33,7 +33,7 @@ def genuine(tmp_path_factory: pytest.TempPathFactory) -> Bundled:
 
 
 @pytest.mark.clause("BUNDLE-12")
-@pytest.mark.parametrize("of", ["whole", "session"])
+@pytest.mark.parametrize("of", ["whole", "session", "secrets", "words", "people"])
 def test_what_nobody_touched_is_verified(genuine: Bundled, tmp_path: Path, of: str) -> None:
     bundle = genuine._asdict()[of]
     assert verify.Check(bundle).run().wrong == []
@@ -46,11 +46,11 @@ def test_what_nobody_touched_is_verified(genuine: Bundled, tmp_path: Path, of: s
     assert checked(tmp_path, parts_of(bundle)).wrong == []
 
 
-KINDS = {kind.what: (kind,) for kind in (*EDITED, *HASHED, *SIGNED)}
+KINDS = {kind.what: (kind,) for kind in (*EDITED, *HASHED, *REDACTED, *SIGNED)}
 
 
 @pytest.mark.clause("BUNDLE-12", "BUNDLE-13", "BUNDLE-14")
-@pytest.mark.parametrize("kind", every_day(KINDS, *list(KINDS)[::8]))
+@pytest.mark.parametrize("kind", every_day(KINDS, *list(KINDS)[::10]))
 def test_what_is_done_to_a_bundle_is_found_or_named_as_not_proven(
     genuine: Bundled, tmp_path: Path, kind: BundleKind
 ) -> None:
@@ -213,6 +213,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.ci
 @pytest.mark.clause("BUNDLE-12")
 @pytest.mark.parametrize("name", ["events.jsonl", "proof.json", "checkpoints.jsonl", "manifest.json"])
 def test_hostile_json_is_a_finding_and_nothing_else(genuine: Bundled, tmp_path: Path, name: str) -> None:
@@ -227,6 +228,7 @@ def test_hostile_json_is_a_finding_and_nothing_else(genuine: Bundled, tmp_path: 
         assert all(line.isprintable() for line in found.lines())
 
 
+@pytest.mark.ci
 @pytest.mark.clause("BUNDLE-12")
 def test_a_bomb_is_unpacked_no_further_than_it_says(genuine: Bundled, tmp_path: Path) -> None:
     bomb = zipped(sealed(parts_of(genuine.session) | {"notes.json": bytes(40_000_000)}))
@@ -246,6 +248,6 @@ def test_texts_of_the_bundle_do_nothing_to_a_terminal(genuine: Bundled, tmp_path
 
 
 def test_the_page_says_what_the_table_says_of_bundles() -> None:
-    kinds = [*EDITED, *HASHED, *SIGNED]
+    kinds = [*EDITED, *HASHED, *REDACTED, *SIGNED]
     assert len(kinds) >= 60
     assert len({kind.what for kind in kinds}) == len(kinds)

@@ -6,7 +6,7 @@ python tests/support/pages/tampering.py --write
 import sys
 from collections.abc import Sequence
 
-from support.bundle_tampering import EDITED, HASHED, SIGNED, BundleBy, BundleKind
+from support.bundle_tampering import EDITED, HASHED, REDACTED, SIGNED, BundleBy, BundleKind
 from support.file_tampering import FILES, KEPT
 from support.fork_tampering import FORKS
 from support.pages.prose import wrapped
@@ -73,6 +73,7 @@ def page() -> str:
             for title, kinds in (
                 ("With an editor, or an archiver", EDITED),
                 ("By whoever can hash, before a signed checkpoint", HASHED),
+                ("Of redacted editions, by whoever can hash", REDACTED),
                 ("By whoever has the old key", SIGNED),
             )
         )

@@ -48,9 +48,10 @@ def unproven(
     upto, why = kept
     if not upto or upto > elsewhere:
         behind = f", behind position {elsewhere}," if elsewhere else ""
+        anew = ", nor written anew with the key that signs its checkpoints" if seen.signed_up_to else ""
         yield (
             f"That the log was not set back{behind} to what it was once (an older copy, or its end cut off), and gone on with "
-            "from there: it is whole by itself then as well. It takes a checkpoint or a head that was kept elsewhere."
+            f"from there{anew}: it is whole by itself then as well. It takes a checkpoint or a head that was kept elsewhere."
         )
     if not upto:
         why = "that takes a head that was exported earlier and kept elsewhere."
