@@ -189,9 +189,13 @@ class FileStore:
         data = other.read(sha256)
         if data is None:
             return False
+        self.put(sha256, data)
+        return True
+
+    def put(self, sha256: str, data: bytes) -> None:
+        """Store a content that an event names already, unless it is there as it was written."""
         if self._state(self._own, sha256) != "right":
             self._own.put(sha256, data)
-        return True
 
     def _doubtful(self) -> Mapping[str, int]:
         with self._lock:

@@ -1,0 +1,104 @@
+"""The log that a copy is taken of, as the copy reads it: here, or through the gateway of its writer."""
+
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Final, NamedTuple, Protocol
+
+from intersession_events.log.files import ReadsFiles
+from intersession_events.log.sql import Query, Row
+from intersession_events.stores.portable.filling import Moved
+from intersession_events.stores.portable.log import PortableLog
+
+_HEAD: Final = "SELECT COALESCE(MAX(rowid), 0) FROM stored_events"
+_ROWS: Final = (
+    "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
+    "WHERE rowid > ? ORDER BY rowid LIMIT ?"
+)
+_ROW: Final = (
+    "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
+    "WHERE originator_id = ? AND originator_version = ?"
+)
+
+
+class Place(NamedTuple):
+    """An event by its stream and version."""
+
+    stream: str
+    version: int
+
+
+class Reads(Protocol):
+    """Reads a log as it stood at one moment; through a gateway, as it stands at each question."""
+
+    def known(self) -> Moved:
+        """Return what is known of it beside its events."""
+        ...
+
+    def head(self) -> int:
+        """Return the position of its last event."""
+        ...
+
+    def rows(self, after: int, limit: int) -> Sequence[Row]:
+        """Return the rows behind a position."""
+        ...
+
+    def at(self, places: Iterable[Place]) -> Sequence[Row]:
+        """Return single rows, as they are now; what is not there is left out."""
+        ...
+
+
+class CopySource(Protocol):
+    """A log that copies are taken of."""
+
+    shown: str
+    """Its place, without a password."""
+
+    def reading(self) -> AbstractContextManager[Reads]:
+        """Lend it for a block."""
+        ...
+
+    @property
+    def files(self) -> ReadsFiles:
+        """The contents of its files."""
+        ...
+
+
+class LogSource:
+    """A log that can be opened here."""
+
+    def __init__(self, log: PortableLog) -> None:
+        self._log = log
+        self.shown = log.path
+
+    @contextmanager
+    def reading(self) -> Generator[Reads]:
+        """Lend the log as it stands at one moment."""
+        with self._log.stored() as seen:
+            yield _Stored(self._log, seen)
+
+    @property
+    def files(self) -> ReadsFiles:
+        """The contents of its files."""
+        return self._log.files
+
+
+class _Stored:
+    def __init__(self, log: PortableLog, seen: Query) -> None:
+        self._log = log
+        self._seen = seen
+
+    def known(self) -> Moved:
+        ((log_id, epoch, created_ms),) = self._seen("SELECT log_id, epoch, created_ms FROM log_identity", ())
+        topics = [topic for (topic,) in self._seen("SELECT topic FROM log_topics", ())]
+        return Moved(log_id, epoch, created_ms, max(self._log.positions_given(), self.head()), topics)
+
+    def head(self) -> int:
+        ((head,),) = self._seen(_HEAD, ())
+        found: int = head
+        return found
+
+    def rows(self, after: int, limit: int) -> Sequence[Row]:
+        return self._seen(_ROWS, (after, limit))
+
+    def at(self, places: Iterable[Place]) -> Sequence[Row]:
+        return [row for place in places for row in self._seen(_ROW, place)]

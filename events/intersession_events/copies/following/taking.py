@@ -1,0 +1,367 @@
+"""Continues a copy of a log: takes what is new, proves it, applies what was erased since, all in one transaction (COPY-1)."""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from intersession_events.basics.crash_points import crash_point
+from intersession_events.basics.errors import BackupFailed, CorruptEvent, LogError, UnknownTopic
+from intersession_events.basics.machine import sync
+from intersession_events.copies.following.checkpoints import CheckpointsAlong
+from intersession_events.copies.following.source import CopySource, Place, Reads
+from intersession_events.facts import CheckpointTaken, Erased, Event, decode, files_in
+from intersession_events.log.envelope import FIRST, NOT_AUTHORISED, Erasing, damaged
+from intersession_events.log.erasing import erased_stream
+from intersession_events.log.lineage import FORKED
+from intersession_events.log.row_state import hash_in, is_short, links_in, opened, payload_in
+from intersession_events.log.sql import Row
+from intersession_events.proofs.signatures import Trusted
+from intersession_events.proofs.statement import STREAM, TAKEN, Checkpoint
+from intersession_events.stores.files.folder import Folder, folder_of
+from intersession_events.stores.files.store import FileStore
+from intersession_events.stores.portable.filling import Moved
+from intersession_events.stores.sqlite.filling import FileFilling
+from intersession_events.stores.sqlite.log import SqliteLog
+
+PAGE: Final = 1_000
+_ERASED: Final = "erased.1"
+_NAMES_A_FILE: Final = b'"type":"file"'
+_PURGED: Final = ("stored_snapshots", "agent_calls", "workers")
+"""The tables of a whole copy that hold words and are no part of the log: they go with the first continuation."""
+
+Progress = Callable[[int, int], None]
+"""Hears the position that was reached, and the last one."""
+
+
+class Continued(NamedTuple):
+    """A copy after it was continued: the last position before and now, the rows that were erased in it, the files that came.
+
+    `checked`, `signed` and `published` are the last positions whose checkpoints were checked, were signed by a trusted key, and
+    are as they were published.
+    """
+
+    before: int
+    position: int
+    erased: int = 0
+    files: int = 0
+    checked: int = 0
+    signed: int = 0
+    published: int = 0
+
+
+class LogCopy:
+    """A copy of a log in a file, which is continued: an SQLite log that nobody writes to. It belongs to one thread.
+
+    Raises:
+        BackupFailed: at the target is something else, it can't be written, or a process writes there.
+    """
+
+    def __init__(
+        self, path: str | Path, *, published: Sequence[Checkpoint] = (), trusted: Trusted | None = None
+    ) -> None:
+        self.path = Path(path).absolute()
+        self._published = published
+        self._trusted = trusted
+        self._along: CheckpointsAlong | None = None
+        self._along_at = 0
+        self._files = FileStore(Folder(folder_of(str(self.path))))
+
+    def take(self, source: CopySource, progress: Progress | None = None) -> Continued:
+        """Take what is new in a log, in one transaction: after a kill the copy is as it was before.
+
+        Raises:
+            BackupFailed: what is there is no copy of this log, or the log is not any more what the copy has: it was cut,
+                rewritten, or goes on otherwise. It says where, and the copy stays as it was.
+            LogError: the log can't be read.
+        """
+        try:
+            with source.reading() as seen:
+                known = seen.known()
+                if not self.path.exists():
+                    self._make(known)
+                self._look(source, known)
+                with closing(sqlite3.connect(self.path, isolation_level=None)) as copy:
+                    copy.execute("PRAGMA secure_delete=ON")
+                    copy.execute("PRAGMA synchronous=FULL")
+                    done = self._continue(_Taking(copy, source, seen, known), progress)
+                    # The words that were erased lie in the write-ahead log until then, and the file is whole by itself.
+                    copy.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._drop_files()
+        except (OSError, sqlite3.Error) as error:
+            self._along = None
+            raise BackupFailed(f"{self.path} can't be written: {error}") from error
+        except BaseException:
+            self._along = None
+            raise
+        return done
+
+    def _make(self, known: Moved) -> None:
+        with closing(FileFilling(self.path, anew=True)) as filling:
+            filling.begin(known._replace(given=0))
+            filling.finish()
+
+    def _look(self, source: CopySource, known: Moved) -> None:
+        try:
+            with SqliteLog(self.path, read_only=True) as there:
+                log_id, forked, writer = there.log_id, there.lineage.forked, there.written_by()
+        except LogError as error:
+            raise BackupFailed(
+                f"{self.path} is no copy that can be continued ({error}): name another file"
+            ) from error
+        if forked is not None:
+            raise BackupFailed(f"{self.path} is a fork: copy it whole, to a new file")
+        if log_id != known.log_id:
+            raise BackupFailed(
+                f"{self.path} is a copy of the log {log_id}, and {source.shown} is the log {known.log_id}: name another file"
+            )
+        if writer is not None:
+            raise BackupFailed(f"a process writes to {self.path}: it is no copy any more, name another file")
+
+    def _continue(self, taking: "_Taking", progress: Progress | None) -> Continued:
+        taking.copy.execute("BEGIN IMMEDIATE")
+        try:
+            before = taking.begin()
+            if self._along is None or self._along_at != before:
+                self._along = CheckpointsAlong(taking.known.log_id, self._published, self._trusted)
+                taking.catch_up(self._along)
+            done = taking.run(self._along, self._files, progress)
+            crash_point("C1")
+            taking.copy.execute("COMMIT")
+        except BaseException:
+            if taking.copy.in_transaction:
+                taking.copy.execute("ROLLBACK")
+            raise
+        self._along_at = done.position
+        crash_point("C2")
+        sync(self.path.parent)
+        return done
+
+    def _drop_files(self) -> None:
+        """Remove the contents of files that no event of the copy names any more."""
+        own = set(self._files.own())
+        if not own:
+            return
+        with SqliteLog(self.path, read_only=True) as copy:
+            after, named = 0, set[str]()
+            while rows := copy.rows(after=after, limit=PAGE):
+                for row in rows:
+                    named.update(_files_of(row))
+                after = rows[-1][0]
+        self._files.doubt(own - named)
+        self._files.settle(lambda contents, _: {one for one in contents if one in named})
+
+
+class _Taking:
+    """One continuation, inside its transaction."""
+
+    def __init__(self, copy: sqlite3.Connection, source: CopySource, seen: Reads, known: Moved) -> None:
+        self.copy = copy
+        self.source = source
+        self.seen = seen
+        self.known = known
+        self._last: dict[str, tuple[int, str]] = {}
+        self._authorised: dict[Place, Erasing] = {}
+        self._unauthorised: dict[Place, tuple[int, str]] = {}
+        self._after = 0
+
+    def begin(self) -> int:
+        """Check that the log is still what the copy has, by its last event; return that one's position."""
+        found = self.copy.execute(
+            "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events ORDER BY rowid DESC LIMIT 1"
+        ).fetchone()
+        if found is None:
+            return 0
+        position, stream, version, topic = found[:4]
+        head = self.seen.head()
+        if head < position:
+            raise self._otherwise(
+                f"it ends at position {head}, and the copy has {position}: its end was cut off"
+            )
+        there = self.seen.rows(position - 1, 1)
+        same = there and (
+            (*there[0][:4], _hashed(there[0])) == (position, stream, version, topic, _hashed(found))
+        )
+        if not same:
+            raise self._otherwise(f"another event stands at position {position} than in the copy")
+        self._after = int(position)
+        return self._after
+
+    def catch_up(self, along: CheckpointsAlong) -> None:
+        """Let the checkpoints go on from the last one that the copy has."""
+        found = self.copy.execute(
+            "SELECT state FROM stored_events WHERE originator_id=? AND topic=? ORDER BY originator_version DESC LIMIT 1",
+            (STREAM, TAKEN),
+        ).fetchone()
+        last = None if found is None else decode(TAKEN, payload_in(found[0]) or b"")
+        after = last.position if isinstance(last, CheckpointTaken) else 0
+        along.begin(last if isinstance(last, CheckpointTaken) else None)
+        for position, state in self.copy.execute(
+            "SELECT rowid, state FROM stored_events WHERE rowid > ? ORDER BY rowid", (after,)
+        ):
+            along.take(position, hash_in(state, where=f"position {position}"))
+
+    def run(self, along: CheckpointsAlong, files: FileStore, progress: Progress | None) -> Continued:
+        """Take all rows behind the copy's last one, and what was erased of those before."""
+        before, head, erased, came = self._after, self.seen.head(), 0, 0
+        for table in _PURGED:
+            if self.copy.execute(
+                "SELECT 1 FROM sqlite_master WHERE type='table' AND name=?", (table,)
+            ).fetchone():
+                self.copy.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
+        while rows := self.seen.rows(self._after, PAGE):
+            for row in rows:
+                event = self._proven(row)
+                along.take(row[0], _hashed(row))
+                if isinstance(event, CheckpointTaken) and (problem := next(along.check(event), None)):
+                    raise self._otherwise(problem)
+                # A content is there before the event that names it.
+                came += sum(_taken(files, sha256, self.source) for sha256 in _files_of(row))
+            self.copy.executemany("INSERT INTO stored_events VALUES (?, ?, ?, ?, ?)", rows)
+            self._after = rows[-1][0]
+            erased += self._erase_known()
+            if progress is not None:
+                progress(min(self._after, head), max(self._after, head))
+        if self._unauthorised:
+            (place, (position, _)) = next(iter(self._unauthorised.items()))
+            raise self._otherwise(
+                f"position {position} ({place.stream}, version {place.version}): {NOT_AUTHORISED}"
+            )
+        self._finish()
+        return Continued(before, self._after, erased, came, along.checked, along.signed, along.published)
+
+    def _finish(self) -> None:
+        self.copy.execute("UPDATE log_identity SET epoch=MAX(epoch, ?)", (self.known.epoch,))
+        self.copy.executemany(
+            "INSERT OR IGNORE INTO log_topics VALUES (?)", [(one,) for one in self.known.topics]
+        )
+        given = max(self.known.given, self._after)
+        self.copy.execute("DELETE FROM sqlite_sequence WHERE name='stored_events'")
+        self.copy.execute("INSERT INTO sqlite_sequence VALUES ('stored_events', ?)", (given,))
+
+    def _proven(self, row: Row) -> Event | None:
+        """Prove a new row: its hash, its place behind the one before it in its stream, and who erased it, if it is.
+
+        Return the event where the copy has to act on it.
+        """
+        position, stream, version, topic, state = row
+        if position <= self._after:
+            raise self._otherwise(f"position {position} comes behind {self._after}")
+        if topic == FORKED:
+            raise BackupFailed(f"{self.source.shown} is a fork: copy it whole, to a new file")
+        links = links_in(state, log_id=self.known.log_id, stream=stream, version=version, topic=topic)
+        if links is None:
+            links = self._looked_at(row)
+        prev, hashed = links
+        before = self._last.get(stream) or self._last_of(stream, version)
+        if before != (version - 1, prev):
+            raise self._otherwise(
+                f"position {position}: version {version} of {stream} does not follow the event before it in its stream"
+            )
+        self._last[stream] = (version, hashed)
+        if topic not in {_ERASED, TAKEN}:
+            return None
+        event = decode(topic, payload_in(state) or b"")
+        if isinstance(event, Erased) and stream == erased_stream(event.stream):
+            for erased, stands in event.rows:
+                place = Place(event.stream, erased)
+                self._authorised[place] = Erasing(position, stands)
+                if self._unauthorised.get(place, (0, ""))[1] == stands:
+                    del self._unauthorised[place]
+        return event
+
+    def _looked_at(self, row: Row) -> tuple[str, str]:
+        position, stream, version, topic, state = row
+        try:
+            envelope = opened(state, where=f"position {position}")
+            damage = damaged(
+                envelope,
+                log_id=self.known.log_id,
+                stream=stream,
+                version=version,
+                topic=topic,
+                says_digest=not is_short(state),
+            )
+        except (CorruptEvent, UnknownTopic) as error:
+            raise self._otherwise(str(error)) from None
+        if damage is not None:
+            raise self._otherwise(f"position {position}: {damage}")
+        if envelope.is_erased:
+            # The event that authorises it comes later.
+            self._unauthorised[Place(stream, version)] = (position, envelope.stands)
+        return envelope.prev, envelope.hash
+
+    def _last_of(self, stream: str, version: int) -> tuple[int, str]:
+        if version == 1:
+            return (0, FIRST)
+        found = self.copy.execute(
+            "SELECT state FROM stored_events WHERE originator_id=? AND originator_version=?",
+            (stream, version - 1),
+        ).fetchone()
+        return (0, "") if found is None else (version - 1, hash_in(found[0], where=f"{stream!r}"))
+
+    def _erase_known(self) -> int:
+        """Take over what stands in the place of words that were erased of events that the copy has already."""
+        wanted = [place for place in self._authorised if self._has(place)]
+        changed = 0
+        for row in self.seen.at(wanted):
+            place = Place(row[1], row[2])
+            envelope = opened(row[4], where=f"position {row[0]}")
+            problem = self._authorised[place].problem(envelope, row[3], row[0])
+            if not envelope.is_erased or problem is not None:
+                raise self._otherwise(
+                    f"position {row[0]}: {problem or 'its words were to be erased, and are there'}"
+                )
+            ((own,),) = self.copy.execute(
+                "SELECT state FROM stored_events WHERE originator_id=? AND originator_version=?", place
+            )
+            if hash_in(own, where=f"position {row[0]}") != envelope.hash:
+                raise self._otherwise(f"position {row[0]} is another event than in the copy")
+            if own != row[4]:
+                self.copy.execute(
+                    "UPDATE stored_events SET state=? WHERE originator_id=? AND originator_version=?",
+                    (row[4], *place),
+                )
+                changed += 1
+        self._authorised.clear()
+        return changed
+
+    def _has(self, place: Place) -> bool:
+        return (
+            self.copy.execute(
+                "SELECT 1 FROM stored_events WHERE originator_id=? AND originator_version=?", place
+            ).fetchone()
+            is not None
+        )
+
+    def _otherwise(self, problem: str) -> BackupFailed:
+        return BackupFailed(
+            f"{self.source.shown} is not the log any more that the copy was made of: {problem}. The copy stays as it "
+            "was: keep it, it is the evidence"
+        )
+
+
+def _hashed(row: Sequence[object]) -> str:
+    state = row[4]
+    return hash_in(state if isinstance(state, bytes) else b"", where=f"position {row[0]}")
+
+
+def _files_of(row: Row) -> Iterable[str]:
+    payload = payload_in(row[4])
+    if payload is None or _NAMES_A_FILE not in payload:
+        return ()
+    try:
+        return [file.sha256 for file in files_in(decode(row[3], payload))]
+    except (CorruptEvent, UnknownTopic):
+        return ()
+
+
+def _taken(files: FileStore, sha256: str, source: CopySource) -> int:
+    if files.state(sha256) == "right":
+        return 0
+    data = source.files.read(sha256)
+    if data is None:
+        return 0  # erased, or lost: verification of the copy says so
+    files.put(sha256, data)
+    return 1
