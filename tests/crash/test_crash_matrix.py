@@ -336,7 +336,11 @@ def test_a_view_is_never_ahead_of_its_events_nor_behind(logs: Logs, tmp_path: Pa
 
 
 def test_every_point_of_the_matrix_is_died_at() -> None:
-    elsewhere = {"E1", "E2"} | {"B2"}  # tests/events/log/test_erasing.py, tests/doors/cli/test_cli_backup.py
+    elsewhere = {"E1", "E2"} | {
+        "B2",
+        "B3",
+        "B4",
+    }  # tests/events/log/test_erasing.py, tests/doors/cli/test_cli_backup.py
     elsewhere |= {"M1", "M2", "M3"}  # tests/events/stores/test_migrating.py
     elsewhere |= {"F1", "F2"}  # tests/system/test_files.py
     elsewhere |= {"Y1", "Y2"}  # tests/system/test_encrypted_log.py

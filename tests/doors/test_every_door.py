@@ -261,6 +261,10 @@ METHOD_ASKED: Final[Mapping[str, list[dict[str, Any]]]] = {
     "usage.budgets": [{}],
     "tools.invoke": [{"name": "sessions_list", "sessionKey": "KEY"}, {"name": "sessions_list"}],
     "tools.names": [{"sessionKey": "KEY"}, {}],
+    "copies.at": [{"places": [["session:KEY", 1]]}],
+    "copies.file": [{"sha256": "0"}],
+    "copies.known": [{}],
+    "copies.rows": [{"after": 0, "limit": 5}],
     "worker.act": [
         {"kind": "agent", "id": "RUN", "attempt": 1, "secret": "x", "act": {"type": "attachments"}}
     ],
@@ -514,7 +518,7 @@ HIDDEN: Final[Mapping[str, list[list[str]]]] = {
 ELSEWHERE: Final[Mapping[str, str]] = {
     **dict.fromkeys(("demo", "send", "abort", "retry", "hold", "release", "reset", "compact", "label", "delete", "erase", "forget"),
                     "changes sessions, and answers what the method does"),
-    **dict.fromkeys(("import", "export", "migrate", "backup", "export-test", "fork", "checkpoint", "bundle"),
+    **dict.fromkeys(("import", "export", "migrate", "backup", "restore", "export-test", "fork", "checkpoint", "bundle"),
                     "writes files, which have what the log has"),
     **dict.fromkeys(("debug", "serve", "mcp"), "is a door, walked above or by the page's questions"),
     **dict.fromkeys(("fleet", "work"), "looks after hosts and calls agents, and shows nothing of what was said"),

@@ -37,7 +37,11 @@ POINTS: Final = (
     *("B1", "B2", "E1", "E2"),
 )
 """The crash points that a simulation passes."""
-PASSED_ELSEWHERE: Final = dict.fromkeys(("M1", "M2", "M3"), "migrate") | {"F1": "files", "F2": "files"}
+PASSED_ELSEWHERE: Final = (
+    dict.fromkeys(("M1", "M2", "M3"), "migrate")
+    | dict.fromkeys(("B3", "B4"), "backup")
+    | {"F1": "files", "F2": "files"}
+)
 """Those of what no simulation has: the tests of crashes, and of files, pass them."""
 SELDOM: Final = frozenset(
     {"A4", "A8", "H2", "H3", "H4", "H5", "H6", "H7", "H8", "K4", "P3", "P4", "P7", "P8", "P9", "S8"}

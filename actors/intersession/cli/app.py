@@ -72,7 +72,8 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "changes.stores:migrate",
         "Move a log to another store: SQLite to PostgreSQL, or back.",
     ),
-    "backup": ("changes.stores:backup", "Copy a log to a file, also while it is in use."),
+    "backup": ("changes.copies:backup", "Copy a log to a file, also while it is in use."),
+    "restore": ("changes.restoring:restore", "Put a copy in the place of a log."),
     "hosts": ("questions.hosts:hosts", "Show the hosts of a log now, and what they do."),
     "doctor": ("commands.doctor:doctor", "Say what is wrong now, and what to do about it."),
     "verify": ("proofs.verify:verify", "Prove that a log was not changed."),
@@ -110,7 +111,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Prove and check": (
         "doctor", "hosts", "verify", "bundle", "checkpoint", "keys", "witness", "audit", "config", "policy",
     ),
-    "Keep and move a log": ("import", "imports", "export", "backup", "migrate", "encryption", "fleet", "rebuild"),
+    "Keep and move a log": ("import", "imports", "export", "backup", "restore", "migrate", "encryption", "fleet", "rebuild"),
 }  # fmt: skip
 """Under which heading the help lists each command, in this order."""
 

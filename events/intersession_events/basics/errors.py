@@ -200,6 +200,10 @@ class BackupFailed(IntersessionError):
     """A log can't be copied to a file, or the copy is not what it should be. Nothing was left there."""
 
 
+class LogRewritten(BackupFailed):
+    """A log is not any more what a copy of it has: it was cut, rewritten, or goes on otherwise. The copy is as it was."""
+
+
 class BundleFailed(IntersessionError):
     """A bundle could not be made: its file is in the way or can't be written, or the log is in memory. Nothing was left behind."""
 

@@ -1,6 +1,8 @@
 """`intersession backup` copies a log while it is in use: verified, never over anything, whole or not at all."""
 
 import signal
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -77,3 +79,106 @@ def test_a_backup_that_is_killed_leaves_the_log_and_the_old_backup_as_they_were(
     assert ran("backup", new, "--store", store).exit_code == 0
     with open_log(f"sqlite:///{new}", read_only=True) as copy:
         assert copy.head() == demo_log.value["position"]
+
+
+@pytest.mark.clause("O6", "COPY-1", "B3", "B4")
+@pytest.mark.parametrize(("point", "kept"), [("B3", 0), ("B4", 1)])
+def test_a_continuation_that_is_killed_is_all_there_or_not_at_all(
+    tmp_path: Path, point: str, kept: int
+) -> None:
+    store, copy = tmp_path / "s.db", tmp_path / "copy.db"
+    with SessionSystem(store, agents={"main": echo("heard: ")}) as system:
+        speak(system, "one")
+        assert ran("backup", copy, "--store", store).exit_code == 0
+        speak(system, "two")
+    before = head(copy)
+
+    killed = ran_as_process("backup", copy, "--store", store, variables={"INTERSESSION_CRASH_AT": point})
+
+    assert killed.exit_code == -signal.SIGKILL
+    assert head(copy) == (head(store) if kept else before)
+    assert ran("backup", copy, "--store", store, "--verify").exit_code == 0
+    assert head(copy) == head(store) > before
+
+
+def head(path: Path) -> int:
+    with open_log(str(path), read_only=True) as log:
+        return log.head()
+
+
+@pytest.mark.clause("COPY-2")
+def test_a_log_that_was_cut_is_refused_with_the_evidence(tmp_path: Path) -> None:
+    store, copy = tmp_path / "s.db", tmp_path / "copy.db"
+    with SessionSystem(store, agents={"main": echo("heard: ")}) as system:
+        speak(system, "one")
+    assert ran("backup", copy, "--store", store).exit_code == 0
+    with closing(sqlite3.connect(store)) as database:
+        database.execute("DELETE FROM stored_events WHERE rowid > 4")
+        database.commit()
+
+    refused = ran("backup", copy, "--store", store, "--json")
+
+    assert (refused.exit_code, refused.json["code"]) == (4, "log_rewritten")
+    assert "its end was cut off" in refused.json["error"]
+    assert "keep it, it is the evidence" in refused.json["error"]
+
+
+@pytest.mark.clause("COPY-4")
+def test_a_copy_is_restored_with_what_that_loses_and_does_again(tmp_path: Path) -> None:
+    store, copy, moved = tmp_path / "s.db", tmp_path / "copy.db", tmp_path / "moved.db"
+    lines = tmp_path / "lines"
+    config = {"checkpoints": {"publish": {"file": str(lines)}}}
+    with SessionSystem(store, agents={"main": echo("heard: ")}, config=config) as system:
+        speak(system, "one")  # nobody has its channel, so its answer waits
+        assert ran("backup", copy, "--store", store).exit_code == 0
+        speak(system, "two")
+        system.erase("agent:main:main", unsent="giveUp")
+    last = head(store)
+
+    there = ran("restore", copy, "--store", store, "--json")
+    done = ran("restore", copy, "--store", store, "--aside", "--published", lines, "--json")
+    elsewhere = ran("restore", copy, "--store", moved)
+
+    assert (there.exit_code, "--aside moves it away" in there.json["error"]) == (1, True)
+    assert done.exit_code == 0
+    assert done.json["position"] == head(store) == head(moved) < last
+    assert done.json["lost"]["asideUpTo"] == head(tmp_path / "s.db.aside") == last
+    assert done.json["lost"]["publishedUpTo"] > done.json["position"]
+    assert "session:agent:main:main" in {one["stream"] for one in done.json["lost"]["erasures"]}
+    assert len(done.json["again"]["deliveries"]) == 1
+    assert "the next host makes 0 runs again, and 1 text may go out again" in elsewhere.out
+    assert ran("verify", "--store", store).exit_code == 0
+    assert "heard: one" in ran("history", "main", "--store", store).out
+
+
+@pytest.mark.clause("COPY-4")
+def test_a_copy_that_was_changed_is_not_restored(tmp_path: Path) -> None:
+    store, copy = tmp_path / "s.db", tmp_path / "copy.db"
+    with SessionSystem(store, agents={"main": echo("heard: ")}) as system:
+        speak(system, "one")
+    assert ran("backup", copy, "--store", store).exit_code == 0
+    with closing(sqlite3.connect(copy)) as database:
+        database.execute("UPDATE stored_events SET topic='run_failed.1' WHERE rowid=5")
+        database.commit()
+
+    refused = ran("restore", copy, "--store", tmp_path / "new.db", "--json")
+
+    assert (refused.exit_code, refused.json["code"]) == (4, "log_rewritten")
+    assert not (tmp_path / "new.db").exists()
+
+
+@pytest.mark.postgres
+@pytest.mark.clause("COPY-1", "COPY-4")
+def test_a_log_on_postgresql_is_copied_into_a_file_continued_and_restored(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy.db"
+    with SessionSystem(postgres_url, agents={"main": echo("heard: ")}) as system:
+        speak(system, "one")
+        assert ran("backup", copy, "--rows", "--store", postgres_url).exit_code == 0
+        speak(system, "two")
+        assert ran("backup", copy, "--store", postgres_url).exit_code == 0
+    target = postgres_url.replace("schema=log_", "schema=back_")
+    assert ran("restore", copy, "--store", target).exit_code == 0
+    assert "heard: two" in ran("history", "main", "--store", target).out
+    assert ran("verify", "--store", target).exit_code == 0

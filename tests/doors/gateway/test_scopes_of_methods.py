@@ -20,6 +20,7 @@ METHODS = {
     "exchanges.release": "operator.approvals",
     "forks.make": "operator.fork",
     "worker.act": "worker",
+    "copies.rows": "copy",
     "sessions.patch": "operator.admin",
     "sessions.reset": "operator.admin",
     "sessions.delete": "operator.admin",
@@ -41,6 +42,7 @@ def test_writing_includes_reading_administering_includes_all_and_others_stand_al
     assert granted(None, ["operator.approvals"]) == {"operator.approvals"}
     assert granted(None, ["operator.fork"]) == {"operator.fork"}
     assert granted(None, ["worker"]) == {"worker"}
+    assert granted(None, ["copy"]) == {"copy"}
     assert granted(None, ["operator.admin"]) == {
         "operator.read",
         "operator.write",
@@ -48,4 +50,5 @@ def test_writing_includes_reading_administering_includes_all_and_others_stand_al
         "operator.fork",
         "operator.admin",
         "worker",
+        "copy",
     }

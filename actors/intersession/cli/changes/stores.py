@@ -1,15 +1,14 @@
-"""`intersession backup`, `migrate`, `rebuild` and `checkpoint`: copies of a log, another store, rebuilt views, and a proof."""
+"""`intersession migrate`, `rebuild` and `checkpoint`: another store, rebuilt views, and a proof."""
 
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from intersession.cli.host.hosting import operator_of
-from intersession.cli.host.reading import folding, reading_log, store_url
+from intersession.cli.host.reading import folding, store_url
 from intersession.cli.shell.answer import COMMON, OK, READING, Answer, Common, Json, Reading, UsageError
 from intersession.cli.shell.terminal import Screen, safe
 from intersession_actors.owners.session.snapshots import long_sessions, take_snapshots
@@ -19,7 +18,6 @@ from intersession_events.basics.plain_json import JsonObject
 from intersession_events.copies.migrating import migrate as moved
 from intersession_events.facts.reasons import counted
 from intersession_events.log.views import InlineView
-from intersession_events.stores.backup import back_up
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.tailing.places import kept, kept_inside
@@ -28,42 +26,8 @@ from intersession_projections.views.full_text.view import FullTextView
 from intersession_projections.views.inline_views import inline_views
 from intersession_projections.views.tailed_views import tailed_views
 
-_MIB = 1024 * 1024
 _NOTE_SECONDS = 10.0
 _PAUSE_SECONDS = 0.1
-
-
-def backup(
-    file: Annotated[Path, Parameter(help="Where to: a file that is not there yet.")],
-    /,
-    *,
-    common: Common = COMMON,
-) -> Answer:
-    """Copy a log to a file, also while it is in use.
-
-    The copy holds all events up to a moment, as they are. It is verified, and has its name only when it is whole; nothing is
-    overwritten. It can be put in the place of the log, and then goes on from there.
-    """
-    with reading_log(common) as log:
-        screen = Screen()
-        with screen.progress("Copying") as copying, screen.progress("Verifying") as verifying:
-            report = back_up(log, file, copying=copying, verifying=verifying)
-        size = file.stat().st_size
-        value: JsonObject = {
-            "ok": True,
-            "store": log.path,
-            "file": str(file),
-            "logId": log.log_id,
-            "position": report.head.position,
-            "events": report.events,
-            "bytes": size,
-        }
-
-    def show(on: Screen) -> None:
-        events = f"{counted(report.events, 'event')} up to position {report.head.position}"
-        on.line(safe("backed up: ", "bold green"), f"{events}, {size / _MIB:.1f} MiB, verified, in {file}")
-
-    return Answer(value, show)
 
 
 _PLACE = "sqlite:///FILE, FILE or postgresql://USER@HOST/DATABASE?schema=NAME."

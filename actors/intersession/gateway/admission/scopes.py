@@ -1,7 +1,7 @@
 """The scope that each method or tool needs.
 
 `operator.admin` includes all the others but `door`, `operator.write` includes `operator.read`; `operator.approvals`,
-`operator.fork`, `worker` and `door` stand alone.
+`operator.fork`, `worker`, `copy` and `door` stand alone.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,6 +23,7 @@ _INCLUDED: Final[dict[OperatorScope, frozenset[OperatorScope]]] = {
     "operator.approvals": frozenset({"operator.approvals"}),
     "operator.fork": frozenset({"operator.fork"}),
     "worker": frozenset({"worker"}),
+    "copy": frozenset({"copy"}),
     "operator.admin": EVERY_SCOPE,
     "door": frozenset({"door"}),
 }

@@ -11,6 +11,7 @@ import msgspec
 from intersession_actors.assembly.forgetting.retention import Retention
 from intersession_actors.assembly.methods.about import GatewayAbout
 from intersession_actors.assembly.methods.bundling import GatewayBundles
+from intersession_actors.assembly.methods.copying import GatewayCopies
 from intersession_actors.assembly.methods.debug import GatewayDebug, GatewayNotes
 from intersession_actors.assembly.methods.erasing import GatewayErase
 from intersession_actors.assembly.methods.forking import GatewayForks
@@ -63,6 +64,7 @@ class Parts(NamedTuple):
     notes: GatewayNotes
     debug: GatewayDebug
     work: GatewayWork
+    copies: GatewayCopies
 
 
 class Registered(msgspec.Struct, frozen=True):
@@ -103,6 +105,10 @@ METHODS: Final[Mapping[str, Registered]] = {
     "chat.inject": Registered("operator.admin", lambda parts: parts.sessions.chat_inject),
     "chat.send": Registered("operator.write", lambda parts: parts.runs.chat_send, again=True),
     "checkpoints.take": Registered("operator.admin", lambda parts: parts.about.checkpoint, again=True),
+    "copies.at": Registered("copy", lambda parts: parts.copies.at, read=True),
+    "copies.file": Registered("copy", lambda parts: parts.copies.file, read=True),
+    "copies.known": Registered("copy", lambda parts: parts.copies.known, read=True),
+    "copies.rows": Registered("copy", lambda parts: parts.copies.rows, read=True),
     "cron.list": Registered("operator.read", lambda parts: parts.schedules.list, shows=True, read=True),
     "cron.run": Registered("operator.admin", lambda parts: parts.schedules.run),
     "cron.runs": Registered("operator.read", lambda parts: parts.schedules.runs, shows=True, read=True),
@@ -208,6 +214,7 @@ class GatewayMethods:
             GatewayNotes(service),
             self._debug,
             GatewayWork(service, workers, threads),
+            GatewayCopies(service),
         )
         self._methods: Final[Mapping[str, Method]] = {
             name: registered.of(parts) for name, registered in METHODS.items()

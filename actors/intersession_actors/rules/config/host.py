@@ -29,8 +29,9 @@ OperatorScope = Literal[
     "operator.admin",
     "worker",
     "door",
+    "copy",
 ]
-"""What a credential may do at the gateway; `worker` is for workers, and includes nothing else (WORK-7)."""
+"""What a credential may do at the gateway; `worker` is for workers, `copy` for copies of the log (COPY-3); neither includes anything else (WORK-7)."""
 LogLevel = Literal["silent", "fatal", "error", "warn", "info", "debug", "trace"]
 
 

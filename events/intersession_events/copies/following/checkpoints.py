@@ -5,6 +5,7 @@ from hashlib import sha256
 
 from intersession_events.facts import CheckpointTaken
 from intersession_events.proofs.merkle import GrowingTree, leaf_hash
+from intersession_events.proofs.published import Published
 from intersession_events.proofs.signatures import Trusted
 from intersession_events.proofs.statement import Checkpoint, checkpoint_of, line_of
 
@@ -16,11 +17,11 @@ class CheckpointsAlong:
     """
 
     def __init__(
-        self, log_id: str, published: Sequence[Checkpoint] = (), trusted: Trusted | None = None
+        self, log_id: str, published: Sequence[Published] = (), trusted: Trusted | None = None
     ) -> None:
         self._log_id = log_id
         self._trusted = trusted or Trusted()
-        self._published: Mapping[int, Checkpoint] = {
+        self._published: Mapping[int, Published] = {
             one.position: one for one in published if one.log_id == log_id
         }
         self._tree = GrowingTree()

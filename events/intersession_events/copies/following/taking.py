@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from intersession_events.basics.crash_points import crash_point
-from intersession_events.basics.errors import BackupFailed, CorruptEvent, LogError, UnknownTopic
+from intersession_events.basics.errors import BackupFailed, CorruptEvent, LogError, LogRewritten, UnknownTopic
 from intersession_events.basics.machine import sync
 from intersession_events.copies.following.checkpoints import CheckpointsAlong
 from intersession_events.copies.following.source import CopySource, Place, Reads
@@ -17,8 +17,9 @@ from intersession_events.log.erasing import erased_stream
 from intersession_events.log.lineage import FORKED
 from intersession_events.log.row_state import hash_in, is_short, links_in, opened, payload_in
 from intersession_events.log.sql import Row
+from intersession_events.proofs.published import Published
 from intersession_events.proofs.signatures import Trusted
-from intersession_events.proofs.statement import STREAM, TAKEN, Checkpoint
+from intersession_events.proofs.statement import STREAM, TAKEN
 from intersession_events.stores.files.folder import Folder, folder_of
 from intersession_events.stores.files.store import FileStore
 from intersession_events.stores.portable.filling import Moved
@@ -59,7 +60,7 @@ class LogCopy:
     """
 
     def __init__(
-        self, path: str | Path, *, published: Sequence[Checkpoint] = (), trusted: Trusted | None = None
+        self, path: str | Path, *, published: Sequence[Published] = (), trusted: Trusted | None = None
     ) -> None:
         self.path = Path(path).absolute()
         self._published = published
@@ -72,8 +73,8 @@ class LogCopy:
         """Take what is new in a log, in one transaction: after a kill the copy is as it was before.
 
         Raises:
-            BackupFailed: what is there is no copy of this log, or the log is not any more what the copy has: it was cut,
-                rewritten, or goes on otherwise. It says where, and the copy stays as it was.
+            BackupFailed: what is there is no copy of this log, a process writes to it, or it can't be written.
+            LogRewritten: the log is not any more what the copy has, or what was published of it. The copy stays as it was.
             LogError: the log can't be read.
         """
         try:
@@ -127,14 +128,14 @@ class LogCopy:
                 self._along = CheckpointsAlong(taking.known.log_id, self._published, self._trusted)
                 taking.catch_up(self._along)
             done = taking.run(self._along, self._files, progress)
-            crash_point("C1")
+            crash_point("B3")
             taking.copy.execute("COMMIT")
         except BaseException:
             if taking.copy.in_transaction:
                 taking.copy.execute("ROLLBACK")
             raise
         self._along_at = done.position
-        crash_point("C2")
+        crash_point("B4")
         sync(self.path.parent)
         return done
 
@@ -228,6 +229,8 @@ class _Taking:
             raise self._otherwise(
                 f"position {position} ({place.stream}, version {place.version}): {NOT_AUTHORISED}"
             )
+        if problem := next(along.missing(self._after), None):
+            raise self._otherwise(problem)
         self._finish()
         return Continued(before, self._after, erased, came, along.checked, along.signed, along.published)
 
@@ -335,8 +338,8 @@ class _Taking:
             is not None
         )
 
-    def _otherwise(self, problem: str) -> BackupFailed:
-        return BackupFailed(
+    def _otherwise(self, problem: str) -> LogRewritten:
+        return LogRewritten(
             f"{self.source.shown} is not the log any more that the copy was made of: {problem}. The copy stays as it "
             "was: keep it, it is the evidence"
         )

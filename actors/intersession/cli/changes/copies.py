@@ -1,0 +1,244 @@
+"""`intersession backup`: a copy of a log, which is continued by the next one, or follows it."""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from intersession.cli.host.beside import TOKEN_VARIABLE
+from intersession.cli.host.reading import reading_log
+from intersession.cli.shell.answer import COMMON, NOT_VERIFIED, Answer, Common, UsageError
+from intersession.cli.shell.terminal import Screen, safe
+from intersession_actors.running.host.extras import imported
+from intersession_events.basics.errors import LogRewritten, StoreUnavailable
+from intersession_events.basics.machine import read_at_most
+from intersession_events.basics.plain_json import JsonObject
+from intersession_events.copies.following.source import CopySource, LogSource
+from intersession_events.copies.following.taking import Continued, LogCopy
+from intersession_events.facts.reasons import counted
+from intersession_events.log.verifying.report import VerifyReport
+from intersession_events.log.verifying.verification import verify_log
+from intersession_events.proofs.published import Published, published_in
+from intersession_events.proofs.signatures import Trusted, trusted_keys
+from intersession_events.stores.backup import back_up
+from intersession_events.stores.sqlite.log import SqliteLog
+
+_MIB: Final = 1024 * 1024
+_MOST_BYTES: Final = 1_073_741_824
+_EVERY_S: Final = 5
+_LONGEST_S: Final = 60
+
+PUBLISHED = Annotated[
+    list[Path] | None,
+    Parameter(
+        help="A file of checkpoints that were published: the copy is checked against them; may be given several times."
+    ),
+]
+TRUST = Annotated[
+    list[str] | None,
+    Parameter(
+        help="A public key whose signatures prove checkpoints, or a file of such keys; may be given several times."
+    ),
+]
+
+
+def backup(
+    file: Annotated[
+        Path, Parameter(help="Where to: a new file, or a copy that an earlier backup of this log made.")
+    ],
+    /,
+    *,
+    source: Annotated[
+        str | None,
+        Parameter(
+            name="--from",
+            help=f"The gateway of the log, http(s)://HOST:PORT, instead of --store; the token in ${TOKEN_VARIABLE} is that of a credential with the scope copy.",
+        ),
+    ] = None,
+    follow: Annotated[
+        bool, Parameter(help="Go on: take what is new as it comes, until Ctrl-C.", negative=())
+    ] = False,
+    every: Annotated[
+        int, Parameter(help="With --follow: seconds between two looks.", validator=Number(gte=1, lte=86_400))
+    ] = _EVERY_S,
+    rows: Annotated[
+        bool,
+        Parameter(
+            help="Of a log on PostgreSQL: make a log in a file, which later backups continue, instead of a dump.",
+            negative=(),
+        ),
+    ] = False,
+    published: PUBLISHED = None,
+    trust: TRUST = None,
+    verify: Annotated[
+        bool, Parameter(help="Verify all of the copy at the end, and not only what is new.", negative=())
+    ] = False,
+    common: Common = COMMON,
+) -> Answer:
+    """Copy a log to a file, also while it is in use.
+
+    A new copy holds all events up to a moment, is verified, and has its name only when it is whole. An existing copy of the
+    same log is continued: what is new is proven and added, and what was erased since is erased there, too, all or nothing. A
+    log that is not any more what the copy has (cut, rewritten, another one) is refused with exit code 4, and the copy stays:
+    it is the evidence. A copy can be put in the place of the log (intersession restore).
+    """
+    lines, keys = published_lines(published), trusted_keys(trust or ())
+    if not (source or follow or rows or lines or keys) and not os.path.lexists(file):
+        return _whole(file, common)
+    copy = LogCopy(file, published=lines, trusted=keys)
+    screen = Screen()
+    with _source_of(source, common) as taken_from:
+        with screen.progress("Copying") as progress:
+            try:
+                done = copy.take(taken_from, progress)
+            except LogRewritten as error:
+                return _refused(error, file)
+        if follow:
+            return _followed(copy, taken_from, done, every)
+    if verify:
+        report = verified(file, lines, keys)
+        if not report.ok:
+            return _refused(LogRewritten(f"{file} is not as it was written: {report.found}"), file)
+    value: JsonObject = {
+        "ok": True,
+        "store": taken_from.shown,
+        "file": str(file),
+        **_continued(done),
+        "verified": "all" if verify else "new",
+        "bytes": file.stat().st_size,
+    }
+    return Answer(value, lambda on: _show(on, done, file, whole=verify))
+
+
+def _whole(file: Path, common: Common) -> Answer:
+    with reading_log(common) as log:
+        screen = Screen()
+        with screen.progress("Copying") as copying, screen.progress("Verifying") as verifying:
+            report = back_up(log, file, copying=copying, verifying=verifying)
+        size = file.stat().st_size
+        value: JsonObject = {
+            "ok": True,
+            "store": log.path,
+            "file": str(file),
+            "logId": log.log_id,
+            "position": report.head.position,
+            "events": report.events,
+            "bytes": size,
+        }
+
+    def show(on: Screen) -> None:
+        events = f"{counted(report.events, 'event')} up to position {report.head.position}"
+        on.line(safe("backed up: ", "bold green"), f"{events}, {size / _MIB:.1f} MiB, verified, in {file}")
+
+    return Answer(value, show)
+
+
+@contextmanager
+def _source_of(address: str | None, common: Common) -> Iterator[CopySource]:
+    if address is None:
+        with reading_log(common) as log:
+            yield LogSource(log)
+        return
+    if common.store is not None:
+        raise UsageError("--from: give the gateway or --store, not both")
+    token = os.environ.get(TOKEN_VARIABLE)
+    if not token:
+        raise UsageError(f"--from: give the token of a credential with the scope copy in ${TOKEN_VARIABLE}")
+    made = imported(
+        "intersession.gateway.copied", what="backup --from", library="websockets", extra="gateway"
+    )
+    found: CopySource = made.GatewaySource(address, token)
+    yield found
+
+
+def _followed(copy: LogCopy, source: CopySource, done: Continued, every: int) -> Answer:
+    screen, wait = Screen(), every
+    _tell(screen, done)
+    while True:
+        time.sleep(wait)
+        try:
+            done = copy.take(source)
+        except StoreUnavailable as error:
+            wait = min(2 * wait, max(_LONGEST_S, every))
+            screen.note(safe(f"note: {source.shown} can't be read, it is asked again: {error}", "yellow"))
+            continue
+        except LogRewritten as error:
+            return _refused(error, copy.path)
+        wait = every
+        if done.position != done.before or done.erased:
+            _tell(screen, done)
+
+
+def _tell(screen: Screen, done: Continued) -> None:
+    screen.line(f"#{done.position}  ", _said(done))
+    screen.flush()
+
+
+def _said(done: Continued) -> str:
+    parts = [f"{done.position - done.before} new"]
+    if done.erased:
+        parts.append(f"{counted(done.erased, 'payload')} erased")
+    if done.files:
+        parts.append(counted(done.files, "file"))
+    parts.append(f"checkpoints true up to {done.checked}" if done.checked else "no checkpoint yet")
+    if done.signed:
+        parts.append(f"signed up to {done.signed}")
+    if done.published:
+        parts.append(f"as published up to {done.published}")
+    return ", ".join(parts)
+
+
+def _show(screen: Screen, done: Continued, file: Path, *, whole: bool) -> None:
+    screen.line(
+        safe("backed up: ", "bold green"),
+        f"up to position {done.position} in {file}, {'all of it' if whole else 'what is new'} verified",
+    )
+    screen.line(f"  {_said(done)}")
+
+
+def _continued(done: Continued) -> JsonObject:
+    return {
+        "before": done.before,
+        "position": done.position,
+        "erased": done.erased,
+        "files": done.files,
+        "checkpoints": {"true": done.checked, "signed": done.signed, "published": done.published},
+    }
+
+
+def refused(what: str, error: LogRewritten, more: JsonObject) -> Answer:
+    """Return the answer of a command that has found that a log, or a copy of it, is not what it was."""
+    value: JsonObject = {"status": "error", "code": "log_rewritten", "error": str(error), **more}
+    return Answer(value, lambda screen: screen.line(safe(what, "bold red"), str(error)), NOT_VERIFIED)
+
+
+def _refused(error: LogRewritten, file: Path) -> Answer:
+    return refused("NOT backed up: ", error, {"file": str(file)})
+
+
+def published_lines(paths: Sequence[Path] | None) -> Sequence[Published]:
+    """Return the published checkpoints of files.
+
+    Raises:
+        UsageError: one can't be read.
+        BadCheckpoint: one holds none.
+    """
+    found: list[Published] = []
+    for path in paths or ():
+        try:
+            text = read_at_most(path, _MOST_BYTES)
+        except OSError as error:
+            raise UsageError(f"--published: {path} can't be read ({error.strerror or error})") from error
+        found += published_in(text)
+    return found
+
+
+def verified(file: Path, lines: Sequence[Published], keys: Trusted) -> VerifyReport:
+    """Return the verification of all events of a copy."""
+    with SqliteLog(file, read_only=True) as copied, Screen().progress("Verifying") as progress:
+        return verify_log(copied, published=lines, trusted=keys, progress=progress)
