@@ -50,5 +50,4 @@ def test_writing_includes_reading_administering_includes_all_and_others_stand_al
         "operator.fork",
         "operator.admin",
         "worker",
-        "copy",
     }

@@ -1,6 +1,6 @@
 """The scope that each method or tool needs.
 
-`operator.admin` includes all the others but `door`, `operator.write` includes `operator.read`; `operator.approvals`,
+`operator.admin` includes all the others but `copy` and `door`, `operator.write` includes `operator.read`; `operator.approvals`,
 `operator.fork`, `worker`, `copy` and `door` stand alone.
 """
 
@@ -24,7 +24,8 @@ _INCLUDED: Final[dict[OperatorScope, frozenset[OperatorScope]]] = {
     "operator.fork": frozenset({"operator.fork"}),
     "worker": frozenset({"worker"}),
     "copy": frozenset({"copy"}),
-    "operator.admin": EVERY_SCOPE,
+    # A copy has every session: a credential for some of them has it only where that is said.
+    "operator.admin": EVERY_SCOPE - {"copy"},
     "door": frozenset({"door"}),
 }
 _NEEDED: Final[Mapping[str, OperatorScope]] = {
