@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import io
 import json
 import os
 import re
@@ -841,18 +842,16 @@ class Check:
         self.rows: dict[int, Row] = {}
         self.ends: dict[str, Row] = {}
         self.places: dict[Place, Row] = {}
-        self.forks: list[
-            tuple[int, str]
-        ] = []  # up to which position events are hashed as those of another log
+        # Up to which position events are hashed as those of another log.
+        self.forks: list[tuple[int, str]] = []
         self.erasures: list[tuple[Row, Object]] = []
         self.recorded: list[tuple[Row, Object]] = []  # checkpoints, as the log itself has them
         self.files: set[str] = set()  # that events name
         self.taken: list[Checkpoint] = []
         self.signed: dict[str, str] = {}  # by which key each of them is, as far as that could be checked
         self.proven: dict[str, Checkpoint] = {}  # that the events here are those of
-        self.later: dict[
-            Place, str
-        ] = {}  # what was erased behind the place of the bundle, as its log.db says
+        # What was erased behind the place of the bundle, as its log.db says.
+        self.later: dict[Place, str] = {}
 
     def run(self) -> Check:
         """Check all of it."""
@@ -999,11 +998,9 @@ class Check:
             return ""
         if row.salt and digest_of(row.salt, data) != said["digest"]:
             return "its data is not what was hashed: it was changed"
-        return (
-            ""
-            if hash_of(said, self.log_id_at(row.position)) == row.hash
-            else "its hash is another one: a field was changed"
-        )
+        if hash_of(said, self.log_id_at(row.position)) != row.hash:
+            return "its hash is another one: a field was changed"
+        return ""
 
     def _follow(self, row: Row) -> None:
         """Of stream `log` there are single events, those that others rest on; of all others, each from the first on."""
@@ -1273,6 +1270,10 @@ class Check:
             self.leave(
                 "That nobody with the means to compute hashes made it all up: --trust or --published would show that."
             )
+        elif not up_to:
+            self.leave(
+                "That nobody made it all up: nothing that is trusted, or was published, covers these events."
+            )
         elif up_to < covered:
             self.leave(
                 f"That nobody made up what lies behind #{up_to}: no checkpoint that is trusted covers it."
@@ -1294,12 +1295,11 @@ class Check:
                 with closing(sqlite3.connect(path.as_uri() + "?mode=ro&immutable=1", uri=True)) as log:
                     log.execute("PRAGMA trusted_schema=OFF")  # it is data: nothing in its schema may run
                     log.text_factory = bytes
-                    kinds = dict(
-                        log.execute(
-                            "SELECT name, type FROM sqlite_master WHERE name IN ('stored_events', 'log_identity')"
-                        )
+                    found = log.execute(
+                        "SELECT name, substr(sql, 1, 13) FROM sqlite_master WHERE type='table'"
                     )
-                    if kinds != {b"stored_events": b"table", b"log_identity": b"table"}:
+                    tables = {name for name, begins in found if begins == b"CREATE TABLE "}
+                    if not {b"stored_events", b"log_identity"} <= tables:
                         raise Wrong("log", "log.db has not the tables of a log")
                     self._compare(log)
             except (sqlite3.Error, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -1416,10 +1416,11 @@ class Check:
             for at, stands in map(listed, listed(self.part("proof.json").object().get("unsaid", [])))
         }
         proven: dict[int, str] = {}
-        given, before = sorted(lines), 0
+        given = sorted(lines, reverse=True)
         for one in self.taken if given else ():
-            stretch = [at for at in given if before < at <= one.position]
-            before = one.position
+            stretch: list[int] = []
+            while given and given[-1] <= one.position:
+                stretch.append(given.pop())
             if stretch and one.said.get("unsaid") is not None:
                 text = "".join(f"{at} {lines[at]}\n" for at in stretch)
                 if sha256(text.encode()).hexdigest() != one.said["unsaid"]:
@@ -1479,7 +1480,7 @@ class Check:
             )
             if self.proven:
                 last = an_object(said["checkpoint"])
-                yield f"  {said['proven']} of them with their places by its checkpoint of #{last['position']}, {last['hash']}"
+                yield f"  {whole(said['proven']):,} of them with their places by its checkpoint of #{last['position']}, {last['hash']}"
             for name, words in (
                 ("signedUpTo", "signed by a trusted key"),
                 ("cosignedUpTo", f"cosigned by {self.quorum} of {len(self.witnesses)} trusted witnesses"),
@@ -1556,6 +1557,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--published", action="append", default=[], help="a file of checkpoints that were published before"
     )
     asked.add_argument("--json", action="store_true", help="say it as JSON")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # of a terminal that has not every letter
     given = asked.parse_args(arguments)
     try:
         trusted, witnesses = trusted_of(given.trust, given.quorum)
