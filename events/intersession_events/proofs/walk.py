@@ -86,6 +86,7 @@ class CheckpointWalk:
         self._taken = taken
         self._published = published
         self._cosignatures = cosignatures
+        self._by_position = {one.event.position: one.event for one in taken}
         self._due: list[Taken | Published] = sorted(
             [*taken, *(one for one in published if one.log_id == log_id)], key=_place_of, reverse=True
         )
@@ -254,8 +255,9 @@ class CheckpointWalk:
         note = one.note if isinstance(one, PublishedNote) else None
         if isinstance(one, PublishedNote):
             # It says by its hash what the log's own checkpoint says besides; another one there says nothing more.
-            own = (checkpoint_of(self._log_id, taken.event) for taken in self._taken)
-            one = next((each for each in own if each.hash == one.hash), _bare(one))
+            event = self._by_position.get(one.position)
+            own = None if event is None else checkpoint_of(self._log_id, event)
+            one = own if own is not None and own.hash == one.hash else _bare(one)
         if said != (self._tree.size, self._tree.root.hex()) or self._heads_differ(
             one.heads_root, one.streams
         ):

@@ -26,7 +26,7 @@ from intersession_projections.views.full_text.view import FullTextView
 from intersession_projections.views.inline_views import inline_views
 from intersession_projections.views.tailed_views import tailed_views
 
-_NOTE_SECONDS = 10.0
+_ANSWER_SECONDS = 10.0
 _PAUSE_SECONDS = 0.1
 
 
@@ -179,15 +179,15 @@ def checkpoint(*, note: bool = False, reading: Reading = READING) -> Answer:
 
     What is in it up to here can't be reordered or cut without a trace. Where the log has a host, that one takes
     it. If nothing is new, the last one is shown again. It is signed and published as the
-    configuration says.
+    configuration says; witnesses and an authority for timestamps have ten seconds to answer.
 
     Args:
-        note: Print it as a signed note, as other tools for transparency logs check it. Witnesses have ten seconds to cosign it.
+        note: Print it as a signed note, as other tools for transparency logs check it.
     """
     with operator_of(reading) as operator:
         answer = operator.call("checkpoints.take", {})
-        until = monotonic_s() + _NOTE_SECONDS
-        while note and answer.get("waitingFor") and monotonic_s() < until:
+        until = monotonic_s() + _ANSWER_SECONDS
+        while answer.get("waitingFor") and monotonic_s() < until:
             time.sleep(_PAUSE_SECONDS)
             answer = operator.call("checkpoints.take", {})
     if note and "note" not in answer:
@@ -196,11 +196,11 @@ def checkpoint(*, note: bool = False, reading: Reading = READING) -> Answer:
         )
 
     def show(screen: Screen) -> None:
+        for target in answer.get("waitingFor") or ():
+            screen.note(f"no answer yet of the {target}; `intersession doctor` says more")
         if note:
             for line in answer["note"].splitlines():
                 screen.to_copy(line)
-            for target in answer.get("waitingFor") or ():
-                screen.note(f"no answer yet of the {target}; `intersession doctor` says more")
             return
         signed = f", signed by {answer['keyId']}" if answer.get("keyId") else ""
         screen.line(
