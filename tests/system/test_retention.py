@@ -1,5 +1,9 @@
 """FORGET-4, FORGET-5: what is older than the settings allow is erased, by age, kind and agent; the rest stays."""
 
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +15,12 @@ from intersession_actors.rules.errors import ConfigError, ToolRefused
 from intersession_events.facts import ERASED, Erased, RunCompleted, encode
 from intersession_events.log.verifying.files import files_compared
 from intersession_events.log.verifying.verification import verify_log
+from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.log import PortableLog
 from support.fakes import ManualClock
 from support.openclaw.samples import header, message, write_state
 from support.openclaw.samples import said as spoken
+from support.paths import ROOT
 from support.running import WAIT, Booth, Gate, pass_time, recorded, texts, wait_for, wait_for_number
 
 DAY_MS = 86_400_000
@@ -194,6 +200,72 @@ def test_a_pass_is_made_each_day(booth: Booth) -> None:
     wait_for(system, Erased)
 
     assert words(system)[0] == ERASED
+
+
+@pytest.mark.ci
+@pytest.mark.clause("FORGET-2", "FORGET-4")
+def test_a_fork_is_under_the_same_rules(booth: Booth) -> None:
+    clock = ManualClock()
+    system = started(booth, clock, messages="1d")
+    run: Any = system.inbound(channel="telegram", sender="ada", chat_id="ada", text="long ago", wait=WAIT)
+    at_rest(system)
+    fork = system.fork(run["runId"], at="end")
+    fork.close()
+    clock.advance(2 * DAY_MS)
+
+    with open_log(fork.log.path):
+        first = system.gateway.perform("retention.apply", {})
+    second = system.gateway.perform("retention.apply", {})
+    third = system.gateway.perform("retention.apply", {})
+
+    assert (first["erased"] > 0, first["forks"]) == (True, [])
+    assert any("erase it there or delete it" in said for said in first["notReached"])
+    assert (second["erased"], [one["erased"] > 0 for one in second["forks"]]) == (0, [True])
+    assert third["forks"] == []
+    with open_log(fork.log.path, read_only=True) as log:
+        assert "long ago" not in str([encode(one.event) for one in log.all()])
+        assert verify_log(log).ok
+
+
+KILLED = """
+import sys
+from intersession import SessionSystem, echo
+from intersession_actors.assembly.forgetting import retention
+from intersession_events.basics.crash_points import arm, kill_at
+from support.fakes import ManualClock
+
+retention.AT_ONCE = 2
+rules = {"retention": {"messages": "1d"}}
+with SessionSystem(sys.argv[1], agents={"main": echo()}, config=rules, clock=ManualClock(int(sys.argv[2]))) as system:
+    arm(kill_at("E2", 3))
+    system.gateway.perform("retention.apply", {})
+"""
+
+
+@pytest.mark.ci
+@pytest.mark.clause("FORGET-5", "E2")
+def test_a_pass_that_was_cut_off_is_gone_on_with_by_the_next(booth: Booth) -> None:
+    clock = ManualClock()
+    system = started(booth, clock)
+    for number in range(4):
+        said(system, f"message {number}")
+    system.close()
+    clock.advance(2 * DAY_MS)
+    script = [sys.executable, "-c", KILLED, booth.url, str(clock.now_ms())]
+    died = subprocess.run(
+        script, check=False, timeout=60, env={**os.environ, "PYTHONPATH": str(ROOT / "tests")}
+    )
+    assert died.returncode == -signal.SIGKILL
+
+    again = started(booth, clock, messages="1d")
+    before = {word for word in words(again) if word != ERASED}
+    answer = again.gateway.perform("retention.apply", {})
+
+    assert (0 < len(before) < 8, answer["erased"] > 0) == (True, True)
+    assert {*words(again)} == {ERASED}
+    log = again.log
+    assert isinstance(log, PortableLog)
+    assert verify_log(log).ok
 
 
 @pytest.mark.sqlite("it opens no log")

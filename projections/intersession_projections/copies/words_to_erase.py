@@ -149,10 +149,6 @@ class Erasable:
         elsewhere = self._elsewhere(found, person.sessions, some, person, mentions=mentions)
         return self._all(found, elsewhere, own)
 
-    def of_source(self) -> list[Words]:
-        """Return, in a fork, those events of its beginning that were found in the log that it came from."""
-        return [*with_words(self._in_source())]
-
     def _in_source(self) -> Iterator[Recorded]:
         """Yield the events of a fork's beginning that were found in the log that it came from."""
         forked, source = self._log.forked, self._source

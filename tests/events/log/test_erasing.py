@@ -319,7 +319,7 @@ NAMES = (
     "original_key owner parent_id previous_session_id reason request_digest requester requester_channel retry_of "
     "requester_run_id requester_session_id root rule run_id send_rule session_id session_key source spawn_id "
     "spawned_by speaker stop_reason stream target target_channel target_session_id thinking thinking_level tool "
-    "verbose_level version visibility into steered_by job_id schedule call_id summary given_summary door"
+    "verbose_level version visibility into steered_by job_id schedule call_id summary given_summary door contents not_reached"
 )
 
 

@@ -241,9 +241,16 @@ def _erased_by(seen: ErasureSeen) -> str:
     )
     sure = [*(["signed by a trusted key"] * seen.signed), *(["as published"] * seen.published)]
     return (
-        f"#{seen.position} at {moment(seen.time)}: {seen.by} erased {counted(seen.rows, 'payload')} of {seen.stream}{why}; "
+        f"#{seen.position} at {moment(seen.time)}: {seen.by} erased {_gone(seen)} of {seen.stream}{why}; "
         f"{', '.join([covers, *(sure or ['not proven'])])}"
     )
+
+
+def _gone(seen: ErasureSeen) -> str:
+    files = counted(seen.files, "file")
+    if not seen.rows:
+        return files
+    return counted(seen.rows, "payload") + (f" and {files}" if seen.files else "")
 
 
 def _files_seen(files: FilesSeen) -> str:

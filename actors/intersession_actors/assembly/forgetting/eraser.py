@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -27,6 +28,7 @@ from intersession_projections.views.inline_views import inline_views
 
 _SESSION: Final = "session:"
 _SPAWN: Final = "spawn:"
+_ERASED: Final = "erased:"
 _MIRROR_S: Final = 10.0
 
 if TYPE_CHECKING:  # few hosts mirror transcripts
@@ -35,6 +37,11 @@ if TYPE_CHECKING:  # few hosts mirror transcripts
 
 Find = Callable[[Erasable], list[Words]]
 """Finds the same words in a log, and in a fork of it."""
+
+
+Planned = tuple[list[tuple[Order, list[Words]]], list[str]]
+"""What is to be erased in a fork, by orders, and what is named there."""
+Plan = Callable[[HostLog], Planned]
 
 
 class Covers(Protocol):
@@ -66,16 +73,26 @@ class Eraser:
         self._log = InLog(service.log, new_id=service.new_id, now_ms=service.clock.now_ms)
 
     def erase(
-        self, find: Find, erasable: Erasable, found: list[Words], order: Order, *, dry_run: bool = False
+        self,
+        find: Find | None,
+        erasable: Erasable,
+        found: list[Words],
+        order: Order,
+        *,
+        dry_run: bool = False,
     ) -> Result:
         """Erase what was found, copies first; with `dry_run` only count it. What it did not reach is named, and recorded with it.
 
+        `find` finds the same in forks, which go before; None leaves them out.
         Returns what all that erase answer: `{erased, streams, counts, position, checkpoint, notReached}`.
         """
         service = self._service
         files = self._log.files_going(found)
         streams = {one.stream for one in found}
-        forks, left = self._in_forks(find, erasable, order, dry_run=dry_run)
+        forks: list[JsonObject] = []
+        left: list[str] = []
+        if find is not None:
+            forks, left = self.in_forks(partial(_planned, find, erasable, order), dry_run=dry_run)
         attachments, kept = self._attachments({*streams, *erasable.spawns}, dry_run=dry_run)
         not_reached = (
             *erasable.named,
@@ -124,15 +141,16 @@ class Eraser:
         if stream.startswith(_SESSION):
             self._forget(stream.removeprefix(_SESSION))
 
-    def _in_forks(
-        self, find: Find, erasable: Erasable, order: Order, *, dry_run: bool
-    ) -> tuple[list[JsonObject], list[str]]:
-        """Erase in each fork beside the log; return what was erased there, and in words where that was not possible."""
+    def in_forks(self, plan: Plan, *, dry_run: bool) -> tuple[list[JsonObject], list[str]]:
+        """Erase in each fork of the log beside it; return what was erased there, and in words where that was not possible."""
+        log = self._service.log
         done: list[JsonObject] = []
         left: list[str] = []
-        for file in forks_beside(self._service.log.place):
+        for file in forks_beside(log.place):
+            if file.stem == log.log_id:
+                continue
             try:
-                erased, named = self._in_fork(file, find, erasable, order, dry_run=dry_run)
+                erased, named = self._in_fork(file, plan, dry_run=dry_run)
             except (LogError, OSError) as error:
                 left.append(f"fork {file.stem}, erase it there or delete it: {error}")
                 continue
@@ -141,25 +159,25 @@ class Eraser:
                 done.append({"fork": file.stem, "erased": erased})
         return done, left
 
-    def _in_fork(
-        self, file: Path, find: Find, source: Erasable, order: Order, *, dry_run: bool
-    ) -> tuple[int, list[str]]:
-        log = open_log(str(file), inline=inline_views(), read_only=dry_run)
-        try:
-            erasable = Erasable(log, source)
-            found = find(erasable)
-            if not dry_run:
-                in_fork = InLog(log, new_id=self._service.new_id, now_ms=self._service.clock.now_ms)
-                if in_fork.erase(found, in_fork.files_going(found), order, _nothing) is not None:
-                    self._checkpoints.cover_fork(log)
-                in_fork.settle()  # also what a call that was cut off has left
-                _write_transcripts(log)
-        finally:
-            log.close()
-        if not dry_run:
-            for view in file.parent.glob(f"{file.name}.views*"):  # they are made anew when they are asked
-                _remove(view)
-        return len(found), [said for said in erasable.named if said not in source.named]
+    def _in_fork(self, file: Path, plan: Plan, *, dry_run: bool) -> tuple[int, list[str]]:
+        with open_log(str(file), inline=inline_views(), read_only=True) as seen:
+            if self._service.log.log_id not in seen.log_ids:
+                return 0, []  # it lies there too, and is none of this log
+            found, named = plan(seen)
+            number = sum(len(words) for _, words in found)
+            if dry_run or not (found or seen.streams(_ERASED)):
+                return number, named
+        with open_log(str(file), inline=inline_views()) as log:
+            in_fork = InLog(log, new_id=self._service.new_id, now_ms=self._service.clock.now_ms)
+            for order, words in found:
+                in_fork.erase(words, in_fork.files_going(words), order, _nothing)
+            if found:
+                self._checkpoints.cover_fork(log)
+            in_fork.settle()  # also what a call that was cut off has left
+            _write_transcripts(log)
+        for view in file.parent.glob(f"{file.name}.views*"):  # they are made anew when they are asked
+            _remove(view)
+        return number, named
 
     def _attachments(self, streams: Collection[str], *, dry_run: bool) -> tuple[int, list[str]]:
         """Remove the attachments of sub-agents; return how many directories there were, and in words which are left."""
@@ -191,6 +209,13 @@ class Eraser:
             )
             if is_own and shown.exists():
                 yield Place(files.root, log.log_id, accepted.spawn_id), files.directory, shown
+
+
+def _planned(find: Find, source: Erasable, order: Order, fork: HostLog) -> Planned:
+    erasable = Erasable(fork, source)
+    words = find(erasable)
+    named = [said for said in erasable.named if said not in source.named]
+    return ([(order, words)] if words else []), named
 
 
 def _counts(found: Sequence[Words]) -> JsonObject:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Final, Literal
 
-from intersession_actors.assembly.forgetting.eraser import Eraser
+from intersession_actors.assembly.forgetting.eraser import Eraser, Planned
 from intersession_actors.assembly.forgetting.in_log import Order
 from intersession_actors.calls.service.pending import Result
 from intersession_actors.calls.service.service import Service
@@ -20,6 +20,7 @@ from intersession_actors.running.host.threads import Job, Workers
 from intersession_actors.running.runtime.timers import Timers
 from intersession_events.basics.errors import LogError
 from intersession_events.basics.plain_json import JsonObject
+from intersession_events.log.log import HostLog
 from intersession_projections.copies.aged_words import Aged, Due
 from intersession_projections.copies.found_words import Words
 from intersession_projections.copies.words_to_erase import Erasable
@@ -134,6 +135,7 @@ class _Pass:
         self._now_ms = service.clock.now_ms()
         under_way = Erasable(service.log).under_way()
         latest_ms = self._now_ms - service.config.retention.shortest_ms
+        self._latest_ms = latest_ms
         self._aged = Aged(service.log, self._due, under_way, latest_ms)
         self._rules = Counter[str]()
         self._counts = Counter[str]()
@@ -144,6 +146,8 @@ class _Pass:
 
     def made(self, is_stopped: Callable[[], bool]) -> Result:
         """Make the pass, unless it is stopped, and return what came of it."""
+        forks, left = self._eraser.in_forks(self._in_fork, dry_run=self._dry_run)
+        self._not_reached |= dict.fromkeys(left)
         collected: dict[str, list[Words]] = {}
         for rule, words in self._aged.words(self._service.log.head()):
             found = collected.setdefault(rule, [])
@@ -170,28 +174,34 @@ class _Pass:
             "erased": self._counts.pop("erased", 0),
             "files": self._files,
             "rules": dict(sorted(self._rules.items())),
-            "counts": {**self._counts, "sessions": sessions, "files": self._files},
+            "counts": {**self._counts, "sessions": sessions, "files": self._files, "forks": len(forks)},
+            "forks": forks,
             "streams": sorted(self._streams),
             "waiting": sorted(self._aged.waiting),
             **self._last,
             "notReached": [*self._not_reached],
         }
 
+    def _in_fork(self, fork: HostLog) -> Planned:
+        """Return what is too old in a fork: nobody acts on it there."""
+        found: dict[str, list[Words]] = {}
+        for rule, words in Aged(fork, self._due, set(), self._latest_ms).words(fork.head()):
+            found.setdefault(rule, []).append(words)
+        return [(Order(self._by, "", rule), words) for rule, words in found.items()], []
+
     def _due(self, key: str | None, kind: Literal["messages", "toolResults", "files"]) -> Due | None:
         rule = self._service.config.retention.rule(key, kind)
         return None if rule is None else Due(rule.name, self._now_ms - rule.most_ms)
 
     def _round(self, rule: str, found: list[Words]) -> None:
-        erasable = Erasable(self._service.log)
-        erasable.places = {(one.stream, one.version) for one in found}
         order = Order(self._by, "", rule, at_once=AT_ONCE)
-        done = self._eraser.erase(Erasable.of_source, erasable, found, order, dry_run=self._dry_run)
+        done = self._eraser.erase(None, Erasable(self._service.log), found, order, dry_run=self._dry_run)
         self._rules[rule] += len(found)
         self._counts["erased"] += len(found)
         counts: dict[str, int] = done["counts"]
         self._files += counts["files"]
         self._counts.update(
-            {name: number for name, number in counts.items() if name not in {"files", "sessions"}}
+            {name: number for name, number in counts.items() if name not in {"files", "sessions", "forks"}}
         )
         self._streams.update(done["streams"])
         self._not_reached |= dict.fromkeys(done["notReached"])

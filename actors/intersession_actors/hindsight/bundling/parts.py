@@ -137,6 +137,8 @@ def _erasures(contents: Contents) -> Iterator[JsonObject]:
                 "timeMs": opened(state, where=f"position {position}").time,
                 "stream": event.stream,
                 "versions": [version for version, _ in event.rows],
+                "rule": event.rule,
+                "notReached": [*event.not_reached],
                 "by": event.by,
                 "reason": event.reason,
                 "files": event.files,

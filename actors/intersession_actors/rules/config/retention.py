@@ -88,7 +88,7 @@ class Retention(KeepFor, frozen=True, kw_only=True):
 
 
 def check_retention(retention: Retention, findings: Findings) -> None:
-    """Refuse what is no length of time, no kind of session, and no id of an agent. An agent may be one that a host registers."""
+    """Refuse an invalid length of time, kind of session or agent id. An agent may be one that a host registers."""
     rules: list[tuple[str, KeepFor]] = [("retention", retention)]
     for kind, kept in retention.by_kind.items():
         rules.append((f"retention.byKind.{kind}", kept))

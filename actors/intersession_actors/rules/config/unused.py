@@ -230,7 +230,7 @@ _REPLIES: Final = Restriction(
     "take it out (visibleReplies), and hold or drop texts in your host's channel",
     _shown,
 )
-_RETENTION: Final = "take it out, and see to it with retention: nothing deletes what was said by itself"
+_RETENTION: Final = "take it out, and set `retention`, which erases by age"
 
 REFUSED: Final[Mapping[str, Mapping[str, Restriction]]] = {
     "": {

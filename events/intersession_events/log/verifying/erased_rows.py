@@ -43,6 +43,8 @@ class ErasureSeen(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Of how many rows a checkpoint that was taken before says what is left of them without their words."""
     rule: str = ""
     """What it was for, where no session was named: `person`, or a rule of retention."""
+    files: int = 0
+    """How many contents of files went."""
     edition: WithheldKind | None = None
     """What the log, that of a redacted bundle, withholds of those rows, none of which were erased; None for an erasure."""
 
@@ -144,6 +146,7 @@ class ErasedRows:
                 by=event.by,
                 reason=event.reason,
                 rule=event.rule,
+                files=event.files,
                 checkpoint=None if over is None else over[0],
                 signed=position <= sure.signed or sure.of_fork(erased_stream(event.stream), position),
                 published=position <= sure.published,
