@@ -230,11 +230,11 @@ def test_a_fork_is_under_the_same_rules(booth: Booth) -> None:
 KILLED = """
 import sys
 from intersession import SessionSystem, echo
-from intersession_actors.assembly.forgetting import retention
+from intersession_actors.assembly.forgetting import in_log, retention
 from intersession_events.basics.crash_points import arm, kill_at
 from support.fakes import ManualClock
 
-retention.AT_ONCE = 2
+retention.Order = lambda by, reason, rule, at_once=0: in_log.Order(by, reason, rule, at_once=2)
 rules = {"retention": {"messages": "1d"}}
 with SessionSystem(sys.argv[1], agents={"main": echo()}, config=rules, clock=ManualClock(int(sys.argv[2]))) as system:
     arm(kill_at("E2", 3))

@@ -162,7 +162,7 @@ class Eraser:
     def _in_fork(self, file: Path, plan: Plan, *, dry_run: bool) -> tuple[int, list[str]]:
         with open_log(str(file), inline=inline_views(), read_only=True) as seen:
             if self._service.log.log_id not in seen.log_ids:
-                return 0, []  # it lies there too, and is none of this log
+                return 0, []  # it lies there too, and was not made of this log
             found, named = plan(seen)
             number = sum(len(words) for _, words in found)
             if dry_run or not (found or seen.streams(_ERASED)):
