@@ -69,13 +69,16 @@ async def _advanced(path: Path) -> None:
 
 def play_sqlalchemy(path: Path) -> None:
     """Write a `SQLAlchemySession`."""
-    asyncio.run(_sqlalchemy(path))
+    play_sqlalchemy_at(f"sqlite+aiosqlite:///{path}")
 
 
-async def _sqlalchemy(path: Path) -> None:
+def play_sqlalchemy_at(url: str) -> None:
+    """Write a `SQLAlchemySession` into the database at a URL."""
+    asyncio.run(_sqlalchemy(url))
+
+
+async def _sqlalchemy(url: str) -> None:
     runner, memory = import_module("agents").Runner, import_module("agents.extensions.memory")
-    session = memory.SQLAlchemySession.from_url(
-        "alchemy", url=f"sqlite+aiosqlite:///{path}", create_tables=True
-    )
+    session = memory.SQLAlchemySession.from_url("alchemy", url=url, create_tables=True)
     await runner.run(agent(), "weather?", session=session)
     await session.engine.dispose()

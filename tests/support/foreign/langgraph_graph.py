@@ -1,7 +1,7 @@
 """A graph of LangGraph, run on a saver: tools, a subgraph, an interrupt that is answered, and a branch from an earlier checkpoint."""
 
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 THREAD = "Trip 1"
 
@@ -67,6 +67,26 @@ def graph(saver: Any) -> Any:
     made.add_edge("tools", "model")
     made.add_edge("research", "ask")
     return made.compile(checkpointer=saver)
+
+
+def play_deltas(saver: Any) -> None:
+    """Ask six questions of a graph whose messages are in a channel that keeps what changes, with a snapshot now and then."""
+    graphs, channels = import_module("langgraph.graph"), import_module("langgraph.channels")
+    messages = import_module("langchain_core.messages")
+    reducer = import_module("langgraph.graph.message")._messages_delta_reducer
+    kept: Any = Annotated[list[Any], channels.DeltaChannel(reducer, snapshot_frequency=3)]
+    state: Any = type("State", (dict,), {"__annotations__": {"messages": kept}})
+    made = graphs.StateGraph(state)
+
+    def answer(state: Any) -> Any:
+        return {"messages": [messages.AIMessage(f"answer to {state['messages'][-1].content}")]}
+
+    made.add_node("answer", answer)
+    made.add_edge(graphs.START, "answer")
+    app = made.compile(checkpointer=saver)
+    for number in range(6):
+        asked = messages.HumanMessage(f"question {number}")
+        app.invoke({"messages": [asked]}, {"configurable": {"thread_id": "deltas"}})
 
 
 def play(saver: Any, *, forks: bool = True) -> None:

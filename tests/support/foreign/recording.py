@@ -5,9 +5,11 @@ import shutil
 import sqlite3
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # as a script, it is not found otherwise
 
@@ -17,14 +19,15 @@ from support.paths import TESTS
 DATA: Final = TESTS / "data" / "foreign"
 
 
-def langgraph(path: Path) -> None:
+def langgraph(play: Callable[[Any], None], path: Path) -> None:
     """Write a database of LangGraph's own saver."""
     with import_module("langgraph.checkpoint.sqlite").SqliteSaver.from_conn_string(str(path)) as saver:
-        langgraph_graph.play(saver)
+        play(saver)
 
 
-RECORDED: Final = {
-    "langgraph": langgraph,
+RECORDED: Final[dict[str, Callable[[Path], None]]] = {
+    "langgraph": partial(langgraph, langgraph_graph.play),
+    "langgraph-deltas": partial(langgraph, langgraph_graph.play_deltas),
     "agents-plain": agents_sdk.play_plain,
     "agents-advanced": agents_sdk.play_advanced,
     "agents-sqlalchemy": agents_sdk.play_sqlalchemy,
@@ -39,10 +42,11 @@ def recorded(name: str, folder: Path) -> Path:
     return path
 
 
-def write() -> None:
-    """Record all of them anew."""
+def write(names: Sequence[str]) -> None:
+    """Record some of them anew, or all."""
     DATA.mkdir(exist_ok=True)
-    for name, play in RECORDED.items():
+    for name in names or RECORDED:
+        play = RECORDED[name]
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"{name}.db"
             play(path)
@@ -53,4 +57,4 @@ def write() -> None:
 
 
 if __name__ == "__main__" and "--write" in sys.argv:
-    write()
+    write(sys.argv[sys.argv.index("--write") + 1 :])

@@ -284,7 +284,7 @@ class Debugger:
         from intersession_actors.hindsight.bundling.bundle import make_bundle  # noqa: PLC0415 - as above
         from intersession_actors.hindsight.bundling.wanted import BundleWanted  # noqa: PLC0415 - as above
 
-        told = (lambda _, __: None) if progress is None else progress
+        told = progress or (lambda _, __: None)
         return make_bundle(self._view, BundleWanted(**wanted), Path(out), key=key, progress=told)
 
     abundle = _awaitable(bundle)

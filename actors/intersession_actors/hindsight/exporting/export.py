@@ -99,7 +99,7 @@ def export(
                 file.write(body + b"\n")
                 counts = {"messages": messages}
             else:
-                counts = {}
+                counts = dict[str, int]()
                 events = _events(view, read, wanted, at, progress)
                 for line in _lines(wanted.to, view.log.log_id, events, counts):
                     file.write(line + b"\n")

@@ -145,25 +145,22 @@ class _Thread:
 
     def _restore(self, found: Checkpoint, before: Checkpoint | None) -> None:
         """Put back the channels of which a checkpoint has the changes alone, written by the tasks of the one before it."""
-        missing = [
-            channel
-            for channel in found.versions
-            if channel not in found.values and not channel.startswith(_PLUMBING)
-        ]
+        counted = found.metadata.get("counters_since_delta_snapshot")
+        missing = [name for name in counted if name not in found.values] if is_object(counted) else []
         if before is None or not missing:
             return
         for channel in missing:
             value = before.values.get(channel)
-            written: list[JsonValue] = list(value) if is_list(value) else []
-            if value is None or is_list(value):
-                for write in self._rows.writes(self._thread, before):
-                    if write.channel == channel:
-                        told = self._rows.decoded(
-                            channel, write.kind, write.content, found.number, self._skipping(found)
-                        )
-                        more = told.get(channel)
-                        written = _merged(written, more if is_list(more) else [more])
-                found.values[channel] = written
+            # Only lists of messages are put together as LangGraph does; of others the last snapshot and the writes behind it are kept.
+            written: list[JsonValue] = list(value) if is_list(value) else [] if value is None else [value]
+            for write in self._rows.writes(self._thread, before):
+                if write.channel == channel:
+                    told = self._rows.decoded(
+                        channel, write.kind, write.content, found.number, self._skipping(found)
+                    )
+                    more = told.get(channel)
+                    written = _merged(written, more if is_list(more) else [more])
+            found.values[channel] = written
 
     def _given(self, found: Checkpoint, transcript: _Namespace) -> frozenset[Key]:
         """Return the messages that a subgraph was given of its thread's, but for the last that a person said: its task."""

@@ -8,7 +8,14 @@ from typing import Final
 
 import msgspec
 
-from intersession_events.basics.plain_json import JsonObject, JsonValue, is_list, is_object, is_too_deep
+from intersession_events.basics.plain_json import (
+    JsonObject,
+    JsonValue,
+    is_list,
+    is_list_like,
+    is_object,
+    is_too_deep,
+)
 from intersession_events.transcripts.foreign.lines import encoded
 
 MOST_BYTES: Final = 64 * 1024 * 1024
@@ -54,8 +61,8 @@ class Decoder:
         if kind is None or kind in _EMPTY:
             return None
         data = content.encode() if isinstance(content, str) else content
-        if not isinstance(data, bytes | bytearray | memoryview):
-            raise Undecodable(f"a {type(content).__name__} where bytes should be")
+        if not isinstance(data, bytes):  # as both drivers give them
+            raise Undecodable(f"a value of type {type(content).__name__} where bytes should be")
         if len(data) > MOST_BYTES:
             raise Undecodable(f"longer than {MOST_BYTES} bytes")
         found = self._decoded(kind, data)
@@ -63,7 +70,7 @@ class Decoder:
             raise Undecodable("nested too deep")
         return found
 
-    def _decoded(self, kind: object, data: bytes | bytearray | memoryview) -> JsonValue:
+    def _decoded(self, kind: object, data: bytes) -> JsonValue:
         match kind:
             case "msgpack":
                 return self._msgpack(data)
@@ -81,7 +88,7 @@ class Decoder:
             case _:
                 raise Undecodable(f"of an unknown form: {str(kind)[:64]!r}")
 
-    def _msgpack(self, data: bytes | bytearray | memoryview) -> JsonValue:
+    def _msgpack(self, data: bytes) -> JsonValue:
         self._depth = 0
         try:
             return plain(msgspec.msgpack.decode(data, ext_hook=self._extension))
@@ -120,9 +127,9 @@ def plain(value: JsonValue) -> JsonValue:
         return value
     if is_object(value):
         return {_key(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
+    if is_list_like(value):  # a key may be a tuple
         return [plain(item) for item in value]
-    if isinstance(value, bytes | bytearray | memoryview):
+    if isinstance(value, bytes):
         return {"base64": b64encode(value).decode()}
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)

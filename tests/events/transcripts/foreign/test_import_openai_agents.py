@@ -13,12 +13,14 @@ from intersession_events.log.log import HostLog
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.transcripts.foreign.importing import import_framework
 from intersession_events.transcripts.openclaw.report import ImportReport
+from support.foreign import agents_sdk
 from support.foreign.recording import RECORDED, recorded
+from support.postgres.server import Server
 
 NOW = 1_800_000_000_000
 
 
-def into(log: HostLog, path: Path, **options: Any) -> ImportReport:
+def into(log: HostLog, path: Path | str, **options: Any) -> ImportReport:
     return import_framework("openai-agents", str(path), log, clock=lambda: NOW, **options)
 
 
@@ -113,4 +115,18 @@ def test_the_library_of_today_is_read(log: PortableLog, tmp_path: Path, name: st
     report = into(log, tmp_path / "real.db")
 
     assert report.skipped == ()
+    assert facts.text_of(messages(log)[-1]) == "It is rain in Rome"
+
+
+@pytest.mark.postgres
+@pytest.mark.clause("IN-1", "IN-3")
+@pytest.mark.filterwarnings("ignore")
+def test_the_library_of_today_is_read_from_a_server(log: PortableLog, postgres: Server) -> None:
+    pytest.importorskip("agents.memory", reason="install the group frameworks")
+    url = postgres.url
+    agents_sdk.play_sqlalchemy_at(url.replace("postgresql://", "postgresql+psycopg://"))
+
+    report, again = into(log, url), into(log, url)
+
+    assert (report.skipped, again.already_imported) == ((), True)
     assert facts.text_of(messages(log)[-1]) == "It is rain in Rome"
