@@ -108,8 +108,10 @@ def make_bundle(
     at = view.place(wanted.until if wanted.at is None else wanted.at, is_end=wanted.at is None).position
     selection = selection_of(view, wanted, at)
     edition = None if wanted.redact is None else Edition(wanted.redact)
-    # Ids are made of it: of a name that is withheld, it could be guessed by them.
-    question: JsonObject = selection.question if edition is None else {"redact": edition.redacted}
+    question = selection.question
+    if edition is not None:
+        # Ids are made of it: a name that is withheld could be guessed by them, and no pseudonym is known yet.
+        question = {"redact": "people"} if edition.renames else edition.value(question)
     whole = out.absolute() / _name_of(question, at) if out.is_dir() else out.absolute()
     check_target(whole)
     try:

@@ -87,7 +87,8 @@ _REASONS: Final = {
 class RenamedRows:
     """The rows of an edition with other names: a log of its own, which proves nothing of the one it was made of.
 
-    It has no erasures: they name digests of payloads that it does not have.
+    It has nothing that a log says of itself: erasures name digests of payloads that it does not have, and the ids of reports and
+    checkpoints follow from what they say.
     """
 
     def __init__(self, fork_id: str) -> None:
@@ -99,7 +100,7 @@ class RenamedRows:
     def take(self, edited: Edited) -> Row | None:
         """Return a row as the log has it; None for one that it does not have."""
         position, stream, version, topic, state = edited.row
-        if stream.startswith(_ERASED):
+        if stream.startswith(_OF_ITSELF) or topic.startswith("checkpoint_"):
             return None
         envelope = opened(state, where=f"position {position}")
         payload = bytes(envelope.data)
@@ -139,5 +140,5 @@ class RenamedRows:
         )
 
 
-_ERASED: Final = erased_stream("")
+_OF_ITSELF: Final = (erased_stream(""), "import:")
 _LOG: Final = "log"

@@ -4,6 +4,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -109,8 +110,12 @@ def take_part(
         OSError: a file can't be written.
     """
     if edition is not None and edition.renames:
+        hashes = sha256()
         for row, _ in _Taking(lineage, seen, wanted, edition).rows(lambda _, __: None):
             edition.note(row)
+            hashes.update(hash_in(row[4], where=f"position {row[0]}").encode())
+        # Its question does not say what it is of: the id of its log comes of what it has.
+        wanted = wanted._replace(question=wanted.question + hashes.hexdigest().encode())
     taking = _Taking(lineage, seen, wanted, edition)
     with ExitStack() as entered:
         lines = entered.enter_context((folder / "events.jsonl").open("wb"))

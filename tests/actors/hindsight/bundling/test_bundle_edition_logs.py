@@ -1,6 +1,7 @@
 """The log of a redacted bundle: it opens and is verified, and no other log may do as it does."""
 
 import json
+import lzma
 import sqlite3
 from contextlib import closing
 from hashlib import sha256
@@ -18,6 +19,7 @@ from intersession_events.proofs.signatures import Trusted
 from intersession_events.stores.sqlite.log import SqliteLog
 from support.forged_erasures import put_in_place, say_erased
 from support.forked import CUT, KEY, A, B, say, source_log
+from support.golden_logs import GOLDEN
 
 SECRET = "sk-proj-abcdefghijklmnopqrstuvwx1234567890"
 REDACTED: tuple[Redact, ...] = ("secrets", "words", "people")
@@ -67,6 +69,42 @@ def test_the_log_of_an_edition_opens_is_true_and_counts_what_is_withheld(
     assert ("unmistakable" in said) == (redacted == "secrets")
     for file in (tmp_path / "part").iterdir():
         assert SECRET.encode() not in file.read_bytes(), file.name
+
+
+@pytest.mark.ci
+@pytest.mark.clause("BUNDLE-24")
+@pytest.mark.parametrize(
+    ("name", "redacted"), [("base", "words"), ("base", "people"), ("restricted", "secrets")]
+)
+def test_editions_of_imports_and_all_kinds_of_flows_are_true(
+    tmp_path: Path, name: str, redacted: Redact
+) -> None:
+    (golden,) = GOLDEN.glob(f"*/{name}.db.xz")
+    path = tmp_path / "log.db"
+    path.write_bytes(lzma.decompress(golden.read_bytes()))
+    part = tmp_path / "part"
+    part.mkdir()
+    with SqliteLog(path, read_only=True) as log, log.stored() as seen:
+        last = log.positions_given()
+        take_part(log.lineage, seen, PartWanted(None, last, b"{}"), part, edition=Edition(redacted))
+
+    with SqliteLog(part / "log.db", read_only=True) as log:
+        assert verify_log(log).findings == ()
+        assert sum(1 for _ in log.all()) > 100
+
+
+@pytest.mark.clause("BUNDLE-22")
+def test_two_editions_with_pseudonyms_are_two_logs(source: Path, tmp_path: Path) -> None:
+    """Their question says nothing of what they are of."""
+    ids = set()
+    for name, stream in (("a", A), ("b", B)):
+        (tmp_path / name).mkdir()
+        with SqliteLog(source, read_only=True) as log, log.stored() as seen:
+            part = PartWanted({stream}, CUT, b"{}")
+            take_part(log.lineage, seen, part, tmp_path / name, edition=Edition("people"))
+        with SqliteLog(tmp_path / name / "log.db", read_only=True) as log:
+            ids.add(log.log_id)
+    assert len(ids) == 2
 
 
 @pytest.mark.clause("BUNDLE-20")
