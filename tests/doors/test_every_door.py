@@ -262,7 +262,8 @@ METHOD_ASKED: Final[Mapping[str, list[dict[str, Any]]]] = {
     "tools.invoke": [{"name": "sessions_list", "sessionKey": "KEY"}, {"name": "sessions_list"}],
     "tools.names": [{"sessionKey": "KEY"}, {}],
     "copies.at": [{"places": [["session:KEY", 1]]}],
-    "copies.file": [{"sha256": "0"}],
+    "copies.file": [{"name": "0"}],
+    "copies.files": [{}],
     "copies.known": [{}],
     "copies.rows": [{"after": 0, "limit": 5}],
     "worker.act": [

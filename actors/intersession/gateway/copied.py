@@ -4,14 +4,12 @@ import base64
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from itertools import islice
-from pathlib import Path
 
 from intersession.gateway.protocol.client import GatewayClient
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.basics.errors import BackupFailed, StoreUnavailable
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.copies.following.source import Place, Reads
-from intersession_events.log.files import ReadsFiles
 from intersession_events.log.sql import Row
 from intersession_events.stores.portable.filling import Moved
 
@@ -34,18 +32,39 @@ class GatewaySource:
             StoreUnavailable: the gateway can't be reached, or gave no answer.
             BackupFailed: it refused.
         """
+        with self._connected() as client:
+            yield _Asked(client)
+
+    def files(self) -> Sequence[str]:
+        """Return the names of the contents of its files, over a connection of its own."""
+        names: list[str] = []
+        with self._connected() as client:
+            while found := client.call("copies.files", {"after": names[-1] if names else ""})["names"]:
+                names += map(str, found)
+        return names
+
+    def file(self, name: str) -> bytes | None:
+        """Return what is stored under such a name."""
+        data = bytearray()
+        with self._connected() as client:
+            while True:
+                part = client.call("copies.file", {"name": name, "at": len(data)})
+                if part["content"] is None:
+                    return None
+                read = base64.b64decode(part["content"])
+                data += read
+                if len(data) >= int(part["size"]) or not read:
+                    return bytes(data)
+
+    @contextmanager
+    def _connected(self) -> Generator[GatewayClient]:
         try:
             with GatewayClient(self.shown, self._token, caps=("no-events",)) as client:
-                yield _Asked(client)
+                yield client
         except ToolRefused as refused:
             if refused.code == "unavailable":
                 raise StoreUnavailable(refused.error) from None
             raise BackupFailed(f"the gateway at {self.shown} gives no copy: {refused.error}") from None
-
-    @property
-    def files(self) -> ReadsFiles:
-        """The contents of its files, over a connection of their own."""
-        return _Files(self)
 
 
 class _Asked:
@@ -80,30 +99,6 @@ class _Asked:
                 last = rows[-1][1:3] if rows else None
                 some = some[some.index(Place(*last)) + 1 :] if last is not None else []
         return found
-
-    def file(self, sha256: str) -> bytes | None:
-        data = bytearray()
-        while True:
-            part = self._client.call("copies.file", {"sha256": sha256, "at": len(data)})
-            if part["content"] is None:
-                return None
-            read = base64.b64decode(part["content"])
-            data += read
-            if len(data) >= int(part["size"]) or not read:
-                return bytes(data)
-
-
-class _Files:
-    def __init__(self, source: GatewaySource) -> None:
-        self._source = source
-
-    def read(self, sha256: str) -> bytes | None:
-        with self._source.reading() as seen:
-            return seen.file(sha256) if isinstance(seen, _Asked) else None
-
-    def path(self, sha256: str) -> Path | None:
-        del sha256
-        return None
 
 
 def _rows(answer: JsonObject) -> list[Row]:

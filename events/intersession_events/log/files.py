@@ -75,6 +75,14 @@ class Files(ReadsFiles, Protocol):
         """Return whether a content is there as it was written."""
         ...
 
+    def stored_names(self) -> Sequence[str]:
+        """Return the names of all contents of this log as they are stored, sorted: of an encrypted one another than its SHA-256."""
+        ...
+
+    def stored(self, name: str) -> bytes | None:
+        """Return the bytes that are stored under such a name, encrypted ones as they are; None where there are none."""
+        ...
+
     def own(self) -> Sequence[str]:
         """Return the SHA-256 of all contents of this log, sorted; those that a fork has of its source are not its own."""
         ...

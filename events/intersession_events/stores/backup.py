@@ -21,7 +21,7 @@ from intersession_events.log.files import named_files
 from intersession_events.log.verifying.report import VerifyReport
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.stores.database import MEMORY, Row
-from intersession_events.stores.files.folder import folder_of
+from intersession_events.stores.files.folder import Folder, folder_of
 from intersession_events.stores.portable.filling import Moved
 from intersession_events.stores.portable.log import PortableLog
 from intersession_events.stores.sqlite.filling import FileFilling, files_there
@@ -119,7 +119,14 @@ def _copy(log: SqliteLog, part: Path, copying: Progress | None) -> None:
 
 
 def _copy_files(log: SqliteLog, part: Path) -> None:
-    """Copy the contents of files that the copy names beside it, also those that a fork has of its source."""
+    """Copy the contents of files as they are stored; of a fork also those that it has of its source."""
+    folder = Folder(folder_of(str(part)))
+    for name in log.files.stored_names():
+        data = log.files.stored(name)
+        if data is not None:
+            folder.put(name, data)
+    if log.lineage.forked is None:
+        return
     with SqliteLog(part, read_only=True) as copy:
         for named in named_files(copy):
             copy.files.take(named.file.sha256, log.files)

@@ -1,5 +1,6 @@
 """Copies that are continued: what is new is proven, what was erased goes, and a log that was changed is refused."""
 
+import base64
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -9,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intersession import MemoryChannel, SessionSystem, echo
+from intersession import File, MemoryChannel, SessionSystem, echo
 from intersession_events.basics.errors import BackupFailed, LogRewritten
 from intersession_events.copies.following.source import LogSource
 from intersession_events.copies.following.taking import Continued, LogCopy
+from intersession_events.facts import DeliveryDone
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.proofs import new_private, published_in, write_private
 from intersession_events.proofs.signatures import Trusted
@@ -21,6 +23,7 @@ from intersession_events.stores.backup import back_up
 from intersession_events.stores.opened import open_log
 from support.any_log import Logs
 from support.log_drafts import anywhere, said
+from support.running import wait_for_number
 
 WAIT = 20
 CANARY = "the canary of Monday sings"
@@ -194,3 +197,34 @@ def test_what_is_no_copy_of_this_log_is_refused(tmp_path: Path) -> None:
             taken(source, LogCopy(tmp_path / "copy.db"))
     with pytest.raises(LogRewritten, match="it ends at position 1, and the copy has 2"):
         taken(source, LogCopy(tmp_path / "copy.db"))
+
+
+@pytest.mark.clause("COPY-1", "CRYPT-4", "CRYPT-5")
+def test_what_is_encrypted_is_so_in_copies_and_needs_no_key_to_be_copied(tmp_path: Path) -> None:
+    master = tmp_path / "master.key"
+    master.touch(mode=0o600)
+    master.write_text(base64.b64encode(b"m" * 32).decode(), encoding="utf-8")
+    config = {"encryption": {"keys": {"file": str(master)}}}
+    url, whole, copy = str(tmp_path / "log.db"), tmp_path / "whole.db", LogCopy(tmp_path / "copy.db")
+    channels = {"telegram": MemoryChannel()}
+    with SessionSystem(url, agents={"main": echo()}, channels=channels, config=config) as system:
+        photo = File(data=f"%PDF-1.4 {CANARY}".encode(), mime_type="application/pdf", name="a.pdf")
+        system.inbound(channel="telegram", chat_id="1", sender="ada", text=CANARY, files=[photo], wait=WAIT)
+        with open_log(url, read_only=True) as log:
+            back_up(log, whole)
+        first = taken(url, copy)
+        copied = [
+            sorted(file.name for file in Path(f"{one}.files").iterdir()) for one in (url, whole, copy.path)
+        ]
+        wait_for_number(system, DeliveryDone, 1)
+        system.erase("agent:main:main", reason="asked for")
+        second = taken(url, copy)
+
+    assert (first.files, len(copied[0])) == (1, 1)
+    assert copied[0] == copied[1] == copied[2]
+    assert second.erased > 0
+    assert list(Path(f"{copy.path}.files").iterdir()) == []
+    for file in tmp_path.rglob("*"):
+        assert not file.is_file() or CANARY.encode() not in file.read_bytes(), file
+    with open_log(str(copy.path), read_only=True) as log:
+        assert verify_log(log).ok

@@ -1,6 +1,7 @@
 """The methods of copies that are taken over the network: rows as they are stored, and files (COPY-3)."""
 
 import base64
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Final
@@ -22,6 +23,8 @@ from intersession_events.log.sql import Row
 from intersession_events.stores.portable.log import PortableLog
 
 MOST_ROWS: Final = 1_000
+MOST_NAMES: Final = 5_000
+_STORED: Final = r"^[0-9a-f]{64}(\.enc)?$"
 _MOST_BYTES: Final = 4 * 1024 * 1024
 """How many bytes of rows one answer has, unless a single one has more."""
 _Whole = Annotated[int, msgspec.Meta(ge=0, le=2**53 - 1)]
@@ -50,8 +53,15 @@ class RowsAtParams(_Params, frozen=True, kw_only=True):
 class CopiedFileParams(_Params, frozen=True, kw_only=True):
     """`copies.file`: a part of the content of a file."""
 
-    sha256: Name
+    name: Annotated[str, msgspec.Meta(pattern=_STORED)]
     at: _Whole = 0
+
+
+@ready
+class CopiedFilesParams(_Params, frozen=True, kw_only=True):
+    """`copies.files`: names of contents behind one, sorted."""
+
+    after: Name = ""
 
 
 class GatewayCopies:
@@ -87,10 +97,17 @@ class GatewayCopies:
             found = seen.at(Place(*place) for place in given.places)
         return {"rows": _some(found)}
 
+    def files(self, _call: Call, params: JsonMapping) -> Result:
+        """Return names of the contents of files as they are stored; none behind the last."""
+        given = read_arguments(CopiedFilesParams, params)
+        names = self._source.files()
+        first = bisect_right(names, given.after)
+        return {"names": names[first : first + MOST_NAMES]}
+
     def file(self, _call: Call, params: JsonMapping) -> Result:
         """Return a part of a file's content."""
         given = read_arguments(CopiedFileParams, params)
-        return part_of(partial(self._source.files.read, given.sha256), given.at)
+        return part_of(partial(self._source.file, given.name), given.at)
 
     @property
     def _source(self) -> LogSource:

@@ -107,6 +107,7 @@ METHODS: Final[Mapping[str, Registered]] = {
     "checkpoints.take": Registered("operator.admin", lambda parts: parts.about.checkpoint, again=True),
     "copies.at": Registered("copy", lambda parts: parts.copies.at, read=True),
     "copies.file": Registered("copy", lambda parts: parts.copies.file, read=True),
+    "copies.files": Registered("copy", lambda parts: parts.copies.files, read=True),
     "copies.known": Registered("copy", lambda parts: parts.copies.known, read=True),
     "copies.rows": Registered("copy", lambda parts: parts.copies.rows, read=True),
     "cron.list": Registered("operator.read", lambda parts: parts.schedules.list, shows=True, read=True),

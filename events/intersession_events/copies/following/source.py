@@ -4,7 +4,6 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final, NamedTuple, Protocol
 
-from intersession_events.log.files import ReadsFiles
 from intersession_events.log.sql import Query, Row
 from intersession_events.stores.portable.filling import Moved
 from intersession_events.stores.portable.log import PortableLog
@@ -57,9 +56,12 @@ class CopySource(Protocol):
         """Lend it for a block."""
         ...
 
-    @property
-    def files(self) -> ReadsFiles:
-        """The contents of its files."""
+    def files(self) -> Sequence[str]:
+        """Return the names of the contents of its files, as they are stored; what is encrypted stays so."""
+        ...
+
+    def file(self, name: str) -> bytes | None:
+        """Return what is stored under such a name; None where it is gone meanwhile."""
         ...
 
 
@@ -73,13 +75,16 @@ class LogSource:
     @contextmanager
     def reading(self) -> Generator[Reads]:
         """Lend the log as it stands at one moment."""
-        with self._log.stored() as seen:
+        with self._log.as_stored(), self._log.stored() as seen:
             yield _Stored(self._log, seen)
 
-    @property
-    def files(self) -> ReadsFiles:
-        """The contents of its files."""
-        return self._log.files
+    def files(self) -> Sequence[str]:
+        """Return the names of the contents of its files."""
+        return self._log.files.stored_names()
+
+    def file(self, name: str) -> bytes | None:
+        """Return what is stored under such a name."""
+        return self._log.files.stored(name)
 
 
 class _Stored:

@@ -1,8 +1,9 @@
 """Continues a copy of a log: takes what is new, proves it, applies what was erased since, all in one transaction (COPY-1)."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -11,7 +12,7 @@ from intersession_events.basics.errors import BackupFailed, CorruptEvent, LogErr
 from intersession_events.basics.machine import sync
 from intersession_events.copies.following.checkpoints import CheckpointsAlong
 from intersession_events.copies.following.source import CopySource, Place, Reads
-from intersession_events.facts import CheckpointTaken, Erased, Event, decode, files_in
+from intersession_events.facts import CheckpointTaken, Erased, Event, decode
 from intersession_events.log.envelope import FIRST, NOT_AUTHORISED, Erasing, damaged
 from intersession_events.log.erasing import erased_stream
 from intersession_events.log.lineage import FORKED
@@ -21,14 +22,13 @@ from intersession_events.proofs.published import Published
 from intersession_events.proofs.signatures import Trusted
 from intersession_events.proofs.statement import STREAM, TAKEN
 from intersession_events.stores.files.folder import Folder, folder_of
-from intersession_events.stores.files.store import FileStore
 from intersession_events.stores.portable.filling import Moved
 from intersession_events.stores.sqlite.filling import FileFilling
 from intersession_events.stores.sqlite.log import SqliteLog
 
 PAGE: Final = 1_000
 _ERASED: Final = "erased.1"
-_NAMES_A_FILE: Final = b'"type":"file"'
+_ENCRYPTED: Final = ".enc"
 _PURGED: Final = ("stored_snapshots", "agent_calls", "workers")
 """The tables of a whole copy that hold words and are no part of the log: they go with the first continuation."""
 
@@ -67,7 +67,8 @@ class LogCopy:
         self._trusted = trusted
         self._along: CheckpointsAlong | None = None
         self._along_at = 0
-        self._files = FileStore(Folder(folder_of(str(self.path))))
+        self._files = Folder(folder_of(str(self.path)))
+        self._has_erased_files = False
 
     def take(self, source: CopySource, progress: Progress | None = None) -> Continued:
         """Take what is new in a log, in one transaction: after a kill the copy is as it was before.
@@ -89,7 +90,8 @@ class LogCopy:
                     done = self._continue(_Taking(copy, source, seen, known), progress)
                     # The words that were erased lie in the write-ahead log until then, and the file is whole by itself.
                     copy.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            self._drop_files()
+            if self._has_erased_files:
+                self._drop_files(source)
         except (OSError, sqlite3.Error) as error:
             self._along = None
             raise BackupFailed(f"{self.path} can't be written: {error}") from error
@@ -127,7 +129,9 @@ class LogCopy:
             if self._along is None or self._along_at != before:
                 self._along = CheckpointsAlong(taking.known.log_id, self._published, self._trusted)
                 taking.catch_up(self._along)
-            done = taking.run(self._along, self._files, progress)
+            done = taking.run(self._along, progress)
+            done = done._replace(files=self._take_files(taking.source))
+            self._has_erased_files = taking.has_erased_files
             crash_point("B3")
             taking.copy.execute("COMMIT")
         except BaseException:
@@ -139,19 +143,21 @@ class LogCopy:
         sync(self.path.parent)
         return done
 
-    def _drop_files(self) -> None:
-        """Remove the contents of files that no event of the copy names any more."""
-        own = set(self._files.own())
-        if not own:
-            return
-        with SqliteLog(self.path, read_only=True) as copy:
-            after, named = 0, set[str]()
-            while rows := copy.rows(after=after, limit=PAGE):
-                for row in rows:
-                    named.update(_files_of(row))
-                after = rows[-1][0]
-        self._files.doubt(own - named)
-        self._files.settle(lambda contents, _: {one for one in contents if one in named})
+    def _take_files(self, source: CopySource) -> int:
+        """Take contents that the log has and the copy has not; a content is there before the event that names it."""
+        came = 0
+        for name in sorted({*source.files()} - {*self._files.names()}):
+            data = source.file(name)
+            # What is encrypted has a name of its own, and is proven by whoever has the keys.
+            if data is not None and (_ENCRYPTED in name or sha256(data).hexdigest() == name):
+                self._files.put(name, data)
+                came += 1
+        return came
+
+    def _drop_files(self, source: CopySource) -> None:
+        """Remove contents that the log does not have any more, behind an erasure that removed some."""
+        for name in {*self._files.names()} - {*source.files()}:
+            self._files.remove(name)
 
 
 class _Taking:
@@ -166,6 +172,8 @@ class _Taking:
         self._authorised: dict[Place, Erasing] = {}
         self._unauthorised: dict[Place, tuple[int, str]] = {}
         self._after = 0
+        self.has_erased_files = False
+        """Whether an erasure that came removed contents of files."""
 
     def begin(self) -> int:
         """Check that the log is still what the copy has, by its last event; return that one's position."""
@@ -203,9 +211,9 @@ class _Taking:
         ):
             along.take(position, hash_in(state, where=f"position {position}"))
 
-    def run(self, along: CheckpointsAlong, files: FileStore, progress: Progress | None) -> Continued:
+    def run(self, along: CheckpointsAlong, progress: Progress | None) -> Continued:
         """Take all rows behind the copy's last one, and what was erased of those before."""
-        before, head, erased, came = self._after, self.seen.head(), 0, 0
+        before, head, erased = self._after, self.seen.head(), 0
         for table in _PURGED:
             if self.copy.execute(
                 "SELECT 1 FROM sqlite_master WHERE type='table' AND name=?", (table,)
@@ -217,8 +225,6 @@ class _Taking:
                 along.take(row[0], _hashed(row))
                 if isinstance(event, CheckpointTaken) and (problem := next(along.check(event), None)):
                     raise self._otherwise(problem)
-                # A content is there before the event that names it.
-                came += sum(_taken(files, sha256, self.source) for sha256 in _files_of(row))
             self.copy.executemany("INSERT INTO stored_events VALUES (?, ?, ?, ?, ?)", rows)
             self._after = rows[-1][0]
             erased += self._erase_known()
@@ -232,7 +238,15 @@ class _Taking:
         if problem := next(along.missing(self._after), None):
             raise self._otherwise(problem)
         self._finish()
-        return Continued(before, self._after, erased, came, along.checked, along.signed, along.published)
+        return Continued(
+            before,
+            self._after,
+            erased,
+            0,
+            checked=along.checked,
+            signed=along.signed,
+            published=along.published,
+        )
 
     def _finish(self) -> None:
         self.copy.execute("UPDATE log_identity SET epoch=MAX(epoch, ?)", (self.known.epoch,))
@@ -267,6 +281,7 @@ class _Taking:
             return None
         event = decode(topic, payload_in(state) or b"")
         if isinstance(event, Erased) and stream == erased_stream(event.stream):
+            self.has_erased_files = self.has_erased_files or event.files > 0
             for erased, stands in event.rows:
                 place = Place(event.stream, erased)
                 self._authorised[place] = Erasing(position, stands)
@@ -290,7 +305,7 @@ class _Taking:
             raise self._otherwise(str(error)) from None
         if damage is not None:
             raise self._otherwise(f"position {position}: {damage}")
-        if envelope.is_erased:
+        if envelope.is_erased and not envelope.sealed:
             # The event that authorises it comes later.
             self._unauthorised[Place(stream, version)] = (position, envelope.stands)
         return envelope.prev, envelope.hash
@@ -312,7 +327,7 @@ class _Taking:
             place = Place(row[1], row[2])
             envelope = opened(row[4], where=f"position {row[0]}")
             problem = self._authorised[place].problem(envelope, row[3], row[0])
-            if not envelope.is_erased or problem is not None:
+            if not envelope.is_erased or envelope.sealed or problem is not None:
                 raise self._otherwise(
                     f"position {row[0]}: {problem or 'its words were to be erased, and are there'}"
                 )
@@ -348,23 +363,3 @@ class _Taking:
 def _hashed(row: Sequence[object]) -> str:
     state = row[4]
     return hash_in(state if isinstance(state, bytes) else b"", where=f"position {row[0]}")
-
-
-def _files_of(row: Row) -> Iterable[str]:
-    payload = payload_in(row[4])
-    if payload is None or _NAMES_A_FILE not in payload:
-        return ()
-    try:
-        return [file.sha256 for file in files_in(decode(row[3], payload))]
-    except (CorruptEvent, UnknownTopic):
-        return ()
-
-
-def _taken(files: FileStore, sha256: str, source: CopySource) -> int:
-    if files.state(sha256) == "right":
-        return 0
-    data = source.files.read(sha256)
-    if data is None:
-        return 0  # erased, or lost: verification of the copy says so
-    files.put(sha256, data)
-    return 1

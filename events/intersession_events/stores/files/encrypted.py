@@ -64,6 +64,11 @@ class Encrypted:
         """Return the file that has the bytes of a name as they are; None where none has."""
         return self._contents.path(name)
 
+    @property
+    def stored(self) -> Contents:
+        """The other place."""
+        return self._contents
+
     def _hidden(self, name: str) -> str | None:
         key = self._keys.of(_NAMES)
         if key is None:

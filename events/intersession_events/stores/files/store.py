@@ -43,6 +43,11 @@ class Contents(Protocol):
         """Return the file that has the bytes of a name; None where they are not in a file."""
         ...
 
+    @property
+    def stored(self) -> "Contents":
+        """The place where they lie as they are stored: itself, where nothing is encrypted."""
+        ...
+
 
 @final
 class Memory:
@@ -70,6 +75,11 @@ class Memory:
     def path(self, name: str) -> Path | None:  # noqa: ARG002 - there is none
         """Return None."""
         return None
+
+    @property
+    def stored(self) -> "Memory":
+        """Return itself: nothing is encrypted here."""
+        return self
 
 
 @final
@@ -189,13 +199,17 @@ class FileStore:
         data = other.read(sha256)
         if data is None:
             return False
-        self.put(sha256, data)
-        return True
-
-    def put(self, sha256: str, data: bytes) -> None:
-        """Store a content that an event names already, unless it is there as it was written."""
         if self._state(self._own, sha256) != "right":
             self._own.put(sha256, data)
+        return True
+
+    def stored_names(self) -> Sequence[str]:
+        """Return the names of all contents of this log as they are stored, sorted: of an encrypted one another than its SHA-256."""
+        return sorted(name for name in self._own.stored.names() if not name.endswith(MARK))
+
+    def stored(self, name: str) -> bytes | None:
+        """Return the bytes that are stored under such a name, encrypted ones as they are; None where there are none."""
+        return self._own.stored.get(name)
 
     def _doubtful(self) -> Mapping[str, int]:
         with self._lock:
