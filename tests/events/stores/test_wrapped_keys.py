@@ -15,10 +15,11 @@ from intersession_events.facts import Event, RunFailed, encode, topic_of
 from intersession_events.log.envelope import FIRST, seal, unseal
 from intersession_events.log.recorded import Draft
 from intersession_events.log.row_state import opened
-from intersession_events.stores.keys.keyring import Keyring, header_of
+from intersession_events.stores.keys.keyring import Keyring
 from intersession_events.stores.keys.opening import keys_at
 from intersession_events.stores.keys.records import KeyFile, KeyRecords
 from intersession_events.stores.keys.source import VARIABLE, Encryption, Source
+from intersession_events.stores.keys.wrapping import header_of
 from support.encrypted import master_key, source
 
 LOG = "00000000-0000-4000-8000-000000000001"
@@ -200,6 +201,57 @@ def test_a_command_prints_the_master_key_and_no_file_says_which(
     monkeypatch.setenv(VARIABLE, "{}")
     with pytest.raises(BadKey, match="name one source of the master key"):
         keys_at(file, writes=False)
+
+
+@pytest.mark.clause("CRYPT-3")
+def test_nobody_without_the_master_key_says_which_comes_after_it(
+    keys: Keyring, file: KeyFile, tmp_path: Path
+) -> None:
+    told = Encryption(source(tmp_path / "master.key"))
+    theirs = source(master_key(tmp_path, byte=66, name="theirs.key"))
+    forged = header_of(theirs, theirs.key(), "all", bytes, before=bytes(32))
+    file.write(KeyRecords(forged, keys.all()))
+    with pytest.raises(BadKey, match=r"master\.key is not the master key of"):
+        keys_at(file, told, writes=True)
+    with pytest.raises(StoreUnavailable, match="is not the master key of"):
+        keys.prepare(["session:new"])
+
+
+@pytest.mark.clause("CRYPT-3")
+def test_sessions_are_kept_encrypted_whatever_somebody_writes_there(tmp_path: Path, file: KeyFile) -> None:
+    made(tmp_path, file)
+    altered = Path(file.shown).read_text().replace('"sessions":"all"', '"sessions":[]')
+    Path(file.shown).write_text(altered)
+    with pytest.raises(BadKey, match="is not the master key of"):
+        keys_at(file, writes=True)
+
+
+@pytest.mark.clause("CRYPT-3")
+def test_a_configuration_may_name_the_old_key_until_that_is_destroyed(
+    keys: Keyring, file: KeyFile, tmp_path: Path
+) -> None:
+    told = Encryption(source(tmp_path / "master.key"))
+    state, sealed = stored(keys, failed("the words"))
+    new = source(master_key(tmp_path, byte=9, name="new.key"))
+    again(file).rotate(new, new.key())
+    found = keys_at(file, told, writes=True)
+    assert found is not None
+    assert (found.source, found.clear(sealed)) == (new, state)
+    (tmp_path / "master.key").unlink()
+    program = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from intersession_events.stores.keys.opening import keys_at\n"
+        "from intersession_events.stores.keys.records import KeyFile\n"
+        "from intersession_events.stores.keys.source import Encryption, Source\n"
+        "keys_at(KeyFile(Path(sys.argv[1])), Encryption(Source(file=sys.argv[2])), writes=True)\n"
+    )
+    run = [sys.executable, "-c", program, file.shown]
+    started = subprocess.run(
+        [*run, str(tmp_path / "master.key")], capture_output=True, text=True, check=False
+    )
+    assert "master.key, with the master key, can't be read" in started.stderr
+    assert subprocess.run([*run, str(tmp_path / "new.key")], check=False).returncode == 0
 
 
 @pytest.mark.clause("CRYPT-2")

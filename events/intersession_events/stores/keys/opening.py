@@ -6,18 +6,21 @@ from typing import Final
 
 from intersession_events.basics.errors import BadKey
 from intersession_events.basics.machine import machine_entropy
-from intersession_events.stores.keys.keyring import Keyring, header_of
+from intersession_events.stores.keys.keyring import Keyring
 from intersession_events.stores.keys.records import KeyFile, KeyRecords
-from intersession_events.stores.keys.source import Encryption, Source, of_environment
+from intersession_events.stores.keys.source import Encryption, of_environment
+from intersession_events.stores.keys.wrapped_keys import Known
+from intersession_events.stores.keys.wrapping import header_of
 
-_KNOWN: Final[dict[str, Source]] = {}
-"""Where this process was told that master keys are, by the places of wrapped ones: it opens a log more than once."""
+_KNOWN: Final[dict[str, Known]] = {}
+"""What this process knows of master keys, by the places of wrapped ones: it opens a log more than once."""
 
 
 def learn(records: KeyFile, wanted: Encryption | None) -> None:
     """Remember, for this process, where a configuration says that the master key of a log is."""
-    if wanted is not None:
-        _KNOWN[records.shown] = wanted.source
+    known = _KNOWN.get(records.shown)
+    if wanted is not None and (known is None or known.source != wanted.source):
+        _KNOWN[records.shown] = Known(wanted.source)
 
 
 def keys_at(
@@ -46,7 +49,8 @@ def keys_at(
             raise lost(records)
         header = header_of(wanted.source, wanted.source.key(), wanted.sessions, entropy)
         records.write(KeyRecords(header, ()))
-    found = Keyring(records, entropy, source=_KNOWN.get(records.shown) or of_environment(os.environ))
+    known = _KNOWN.get(records.shown) or Known(of_environment(os.environ))
+    found = Keyring(records, entropy, known=known)
     if not writes:
         return found
     if found.trouble is not None:
@@ -75,4 +79,4 @@ def new_keys(
     """
     if records.stamp() is None:
         records.write(KeyRecords(like.header, ()))
-    return Keyring(records, entropy, source=like.source)
+    return Keyring(records, entropy, known=Known(like.source))

@@ -2,7 +2,7 @@
 
 The first line says how the log is kept, each other one is a key:
 
-    {"check": …, "format": "intersession keys 1", "master": {"file": …}, "sessions": "all" | […]}
+    {"check": …, "format": "intersession keys 1", "master": {"file": …}, "sessions": "all" | […], "vouched": …}
     {"id": 32 hexadecimal digits, "key": 80 characters, "owner": a stream, or a file}
 
 `key` is the base64 of a nonce and of the key, encrypted with the master key. Of a key that was destroyed, `destroyed:` and the time
@@ -33,7 +33,7 @@ _LENGTH: Final = 80
 
 @ready
 class Header(msgspec.Struct, frozen=True, kw_only=True):
-    """How a log is kept. `check` is an empty text, encrypted with the master key: it tells that from another."""
+    """How a log is kept. `check` proves that a holder of the master key has said so, `vouched` that one of the key before has."""
 
     check: str
     format: str = FORMAT
@@ -41,6 +41,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     """Where its master key is; None for one that a command prints: no file says which program to run."""
     sessions: Sessions
     """Of which sessions the streams are kept encrypted, by patterns of their keys."""
+    vouched: str = ""
 
 
 @ready

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from intersession_events.basics.errors import BadKey, MissingExtra
+from intersession_events.basics.errors import BadKey
 from intersession_events.facts import ready
 from intersession_events.stores.keys.box import KEY_BYTES
 
@@ -55,7 +55,6 @@ class Source(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
 
         Raises:
             BadKey: it can't be had, others may read it, or it is invalid.
-            MissingExtra: it is in a keyring, and the library `keyring` is not installed.
         """
         text = self._of_command() if self.command else self._of_file() if self.file else self._of_keyring()
         key = b""
@@ -79,9 +78,9 @@ class Source(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
 
     def _of_keyring(self) -> bytes:
         try:
-            library: Any = import_module("keyring")  # of a library that not every host has
+            library: Any = import_module("keyring")  # of a library that few hosts have
         except ModuleNotFoundError as error:
-            raise MissingExtra("a master key in a keyring", "keyring", "encrypt") from error
+            raise BadKey(f"{self} can't be read without the library keyring: pip install keyring") from error
         try:
             found: str | None = library.get_password(self.keyring, ACCOUNT)
         except Exception as error:  # whatever its backend raises
