@@ -173,6 +173,7 @@ def test_without_its_master_key_a_log_is_not_written_and_read_without_its_words(
         assert report.ok
         assert report.encrypted > 0
         assert any("their keys are not at hand" in one for one in report.unproven)
+    assert f"{report.encrypted} payloads encrypted, and not seen" in ran("verify", "--store", booth.url).out
     read = words(booth.url)
     assert CANARY not in read
     assert "[encrypted]" in read
@@ -238,6 +239,11 @@ def test_encryption_begins_when_it_is_turned_on_and_may_be_of_some_sessions(
     system.close()
     assert where(booth.url, tmp_path, f"about {CANARY}".encode()) == []
     assert where(booth.url, tmp_path, b"plain words of main's") != []
+    system = booth.start(AGENTS, {"chat": MemoryChannel()}, with_key(tmp_path / "master.key", sessions=[]))
+    said(system, "of the winter")
+    assert CANARY in words(booth.url)  # what was encrypted stays so, and is read
+    system.close()
+    assert where(booth.url, tmp_path, b"of the winter") != []
 
 
 @pytest.mark.clause("CRYPT-5")

@@ -276,6 +276,10 @@ def _show_erasures(screen: Screen, report: VerifyReport) -> None:
         screen.line(
             f"  {counted(report.erased - withheld, 'payload')} erased; their places in the chains are proven"
         )
+    if report.encrypted:
+        screen.line(
+            f"  {counted(report.encrypted, 'payload')} encrypted, and not seen: their keys are not at hand, or gone"
+        )
     erasures = [erasure for erasure in report.erasures if erasure.edition is None]
     for erasure in erasures[:_MOST_FINDINGS]:
         screen.line(f"  {_erased_by(erasure)}")
