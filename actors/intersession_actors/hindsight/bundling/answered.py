@@ -11,6 +11,8 @@ from intersession_events.basics.plain_json import JsonMapping, JsonObject, is_li
 
 _PLACES: Final = frozenset({"accepted", "position", "positions"})
 """The fields of answers that hold positions of events."""
+_SUMS: Final = frozenset({"usage"})
+"""Questions whose answers are sums over the whole log: all of it proves them."""
 _OF_EVENTS: Final = frozenset({"data", "decision"})
 """Fields with what an event says itself: the numbers there are its own."""
 
@@ -41,11 +43,15 @@ def bundle_of(
         ToolRefused: the answer names no events (`invalid_request`).
     """
     positions = sorted({*positions_in(answer)})
-    if not positions:
-        raise invalid("answer", f"that of {verb} names no events, so that there is nothing to bundle")
+    if not positions and verb not in _SUMS:
+        raise invalid(
+            "answer",
+            f"that of {verb} names no events, so that there is nothing to bundle; the whole log proves that there are none",
+        )
     question: JsonObject = {"verb": verb, "arguments": dict(arguments)}
     return BundleWanted(
-        positions=positions,
+        positions=positions or None,
+        everything=not positions,
         at=at,
         redact=redact,
         question=question if redact is None else {**question, "redact": redact},

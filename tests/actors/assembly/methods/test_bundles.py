@@ -74,6 +74,9 @@ def test_an_answer_is_bundled_with_the_streams_of_the_events_that_it_names(
     there = {json.loads(line)["position"] for line in files["events.jsonl"].splitlines()}
     assert answer["answer"]["messages"][0]["position"] in there
     assert system.debug.bundle_answer(tmp_path, "messages", {"person": "ann"}).events == len(there)
+    sums = made(system, verb="usage", arguments={"by": ["agent"]})
+    assert json.loads(sums["manifest.json"])["events"] > len(there)
+    assert json.loads(sums["answer.json"])["verb"] == "usage"
 
 
 @pytest.mark.clause("BUNDLE-8")
