@@ -8,7 +8,7 @@ from intersession.cli.host.reading import reader_of
 from intersession.cli.shell.answer import Answer, Reading, UsageError
 from intersession.cli.shell.terminal import Screen, safe
 from intersession_actors.assembly.checkpoints.targets import signing_key
-from intersession_actors.assembly.methods.bundling import made_in
+from intersession_actors.assembly.methods.debug import made_in
 from intersession_actors.assembly.methods.params import BundleParams
 from intersession_actors.calls.service.arguments import read_arguments
 from intersession_actors.calls.service.reader import Reader

@@ -10,9 +10,8 @@ import msgspec
 
 from intersession_actors.assembly.forgetting.retention import Retention
 from intersession_actors.assembly.methods.about import GatewayAbout
-from intersession_actors.assembly.methods.bundling import GatewayBundles
 from intersession_actors.assembly.methods.copying import GatewayCopies
-from intersession_actors.assembly.methods.debug import GatewayDebug, GatewayNotes
+from intersession_actors.assembly.methods.debug import GatewayBundles, GatewayDebug, GatewayNotes
 from intersession_actors.assembly.methods.erasing import GatewayErase
 from intersession_actors.assembly.methods.forking import GatewayForks
 from intersession_actors.assembly.methods.holding import GatewayHolds
