@@ -288,7 +288,7 @@ VERB_ASKED: Final[Mapping[str, list[dict[str, Any]]]] = {
     "imports": [{}],
     "lens": [{"run": "RUN"}, {"run": "FAILED"}],
     "messages": [{"limit": 1}, {"to": "KEY"}, {"from": "KEY"}],
-    "origin": [{"words": WORD}, {"words": WORD, "run": "RUN"}],
+    "origin": [{"words": WORD}, {"words": WORD, "run": "RUN"}, {"words": WORD, "seen": True}],
     "replay": [{"run": "RUN"}],
     "runs": [{"limit": 1}, {"session": "KEY"}, {"with": "KEY"}, {"failed": True}],
     "search": [{"words": WORD}, {"words": WORD, "in": "KEY"}, {"words": "quokka*", "limit": 1}],

@@ -168,6 +168,8 @@ def test_pages_of_what_a_person_was_told_have_each_text_once(people: SessionSyst
 def test_a_name_that_nobody_has_is_refused_with_names_like_it(people: SessionSystem) -> None:
     with pytest.raises(ToolRefused, match=r"nobody called 'adda'.*ada"):
         people.debug.told("adda")
+    with pytest.raises(ToolRefused, match="person: blank"):
+        people.debug.told(" ")
     assert people.debug.told("dm-1", limit=1)["people"] == []
     reader = people.debug.view.reader
     with pytest.raises(ToolRefused, match="only the operator"):

@@ -67,7 +67,9 @@ def played(store: str, seed: int, messages: int) -> SessionSystem:
         tool, given = chance.choice(choices)
         if tool:
             turn.tools.call(tool, given)
-        elif chance.random() < 0.1:
+        if turn.attempt == 1 and chance.random() < (0.5 if tool else 0.1):
+            raise ValueError("This model's maximum context length is 900 tokens")
+        if not tool and chance.random() < 0.1:
             raise ValueError(some())
         return f"Noted {some()}, {PADDING if chance.random() < 0.6 else ''}"
 
@@ -133,17 +135,36 @@ def check(system: SessionSystem, phrases: list[str]) -> int:
 def test_who_was_given_words_is_what_the_lens_of_each_run_says(log_url: str) -> None:
     system = played(log_url, 5, 18)
     with system:
-        assert check(system, [f"{one} {other}" for one in WORDS[:3] for other in WORDS[:6]]) > 20
+        assert check(system, [f"{one} {other}" for one in WORDS[:3] for other in WORDS[:6]]) > 3
 
 
-@pytest.mark.ci
 @pytest.mark.clause("ANS-3", "LENS-1")
-def test_who_was_given_words_is_what_the_lens_says_in_a_log_of_some_hundred_runs(log_url: str) -> None:
-    system = played(log_url, 1, 110)
+@pytest.mark.parametrize(
+    "messages", [pytest.param(60, marks=pytest.mark.ci), pytest.param(200, marks=pytest.mark.nightly)]
+)
+def test_who_was_given_words_is_what_the_lens_says_in_a_log_of_many_runs(log_url: str, messages: int) -> None:
+    system = played(log_url, 1, messages)
     with system:
-        assert check(system, [f"{one} {other}" for one in WORDS for other in WORDS[:2]]) > 200
-        kinds = {part for one in seen(system.debug, WORDS[0], 7) for part in one["within"]}
+        assert check(system, [f"{one} {other}" for one in WORDS for other in WORDS[:2]]) > 50
+        kinds = {part for word in WORDS for one in seen(system.debug, word, 50) for part in one["within"]}
         assert kinds >= {"transcript", "summary", "message"}
+
+
+@pytest.mark.clause("ANS-3")
+def test_what_an_attempt_had_done_is_in_the_input_of_the_next(log_url: str) -> None:
+    def speak(turn: Turn) -> str:
+        if turn.attempt == 1:
+            turn.tools.call("sessions_list", {"search": "basalt fjord"})
+            raise ValueError("This model's maximum context length is 9000 tokens")
+        return "Noted."
+
+    with SessionSystem(log_url, agents={"main": speak}) as system:
+        system.inbound(
+            channel="telegram", chat_id="1", sender="ada", text="Look.", agent_id="main", wait=WAIT
+        )
+        (run,) = system.debug.origin("basalt fjord", seen=True)["seen"]
+
+    assert (run["attempt"], run["within"]) == (2, ["partial"])
 
 
 SECRET: Final = "the harbour code is nine four"

@@ -1,7 +1,7 @@
 // Who saw some words: runs whose agents were given them, sessions, chats, and looks at these sessions.
 import { counted, short } from '../base/words.js';
 import { html } from '../base/drawing.js';
-import { deliveryName } from '../asking/about.js';
+import { about, deliveryName } from '../asking/about.js';
 import { href, link } from '../asking/address.js';
 import { Moment, Position } from '../parts/moments.js';
 import { Listed } from './table.js';
@@ -41,6 +41,12 @@ const Row = ({ at, ms, who, how }) => html`
 `;
 /** @param {string} key @param {number} at */
 const session = (key, at) => html`<a ...${link(href('session', key, { at }))}>${short(key)}</a>`;
+// A chat leads to what was sent there.
+/** @param {Record<string, any>} route */
+const chatOf = ({ channel, to }) => {
+  const place = `${channel}:${to}`;
+  return about.value?.isOperator ? html`<a ...${link(href('person', place))}>${place}</a>` : place;
+};
 /** @param {{ title: string, children: Part }} given */
 const Part = ({ title, children }) => html`
   <div class="sec"><h2>${title}</h2></div>
@@ -95,7 +101,7 @@ export const Recipients = ({ found }) => {
                   key=${chat.first.position}
                   at=${chat.first.position}
                   ms=${chat.first.timeMs}
-                  who=${`${chat.route.channel}:${chat.route.to}`}
+                  who=${chatOf(chat.route)}
                   how=${`from ${chat.sessions.map(key => short(key)).join(', ')}: ${Object.entries(chat.states)
                     .map(([state, count]) => `${count} ${deliveryName(state)}`)
                     .join(', ')}`} />
