@@ -144,7 +144,9 @@ def person_of(view: View, name: str) -> Person:
         ToolRefused: the log knows nobody of that name (`invalid_request`).
     """
     if not name.strip():
-        raise invalid("person", "blank, give an id or a name, as the channel or a list shows it (telegram:ada)")
+        raise invalid(
+            "person", "blank, give an id or a name, as the channel or a list shows it (telegram:ada)"
+        )
     linked = view.reader.config.session.identity_links.get(name, ())
     found = person_named(view.log, (name, *linked))
     if found is None:
