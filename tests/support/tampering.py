@@ -637,6 +637,30 @@ EVENTS: tuple[Kind, ...] = (
 )
 """What is done to the rows of events."""
 
+REFUSED_BY_COPIES: frozenset[str] = frozenset(
+    {
+        "an event taken away, the rest renumbered",
+        "an event put in twice",
+        "an event copied into a stream of its own",
+        "all events taken away",
+        "the end cut off",
+        "the end cut off, with the sequence mended",
+        "a whole stream taken away, the rest renumbered",
+        "the last event of a stream taken away, the rest renumbered",
+        "other words, each hash computed again",
+        "other words, each hash and id computed again",
+        "an event forged, each hash and id computed again",
+        "an event taken away, each hash and id computed again",
+        "other words, each hash and id computed again, and a checkpoint taken of that without the key",
+        "other words, each hash and id computed again, and a checkpoint taken of that with the old key",
+        "an event copied to where erasures are",
+        "a checkpoint passed off as a message",
+        "the last event moved to the largest position",
+        "the last checkpoint put in again behind itself",
+    }
+)
+"""What is done to the events of a log that a copy of it refuses, when it is continued; of all else in `EVENTS` it takes nothing."""
+
 TABLES: tuple[Kind, ...] = (
     Kind("another log id", "verify", "changed", _log_of_another),
     Kind("a higher epoch", "unproven", "When the log was made", "UPDATE log_identity SET epoch=epoch+5"),

@@ -9,12 +9,15 @@ import pytest
 
 from intersession import Reply, SessionSystem, Turn
 from intersession_actors.owners.session.snapshots import snapshots_compared
-from intersession_events.basics.errors import LogError
+from intersession_events.basics.errors import LogError, LogRewritten
+from intersession_events.copies.following.source import LogSource
+from intersession_events.copies.following.taking import LogCopy
 from intersession_events.facts import CheckpointTaken, Event
 from intersession_events.log.verifying.report import LogHead, VerifyReport
 from intersession_events.log.verifying.verification import head, verify_log
 from intersession_events.proofs.signatures import PublicKey, Trusted
 from intersession_events.proofs.statement import Checkpoint, checkpoint_of
+from intersession_events.stores.opened import open_log
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_events.stores.view_proof import views_proven
 from intersession_events.transcripts.openclaw.importing import import_openclaw
@@ -26,7 +29,7 @@ from support.fork_tampering import FORKS
 from support.openclaw.samples import HOUSEHOLD
 from support.pages.tampering import PAGE, page
 from support.running import SEES_ALL, closed_exchange
-from support.tampering import IMPORTED, KINDS, Kind, tamper
+from support.tampering import EVENTS, IMPORTED, KINDS, REFUSED_BY_COPIES, Kind, tamper
 
 OPS = "agent:ops:main"
 NOW = 1_800_000_000_000
@@ -164,6 +167,32 @@ def test_what_is_done_to_an_imported_log_is_found(imported: Genuine, tmp_path: P
 @pytest.mark.parametrize("kind", KEPT, ids=lambda kind: kind.what)
 def test_what_is_done_to_erasures_and_notes_is_found(kept: Genuine, tmp_path: Path, kind: Kind) -> None:
     _is_found_or_named(kept, tmp_path, kind)
+
+
+@pytest.mark.clause("COPY-2")
+@pytest.mark.parametrize("kind", every_day({kind.what: (kind,) for kind in EVENTS}, EVENTS[0].what))
+def test_what_is_done_to_the_events_of_a_log_never_reaches_its_copy(
+    genuine: Genuine, tmp_path: Path, kind: Kind
+) -> None:
+    path = Path(shutil.copy(genuine.path, tmp_path / "log.db"))
+    copy = LogCopy(tmp_path / "copy.db")
+    with open_log(str(path), read_only=True) as log:
+        copy.take(LogSource(log))
+    with SqliteLog(copy.path, read_only=True) as copied:
+        before = copied.rows(limit=1_000)
+
+    tamper(path, kind)
+    refused = False
+    try:
+        with open_log(str(path), read_only=True) as log:
+            copy.take(LogSource(log))
+    except LogRewritten:
+        refused = True
+    except LogError:
+        assert kind.what not in REFUSED_BY_COPIES  # the log can't be read
+    assert refused == (kind.what in REFUSED_BY_COPIES)
+    with SqliteLog(copy.path, read_only=True) as copied:
+        assert (copied.rows(limit=1_000), verify_log(copied).counts) == (before, {})
 
 
 def _is_found_or_named(genuine: Genuine, tmp_path: Path, kind: Kind) -> None:
