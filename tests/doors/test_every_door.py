@@ -522,7 +522,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     **dict.fromkeys(("import", "export", "migrate", "backup", "restore", "export-test", "fork", "checkpoint", "bundle"),
                     "writes files, which have what the log has"),
     **dict.fromkeys(("debug", "serve", "mcp"), "is a door, walked above or by the page's questions"),
-    **dict.fromkeys(("fleet", "work"), "looks after hosts and calls agents, and shows nothing of what was said"),
+    **dict.fromkeys(("fleet", "work", "witness"), "looks after hosts, agents and logs, and shows nothing of what was said"),
     **dict.fromkeys(("tail", "step"), "does not end by itself; shows what `events` and `show` do"),
 }  # fmt: skip
 
