@@ -62,7 +62,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "label": ("changes.sessions:label", "Give a session a label to find it by, and to send to."),
     "delete": ("changes.sessions:delete", "Archive a session; the log keeps all of it."),
     "erase": ("changes.forgetting:erase", "Erase what was said in a session from the log, for good."),
-    "forget": ("changes.forgetting:forget", "Erase what a person said and was told from the log, for good."),
+    "forget": (
+        "changes.forgetting:forget",
+        "Erase what a person said and was told from the log, for good; or what is older than the settings allow.",
+    ),
     "serve": ("commands.serving:serve", "Serve the session tools over HTTP and WebSocket."),
     "work": ("commands.working:work", "Call agents and channels for a writer elsewhere."),
     "mcp": ("commands.serving:mcp", "Give the session tools to an MCP client."),
@@ -76,7 +79,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "restore": ("changes.restoring:restore", "Put a copy in the place of a log."),
     "hosts": ("questions.hosts:hosts", "Show the hosts of a log now, and what they do."),
     "doctor": ("commands.doctor:doctor", "Say what is wrong now, and what to do about it."),
-    "verify": ("proofs.verify:verify", "Prove that a log was not changed."),
+    "verify": ("proofs.verify:verify", "Prove that a log or a bundle was not changed."),
     "bundle": ("proofs.bundle:bundle", "Write a part of a log as one file for an auditor."),
     "checkpoint": (
         "changes.stores:checkpoint",
@@ -98,7 +101,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Begin": ("demo", "serve", "work", "mcp", "send", "debug", "completion"),
     "Read what happened": (
-        "runs", "sessions", "history", "replay", "messages", "told", "deliveries", "calls", "events", "tail", "search", "usage", "erasures",
+        "runs", "sessions", "history", "replay", "messages", "told", "deliveries", "calls", "events", "tail", "search", "usage",
     ),
     "Look closer, and go back in time": (
         "show", "step", "state", "lens", "why", "origin", "diff", "smells",
@@ -109,7 +112,8 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "forget",
     ),
     "Prove and check": (
-        "doctor", "hosts", "verify", "bundle", "checkpoint", "keys", "witness", "audit", "config", "policy",
+        "doctor", "hosts", "verify", "bundle", "checkpoint", "keys", "witness", "erasures", "audit", "config",
+        "policy",
     ),
     "Keep and move a log": ("import", "imports", "export", "backup", "restore", "migrate", "encryption", "fleet", "rebuild"),
 }  # fmt: skip

@@ -25,7 +25,7 @@ def commands(parent: App, path: tuple[str, ...] = ()) -> Iterator[tuple[str, App
 
 
 COMMANDS = dict(commands(app))
-SERVERS = {"mcp", "serve", "work"}
+SERVERS = {"mcp", "serve", "witness", "work"}
 """Commands that speak a protocol of their own for as long as they last, or work until a signal comes."""
 
 
