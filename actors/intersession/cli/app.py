@@ -62,10 +62,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "label": ("changes.sessions:label", "Give a session a label to find it by, and to send to."),
     "delete": ("changes.sessions:delete", "Archive a session; the log keeps all of it."),
     "erase": ("changes.forgetting:erase", "Erase what was said in a session from the log, for good."),
-    "forget": (
-        "changes.forgetting:forget",
-        "Erase what a person said and was told from the log, for good; or what is older than the settings allow.",
-    ),
+    "forget": ("changes.forgetting:forget", "Erase what a person said and was told from the log, for good."),
     "serve": ("commands.serving:serve", "Serve the session tools over HTTP and WebSocket."),
     "work": ("commands.working:work", "Call agents and channels for a writer elsewhere."),
     "mcp": ("commands.serving:mcp", "Give the session tools to an MCP client."),

@@ -55,9 +55,9 @@ def forget(
     yes: bool = False,
     reading: Reading = READING,
 ) -> Answer:
-    """Erase what a person said and was told from the log, for good; or what is older than the settings allow.
+    """Erase what a person said and was told from the log, for good.
 
-    Of a person: all of their direct chats; elsewhere what they said, and all that came of it: answers, tool calls,
+    Without a person: what is older than the settings allow. Of a person: all of their direct chats; elsewhere what they said, and all that came of it: answers, tool calls,
     sub-agents, copies.
 
     Args:
