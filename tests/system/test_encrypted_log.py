@@ -114,7 +114,7 @@ def test_words_whose_keys_are_destroyed_are_gone_from_backups(
     booth: Booth, tmp_path: Path, logs: Any
 ) -> None:
     if not logs.are_files:
-        pytest.skip("a backup of a log on a server is a dump: `test_a_dump_of_an_encrypted_log_has_no_words`")
+        pytest.skip("a copy of a log on a server is a dump")
     system = booth.start(AGENTS, {"chat": MemoryChannel()}, with_key(master_key(tmp_path)))
     said(system, f"tell me of {CANARY}")
     settled(system)
@@ -401,3 +401,29 @@ def test_a_plain_log_has_no_keys_to_be_shown_or_rotated(booth: Booth, tmp_path: 
     new = master_key(tmp_path)
     refused = ran("encryption", "rotate", "--file", new, "--store", booth.url)
     assert "is not kept encrypted, so it has no keys" in refused.out + refused.err
+
+
+@pytest.mark.ci
+@pytest.mark.clause("CRYPT-2", "CRYPT-4")
+def test_a_backup_is_restored_beside_its_keys_and_without_what_was_forgotten_since(
+    booth: Booth, tmp_path: Path, logs: Any
+) -> None:
+    if not logs.are_files:
+        pytest.skip("a copy of a log on a server is a dump")
+    system = booth.start(AGENTS, {"chat": MemoryChannel()}, with_key(master_key(tmp_path)))
+    said(system, f"tell me of {CANARY}")
+    settled(system)
+    assert ran("backup", tmp_path / "copy.db", "--store", booth.url).exit_code == 0
+    system.erase(MAIN)
+    said(system, "we begin anew")
+    system.close()
+    target = logs.at(tmp_path / "there", "restored")
+    place = Path(f"{located(target).place}.keys")
+    place.parent.mkdir(parents=True)
+    refused = ran("restore", tmp_path / "copy.db", "--store", target)
+    assert "its keys are not at" in refused.out + refused.err
+    shutil.copy(f"{located(booth.url).place}.keys", place)
+    assert ran("restore", tmp_path / "copy.db", "--store", target).exit_code == 0
+    assert CANARY not in words(target)
+    assert "[encrypted]" in words(target)
+    assert ran("verify", "--store", target).exit_code == 0

@@ -20,6 +20,8 @@ from intersession_events.facts import Erased
 from intersession_events.facts.reasons import counted
 from intersession_events.proofs.signatures import trusted_keys
 from intersession_events.stores.backup import back_up
+from intersession_events.stores.keys.opening import check_keys
+from intersession_events.stores.keys.records import KeyFile, file_of
 from intersession_events.stores.opened import Located, located, open_log, writer_of
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_projections.basics.row_prefilter import prefiltered
@@ -54,6 +56,7 @@ def restore(
     where = located(store_url(common))
     with SqliteLog(copy, read_only=True) as there:
         log_id, head = there.log_id, there.head()
+        check_keys(there, KeyFile(file_of(where.place)))
     later = [one.position for one in lines if one.log_id == log_id and one.position > head]
     known = [one for one in lines if one.position <= head or one.log_id != log_id]
     report = verified(copy, known, keys)

@@ -6,7 +6,8 @@ from typing import Final
 
 from intersession_events.basics.errors import BadKey
 from intersession_events.basics.machine import machine_entropy
-from intersession_events.stores.keys.keyring import Keyring
+from intersession_events.log.log import Log
+from intersession_events.stores.keys.keyring import ENCRYPTED_ROWS, Keyring
 from intersession_events.stores.keys.records import KeyFile, KeyRecords
 from intersession_events.stores.keys.source import Encryption, of_environment
 from intersession_events.stores.keys.wrapped_keys import Known
@@ -66,6 +67,16 @@ def lost(records: KeyFile) -> BadKey:
         f"the log is kept encrypted, and its keys are not at {records.shown}: bring them back from their copy. Until then it can be "
         "read, but for what is encrypted in it"
     )
+
+
+def check_keys(copy: Log, records: KeyFile) -> None:
+    """Check that keys are where a copy of a log is to be put, if it has encrypted rows: without them no host would start there.
+
+    Raises:
+        BadKey: they are not.
+    """
+    if records.stamp() is None and copy.query(*ENCRYPTED_ROWS):
+        raise lost(records)
 
 
 def new_keys(
