@@ -105,6 +105,14 @@ def test_a_copy_is_held_against_what_was_published_and_signed(url: str, tmp_path
     published = published_in(lines.read_bytes())
     done = taken(url, LogCopy(tmp_path / "copy.db", published=published, trusted=Trusted([key.public])))
     assert done.signed == done.checked >= done.published == published[-1].position > 0
+    following = LogCopy(tmp_path / "f.db", trusted=Trusted([key.public]))
+    before = taken(url, following)
+    with (
+        pytest.raises(BackupFailed, match="is a copy of the log"),
+        open_log(str(tmp_path / "else.db")) as other_log,
+    ):
+        following.take(LogSource(other_log))
+    assert taken(url, following).signed == before.signed > 0
 
     other = new_private(lambda size: b"o" * size).public
     last = published[-1]

@@ -67,6 +67,8 @@ class LogCopy:
         self._trusted = trusted
         self._along: CheckpointsAlong | None = None
         self._along_at = 0
+        self._proven = (0, 0)
+        """Up to where checkpoints were signed, and published, as far as this copy has seen."""
         self._files = Folder(folder_of(str(self.path)))
         self._has_erased_files = False
 
@@ -129,6 +131,7 @@ class LogCopy:
             if self._along is None or self._along_at != before:
                 self._along = CheckpointsAlong(taking.known.log_id, self._published, self._trusted)
                 taking.catch_up(self._along)
+                self._along.signed, self._along.published = self._proven
             done = taking.run(self._along, progress)
             done = done._replace(files=self._take_files(taking.source))
             self._has_erased_files = taking.has_erased_files
@@ -138,7 +141,7 @@ class LogCopy:
             if taking.copy.in_transaction:
                 taking.copy.execute("ROLLBACK")
             raise
-        self._along_at = done.position
+        self._along_at, self._proven = done.position, (done.signed, done.published)
         crash_point("B4")
         sync(self.path.parent)
         return done
