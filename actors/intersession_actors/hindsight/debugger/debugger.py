@@ -284,7 +284,7 @@ class Debugger:
         from intersession_actors.hindsight.bundling.bundle import make_bundle  # noqa: PLC0415 - as above
         from intersession_actors.hindsight.bundling.wanted import BundleWanted  # noqa: PLC0415 - as above
 
-        told = progress or (lambda _, __: None)
+        told = progress or _nothing
         return make_bundle(self._view, BundleWanted(**wanted), Path(out), key=key, progress=told)
 
     abundle = _awaitable(bundle)
@@ -339,6 +339,10 @@ class Debugger:
         from intersession_actors.hindsight.exporting.export import ExportWanted, export  # noqa: PLC0415 - as above
 
         wanted = ExportWanted(to=to, run=run, session=session, since=since, until=until, at=at, raw=raw)
-        return export(self._view, wanted, Path(out), progress=progress or (lambda _, __: None))
+        return export(self._view, wanted, Path(out), progress=progress or _nothing)
 
     aexport = _awaitable(export)
+
+
+def _nothing(_done: int, _of: int) -> None:
+    """Hear of progress without telling anybody."""

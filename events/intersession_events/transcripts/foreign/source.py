@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from intersession_events.basics.errors import ImportFailed, MissingExtra
+from intersession_events.basics.errors import ImportFailed, MissingExtra, NoSuchStore
+from intersession_events.stores.postgres.address import address_of
 from intersession_events.transcripts.openclaw.reading.database_files import opened_database
 
 if TYPE_CHECKING:
@@ -78,7 +79,11 @@ def _server(url: str) -> Generator[Source]:
     except ImportError as error:
         raise MissingExtra("a database on PostgreSQL", "psycopg", "postgres") from error
     try:
-        with closing(psycopg.connect(url)) as connection:
+        address = address_of(url)
+    except NoSuchStore as error:
+        raise ImportFailed(f"{error}") from None
+    try:
+        with closing(psycopg.connect(address.conninfo)) as connection:
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             connection.read_only = True
             sql = "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = ANY(current_schemas(false))"
@@ -89,9 +94,8 @@ def _server(url: str) -> Generator[Source]:
             name = connection.info.dbname
             yield Source(name, named, lambda text: _streamed(connection, text), is_server=True)
     except psycopg.Error as error:
-        # The words of a failed connection may repeat what it was given, and that holds a password.
-        told = error.diag.message_primary or type(error).__name__
-        raise ImportFailed(f"the database on PostgreSQL can't be read: {told}") from None
+        # Only words without the secrets of the URL: an error may repeat what it was given.
+        raise ImportFailed(f"the database on PostgreSQL can't be read: {address.said(error)}") from None
 
 
 def _streamed(connection: "Connection[Row]", text: str) -> Iterable[Row]:

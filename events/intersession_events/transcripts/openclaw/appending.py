@@ -35,8 +35,8 @@ class Fresh(NamedTuple):
 class Known(NamedTuple):
     """What a log has of a stream: the ids of its events, its version, and its session ids.
 
-    `goes_on` is True for a session that is more than an import made of it: it was opened, spoken to, reset or deleted here.
-    `closed` is True for an exchange or a spawn that is over.
+    `said` are those of imported messages. `goes_on` is True for a session that is more than an import made of it: it was opened,
+    spoken to, reset or deleted here. `closed` is True for an exchange or a spawn that is over.
     """
 
     events: frozenset[str]
@@ -44,6 +44,7 @@ class Known(NamedTuple):
     generations: frozenset[str]
     goes_on: bool
     closed: bool
+    said: frozenset[str] = frozenset()
 
 
 class KnownStreams:
@@ -178,4 +179,5 @@ def _known(recorded: Sequence[Recorded], log_id: str) -> Known:
         frozenset(generations),
         goes_on,
         closed,
+        frozenset(item.id for item in recorded if isinstance(item.event, facts.MessageRecorded)),
     )

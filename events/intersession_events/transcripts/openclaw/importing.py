@@ -20,6 +20,7 @@ What an auditor may rely on:
 A whole state is held in memory, about three times its size, while it is planned.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,6 +127,11 @@ class _Import:
         self._append(new)
         what = "goes on in the state; left as an earlier import had closed it"
         notes += [Note(subject=stream, what=what) for stream in new.left]
+        what = "are of a branch that was given up since they were imported; they stay what was said"
+        notes += [
+            Note(subject=stream, what=f"{count} messages {what}")
+            for stream, count in _given_up(planned, known).items()
+        ]
         reported = log.stream(_report_stream(planned.import_id), limit=1)
         report = msgspec.structs.replace(
             planned.report,
@@ -172,6 +178,16 @@ def _parted(found: Survey, planned: ImportPlan, known: appending.KnownStreams) -
         if here.goes_on and lines.get(stream, set()) - here.events:
             parted.add(str(session.key))
     return parted
+
+
+def _given_up(planned: ImportPlan, known: appending.KnownStreams) -> Counter[str]:
+    """Return how many messages of each stream an earlier import took for said, and the state has in no branch that goes on."""
+    found: Counter[str] = Counter()
+    for item in planned.planned:
+        is_line = isinstance(item.draft.event, LineImported)
+        if is_line and item.draft.id in known.of(item.stream).said:
+            found[item.stream] += 1
+    return found
 
 
 def _record(report: ImportReport, log: HostLog, time: int) -> None:

@@ -166,6 +166,24 @@ def test_a_second_import_adds_only_what_is_new_and_another_database_is_kept_besi
         into(log, other, on_taken="refuse")
 
 
+@pytest.mark.clause("IN-2")
+def test_a_branch_that_is_given_up_between_two_imports_is_named(log: PortableLog, tmp_path: Path) -> None:
+    whole = recorded("langgraph", tmp_path)
+    before = tmp_path / "before.db"
+    before.write_bytes(whole.read_bytes())
+    with sqlite3.connect(before) as database:
+        sql = "SELECT checkpoint_id FROM checkpoints WHERE json_extract(CAST(metadata AS TEXT), '$.source') = 'update'"
+        (fork,) = database.execute(sql).fetchone()
+        database.execute("DELETE FROM checkpoints WHERE checkpoint_id >= ?", (fork,))
+    database.close()
+
+    into(log, before)
+    grown, again = into(log, whole), into(log, whole)
+
+    assert "given up since they were imported" in "; ".join(note.what for note in grown.notes)
+    assert again.appended == 0
+
+
 def _of_another_origin(path: Path) -> None:
     """Give the first message of a thread, and every copy of it, another id: as another run of the same graph would have."""
     with sqlite3.connect(path) as database:
@@ -332,6 +350,6 @@ def test_the_library_of_today_is_read_from_a_server(log: PortableLog, postgres: 
     assert report.skipped == ()
     assert said(log, THREAD)[-5:] == BRANCH
     assert again.already_imported
-    with pytest.raises(ImportFailed, match="can't be read") as failed:
+    with pytest.raises(ImportFailed, match="does not exist") as failed:
         into(log, url.replace("/langgraph?", "/no_such_database?password=secret&"))
     assert "secret" not in str(failed.value)
