@@ -349,7 +349,7 @@ def _title(question: JsonObject) -> str:
     for name, said in (("run", "Run"), ("session", "Session"), ("person", "Person")):
         if isinstance(value := question.get(name), str):
             return f"{said} {value}"
-    return "Evidence out of a log"
+    return "A whole log" if question.get("everything") else "Evidence out of a log"
 
 
 def _fields(value: JsonObject) -> str:

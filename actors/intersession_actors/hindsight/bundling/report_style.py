@@ -69,6 +69,6 @@ footer{padding-top:32px;padding-bottom:48px}
 .rows td:empty{display:none}
 .rows td[data-is]::before{content:attr(data-is) " ";color:var(--muted);font-size:12px}}
 @media print{@page{margin:16mm 14mm}nav{display:none}body{font-size:10pt;line-height:14pt}a{color:inherit;text-decoration:none}
-h2,h3{break-after:avoid}tr,.talk li,.verdict{break-inside:avoid}thead{display:table-header-group}main,header,footer{max-width:none;padding:0}
+h2{margin-top:20pt}h2,h3{break-after:avoid}tr,.talk li,.verdict{break-inside:avoid}thead{display:table-header-group}main,header,footer{max-width:none;padding:0}
 .wide,figure{overflow:visible}}
 """

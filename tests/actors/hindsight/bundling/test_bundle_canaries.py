@@ -123,6 +123,22 @@ def test_nothing_that_an_edition_withholds_is_anywhere_in_it(
     for name, canary in PEOPLE.items():
         assert any(canary.encode() in held for held in edition.values()) == (redacted != "people"), name
     assert check_bundle(tmp_path / "redacted.zip").wrong == []
+    # By a salt, or by an id or a digest that is made of a name, what is withheld could be guessed.
+    lines = [json.loads(line) for line in whole["events.jsonl"].partition(b"jsonl")[2].splitlines()]
+    shown = {
+        line["position"]: line
+        for line in map(json.loads, edition["events.jsonl"].partition(b"jsonl")[2].splitlines())
+    }
+    held = b"".join(edition.values())
+    for line in lines:
+        row = shown.get(line["position"], {})
+        if "withheld" in row or (not row and line["stream"] != "log"):
+            assert line["salt"].encode() not in held
+            assert bytes.fromhex(line["salt"]) not in edition["log.db"]
+        if redacted == "people":
+            assert line["id"].encode() not in held
+            assert line["digest"].encode() not in held
+            assert bytes.fromhex(line["id"].replace("-", "")) not in edition["log.db"]
     assert made["whole"].checkpoint == made["redacted"].checkpoint
 
 

@@ -151,6 +151,7 @@ def test_no_text_of_a_log_does_anything_in_its_report(tmp_path: Path) -> None:
     assert steers(page) == []
 
 
+@pytest.mark.ci
 @pytest.mark.clause("BUNDLE-25")
 def test_a_long_bundle_has_the_first_rows_and_says_where_the_rest_is(tmp_path: Path) -> None:
     long = "x" * 6_000_000
