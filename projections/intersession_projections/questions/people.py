@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.facts import ChatType, Provenance, Route, RunQueued, is_imported
@@ -20,6 +20,10 @@ _ALIKE: Final = re.compile(rb'"(?:provenance|route)":\{[^{}]*\}')
 """The parts of a stored message by which it names its person and chat: of many that are alike, one is read."""
 
 
+ChatKind = ChatType | Literal["address"]
+"""The kind of a chat; `address`: nobody of the name wrote there, it has it as its address."""
+
+
 class Chat(NamedTuple):
     """A chat that a person wrote in, of a channel, or that has the person's own address.
 
@@ -28,7 +32,7 @@ class Chat(NamedTuple):
     """
 
     route: Route
-    kind: ChatType
+    kind: ChatKind
     session_key: str | None
     first: int | None
 
@@ -170,4 +174,4 @@ def _addressed(
             or f"{route.channel}:{route.to}".casefold() in wanted
             or route.text.casefold() in wanted
         ):
-            yield Chat(route, "direct", None, None)
+            yield Chat(route, "address", None, None)

@@ -99,7 +99,7 @@ def _chats(found: Person) -> str:
 
 
 def _chat(chat: Chat) -> str:
-    kind = "" if chat.kind == "direct" else f" ({chat.kind})"
+    kind = f" ({chat.kind})" if chat.kind in {"group", "channel"} else ""
     return (
         f"{chat.route.text}{kind}" if chat.first is None else f"{chat.route.text}{kind} since #{chat.first}"
     )
@@ -133,6 +133,8 @@ def _around(value: JsonObject, names: Names) -> list[str]:
     ]
     if asker is not None and all(said["from"] != "person" for _, said in led):
         around.append(f"for {asker}")
+    if len(led) > 1 and led[0][1]["from"] == "system":  # it asked for the announce, as always
+        led = led[1:]
     for how, said in led:
         who = asker if said["from"] == "person" else None
         who = who or _ASKED.get(said["from"]) or names.of(said["from"])

@@ -170,7 +170,8 @@ def test_a_name_that_nobody_has_is_refused_with_names_like_it(people: SessionSys
         people.debug.told("adda")
     with pytest.raises(ToolRefused, match="person: blank"):
         people.debug.told(" ")
-    assert people.debug.told("dm-1", limit=1)["people"] == []
+    address = people.debug.told("dm-1", limit=1)
+    assert (address["people"], address["chats"][0]["chat"]) == ([], "address")
     reader = people.debug.view.reader
     with pytest.raises(ToolRefused, match="only the operator"):
         Debugger(View(reader, reader.requester(MAIN))).told("ada")

@@ -40,14 +40,14 @@ export const Person = view(({ id }, self) => {
 });
 
 /** @type {Record<string, string>} */
-const CHATS = { direct: '', group: ', a group', channel: ', a channel' };
+const CHATS = { group: ', a group', channel: ', a channel' };
 /** @param {{ row: Record<string, any> }} given */
 const Row = ({ row }) => html`
   <tr>
     <td><${Position} at=${row.position} /></td>
     <td>
       <a ...${link(href('session', row.sessionKey, { at: row.position }))}>${short(row.sessionKey)}</a>
-      <span class="why">${row.route.channel}:${row.route.to}${CHATS[row.chat]}</span>
+      <span class="why">${row.route.channel}:${row.route.to}${CHATS[row.chat] ?? ''}</span>
     </td>
     <td class=${row.reached === false ? 'bad' : ''}>
       ${row.state === 'history' ? 'In the history alone' : capital(deliveryName(row.state))}

@@ -86,6 +86,7 @@ class PersonTextsAnswer(PageAnswer, WhomAnswer):
     Each is `{position, time, sessionKey, agentId, purpose, state, reached, text, route?, chat, files?, person?, answers?, why?, …}`.
     `reached` is true where the channel took it, false where it did not, null where that is not known or still to come. `people`
     are those with the name, `chats` where texts reach them: `{route, chat, since?}`, with the position of their first words there.
+    `chat` is its kind: `direct`, `group`, `channel`, or `address` where nobody of that name wrote.
     `imported`: some of their words came by an import, which does not say what went outside.
     """
 
@@ -292,7 +293,7 @@ def _value(
     view: View, position: int, key: str, chat: Chat, rest: JsonObject, *, reached: bool | None
 ) -> JsonObject:
     view.is_seen(key)  # for the receipt
-    early = chat.kind != "direct" and chat.first is not None and position < chat.first
+    early = chat.kind in {"group", "channel"} and chat.first is not None and position < chat.first
     known: JsonObject = {
         "position": position,
         "sessionKey": key,
