@@ -1,5 +1,6 @@
 """FORGET-4, FORGET-5: what is older than the settings allow is erased, by age, kind and agent; the rest stays."""
 
+import base64
 import os
 import signal
 import subprocess
@@ -225,6 +226,28 @@ def test_a_fork_is_under_the_same_rules(booth: Booth) -> None:
     with open_log(fork.log.path, read_only=True) as log:
         assert "long ago" not in str([encode(one.event) for one in log.all()])
         assert verify_log(log).ok
+
+
+@pytest.mark.ci
+@pytest.mark.clause("FORGET-4", "CRYPT-4")
+def test_what_is_encrypted_goes_by_its_age_too(booth: Booth, tmp_path: Path) -> None:
+    master, clock = tmp_path / "master.key", ManualClock()
+    master.touch(mode=0o600)
+    master.write_text(base64.b64encode(os.urandom(32)).decode())
+    config = {"encryption": {"keys": {"file": str(master)}}, "retention": {"messages": "30d", "files": "7d"}}
+    system = booth.start({"main": main}, {"telegram": MemoryChannel()}, config, clock=clock)
+    said(system, "long ago", files=[File(data=b"old file", name="a.txt")])
+    clock.advance(8 * DAY_MS)
+    first = system.gateway.perform("retention.apply", {})
+    clock.advance(30 * DAY_MS)
+    second = system.gateway.perform("retention.apply", {})
+
+    assert (first["files"], first["erased"], second["files"], second["erased"] > 0) == (1, 0, 0, True)
+    assert {*" ".join(words(system)).split()} == {ERASED}
+    log = system.log
+    assert isinstance(log, PortableLog)
+    assert verify_log(log).ok
+    assert second["counts"]["keys"] > 0
 
 
 KILLED = """

@@ -39,7 +39,7 @@ class InLog:
         """The number of keys that the last erasure destroyed (CRYPT-4)."""
 
     def files_going(self, found: Sequence[Words]) -> set[str]:
-        """Return the contents of files that nothing else names (FILE-7)."""
+        """Return the contents of files that nothing else names, and that did not go by their age (FILE-7)."""
         going = {sha256 for words in found for sha256 in words.files}
         if not going:
             return set()
@@ -47,7 +47,7 @@ class InLog:
         for named in named_files(self._log):
             if (named.stream, named.version) not in places:
                 going.discard(named.file.sha256)
-        return going
+        return {sha256 for sha256 in going if self._log.files.state(sha256) != "missing"}
 
     def erase(
         self, found: Sequence[Words], files: set[str], order: Order, erased: Callable[[str], None]
