@@ -233,8 +233,10 @@ def test_all_addresses_of_a_person_are_forgotten_and_a_shared_main_session_keeps
     system.inbound(channel="telegram", chat_id="bob", sender="bob", text="this stays", wait=WAIT)
     at_rest(system)
 
+    dry = system.forget("lovelace", dry_run=True)
     answer = system.forget("telegram:ada")
 
+    assert dry["erased"] == answer["erased"]
     assert (answer["addresses"], answer["sessions"]) == (["discord:7", "telegram:ada"], [])
     assert places(system) == []
     assert "noted, this stays" in str(system.gateway.call("chat.history", {"sessionKey": "main"}))
@@ -278,7 +280,7 @@ def test_a_run_for_the_person_is_waited_for(booth: Booth) -> None:
 @pytest.mark.parametrize(
     ("person", "said"),
     [
-        ("ada", "'ada' is no address of a person, give one such as telegram:ada"),
+        ("ada", "'ada' is no address of a person, .*: give one such as telegram:ada"),
         ("telegram:adda", "nobody of 'telegram:adda' has said anything here, .*; known are telegram:ada"),
         ("", "person"),
     ],

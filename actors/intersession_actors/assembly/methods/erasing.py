@@ -126,10 +126,16 @@ class GatewayErase:
 
     def _addresses(self, typed: str) -> tuple[str | None, set[str]]:
         """Return the addresses of a person, with those that `session.identityLinks` joins, and the name by which it does."""
+        links = self._service.config.session.identity_links
+        if whole := {peer for peer in links.get(typed, ()) if ":" in peer}:
+            return typed, whole
         channel, _, sender = typed.partition(":")
         if not channel or not sender:
-            raise invalid("person", f"{typed!r} is no address of a person, give one such as telegram:ada")
-        for name, peers in self._service.config.session.identity_links.items():
+            raise invalid(
+                "person",
+                f"{typed!r} is no address of a person, and no name of session.identityLinks: give one such as telegram:ada",
+            )
+        for name, peers in links.items():
             if typed in peers or sender in peers:
                 return name, {typed, *(peer if ":" in peer else f"{channel}:{peer}" for peer in peers)}
         return None, {typed}

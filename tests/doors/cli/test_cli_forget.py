@@ -1,0 +1,65 @@
+"""`intersession forget`, with a host of the log and without: a person, and what is too old; what is asked wrongly is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from intersession import SessionSystem
+from support.doors.command_line import Ran, ran
+from support.running import Booth
+
+PEERS = {"session": {"dmScope": "per-channel-peer"}, "retention": {"messages": "400d"}}
+
+
+def shown(booth: Booth, *tokens: object) -> Ran:
+    return ran(*tokens, "--store", booth.url, "--json")
+
+
+def opened(booth: Booth) -> SessionSystem:
+    system = booth.start({"main": lambda turn: f"noted {turn.message}"}, None, PEERS)
+    system.inbound(channel="telegram", chat_id="ada", sender="ada", text="zqx1", deliver=False)
+    return system
+
+
+@pytest.mark.ci
+@pytest.mark.clause("FORGET-1", "FORGET-3")
+@pytest.mark.parametrize("hosted", [True, False])
+def test_a_person_is_forgotten_by_a_command(booth: Booth, tmp_path: Path, *, hosted: bool) -> None:
+    config = tmp_path / "config.json5"
+    config.write_text(json.dumps(PEERS), encoding="utf-8")
+    system = opened(booth)
+    if not hosted:
+        system.close()
+    given = ("forget", "--person", "telegram:ada", "--config", config)
+
+    unsure = shown(booth, *given)
+    dry = shown(booth, *given, "--dry-run")
+    done = shown(booth, *given, "--reason", "asked for", "--yes")
+    again = shown(booth, *given, "--yes")
+    told = ran(*given, "--dry-run", "--store", booth.url)
+
+    assert (unsure.exit_code, dry.exit_code, done.exit_code, again.exit_code) == (2, 0, 0, 0)
+    assert (dry.json["counts"], dry.json["position"]) == (done.json["counts"], None)
+    assert (done.json["erased"], again.json["erased"]) == (1, 0)
+    assert "0 events in 0 streams of telegram:ada would be erased" in told.out
+    (erasure,) = shown(booth, "erasures").json["erasures"]
+    assert (erasure["rule"], erasure["reason"]) == ("person", "asked for")
+    assert erasure["notReached"] == done.json["notReached"]
+    aged = shown(booth, "forget", "--retention", "--dry-run", "--config", config)
+    assert (aged.exit_code, aged.json["erased"]) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ([], "say what is to be forgotten"),
+        (["--person", "telegram:ada", "--retention"], "say what is to be forgotten"),
+        (["--retention", "--reason", "x"], "are for --person"),
+    ],
+)
+def test_a_command_that_does_not_say_what_is_refused(booth: Booth, asked: list[str], said: str) -> None:
+    opened(booth).close()
+    refused = ran("forget", *asked, "--yes", "--store", booth.url)
+    assert refused.exit_code == 2
+    assert said in refused.err
