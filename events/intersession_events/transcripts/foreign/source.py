@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from intersession_events.basics.errors import ImportFailed, MissingExtra, NoSuchStore
-from intersession_events.stores.postgres.address import address_of
 from intersession_events.transcripts.openclaw.reading.database_files import opened_database
 
 if TYPE_CHECKING:
@@ -76,6 +75,8 @@ def opened_source(where: str, user: str) -> Generator[Source]:
 def _server(url: str) -> Generator[Source]:
     try:
         import psycopg  # noqa: PLC0415 - an extra
+
+        from intersession_events.stores.postgres.address import address_of  # noqa: PLC0415 - as above
     except ImportError as error:
         raise MissingExtra("a database on PostgreSQL", "psycopg", "postgres") from error
     try:
