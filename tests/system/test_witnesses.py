@@ -116,6 +116,26 @@ def test_witnesses_cosign_each_checkpoint_and_prove_it_with_their_keys_alone(
     assert published[-1].hash == last["hash"]
 
 
+@pytest.mark.clause("TLOG-3")
+def test_cosignatures_from_before_a_stop_count_for_the_quorum(booth: Booth, tmp_path: Path) -> None:
+    clock, failed = ManualClock(), threading.Semaphore(0)
+    with live_witness(tmp_path / "two", seed=9, name="witness.example/w2") as gone:
+        pass
+    with live_witness(tmp_path / "one") as one:
+        settings = configured(tmp_path, one, gone)
+        with booth.start(AGENTS, {}, settings, clock=clock, on_failure=lambda _: failed.release()) as system:
+            told(system)
+            last = system.checkpoint()
+            until(system, partial(has_cosigned, system, 1))
+            assert failed.acquire(timeout=WAIT)
+        assert [len(note.note.signatures) for note in notes(tmp_path)] == [1]
+        back = live_witness(tmp_path / "two", seed=9, name="witness.example/w2", port=gone.address[1])
+        with back, booth.start(AGENTS, {}, settings, clock=clock) as system:
+            until(system, partial(has_cosigned, system, 2))
+    (note,) = [note for note in notes(tmp_path) if note.hash == last["hash"]]
+    assert len(note.note.signatures) == 3
+
+
 @pytest.mark.clause("TLOG-4")
 def test_a_log_that_was_made_anew_with_the_host_s_key_has_no_cosignatures(
     booth: Booth, tmp_path: Path

@@ -57,8 +57,8 @@ def forget(
 ) -> Answer:
     """Erase what a person said and was told from the log, for good.
 
-    Without a person: what is older than the settings allow. Of a person: all of their direct chats; elsewhere what they said, and all that came of it: answers, tool calls,
-    sub-agents, copies.
+    Of a person: all of their direct chats; elsewhere what they said, and all that came of it: answers, tool calls,
+    sub-agents, copies. With --retention: what is older than the settings allow.
 
     Args:
         person: The person's address, as channel:id.

@@ -5,7 +5,7 @@ import os
 import socket
 import socketserver
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler
@@ -42,9 +42,16 @@ class Witnessed:
     """What a witness cosigned last of each log, in a file that one process has at a time. Its methods may be called from any thread."""
 
     def __init__(
-        self, path: Path, logs: Mapping[str, Sequence[NamedKey]], key: PrivateKey, name: str
+        self,
+        path: Path,
+        logs: Mapping[str, Sequence[NamedKey]],
+        key: PrivateKey,
+        name: str,
+        *,
+        tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._path = path
+        self._tell = tell
         self._logs = logs
         self._key = key
         self.name = NamedKey(name, key.public, is_witness=True)
@@ -98,6 +105,7 @@ class Witnessed:
         file = folder / f"{_short(first.origin)}-{first.size}.txt"
         if not file.exists() and len(os.listdir(folder)) < _MOST_EVIDENCE:  # noqa: PTH208 - as many as there are
             _write(file, f"{first}\n{second}".encode())
+            self._tell(f"{first.origin} has signed two roots of {first.size} leaves: {file} has both notes")
 
     def _evidence_of(self, origin: str) -> str:
         found = sorted(Path(f"{self._path}.evidence").glob(f"{_short(origin)}-*.txt"))
@@ -280,9 +288,10 @@ def witness(
     host, _, port = listen.rpartition(":")
     if not (host and port.isascii() and port.isdecimal() and int(port) <= 65_535):  # noqa: PLR2004
         raise UsageError(f"--listen {listen!r}: give HOST:PORT, such as 127.0.0.1:18790")
+    screen = Screen()
     with ExitStack() as opened:
         try:
-            witnessed = Witnessed(state, known, secret, called)
+            witnessed = Witnessed(state, known, secret, called, tell=screen.note)
             opened.callback(witnessed.close)
         except BlockingIOError:
             raise UsageError(
@@ -296,7 +305,6 @@ def witness(
             raise UsageError(
                 f"--listen: {listen} can't be listened on ({error.strerror or error})"
             ) from error
-        screen = Screen()
         screen.line(safe("witness: ", "bold green"), str(witnessed.name))
         address = server.server_address
         screen.line(f"  of {counted(len(known), 'log')}, at http://{host}:{address[1]}")

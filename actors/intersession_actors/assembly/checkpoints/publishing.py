@@ -27,6 +27,7 @@ from intersession_events.basics.errors import LogError
 from intersession_events.basics.ids import derive
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import CheckpointPublished, CheckpointTaken
+from intersession_events.log.held_checkpoints import cosignatures_of
 from intersession_events.log.log import HostLog, Log
 from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_events.proofs.statement import PUBLISHED, STREAM, TAKEN, Checkpoint, checkpoint_of
@@ -45,8 +46,6 @@ _VERSIONS: Final = (
 )
 
 _GATHERING: Final = "cosignatures"
-_GATHERED: Final = 16
-"""How many checkpoints wait for cosignatures."""
 
 _FIRST_PAUSE_MS: Final = 1_000
 _LONGEST_PAUSE_MS: Final = 300_000
@@ -82,8 +81,8 @@ class Publisher:
         self._reports = reports
         self._lanes = [_Lane(target) for target in targets]
         self._quorum = quorum or sum(target.kind == "witness" for target in targets)
-        self._cosigned: dict[str, str] = {}
-        """The cosignatures of the last checkpoints, by their hashes."""
+        self._cosigned = ""
+        """The hash of the checkpoint that was published with cosignatures last."""
         self._threads = threads or MachineThreads()
         self._workers = Workers(
             max(len(targets), 1), keep=0, per_lane=1, name="publishing", threads=self._threads
@@ -165,22 +164,29 @@ class Publisher:
         if last is not None and not _is_cosigned(last):
             self._record(lane.target, last, receipt)
         if last is not None and receipt is not None and lane.target.kind == "witness":
-            self._gather(last, receipt)
+            self._gather(last)
         if lane.error is None:
             self._go_on(lane)  # what came while it was busy
 
-    def _gather(self, checkpoint: Checkpoint, line: str) -> None:
-        """Keep a cosignature, and publish the note with all of them once they are a quorum."""
+    def _gather(self, checkpoint: Checkpoint) -> None:
+        """Publish a note with its cosignatures, once they are a quorum: as the log has them, some from before a stop."""
 
         def add() -> None:
-            lines = self._cosigned.get(checkpoint.hash, "") + line
-            self._cosigned = {**dict([*self._cosigned.items()][-_GATHERED:]), checkpoint.hash: lines}
-            if lines.count("\n") == self._quorum:
-                whole = msgspec.structs.replace(checkpoint, note=(checkpoint.note or "") + lines)
-                for lane in self._lanes:
-                    if lane.target.has_notes and not lane.target.wants_last:
-                        lane.waiting.append(whole)
-                        self._go_on(lane)
+            try:
+                found = cosignatures_of(self._log.query, after=checkpoint.position)
+            except LogError as error:
+                logger.warning("cosignatures could not be read, their note is not published again: %s", error)
+                return
+            given = found.get(checkpoint.position, ())
+            if len(given) < self._quorum or checkpoint.hash == self._cosigned:
+                return
+            self._cosigned = checkpoint.hash
+            lines = "".join(one.line for one in given)
+            whole = msgspec.structs.replace(checkpoint, note=(checkpoint.note or "") + lines)
+            for lane in self._lanes:
+                if lane.target.has_notes and not lane.target.wants_last:
+                    lane.waiting.append(whole)
+                    self._go_on(lane)
 
         with suppress(RuntimeError):  # the system stops
             self._workers.submit(Job(add, lane=_GATHERING))  # two witnesses may answer at once
