@@ -15,6 +15,7 @@ import pytest
 from intersession import File, MemoryChannel, Reply, SessionSystem, Turn
 from intersession_actors.rules.errors import ConfigError
 from intersession_events.basics.errors import BadKey
+from intersession_events.copies.forks.files import forks_beside
 from intersession_events.copies.migrating import migrate
 from intersession_events.facts import RunCompleted
 from intersession_events.log.verifying.files import files_compared
@@ -225,23 +226,28 @@ def test_a_changed_ciphertext_is_found(booth: Booth, tmp_path: Path) -> None:
 def test_encryption_begins_when_it_is_turned_on_and_may_be_of_some_sessions(
     booth: Booth, tmp_path: Path
 ) -> None:
-    system = booth.start(AGENTS, {"chat": MemoryChannel()})
+    system = booth.start(AGENTS, {"chat": MemoryChannel()}, {"transcripts": {"mirror": True}})
     said(system, "tell me of the weather")
+    assert system.debug.search("weather")["hits"]
     system.close()
-    assert where(booth.url, tmp_path, b"the weather") != []
+    assert len(where(booth.url, tmp_path, b"weather")) > 1
     config = with_key(master_key(tmp_path), sessions=["agent:ops:*"])
     system = booth.start(AGENTS, {"chat": MemoryChannel()}, config)
     sent = {"sessionKey": OPS, "message": f"about {CANARY}", "idempotencyKey": "1"}
     system.gateway.call("agent.wait", {"runId": system.gateway.call("chat.send", sent).get("runId", "")})
     said(system, "plain words of main's")
     settled(system)
+    assert [
+        name for name in where(booth.url, tmp_path, b"weather") if "search" in name or "said" in name
+    ] == []
+    system.erase(OPS)
     assert verified(system).ok
     system.close()
     assert where(booth.url, tmp_path, f"about {CANARY}".encode()) == []
     assert where(booth.url, tmp_path, b"plain words of main's") != []
     system = booth.start(AGENTS, {"chat": MemoryChannel()}, with_key(tmp_path / "master.key", sessions=[]))
+    said(system, f"once more {CANARY}")
     said(system, "of the winter")
-    assert CANARY in words(booth.url)  # what was encrypted stays so, and is read
     system.close()
     assert where(booth.url, tmp_path, b"of the winter") != []
 
@@ -252,9 +258,12 @@ def test_a_moved_log_is_encrypted_with_keys_of_its_own(booth: Booth, tmp_path: P
     system = booth.start(AGENTS, {"chat": MemoryChannel()}, with_key(master_key(tmp_path)))
     said(system, f"tell me of {CANARY}", files=[File(data=PICTURE)])
     settled(system)
+    system.fork(recorded(system, RunCompleted)[-1].run_id, at="end").close()
     system.close()
     target = logs.at(tmp_path, "moved")
-    migrate(booth.url, target)
+    assert migrate(booth.url, target).taken.forks == 1
+    (fork,) = forks_beside(located(target).place)
+    assert CANARY in words(str(fork))
     assert CANARY in words(target)
     assert where(target, tmp_path, CANARY.encode()) == []
     with open_log(target, read_only=True) as log:

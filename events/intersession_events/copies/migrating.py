@@ -9,6 +9,7 @@ from typing import Final, Literal, NamedTuple
 from intersession_events.basics.crash_points import crash_point
 from intersession_events.basics.errors import (
     BackupFailed,
+    BadKey,
     CorruptEvent,
     LogError,
     MigrationFailed,
@@ -22,6 +23,7 @@ from intersession_events.log.verifying.verification import verify_log
 from intersession_events.proofs.statement import line_of
 from intersession_events.stores.backup import back_up
 from intersession_events.stores.database import MEMORY
+from intersession_events.stores.keys.records import KeyFile, file_of
 from intersession_events.stores.opened import filling_at, located, open_log
 from intersession_events.stores.portable.filling import Filling, Moved
 from intersession_events.stores.portable.log import PortableLog
@@ -260,7 +262,9 @@ def _take_forks(source: str, target: str) -> Taken:
         try:
             directory.mkdir(parents=True, exist_ok=True)
             with open_log(str(file), read_only=True) as fork:
+                if fork.keys is not None:  # its rows are copied as they are
+                    KeyFile(file_of(str(directory / file.name))).write(KeyFile(file_of(str(file))).load())
                 back_up(fork, directory / file.name)
-        except (BackupFailed, LogError, OSError) as error:
+        except (BackupFailed, BadKey, LogError, OSError) as error:
             left[str(file)] = str(error)
     return Taken(len(missing) - len(left), left)

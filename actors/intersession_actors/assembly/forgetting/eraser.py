@@ -241,7 +241,7 @@ def _remove(path: Path) -> None:
 def _write_transcripts(log: HostLog) -> None:
     """Write transcripts that nobody keeps any more anew, if there are some beside a log."""
     directory = mirror_directory(log, wanted=True)
-    if directory is None or not directory.exists():
+    if directory is None or not directory.exists() or log.is_encrypted:
         return
     from intersession_projections.copies.transcripts.mirror import (  # noqa: PLC0415 - few logs have some
         transcript_mirror,

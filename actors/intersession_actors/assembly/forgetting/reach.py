@@ -9,6 +9,7 @@ from intersession_actors.calls.service.service import Service
 from intersession_events.basics.errors import LogError
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.opened import open_log
+from intersession_projections.copies.transcripts.files import mirror_directory
 from intersession_projections.views.access_receipts import Wanted, receipts
 
 _MOST: Final = 20
@@ -22,6 +23,8 @@ def beyond_reach(service: Service, told_to: Collection[str]) -> Iterator[str]:
     log = service.log
     if log.is_encrypted:
         yield "exports of the log, copies of its keys, and in backups what keys encrypt that are left"
+        if (mirrored := mirror_directory(log, wanted=True)) is not None and mirrored.exists():
+            yield f"transcripts of before it was encrypted, delete them: {mirrored}"
     else:
         yield "backups, exports and copies of the log"
     if not log.is_remote and (copies := [*_copies(log.place, log.log_id)]):
