@@ -4,11 +4,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from intersession_actors.hindsight.bundling.wanted import BundleWanted
+from intersession_actors.hindsight.debugger.lists.person_texts import (
+    PersonTexts,
+    person_of,
+    person_texts_found,
+)
 from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.values import invalid
-from intersession_events.basics.ids import notes_stream, session_stream
+from intersession_events.basics.ids import delivery_stream, notes_stream, session_stream
 from intersession_events.basics.plain_json import JsonObject, present
-from intersession_events.log.log import Log
 from intersession_projections.basics.spans import Span
 from intersession_projections.copies.forks.closure import closed_streams, roots_of
 from intersession_projections.questions.messages import MessageFilter, Messages
@@ -16,6 +21,7 @@ from intersession_projections.questions.places.runs_named import Flow, flow_id, 
 from intersession_projections.questions.work_list import WorkFilter, WorkList
 
 _LOG = "log"
+_ALL = 2**53
 _BETWEEN = "SELECT DISTINCT originator_id FROM stored_events WHERE rowid>? AND rowid<=?"
 _NOTES = notes_stream("")
 
@@ -53,7 +59,7 @@ def selection_of(view: View, wanted: BundleWanted, at: int) -> Selection:
         key = view.session(wanted.session, field="session")
         roots, asked = [session_stream(key)], {"session": key}
     elif wanted.person is not None:
-        roots, asked = [*_of_person(view.log, wanted.person, at)], {"person": wanted.person}
+        roots, asked = [*_of_person(view, wanted.person, at)], {"person": wanted.person}
         if not roots:
             raise invalid(
                 "person",
@@ -84,13 +90,21 @@ def _question(wanted: BundleWanted, asked: JsonObject) -> JsonObject:
     return wanted.question or present({**asked, "redact": wanted.redact})
 
 
-def _of_person(log: Log, person: str, at: int) -> Iterator[str]:
-    """Yield the streams of all that was done for a person, and of the sessions that they spoke to."""
-    span = Span(to=at)
+def _of_person(view: View, person: str, at: int) -> Iterator[str]:
+    """Yield the streams of all that was done for a person, of the sessions that they spoke to, and of what went to them."""
+    log, span = view.log, Span(to=at)
     for said in Messages(log).said(MessageFilter(person=person, span=span)):
         yield session_stream(said.target)
     for flow in WorkList(log).newest(WorkFilter(person=person, span=span)):
         yield from roots_of(log, flow)
+    try:
+        known = person_of(view, person)
+    except ToolRefused:
+        return  # a name that nobody has; what was found by it, if anything, is all
+    for text in person_texts_found(view, PersonTexts(person=person, until=at), known, _ALL).rows:
+        yield session_stream(text.session_key)
+        if text.delivery is not None:
+            yield delivery_stream(text.delivery.delivery_id)
 
 
 def _notes_beside(view: View, streams: frozenset[str]) -> Iterator[str]:

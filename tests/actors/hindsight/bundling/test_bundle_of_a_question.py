@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from intersession import SessionSystem, ToolRefused, echo
+from intersession import MemoryChannel, SessionSystem, ToolRefused, echo
 from intersession_actors.hindsight.bundling.bundle import BundleMade, make_bundle
 from intersession_actors.hindsight.bundling.wanted import BundleWanted
 from intersession_events.basics.errors import BundleFailed
@@ -23,7 +23,8 @@ B = "session:agent:main:telegram:group:2"
 @pytest.fixture
 def asked(log_url: str) -> Iterator[SessionSystem]:
     """A host to which Ann and Bob spoke, each in a chat of their own."""
-    with SessionSystem(log_url, agents={"main": echo()}) as system:
+    channels = {"telegram": MemoryChannel()}
+    with SessionSystem(log_url, agents={"main": echo()}, channels=channels) as system:
         for chat, sender in (("1", "ann"), ("2", "bob")):
             system.inbound(
                 channel="telegram",
@@ -77,6 +78,24 @@ def test_a_question_selects_whole_streams_and_the_same_question_makes_the_same_f
     assert {A, B} <= streams_of(both)
 
 
+@pytest.mark.clause("BUNDLE-1")
+def test_a_person_has_what_was_sent_to_their_address_by_a_session_that_they_never_spoke_to(
+    asked: SessionSystem, tmp_path: Path
+) -> None:
+    before = made(asked, tmp_path / "before.zip", person="ann")
+    sent = {
+        "channel": "telegram",
+        "to": "ann",
+        "message": "By the way",
+        "sessionKey": B.removeprefix("session:"),
+    }
+    assert asked.gateway.call("send", {**sent, "idempotencyKey": "1"}).get("code") is None
+
+    bundle = made(asked, tmp_path / "ann.zip", person="ann")
+
+    assert (B in streams_of(before), B in streams_of(bundle)) == (False, True)
+
+
 @pytest.mark.clause("BUNDLE-3")
 @pytest.mark.clause("BUNDLE-6")
 def test_the_whole_log_is_proven_by_its_leaves_and_named_in_the_manifest(
@@ -92,13 +111,13 @@ def test_the_whole_log_is_proven_by_its_leaves_and_named_in_the_manifest(
     ]
     assert root_of(leaves).hex() == proof["checkpoint"]["eventsRoot"]
     assert [one["name"] for one in manifest["files"]] == [name for name in files if name != "manifest.json"]
-    assert (manifest["events"], manifest["position"]) == (len(lines), asked.log.head())
+    assert (manifest["events"], manifest["position"]) == (len(lines), bundle.position)
     assert json.loads(files["settings.json"])["settings"]["agents"]["list"][0]["id"] == "main"
     (tmp_path / "log.db").write_bytes(files["log.db"])
     with SqliteLog(tmp_path / "log.db", read_only=True) as log:
         assert verify_log(log).ok
         assert [row[:4] for row in log.rows(after=0, limit=1000)] == [
-            (one.position, one.stream, one.version, one.topic) for one in asked.log.all()
+            (one.position, one.stream, one.version, one.topic) for one in asked.log.all(to=bundle.position)
         ]
 
 
