@@ -77,16 +77,21 @@ class Edition:
 
 
 _STRUCTURE: Final = listed(
-    "accountId agent agentId at by channel chatType checkpoint code credential digest door event filename flow from hash id key keysDigest "
-    "kind label logId messageId model name person position purpose redact requester requesterSessionKey role route run runId session "
-    "sessionId sessionKey sha256 since spawnId state status stream streams target targets time to tool topic until verdict what who settings"
+    "accountId agent agentId at by callId channel chatType checkpoint code credential digest door event eventId flow from hash id key keysDigest "
+    "kind label logId messageId model person position purpose redact requester requesterSessionKey role route run runId session "
+    "sessionId sessionKey sha256 since spawnId state status stream streams target targets time to tool topic until verb verdict via what who settings"
 )
 """The fields of questions and answers that hold no words: of any other the texts are withheld."""
 
 
 def _without_sayings(value: JsonValue) -> JsonValue:
     def change(name: str | None, text: str) -> str:
-        return text if name in _STRUCTURE or not text else WITHHELD
+        if name not in _STRUCTURE or not text:
+            return WITHHELD if text else text
+        _, bracket, sender = text.removesuffix(")").rpartition(" (")
+        if bracket:  # a person by name and id, as stories call them: a name is a word
+            return sender
+        return WITHHELD if name == "person" and ":" not in text else text
 
     # All below the settings is the configuration's, which nobody says.
     return map_strings(value, change, lambda parent, key: parent if parent == "settings" else key)

@@ -31,7 +31,7 @@ _KEPT: Final = listed(
     "tool tool_name tools limit code kind stop_reason role version mime_type loop_reason model_override cleared next_limit"
 )
 """Fields with words of the system or of its configuration: of agents, models, tools and channels."""
-_KEPT_BESIDE: Final = listed("event tool model code kind state status role logId redact")
+_KEPT_BESIDE: Final = listed("event tool model code kind state status role logId redact verb purpose via")
 """Such fields of what stands beside the events."""
 _PLACES: Final[Mapping[str, _Sort]] = {
     "sender": "person",
@@ -200,6 +200,9 @@ class Pseudonyms:
             return self._digest(text)
         if folded in self._said or folded in self._same or folded in self._sorts:
             return self.name(text, "name")
+        _, bracket, sender = text.removesuffix(")").rpartition(" (")
+        if bracket and sender.casefold() in self._sorts:  # a person, as stories call them
+            return self.name(sender, "person")
         if " " not in text and text.partition(":")[0] in _IN_KEYS | self._channels:
             return self.stream(text)
         return _WITHHELD

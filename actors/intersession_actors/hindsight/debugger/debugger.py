@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from intersession_actors.hindsight.bundling.bundle import BundleMade
-    from intersession_actors.hindsight.bundling.wanted import BundleFields
+    from intersession_actors.hindsight.bundling.wanted import BundleFields, Redact
     from intersession_actors.hindsight.debugger.answers import StateAnswer
     from intersession_actors.hindsight.debugger.diff import DiffAnswer
     from intersession_actors.hindsight.debugger.smells import SmellingAnswer, SmellsAnswer
@@ -296,8 +296,11 @@ class Debugger:
         arguments: JsonMapping | None = None,
         *,
         key: PrivateKey | None = None,
+        redact: Redact | None = None,
     ) -> BundleMade:
         """Write a verb's answer as a bundle: with the streams of the events that it names, which prove it (BUNDLE-7).
+
+        `redact` is as for `bundle`.
 
         Raises:
             ToolRefused: as the verb, or its answer names no events.
@@ -307,7 +310,7 @@ class Debugger:
         from intersession_actors.hindsight.bundling.answered import wanted_for_answer  # noqa: PLC0415 - as above
         from intersession_actors.hindsight.bundling.bundle import make_bundle  # noqa: PLC0415 - as above
 
-        wanted = wanted_for_answer(self._view, verb, arguments or {})
+        wanted = wanted_for_answer(self._view, verb, arguments or {}, redact=redact)
         return make_bundle(self._view, wanted, Path(out), key=key)
 
     abundle_answer = _awaitable(bundle_answer)

@@ -114,7 +114,7 @@ def take_part(
         for row, _ in _Taking(lineage, seen, wanted, edition).rows(lambda _, __: None):
             edition.note(row)
             hashes.update(hash_in(row[4], where=f"position {row[0]}").encode())
-        # Its question does not say what it is of: the id of its log comes of what it has.
+        # Its question names nothing, so the id of its log is made of its events.
         wanted = wanted._replace(question=wanted.question + hashes.hexdigest().encode())
     taking = _Taking(lineage, seen, wanted, edition)
     with ExitStack() as entered:

@@ -108,11 +108,20 @@ def told(url: str) -> Iterator[SessionSystem]:
 def test_nothing_that_an_edition_withholds_is_anywhere_in_it(
     log_url: str, tmp_path: Path, redacted: Redact
 ) -> None:
-    answer = {"matches": [{"text": WORDS["answered"], "who": PEOPLE["sender"], "sessionKey": GROUP}]}
+    question = {"verb": "told", "person": WORDS["sender name"], "words": WORDS["answered"]}
+    answer = {
+        "matches": [
+            {
+                "text": WORDS["answered"],
+                "who": f"{WORDS['sender name']} ({PEOPLE['sender']})",
+                "sessionKey": GROUP,
+            }
+        ]
+    }
     made = {}
     with told(log_url) as system:
         for name, redact in (("whole", None), ("redacted", redacted)):
-            wanted = BundleWanted(everything=True, redact=redact, answer=answer)
+            wanted = BundleWanted(everything=True, redact=redact, answer=answer, question=question)
             made[name] = make_bundle(system.debug.view, wanted, tmp_path / f"{name}.zip")
 
     whole, edition = (content(tmp_path / f"{name}.zip") for name in made)

@@ -179,7 +179,14 @@ def test_a_person_is_the_same_by_their_id_and_their_number_in_a_direct_chat() ->
 
     assert isinstance(renamed, facts.RunQueued)
     assert renamed.route == facts.Route(channel="telegram", to="person-1")
-    assert names.value({"person": "telegram:4915551234", "who": "ann", "words": "what she said"}) == {
+    shown = {
+        "verb": "told",
+        "person": "telegram:4915551234",
+        "who": "Ann Smith (ann)",
+        "words": "what she said",
+    }
+    assert names.value(shown) == {
+        "verb": "told",
         "person": "telegram:person-1",
         "who": "person-1",
         "words": "[withheld]",
