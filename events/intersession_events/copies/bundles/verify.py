@@ -1483,6 +1483,8 @@ class Check:
             yield f"  of the log {safe(self.log_id)}" + (
                 f"; {said['redacted']} withheld" if said["redacted"] else ""
             )
+            question = json.dumps(said["question"], separators=(",", ":"), ensure_ascii=False)
+            yield f"  chosen for the question {safe(question)}"
             if self.proven:
                 last = an_object(said["checkpoint"])
                 yield f"  {whole(said['proven']):,} of them with their places by its checkpoint of #{last['position']}, {last['hash']}"
