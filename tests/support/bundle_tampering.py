@@ -18,6 +18,7 @@ from support.bundled import (
     hashed_again,
     lines_of,
     made_anew,
+    part_behind,
     rehashed,
     sealed,
     with_lines,
@@ -27,7 +28,7 @@ from support.bundled import (
 
 MADE_UP: Final = "That nobody with the means to compute hashes"
 BY_THE_HOST: Final = "That the host made this bundle"
-ANOTHER_HISTORY: Final = "That the owner of the key"
+ANOTHER_HISTORY: Final = "That the owner of the key signed no other history"
 
 
 BundleBy = Literal["alone", "trusted", "published", "unproven"]
@@ -512,6 +513,13 @@ HASHED: tuple[BundleKind, ...] = (
 """By whoever can hash, and has no key; the manifest fits."""
 
 
+def _behind_the_published(key: PrivateKey) -> Callable[[Parts], bytes]:
+    """Change words, and put a checkpoint of that behind the genuine ones; of the log give a part, so that these can't be made anew."""
+    return lambda parts: _counted(
+        part_behind(parts, rehashed(parts, _words(lines_of(parts))), "exchange:", key), key
+    )
+
+
 def _withheld(lines: list[Line]) -> int:
     return next(at for at, line in enumerate(lines) if line.said.get("withheld") and b"content" in line.data)
 
@@ -612,6 +620,13 @@ REDACTED: tuple[BundleKind, ...] = (
 """Done to redacted editions, by whoever can hash."""
 
 SIGNED: tuple[BundleKind, ...] = (
+    BundleKind(
+        "other words, in a part of the log, with a checkpoint of that signed behind those that were published",
+        "published",
+        "growth",
+        _behind_the_published(KEY),
+        named=ANOTHER_HISTORY,
+    ),
     BundleKind(
         "words that were said passed off as masked, signed",
         "unproven",

@@ -5,7 +5,7 @@ import io
 import json
 import sqlite3
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
@@ -317,6 +317,46 @@ def _proven(parts: Parts, lines: list[Line], leaves: list[bytes], taken: list[Ch
         "checkpoints.jsonl": b"".join(one.line for one in taken),
         "manifest.json": json.dumps(manifest).encode(),
     }
+
+
+def part_behind(parts: Parts, lines: list[Line], without: str, key: PrivateKey) -> Parts:
+    """Return a bundle without some streams of other events, proven by a signed checkpoint that follows the genuine ones."""
+    taken = [json.loads(line) for line in parts["checkpoints.jsonl"].splitlines()]
+    leaves = [leaf_hash(line_of(line.said["position"], line.said["hash"])) for line in lines]
+    here = {at for at, line in enumerate(lines) if not line.said["stream"].startswith(without)}
+    end = Checkpoint(
+        log_id=taken[0]["logId"],
+        position=lines[-1].said["position"],
+        count=len(lines),
+        rolling="0" * 64,
+        events_root=root_of(leaves).hex(),
+        previous=verify.checkpoint_of(taken[-1]).hash,
+    )
+    end = msgspec.structs.replace(end, key_id=key.public.id, signature=key.sign(end.text))
+    proof = {
+        "checkpoint": json.loads(end.line),
+        "nodes": [(*part, root_of(leaves[slice(*part)]).hex()) for part in outside(here, 0, len(leaves))],
+        "heads": [],
+        "growth": [],
+    }
+    unsaid = {name: body for name, body in parts.items() if name != "checkpoints.txt"}
+    some = [Line(lines[at].said | {"index": at}, lines[at].data) for at in sorted(here)]
+    manifest = json.loads(parts["manifest.json"]) | {"checkpoint": end.hash}
+    return with_lines(unsaid, some) | {
+        "proof.json": json.dumps(proof).encode(),
+        "checkpoints.jsonl": parts["checkpoints.jsonl"] + end.line,
+        "manifest.json": json.dumps(manifest).encode(),
+    }
+
+
+def outside(here: set[int], start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Yield the largest ranges of a tree that have no leaf of some."""
+    if not here.intersection(range(start, stop)):
+        yield start, stop
+    elif stop - start > 1:
+        middle = start + (1 << (stop - start - 1).bit_length() - 1)
+        yield from outside(here, start, middle)
+        yield from outside(here, middle, stop)
 
 
 def checked(

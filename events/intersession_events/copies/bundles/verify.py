@@ -1278,10 +1278,23 @@ class Check:
             self.leave(
                 f"That nobody made up what lies behind #{up_to}: no checkpoint that is trusted covers it."
             )
-        if self.trusted and not self.published and not cosigned:
+        if self.trusted and max(published, cosigned) < covered:
+            behind = f" behind #{max(published, cosigned)}" if max(published, cosigned) else ""
             self.leave(
-                "That the owner of the key did not sign another history, too: --published would show that."
+                f"That the owner of the key signed no other history{behind}: --published would show that."
             )
+        # Who has the key can put genuine checkpoints before a forged one: then no proof leads from the last of them to that.
+        kept = {one.hash for one in self.published}
+        for what, hashes in (
+            ("published", kept),
+            ("signed by a trusted key", {name for name, by in self.signed.items() if by in self.trusted}),
+            ("cosigned", set(self.signed_by_witnesses)),
+        ):
+            last = [one for one in self.taken if one.hash in hashes][-1:]
+            if last and self.proven and last[0].hash not in self.proven:
+                self.find(
+                    "growth", f"{last[0].named} is {what}, and no proof leads from it to the events here"
+                )
         return up_to
 
     def check_log(self) -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from intersession_events.copies.bundles import verify
 from intersession_events.proofs import merkle
+from support.bundled import outside
 from support.paths import ROOT
 
 FILE = Path(verify.__file__)
@@ -138,17 +139,7 @@ def test_the_root_over_some_leaves_and_the_rest_of_the_tree_is_that_over_all(
 ) -> None:
     leaves = [merkle.leaf_hash(text) for text in texts]
     here = data.draw(st.sets(st.integers(0, len(leaves) - 1)))
-    nodes: dict[tuple[int, int], bytes] = {}
-
-    def outside(start: int, stop: int) -> None:
-        if not here.intersection(range(start, stop)):
-            nodes[start, stop] = merkle.root_of(leaves[start:stop])
-        elif stop - start > 1:
-            middle = start + (1 << (stop - start - 1).bit_length() - 1)
-            outside(start, middle)
-            outside(middle, stop)
-
-    outside(0, len(leaves))
+    nodes = {part: merkle.root_of(leaves[slice(*part)]) for part in outside(here, 0, len(leaves))}
     own = {at: leaves[at] for at in here}
     assert verify.Tree(own, nodes).root(len(leaves)) == merkle.root_of(leaves)
     if here:
