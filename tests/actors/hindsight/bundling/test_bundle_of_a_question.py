@@ -23,8 +23,7 @@ B = "session:agent:main:telegram:group:2"
 @pytest.fixture
 def asked(log_url: str) -> Iterator[SessionSystem]:
     """A host to which Ann and Bob spoke, each in a chat of their own."""
-    channels = {"telegram": MemoryChannel()}
-    with SessionSystem(log_url, agents={"main": echo()}, channels=channels) as system:
+    with SessionSystem(log_url, agents={"main": echo()}) as system:
         for chat, sender in (("1", "ann"), ("2", "bob")):
             system.inbound(
                 channel="telegram",
@@ -82,6 +81,7 @@ def test_a_question_selects_whole_streams_and_the_same_question_makes_the_same_f
 def test_a_person_has_what_was_sent_to_their_address_by_a_session_that_they_never_spoke_to(
     asked: SessionSystem, tmp_path: Path
 ) -> None:
+    asked.register_channel("telegram", MemoryChannel())
     before = made(asked, tmp_path / "before.zip", person="ann")
     sent = {
         "channel": "telegram",
@@ -113,8 +113,8 @@ def test_the_whole_log_is_proven_by_its_leaves_and_named_in_the_manifest(
     assert [one["name"] for one in manifest["files"]] == [name for name in files if name != "manifest.json"]
     assert (manifest["events"], manifest["position"]) == (len(lines), bundle.position)
     assert json.loads(files["settings.json"])["settings"]["agents"]["list"][0]["id"] == "main"
-    (tmp_path / "log.db").write_bytes(files["log.db"])
-    with SqliteLog(tmp_path / "log.db", read_only=True) as log:
+    (tmp_path / "bundled.db").write_bytes(files["log.db"])
+    with SqliteLog(tmp_path / "bundled.db", read_only=True) as log:
         assert verify_log(log).ok
         assert [row[:4] for row in log.rows(after=0, limit=1000)] == [
             (one.position, one.stream, one.version, one.topic) for one in asked.log.all(to=bundle.position)
