@@ -28,7 +28,7 @@ def beyond_reach(service: Service, told_to: Collection[str]) -> Iterator[str]:
     else:
         yield "backups, exports and copies of the log"
     if not log.is_remote and (copies := [*_copies(log.place, log.log_id)]):
-        yield f"copies of the log in its folder, delete them: {', '.join(copies)}"
+        yield f"copies of the log in its folder, continue (`intersession backup`) or delete them: {', '.join(copies)}"
     if taken := [*islice(_taken_out(service), _MOST)]:
         yield f"bundles that receipts say were made: {', '.join(taken)}"
     if told_to:
