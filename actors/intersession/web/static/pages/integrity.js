@@ -93,9 +93,8 @@ export const Integrity = view((_, self) => {
                   <p class="small">
                     <${Position} at=${one.position} /> <${Time} ms=${one.time} dated=${true} /> ${one.by} erased
                     ${' '}${one.rows ? counted(one.rows, 'payload') : counted(one.files, 'file')} of
-                    ${' '}<span class="mono">${one.stream}</span>${one.rule ? ` by the rule ${one.rule}` : ''}${one.reason
-                      ? `, “${one.reason}”`
-                      : ''}; ${covered(one)}
+                    ${' '}<span class="mono">${one.stream}</span>${one.rule ? ` by the rule ${one.rule}` : ''}
+                    ${one.reason ? `, “${one.reason}”` : ''}; ${covered(one)}
                   </p>
                 `,
               )}
