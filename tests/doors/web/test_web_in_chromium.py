@@ -230,6 +230,10 @@ def test_a_persons_name_leads_to_what_they_were_told_and_a_search_to_who_saw_it(
     expect(page.get_by_role("row").filter(has_text="Is the lake crossing open on Saturday?")).to_contain_text(
         "Delivered"
     )
+    debugger.open("session/agent:main:main")
+    expect(page.get_by_role("link", name="ada", exact=True).first).to_have_attribute(
+        "href", re.compile("/debug/person/telegram:ada")
+    )
     debugger.open("search?words=ferry")
     page.get_by_role("button", name="Who saw it?").click()
     expect(page.get_by_role("heading", name=re.compile(r"^Given to \d+ runs"))).to_be_visible()

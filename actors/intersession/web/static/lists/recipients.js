@@ -45,7 +45,7 @@ const session = (key, at) => html`<a ...${link(href('session', key, { at }))}>${
 /** @param {Record<string, any>} route */
 const chatOf = ({ channel, to }) => {
   const place = `${channel}:${to}`;
-  return about.value?.isOperator ? html`<a ...${link(href('person', place))}>${place}</a>` : place;
+  return about.value?.isOperator ? html`<a class="link" ...${link(href('person', place))}>${place}</a>` : place;
 };
 /** @param {{ title: string, children: Part }} given */
 const Part = ({ title, children }) => html`

@@ -1,6 +1,8 @@
 // A message of a transcript: who said it, to whom, and its words.
 import { html, signal, view } from '../base/drawing.js';
 import { calls, gave, given, parsed, short, textOf } from '../base/words.js';
+import { about } from '../asking/about.js';
+import { href, link } from '../asking/address.js';
 import { openClaws } from '../asking/api.js';
 import { Attachments, attachmentsIn } from './attachments.js';
 import { hueOf } from './hues.js';
@@ -81,7 +83,16 @@ export const Message = ({ message, owner, at, turn, isNew, given: prompt, caller
   return html`
     <div class=${`msg ${colour} ${tool ? 'tool' : ''} ${isNew ? 'here' : ''}`}>
       <div class="by">
-        <b>${name}</b>
+        ${origin?.kind === 'external_user' && origin.sender && about.value?.isOperator
+          ? html`
+              <a
+                class="link"
+                title="What they were told"
+                ...${link(href('person', origin.sourceChannel ? `${origin.sourceChannel}:${origin.sender}` : origin.sender))}>
+                <b>${name}</b>
+              </a>
+            `
+          : html`<b>${name}</b>`}
         ${how ? html`<span>${how}</span>` : null}
         <span class="p">${at ? `#${at}` : message.timestamp ? html`<${Time} ms=${message.timestamp} />` : ''}</span>
         ${isNew ? html`<span class="newm">new</span>` : null}
