@@ -200,7 +200,11 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "intersession"
     sys_version = ""
     timeout = 10
-    server: WitnessServer
+
+    @property
+    def _witnessed(self) -> Witnessed:
+        assert isinstance(self.server, WitnessServer)  # noqa: S101 - nobody else makes it
+        return self.server.witnessed
 
     def setup(self) -> None:
         super().setup()
@@ -215,7 +219,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.path == "/":
-            self._answer(OK, self.server.witnessed.in_words())
+            self._answer(OK, self._witnessed.in_words())
         else:
             self._answer(404, "there are POST /add-checkpoint and GET /\n")
 
@@ -230,7 +234,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(404, "there are POST /add-checkpoint and GET /\n")
             return
         try:
-            self._answer(*self.server.witnessed.add_checkpoint(body))
+            self._answer(*self._witnessed.add_checkpoint(body))
         except OSError as error:
             self._answer(500, f"it can't be kept, and was not cosigned ({error.strerror})\n")
 
