@@ -72,6 +72,8 @@ STEPS = [
     Step("GATE-1", "sessions.resolve", {"label": "room"}, lambda said: said["key"] == GROUP),
     Step("GATE-1", "sessions.resolve", {"key": "agent:main:nobody"}, refused("not_visible")),
     Step("GATE-1", "sessions.preview", {"keys": [GROUP, OPS]}, fine),
+    Step("BUNDLE-8", "bundles.make", {"session": GROUP}, lambda said: said["unproven"] == 0),
+    Step("BUNDLE-8", "bundles.make", {}, refused("invalid_request")),
     Step("GATE-2", "sessions.reset", {"key": GROUP}, fine),
     Step("ERASE-1", "sessions.erase", {"key": GROUP, "reason": "asked for"}, fine),
     Step("FORGET-1", "people.forget", {"person": "telegram:ann"}, fine),

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from intersession import SessionSystem, echo
+from intersession_actors.rules.gate.limits import BUNDLE
 from intersession_events.copies.bundles.verifying import check_bundle
 from intersession_events.proofs.signatures import PrivateKey, Trusted, new_private, write_private
 
@@ -99,3 +100,16 @@ def test_a_bundle_of_nothing_is_refused_with_the_field(
 
     assert refused["code"] == "invalid_request"
     assert said in refused["error"]
+
+
+@pytest.mark.ci
+@pytest.mark.clause("BUNDLE-8")
+def test_a_bundle_that_is_too_large_to_be_handed_out_says_where_to_make_it(system: SessionSystem) -> None:
+    for _ in range(3):
+        text = base64.b64encode(os.urandom(750_000)).decode()
+        system.inbound(channel="telegram", chat_id="1", sender="ann", text=text, wait=20)
+
+    refused: Any = system.gateway.call("bundles.make", {"all": True})
+
+    assert refused["code"] == "too_large"
+    assert f"at most {BUNDLE.most} are handed out" in refused["error"]
