@@ -696,19 +696,7 @@ def row_of(line: bytes) -> tuple[Row, Object, bytes]:
 
 def printed(said: Object, data: bytes) -> bytes:
     """Return a hash over all that a log has of an event, but for what it was hashed with, if that hides a person."""
-    names = (
-        "stream",
-        "version",
-        "topic",
-        "id",
-        "causation",
-        "correlation",
-        "epoch",
-        "time",
-        "prev",
-        "hash",
-        "digest",
-    )
+    names = FIELDS[2:]
     if said.get("withheld") == "person":  # log.db has hashes of its own
         return sha256(canonical([said[name] for name in names[:8]]) + b"\n" + data).digest()
     fields = [said[name] for name in names] + [said.get("salt", ""), said.get("decision", "")]
@@ -1283,7 +1271,7 @@ class Check:
             self.leave(
                 f"That the owner of the key signed no other history{behind}: --published would show that."
             )
-        # Who has the key can put genuine checkpoints before a forged one: then no proof leads from the last of them to that.
+        # Genuine checkpoints may stand before one that was forged with the key: no proof leads from the last of them to that.
         kept = {one.hash for one in self.published}
         for what, hashes in (
             ("published", kept),
