@@ -334,7 +334,7 @@ class MessageRecorded(Fact, frozen=True, kw_only=True):
 
 
 class LineImported(Fact, frozen=True, kw_only=True):
-    """A line of an imported transcript that holds no message: a header, a model change, a compaction."""
+    """A line of an imported transcript that holds no message: a header, a model change, a compaction; a graph's interrupt."""
 
     topic: ClassVar[str] = "line_imported.1"
     origin: ClassVar[Root] = "import"
@@ -352,7 +352,27 @@ class LineImported(Fact, frozen=True, kw_only=True):
         return {"source": msgspec.json.encode(left).decode()}
 
     def in_words(self, at: Frame) -> Words:
-        return Words(None, at.key, self.kind)
+        how = _OF_GRAPHS.get(self.kind)
+        value = None if how is None else _value_in(self.source)
+        if how is None or value is None:
+            return Words(None, at.key, self.kind)
+        return Words(None, at.key, f"{self.kind}: {value}", how, value)
+
+
+_OF_GRAPHS: Final[Mapping[str, str]] = {
+    "interrupt": "The graph stops, and asks a person:",
+    "resume": "A person answers the graph:",
+    "error": "A task of the graph fails:",
+}
+"""Lines of imported graphs that say something to people or of them (IN-2)."""
+
+
+def _value_in(source: str) -> str | None:
+    try:
+        value = msgspec.json.decode(source, type=dict[str, msgspec.Raw]).get("value")
+    except (ValueError, RecursionError):
+        return None
+    return None if value is None else bytes(value).decode()
 
 
 CallRelease = Literal["go_on", "edit", "refuse", "expired", "ended"]

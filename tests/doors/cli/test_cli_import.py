@@ -60,6 +60,7 @@ def test_a_framework_is_imported_and_its_sub_agents_are_walked(tmp_path: Path) -
 
     done = ran("import", source, "--from", "langgraph", "--agent", "trips", "--store", store)
     runs = ran("runs", "--json", "--store", store).json["runs"]
+    sessions = ran("sessions", "--json", "--store", store).json["sessions"]
     used = ran("usage", "--json", "--store", store).json
     wrong = ran(
         "import", tmp_path / "gone.db", "--from", "langgraph", "--store", tmp_path / "none.db", "--json"
@@ -70,6 +71,11 @@ def test_a_framework_is_imported_and_its_sub_agents_are_walked(tmp_path: Path) -
     assert {flow["kind"] for flow in runs} == {"spawn"}
     assert "weather in" in ran("replay", runs[0]["id"], "--store", store).out
     assert ran("why", runs[0]["id"], "--store", store).exit_code == 0
+    thread = next(one["key"] for one in sessions if one["displayName"] == "Trip 1")
+    told = ran("replay", thread, "--store", store).out
+    assert "The graph stops, and asks a person:" in told
+    assert '"question":"ok?"' in told
+    assert '["fine"]' in told
     assert used["usage"][0]["costMicros"] == 250_000
     assert (wrong.exit_code, wrong.json["code"]) == (1, "import_failed")
     assert not (tmp_path / "none.db").exists()

@@ -29,6 +29,7 @@ from intersession_events.transcripts.openclaw.report import Note, Skipped
 SYSTEM: Final = "langgraph"
 _SAID: Final = {"__interrupt__": "interrupt", "__resume__": "resume", "__error__": "error"}
 """Channels of the graph's own that say something, and the kinds of lines that they become."""
+_INTERRUPT: Final = "langgraph.types.Interrupt"
 _PLUMBING: Final = ("__", "branch:", "start:", "join:")
 _NO_TASK: Final = "00000000-0000-0000-0000-000000000000"
 
@@ -237,7 +238,7 @@ class _Thread:
             )
             if write.channel not in told:
                 continue
-            kind, value = _SAID[write.channel], encoded(told[write.channel])
+            kind, value = _SAID[write.channel], encoded(_plainly(told[write.channel]))
             if kind == "resume":
                 self._resumed.setdefault((found.namespace, found.name), []).append((kind, value))
                 continue
@@ -383,3 +384,10 @@ def _text(message: LangMessage) -> str | None:
     if is_list(content):
         return "\n".join(str(at(block, "text")) for block in content if at(block, "type") == "text")
     return a_text(content)
+
+
+def _plainly(said: JsonValue) -> JsonValue:
+    """Return what was asked, without the names of LangGraph's own types."""
+    if is_list(said):
+        return [_plainly(one) for one in said]
+    return at(said, "value") if at(said, "type") == _INTERRUPT else said

@@ -112,7 +112,7 @@ def test_what_a_graph_asked_of_a_person_and_a_branch_that_was_given_up_are_kept_
     asked = [line["value"] for kind, line in kept if kind == "interrupt"]
     answers = [line["value"] for kind, line in kept if kind == "resume"]
     notes = "; ".join(note.what for note in report.notes)
-    assert {each[0]["value"]["value"]["question"] for each in asked} == {"ok?"}
+    assert {each[0]["value"]["question"] for each in asked} == {"ok?"}
     assert answers == [["fine"]]
     assert any(kind == "abandoned:assistant" for kind, _ in kept)
     assert any(kind == "checkpoint" and line["metadata"]["source"] == "update" for kind, line in kept)
