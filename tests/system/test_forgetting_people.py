@@ -21,6 +21,7 @@ from intersession_actors.hindsight.replaying.redeciding.sources import Sources
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.facts import DeliveryFailed, Erased, RunCompleted, encode
 from intersession_events.log.verifying.verification import verify_log
+from intersession_events.log.work_queue import Offer, Worker
 from intersession_events.proofs import Trusted, new_private, write_private
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.log import PortableLog
@@ -396,6 +397,41 @@ def test_an_encrypted_log_and_its_forks_forget_with_their_keys(booth: Booth, tmp
     assert answer["counts"]["keys"] > 0
     assert [one["fork"] for one in answer["forks"]] == [Path(fork.log.path).stem]
     assert places(system) == []
+
+
+@pytest.mark.ci
+@pytest.mark.clause("FORGET-2")
+def test_what_a_worker_was_given_or_said_too_late_goes_with_the_words(booth: Booth, tmp_path: Path) -> None:
+    system = started(booth)
+    ada(system, "zqx1")
+    at_rest(system)
+    queue = system.log.work
+    given = Offer(
+        kind="channel",
+        id="d",
+        attempt=1,
+        name="far",
+        stream="delivery:d",
+        version=1,
+        secret="s",
+        content=b'"zqx2"',
+    )
+    queue.offer([given])
+    queue.to_take.announce(
+        Worker(name="w", host="h", version="1", agents={}, channels={"far": "{}"}, seats=1)
+    )
+    assert [one.call for one in queue.to_take.take("w", 1, 0)] == [given.call]
+    queue.to_take.answer("w", given.call, b'"zqx3"')
+    queue.withdraw([given.call])
+    assert [one.is_over for one in queue.standing()] == [True]
+
+    system.forget("telegram:ada")
+
+    assert queue.standing() == []
+    log = system.log
+    assert isinstance(log, PortableLog)
+    assert [value for value in values_in(log) if CANARY in value] == []
+    gone(system, booth, tmp_path)
 
 
 KILLED = """

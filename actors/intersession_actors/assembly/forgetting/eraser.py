@@ -104,6 +104,9 @@ class Eraser:
         if not dry_run:
             crash_point("G1")
             position = self._log.erase(found, files, order._replace(not_reached=not_reached), self._erased)
+            # What workers were given, or said too late: nobody waits for it, and it comes into no event any more.
+            if over := [one.call for one in service.log.work.standing() if one.is_over]:
+                service.log.work.drop(over)
             service.reader.full_text.forget()
             self._write_mirror(position or 0)
         return {
