@@ -235,12 +235,14 @@ class Pseudonyms:
             }
             return msgspec.structs.replace(value, **changes) if changes else value
         if isinstance(value, tuple):
+            parts = cast("tuple[object, ...]", value)
             if field == "denied" and of is None:
-                target, reason = value
+                target, reason = cast("tuple[str, str]", parts)
                 return self.stream(target), reason if _WORD.fullmatch(reason) else _WITHHELD
-            return tuple(self._walk(part, field) for part in value)
+            return tuple(self._walk(part, field) for part in parts)
         if isinstance(value, dict):
-            return {self._field(name): self._text(part) for name, part in value.items()}
+            texts = cast("dict[str, str]", value)
+            return {self._field(name): self._text(part) for name, part in texts.items()}
         return self._say(value, field, of) if isinstance(value, str) else value
 
     def _say(self, text: str, field: str, of: type | None) -> str:
@@ -268,9 +270,10 @@ def _open_fields(kind: type[msgspec.Struct]) -> tuple[str, ...]:
     return tuple(field.name for field in msgspec.structs.fields(kind) if _is_open(hints[field.name]))
 
 
+_CLOSED: Final[frozenset[object]] = frozenset({int, float, bool, type(None)})
+
+
 def _is_open(hint: object) -> bool:
     if get_origin(hint) is Literal:
         return False
-    return (
-        any(map(_is_open, get_args(hint))) if get_args(hint) else hint not in {int, float, bool, type(None)}
-    )
+    return any(map(_is_open, get_args(hint))) if get_args(hint) else hint not in _CLOSED

@@ -40,12 +40,15 @@ class Editing(Protocol):
     @property
     def renames(self) -> bool:
         """Whether it has other names for streams and ids, so that its rows have other hashes."""
+        ...
 
     def note(self, row: Row) -> None:
         """Learn whom a row names."""
+        ...
 
     def edited(self, row: Row) -> Edited:
         """Return a row without what is withheld."""
+        ...
 
 
 class WithheldRows:

@@ -3,7 +3,7 @@
 import base64
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -80,7 +80,7 @@ def main(turn: Any) -> Reply | str:
 
 
 @contextmanager
-def told(url: str) -> Iterator[SessionSystem]:
+def told(url: str) -> Generator[SessionSystem]:
     """Start a system, and let it be told all canaries."""
     config = {"tools": {"sessions": {"visibility": "all"}}}
     channels = {"telegram": lambda _delivery: {"id": WORDS["receipt"]}}

@@ -232,8 +232,8 @@ def canaries_of(hint: object, field: str = "") -> Any:
         return args[0]
     if hint is str:
         return f"{CANARY} {field}"
-    if hint in {int, bool}:
-        return hint(1)
+    if hint is int or hint is bool:
+        return hint is bool or 1
     if hint is type(None):
         return None
     if origin is tuple:

@@ -12,9 +12,11 @@ from intersession import MemoryChannel, SessionSystem, ToolRefused, echo
 from intersession_actors.hindsight.bundling.bundle import BundleMade, make_bundle
 from intersession_actors.hindsight.bundling.wanted import BundleWanted
 from intersession_events.basics.errors import BundleFailed
+from intersession_events.facts import DeliveryDone
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.proofs.merkle import leaf_hash, root_of
 from intersession_events.stores.sqlite.log import SqliteLog
+from support.running import wait_for_number
 
 A = "session:agent:main:telegram:group:1"
 B = "session:agent:main:telegram:group:2"
@@ -33,6 +35,7 @@ def asked(log_url: str) -> Iterator[SessionSystem]:
                 text=f"I am {sender}",
                 wait=10,
             )
+        wait_for_number(system, DeliveryDone, 2)
         system.checkpoint()
         yield system
 
