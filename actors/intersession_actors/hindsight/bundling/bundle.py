@@ -1,6 +1,5 @@
 """Makes a bundle: what a log says of a question, as an archive that proves itself away from the log (BUNDLE)."""
 
-import tempfile
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -18,7 +17,14 @@ from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.basics.errors import BundleFailed
 from intersession_events.basics.plain_json import JsonObject
-from intersession_events.copies.bundles.archive import Entry, check_target, digest_of, no_room, write_archive
+from intersession_events.copies.bundles.archive import (
+    Entry,
+    check_target,
+    digest_of,
+    no_room,
+    workplace,
+    write_archive,
+)
 from intersession_events.copies.bundles.part import PartTaken, PartWanted, take_part
 from intersession_events.copies.bundles.verifying import verifier
 from intersession_events.log.other_words import as_it_is
@@ -115,8 +121,8 @@ def make_bundle(
     whole = out.absolute() / _name_of(question, at) if out.is_dir() else out.absolute()
     check_target(whole)
     try:
-        with tempfile.TemporaryDirectory(prefix=f".{whole.name}.", dir=whole.parent) as place:
-            folder = Path(place, "content")
+        with workplace(whole) as place:
+            folder = place / "content"
             folder.mkdir()
             part = PartWanted(
                 streams=selection.streams,
@@ -133,7 +139,7 @@ def make_bundle(
             write_parts(contents, log.files, () if key is None else (key.public,))
             _write_report(contents)
             _write_manifest(contents, key)
-            archived = write_archive(_entries(folder), Path(place, whole.name), whole)
+            archived = write_archive(_entries(folder), place / whole.name, whole)
     except OSError as error:
         raise no_room(whole, error) from error
     _note_sessions(view, taken)

@@ -1,10 +1,12 @@
 """Writes a bundle's archive: a zip that is the same bit for bit for the same entries, whole under its name or not there at all."""
 
 import errno
+import fcntl
 import os
 import shutil
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -44,6 +46,42 @@ def check_target(path: Path) -> None:
         raise BundleFailed(f"{there[0]} is there already, and nothing is overwritten: name a new file")
     if not path.parent.is_dir():
         raise BundleFailed(f"{path.parent} is no directory, make it first")
+
+
+@contextmanager
+def workplace(whole: Path) -> Generator[Path]:
+    """Lend an empty folder beside a bundle's file, for the time of a block: what a killed process left there is taken away.
+
+    Raises:
+        BundleFailed: another process makes that file now, or something that is not ours has the folder's name.
+        OSError: the folder can't be made.
+    """
+    place = whole.with_name(f".{whole.name}.part")
+    place.mkdir(mode=0o700, exist_ok=True)
+    folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        # Whole texts come there: nobody else may have laid it out.
+        there = os.fstat(folder)
+        if there.st_uid != os.geteuid() or there.st_mode & 0o077:
+            raise BundleFailed(
+                f"{place} is in the way and can be read by others: delete it, or name another file"
+            )
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BundleFailed(
+                f"{whole} is being made by another process: wait for it, or name another file"
+            ) from None
+        if not place.exists() or not os.path.samestat(there, place.stat()):
+            raise BundleFailed(f"{whole} was being made by another process until now: try again")
+        try:
+            for left in place.iterdir():
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+            yield place
+        finally:
+            shutil.rmtree(place)
+    finally:
+        os.close(folder)
 
 
 def digest_of(path: Path) -> tuple[int, str]:

@@ -1,6 +1,8 @@
 """A bundle answers a question: which streams are in it, and what goes with them."""
 
+import fcntl
 import json
+import os
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -175,3 +177,25 @@ def test_nothing_is_overwritten_and_a_question_without_an_answer_is_refused(
     assert there.read_bytes() == b"mine"
     assert {file.name for file in tmp_path.iterdir() if file.suffix != ".db"} >= {"there.zip"}
     assert not [file for file in tmp_path.iterdir() if "new.zip" in file.name]
+
+
+@pytest.mark.clause("BUNDLE-5")
+def test_what_a_killed_process_left_is_taken_away_and_one_that_works_is_not_disturbed(
+    asked: SessionSystem, tmp_path: Path
+) -> None:
+    place = tmp_path / ".new.zip.part"
+    (place / "content").mkdir(parents=True)
+    (place / "content" / "events.jsonl").write_text("half of it")
+    with pytest.raises(BundleFailed, match="can be read by others"):
+        made(asked, tmp_path / "new.zip", everything=True)
+    place.chmod(0o700)
+    works = os.open(place, os.O_RDONLY)
+    fcntl.flock(works, fcntl.LOCK_EX)
+    with pytest.raises(BundleFailed, match="is being made by another process"):
+        made(asked, tmp_path / "new.zip", everything=True)
+    os.close(works)
+
+    bundle = made(asked, tmp_path / "new.zip", everything=True)
+
+    assert len(entries(bundle)["events.jsonl"].splitlines()) == bundle.events
+    assert not place.exists()
