@@ -17,11 +17,13 @@ from intersession.fleet.register import Register
 from intersession_events.basics.machine import VERSION
 from intersession_events.copies.migrating import migrate
 from intersession_events.log.work_queue import Offer, Worker
+from intersession_events.proofs.signatures import NamedKey
 from intersession_events.stores.hosts.announcing import this_host
 from intersession_events.stores.hosts.host import HostKind
 from intersession_events.stores.opened import open_log
 from intersession_projections.views.inline_views import inline_views
 from support.any_log import Logs, changed_behind
+from support.checkpointed import key_of
 from support.doors.command_line import ran
 from support.log_drafts import anywhere, said
 from support.running import WAIT
@@ -264,6 +266,21 @@ def test_a_log_that_can_not_be_verified_is_no_proof(fleet: Fleet, at: Stores) ->
     done = ran("fleet", "verify", "acme", "--events-only", "--fleet", fleet.path, "--json")
 
     assert (done.exit_code, done.json["away"], done.json["logs"][0]["code"]) == (3, 1, "another_log")
+    witness = str(NamedKey("w.example", key_of(1).public, is_witness=True))
+    unseen = ran(
+        "fleet",
+        "verify",
+        "other",
+        "--events-only",
+        "--trust",
+        witness,
+        "--quorum",
+        "2",
+        "--fleet",
+        fleet.path,
+        "--json",
+    )
+    assert (unseen.exit_code, unseen.json["logs"][0]["code"]) == (3, "bad_key")
     for wrong in (("verify",), ("verify", "acme", "--all"), ("upgrade",)):
         assert ran("fleet", *wrong, "--fleet", fleet.path).exit_code == 2
     refused = ran("fleet", "verify", "acme", "--at-once", "0", "--fleet", fleet.path, "--json")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import msgspec
 from cyclopts import App, Parameter
+from cyclopts.validators import Number
 
 from intersession.cli.shell.answer import (
     NOT_VERIFIED,
@@ -125,6 +126,7 @@ def verify(
     all_: All = False,
     views: Annotated[bool, Parameter(negative="--events-only")] = True,
     trust: list[str] | None = None,
+    quorum: Annotated[int, Parameter(validator=Number(gte=0))] = 0,
     at_once: Annotated[
         int | None, Parameter(help="How many logs at a time. Default: as many as processors.")
     ] = None,
@@ -139,11 +141,13 @@ def verify(
     Args:
         views: Compare every row of every view as well. --events-only leaves that out.
         trust: A public key whose signatures prove checkpoints, a host's or a witness's, or a file of such keys; may be given several times.
+        quorum: How many of the trusted witnesses must have cosigned a checkpoint; 0 is all of them.
     """
     del json
     logs = Fleet(file)
     wanted = _wanted(logs, names, is_all=all_)
     options = [*([] if views else ["--events-only"]), *(f"--trust={given}" for given in trust or ())]
+    options += [f"--quorum={quorum}"] if quorum else []
     with Screen().progress("Verifying") as progress:
         found = logs.verify(wanted, at_once=at_once, options=options, on_done=progress)
     failed = [one for one in found if not one.ok and one.code is None]
