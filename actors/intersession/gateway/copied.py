@@ -33,7 +33,7 @@ class GatewaySource:
             BackupFailed: it refused.
         """
         with self._connected() as client:
-            yield _Asked(client)
+            yield _BehindGateway(client)
 
     def files(self) -> Sequence[str]:
         """Return the names of the contents of its files, over a connection of its own."""
@@ -67,7 +67,7 @@ class GatewaySource:
             raise BackupFailed(f"the gateway at {self.shown} gives no copy: {refused.error}") from None
 
 
-class _Asked:
+class _BehindGateway:
     def __init__(self, client: GatewayClient) -> None:
         self._client = client
         self._head = 0
