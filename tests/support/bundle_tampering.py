@@ -4,11 +4,13 @@ The bundle is that of a whole log with two signed checkpoints, or of one session
 """
 
 import json
+import tempfile
 from collections.abc import Callable
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
-from intersession_events.facts import left_of_payload
+from intersession_events.facts import Erased, left_of_payload
 from intersession_events.proofs.signatures import PrivateKey
 from support.bundled import (
     KEY,
@@ -25,6 +27,7 @@ from support.bundled import (
     with_rows,
     zipped,
 )
+from support.forged_erasures import say_erased
 
 MADE_UP: Final = "That nobody with the means to compute hashes"
 BY_THE_HOST: Final = "That the host made this bundle"
@@ -215,6 +218,19 @@ def _with_forged_erasure(words: bytes) -> Callable[[Parts], bytes]:
         return _counted(with_lines(parts, [*lines[:-1], *rehashed(parts, lines[-1:])]))
 
     return do
+
+
+def _erased_in_log(parts: Parts) -> bytes:
+    """Blank words, and have log.db say that they were erased behind the place of the bundle."""
+    lines = _blanked(lines_of(parts))
+    gone = lines[_said(lines_of(parts))]
+    rows = ((gone.said["version"], sha256(gone.data).hexdigest()),)
+    made = with_lines(parts, lines)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "log.db")
+        path.write_bytes(made["log.db"])
+        say_erased(path, Erased(stream=gone.said["stream"], rows=rows, by="operator"))
+        return _counted(made | {"log.db": path.read_bytes()})
 
 
 def _proof(change: Callable[[dict[str, Any]], Any]) -> Callable[[Parts], Parts]:

@@ -11,7 +11,7 @@ from support.file_tampering import FILES, KEPT
 from support.fork_tampering import FORKS
 from support.pages.prose import wrapped
 from support.paths import DOCS
-from support.tampering import EVENTS, IMPORTED, REFUSED_BY_COPIES, TABLES, VIEWS, By, Kind
+from support.tampering import EVENTS, IMPORTED, TABLES, VIEWS, By, Kind
 
 PAGE = DOCS / "explanation" / "tampering.md"
 
@@ -41,7 +41,8 @@ COPIES = """
 A [copy](../howto/backup-and-upgrade.md) is a log: `verify` and `restore` find in it what is found in one. When it is
 continued, none of the ways above that change events of its log reaches it.
 
-- **Refused by `backup`**, `log_rewritten`, and the copy stays as it was: {}.
+- **Refused by `backup`**, `log_rewritten`, and the copy stays as it was: what cuts the end off, renumbers events, puts one
+  behind the last, or computes hashes again, with the old key too.
 - **Not taken over**, and found by `verify` in the log: all others.
 """
 
@@ -77,7 +78,7 @@ def page() -> str:
                 ("Forks, without the log that they were made of", FORKS),
             )
         )
-        + COPIES.format("; ".join(kind.what for kind in EVENTS if kind.what in REFUSED_BY_COPIES))
+        + COPIES
         + BUNDLES
         + "".join(
             f"\n### {title}\n\n{_groups(kinds)}"
