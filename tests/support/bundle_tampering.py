@@ -486,6 +486,14 @@ HASHED: tuple[BundleKind, ...] = (
         "erased",
         _with_forged_erasure(b"[erased]"),
     ),
+    BundleKind(
+        "words blanked, and an erasure of them forged in log.db",
+        "trusted",
+        "signature",
+        _erased_in_log,
+        named=BY_THE_HOST,
+        of="session",
+    ),
     BundleKind("other words, all made anew", "trusted", "signature", _anew(_words, None)),
     BundleKind(
         "other words, all made anew and signed with another key",
