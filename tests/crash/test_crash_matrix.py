@@ -158,11 +158,11 @@ CASES = [
     Case("S7", "counted", left="run_completed run_queued", asked=1, nightly=True),
     Case("S8", "counted", left="run_completed", asked=1),
     # Its loop. The points of a turn are passed before and after its agent is asked.
-    Case("Y1", left=UNSHARED.format("message_recorded"), asked=1, again="message"),
+    Case("K1", left=UNSHARED.format("message_recorded"), asked=1, again="message"),
     Case("K1:5", left=UNSHARED.format("run_started"), asked=5, again="reply"),
-    Case("Y1", "counted", left="run_completed", asked=1),
+    Case("K1", "counted", left="run_completed", asked=1),
     Case("K1:5", "counted", left="run_completed", asked=5, nightly=True),
-    Case("Y2", left="run_started", asked=1, again="reply"),
+    Case("K2", left="run_started", asked=1, again="reply"),
     Case("K2:2", left="run_started", asked=None, again="reply"),
     Case("K2:9", left="run_started", asked=5, again="reply", nightly=True),
     Case("K3", left="run_started", asked=2, again="reply"),
@@ -264,7 +264,7 @@ def _marks(case: Case) -> list[pytest.MarkDecorator]:
 
 
 @pytest.mark.clause("O3", "O6", "O7")
-@pytest.mark.clause("S0", "S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "Y1", "Y2", "K3", "K4", "K5", "K6")
+@pytest.mark.clause("S0", "S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "K1", "K2", "K3", "K4", "K5", "K6")
 @pytest.mark.clause("H1", "H2", "H3", "H4", "H5", "H6", "H7", "H8", "LIVE-1")
 @pytest.mark.clause(
     "A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8"
