@@ -412,7 +412,7 @@ def _values(debug: Debugger) -> Mapping[str, list[Any]]:
         **dict.fromkeys(("a", "b", "run", "than"), runs),
         **dict.fromkeys(("session", "with", "in", "as", "sessionKey"), sessions),
         **dict.fromkeys(("at", "since", "until", "asOf"), places),
-        **dict.fromkeys(("words", "query", "args", "search"), words),
+        **dict.fromkeys(("words", "query", "args", "result", "search"), words),
         "of": [
             *runs,
             *sessions,

@@ -148,7 +148,8 @@ DELIVERIES: Final = Verb(
     "deliveries",
     title="List what went outside",
     description=(
-        "Texts that went to a channel, or should have, newest first: where to, in whose name, whether they arrived."
+        "Texts that went to a channel, or should have, newest first: where to, in whose name, whether they arrived; by "
+        "address (`to`), by the person whose words they came of, by `words`."
     ),
     loads=lambda: (on_call.Deliveries, on_call.list_deliveries),
 )
@@ -283,7 +284,7 @@ ORIGIN: Final = Verb(
     description=(
         "The first message that holds some words, and each hop by which they reached others: who said them first, "
         "and who repeated them. Words that nobody said so are looked for in any case and white space, then by the "
-        "longest run of them."
+        "longest run of them. With `seen`, also who saw them: runs whose agents were given them, sessions, chats."
     ),
     loads=lambda: (on_call.Origin, on_call.naming_forks(on_call.origin, "run", "at")),
 )
