@@ -17,7 +17,7 @@ from intersession_actors.rules.errors import ConfigError
 from intersession_events.basics.errors import BadKey
 from intersession_events.copies.forks.files import forks_beside
 from intersession_events.copies.migrating import migrate
-from intersession_events.facts import RunCompleted
+from intersession_events.facts import ForkEdit, RunCompleted
 from intersession_events.log.verifying.files import files_compared
 from intersession_events.log.verifying.report import VerifyReport
 from intersession_events.log.verifying.verification import verify_log
@@ -93,6 +93,13 @@ def test_no_word_of_an_encrypted_log_lies_in_clear_anywhere(booth: Booth, tmp_pa
         assert CANARY in words(fork.log.path)
         assert fork.log.files.read(hashlib.sha256(PICTURE).hexdigest()) == PICTURE
         assert verified(fork).ok
+    edit = (ForkEdit(kind="reply", value=f"not {CANARY}"),)
+    with system.fork(recorded(system, RunCompleted)[-1].run_id, at="reply", edits=edit) as fork:
+        path = fork.log.path
+        assert f"not {CANARY}" in words(path)
+    with open_log(path, read_only=True) as log:  # as another process sees what it began with
+        assert log.forked is not None
+        assert log.forked.edits[0].value == f"not {CANARY}"
     settled(system)
     assert CANARY in words(booth.url)
     assert verified(system).ok

@@ -21,9 +21,11 @@ from intersession_events.log.envelope import seal
 from intersession_events.log.recorded import Committed, Conflict, Outcome, Unavailable
 from intersession_events.log.storable import payload_of
 from intersession_events.log.verifying.verification import verify_log
+from intersession_events.stores.keys.source import Encryption
 from intersession_events.stores.portable.appends import Append
 from intersession_events.stores.sqlite.log import SqliteLog
 from intersession_projections.views.inline_views import inline_views
+from support.encrypted import master_key, source
 from support.faulty_store import FAULT, FAULTY, cut_off, sync_failed
 from support.log_drafts import anywhere, said, to
 from support.transacting import transact
@@ -47,6 +49,17 @@ def test_a_commit_whose_answer_was_lost_is_read_back(faulty: SqliteLog) -> None:
     assert not committed.again
     assert tuple(faulty.all()) == committed.recorded
     assert faulty.append_now([to("s", 1, C)]).position == 3
+
+
+@pytest.mark.clause("O5", "CRYPT-1")
+def test_and_so_is_one_that_is_encrypted(faulty: SqliteLog, tmp_path: Path) -> None:
+    faulty.close()
+    wanted = Encryption(source(master_key(tmp_path)))
+    with SqliteLog(tmp_path / "log.db", environment=FAULTY, encryption=wanted) as log:
+        FAULT.after = cut_off()
+        committed = log.append_now([to("s", 0, A), anywhere("log", B)])
+        assert tuple(log.all()) == committed.recorded
+        assert log.append_now([to("s", 1, C)]).position == 3
 
 
 @pytest.mark.clause("D4")

@@ -20,6 +20,8 @@ from intersession_events.stores.keys.wrapping import (
     wrapped,
 )
 
+_REMEMBERED: Final = 4_096
+"""Keys that are kept unwrapped."""
 _LINE_BYTES: Final = 4_096
 """No line of a key is longer."""
 _SESSION: Final = "session:"
@@ -212,6 +214,8 @@ class WrappedKeys:
             key = unwrapped(self._master, found)
             if key is not None:
                 self._open[name] = key
+                if len(self._open) > _REMEMBERED:
+                    del self._open[next(iter(self._open))]
             return key
 
     def _refresh(self) -> None:

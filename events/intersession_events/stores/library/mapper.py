@@ -124,6 +124,10 @@ class ChainedMapper(Mapper[str]):
         pending.__dict__.update(originator_version=version, state=state, recorded=recorded)
         return recorded
 
+    def clear(self, state: bytes) -> bytes:
+        """Return the state of a row with what is encrypted in clear, as far as the keys are at hand."""
+        return state if self.keys is None else self.keys.clear(state)
+
     def to_domain_event(self, stored_event: StoredEvent) -> Recorded:
         """Return the event of a row, proven, at its position if it is a notification.
 

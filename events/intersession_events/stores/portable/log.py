@@ -17,7 +17,7 @@ from intersession_events.basics.machine import monotonic_s, wall_clock_ms
 from intersession_events.facts import ForkedFrom
 from intersession_events.log.erasing import ERASURES
 from intersession_events.log.files import Files
-from intersession_events.log.lineage import Lineage
+from intersession_events.log.lineage import Lineage, lineage_of
 from intersession_events.log.log import Gathers, InFlight, Kinds, Moment, OnCommitted, OnLoaded
 from intersession_events.log.recorded import (
     Committed,
@@ -490,6 +490,9 @@ class PortableLog(Gathers):
         recorder = self._recorder = cast("ReadsLog", app.recorder)
         self._end = app.close if opened is None else opened.close
         self.keys = app.chained.keys
+        if self.keys is not None and app.chained.lineage.forked is not None:
+            # It was looked at before the keys were at hand, and edits of a fork have words.
+            app.chained.lineage = lineage_of(app.chained.log_id, recorder.rows)
         self.log_id, self.epoch = app.chained.log_id, 0 if opened is None else opened.epoch
         self._events = EventReader(recorder, app.chained)
         self._events.reads_from = app
