@@ -513,6 +513,7 @@ HIDDEN: Final[Mapping[str, list[list[str]]]] = {
     "keys": [["--help"]],
     "schedules": [[]],
     "rebuild": [["--help"]],
+    "encryption": [["--help"]],
 }
 """Commands that show nothing of what was said."""
 
