@@ -385,6 +385,7 @@ def test_a_bundle_has_the_words_or_is_not_made(booth: Booth, tmp_path: Path) -> 
     assert not (tmp_path / "without.zip").exists()
 
 
+@pytest.mark.ci
 @pytest.mark.clause("CRYPT-2", "CRYPT-3")
 def test_commands_show_and_rotate_keys_and_say_what_is_missing(booth: Booth, tmp_path: Path) -> None:
     plain = ran("encryption", "show", "--store", booth.url)
@@ -411,6 +412,7 @@ def test_commands_show_and_rotate_keys_and_say_what_is_missing(booth: Booth, tmp
     assert "can't be read" in ran("encryption", "show", "--store", booth.url).out
 
 
+@pytest.mark.ci
 def test_a_plain_log_has_no_keys_to_be_shown_or_rotated(booth: Booth, tmp_path: Path) -> None:
     booth.start(AGENTS).close()
     assert "it is not kept encrypted" in ran("encryption", "show", "--store", booth.url).out
