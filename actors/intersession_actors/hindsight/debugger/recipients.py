@@ -25,6 +25,7 @@ from intersession_actors.rules.prompt.window import Transcript
 from intersession_events.basics.ids import session_stream
 from intersession_events.basics.plain_json import is_list, is_object, present
 from intersession_events.facts import AccessRecorded, Fit, Message, RunStarted, is_imported
+from intersession_events.facts.delivery import DeliveryState
 from intersession_events.log.log import Log
 from intersession_events.log.other_words import as_it_is
 from intersession_events.log.recorded import Recorded
@@ -90,12 +91,15 @@ class Recipients:
         for some in self._sent.values():
             ids = [one.recorded.stream.partition(":")[2] for one in some]
             rows = [row for row in flows.many({DELIVERY: ids}).values() if isinstance(row, DeliverySummary)]
-            states = [row.state for row in (Then(log, self._to).deliveries(rows) if is_past else rows)]
+            states: list[DeliveryState] = [
+                row.state for row in (Then(log, self._to).deliveries(rows) if is_past else rows)
+            ]
+            counts: dict[DeliveryState, int] = {state: states.count(state) for state in states}
             found.append(
                 {
                     "route": present(msgspec.structs.asdict(some[0].route)) if some[0].route else {},
                     "sessions": list(dict.fromkeys(one.session_key for one in some)),
-                    "states": {state: states.count(state) for state in dict.fromkeys(states)},
+                    "states": counts,
                     **_when(some),
                 }
             )

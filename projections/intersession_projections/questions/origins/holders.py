@@ -52,10 +52,10 @@ def _holder(recorded: Recorded, key: str, says: Callable[[str], bool], reads: Re
     event = recorded.event
     if isinstance(event, facts.DeliveryDecided):
         return Holder(recorded, key, ("sent",), route=event.route) if says(reads(event.text)) else None
-    ways = tuple(dict.fromkeys(way for way, text in _texts(event, reads) if says(text)))
+    ways: dict[Way, None] = {way: None for way, text in _texts(event, reads) if says(text)}
     message = as_read(event)
     tool = message.tool_name if message is not None and message.role == "toolResult" else None
-    return Holder(recorded, key, ways, tool) if ways else None
+    return Holder(recorded, key, tuple(ways), tool) if ways else None
 
 
 def _texts(event: facts.Event, reads: Reads) -> Iterator[tuple[Way, str]]:
@@ -68,9 +68,11 @@ def _texts(event: facts.Event, reads: Reads) -> Iterator[tuple[Way, str]]:
         yield _way(message), all_of(message, reads)
     if isinstance(event, facts.RunQueued):
         yield "system", reads(event.system_context)
-        yield from (("system", reads(text)) for text in _instructions(event))
+        for text in _instructions(event):
+            yield "system", reads(text)
     if isinstance(event, facts.TranscriptGiven):
-        yield from (("inherited", all_of(one, reads)) for one in event.given)
+        for one in event.given:
+            yield "inherited", all_of(one, reads)
 
 
 def _instructions(event: facts.RunQueued) -> tuple[str, ...]:
