@@ -14,8 +14,14 @@ from intersession import File, Reply, SessionSystem
 from intersession_actors.hindsight.bundling.bundle import make_bundle
 from intersession_actors.hindsight.bundling.wanted import BundleWanted, Redact
 from intersession_events.copies.bundles.verifying import check_bundle
-from intersession_events.facts import Message, TextBlock, ThinkingBlock, ToolCallBlock
-from support.running import WAIT
+from intersession_events.facts import (
+    DeliveryDone,
+    Message,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+)
+from support.running import WAIT, wait_for_number
 
 SECRETS: Final = {"secret": "sk-proj-canaryabcdefghijklmnopqrstuv1234567890"}
 WORDS: Final = {
@@ -99,6 +105,7 @@ def told(url: str) -> Generator[SessionSystem]:
         assert [one.get("status") for one in runs] == ["ok", "error"]
         system.gateway.call("sessions.patch", {"key": GROUP, "label": PEOPLE["label"]})
         system.gateway.perform("notes.pin", {"run": runs[0].get("runId", ""), "text": WORDS["note"]})
+        wait_for_number(system, DeliveryDone, 2)
         system.checkpoint()
         yield system
 
