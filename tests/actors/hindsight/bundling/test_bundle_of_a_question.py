@@ -27,7 +27,8 @@ B = "session:agent:main:telegram:group:2"
 @pytest.fixture
 def asked(log_url: str) -> Iterator[SessionSystem]:
     """A host to which Ann and Bob spoke, each in a chat of their own."""
-    with SessionSystem(log_url, agents={"main": echo()}) as system:
+    channels = {"telegram": MemoryChannel()}
+    with SessionSystem(log_url, agents={"main": echo()}, channels=channels) as system:
         for chat, sender in (("1", "ann"), ("2", "bob")):
             system.inbound(
                 channel="telegram",
@@ -86,7 +87,6 @@ def test_a_question_selects_whole_streams_and_the_same_question_makes_the_same_f
 def test_a_person_has_what_was_sent_to_their_address_by_a_session_that_they_never_spoke_to(
     asked: SessionSystem, tmp_path: Path
 ) -> None:
-    asked.register_channel("telegram", MemoryChannel())
     before = made(asked, tmp_path / "before.zip", person="ann")
     sent = {
         "channel": "telegram",
