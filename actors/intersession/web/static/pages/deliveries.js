@@ -45,7 +45,8 @@ export const Deliveries = view((_, self) => {
 /** @param {{ row: Record<string, any> }} given */
 const Chat = ({ row }) => {
   const place = `${row.channel}${row.to ? `:${row.to}` : ''}`;
-  return about.value?.isOperator && row.to ? html`<a class="link" ...${link(href('person', place))}>${place}</a>` : place;
+  const isLinked = about.value?.isOperator && row.to;
+  return isLinked ? html`<a class="link" ...${link(href('person', place))}>${place}</a>` : place;
 };
 /** @param {{ row: Record<string, any>, state: Paged }} given */
 const Row = ({ row, state }) => html`

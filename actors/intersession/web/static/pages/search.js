@@ -75,7 +75,9 @@ const First = view((_, self) => {
         : ''}
       ${state.seen.value ? null : html` <button class="btn" type="button" onClick=${who}>Who saw it?</button>`}
     </p>
-    ${state.seen.value ? html`<${Recipients} found=${state.seen.value} /><div class="sec"><h2>Where they stand</h2></div>` : null}
+    ${state.seen.value
+      ? html`<${Recipients} found=${state.seen.value} /><div class="sec"><h2>Where they stand</h2></div>`
+      : null}
   `;
 });
 

@@ -88,7 +88,7 @@ export const Message = ({ message, owner, at, turn, isNew, given: prompt, caller
               <a
                 class="link"
                 title="What they were told"
-                ...${link(href('person', origin.sourceChannel ? `${origin.sourceChannel}:${origin.sender}` : origin.sender))}>
+                ...${link(href('person', [origin.sourceChannel, origin.sender].filter(Boolean).join(':')))}>
                 <b>${name}</b>
               </a>
             `
