@@ -96,6 +96,7 @@ def _credentials(auth: GatewayAuth) -> tuple[Credential, ...]:
             sees=each.sees,
             agents=each.agents,
             channels=each.channels,
+            copies="copy" in each.scopes,
         )
         found.append(Credential(token_digest(each.token.encode()), caller, frozenset(each.scopes)))
     return tuple(found)

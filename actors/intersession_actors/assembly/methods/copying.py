@@ -70,9 +70,9 @@ class GatewayCopies:
     def __init__(self, service: Service) -> None:
         self._service = service
 
-    def known(self, _call: Call, _params: JsonMapping) -> Result:
+    def known(self, call: Call, _params: JsonMapping) -> Result:
         """Return what is known of the log beside its events, and its last position."""
-        with self._source.reading() as seen:
+        with self._source(call).reading() as seen:
             known, head = seen.known(), seen.head()
         return {
             "logId": known.log_id,
@@ -83,34 +83,38 @@ class GatewayCopies:
             "head": head,
         }
 
-    def rows(self, _call: Call, params: JsonMapping) -> Result:
+    def rows(self, call: Call, params: JsonMapping) -> Result:
         """Return rows behind a position."""
         given = read_arguments(RowsParams, params)
-        with self._source.reading() as seen:
+        with self._source(call).reading() as seen:
             found = seen.rows(given.after, given.limit)
         return {"rows": _some(found)}
 
-    def at(self, _call: Call, params: JsonMapping) -> Result:
+    def at(self, call: Call, params: JsonMapping) -> Result:
         """Return single rows, as they are now; the first of them, where all are too much for an answer."""
         given = read_arguments(RowsAtParams, params)
-        with self._source.reading() as seen:
+        with self._source(call).reading() as seen:
             found = seen.at(Place(*place) for place in given.places)
         return {"rows": _some(found)}
 
-    def files(self, _call: Call, params: JsonMapping) -> Result:
+    def files(self, call: Call, params: JsonMapping) -> Result:
         """Return names of the contents of files as they are stored; none behind the last."""
         given = read_arguments(CopiedFilesParams, params)
-        names = self._source.files()
+        names = self._source(call).files()
         first = bisect_right(names, given.after)
         return {"names": names[first : first + MOST_NAMES]}
 
-    def file(self, _call: Call, params: JsonMapping) -> Result:
+    def file(self, call: Call, params: JsonMapping) -> Result:
         """Return a part of a file's content."""
         given = read_arguments(CopiedFileParams, params)
-        return part_of(partial(self._source.file, given.name), given.at)
+        return part_of(partial(self._source(call).file, given.name), given.at)
 
-    @property
-    def _source(self) -> LogSource:
+    def _source(self, call: Call) -> LogSource:
+        if not call.caller.copies:
+            raise ToolRefused(
+                "forbidden",
+                "a copy has every session: give the credential the scope copy, or ask with the operator's token",
+            )
         log = as_it_is(self._service.log)
         if not isinstance(log, PortableLog):
             raise ToolRefused(

@@ -38,7 +38,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     operator or a credential; what a session reaches is policy's to say. `credential` names the limited credential that
     stands behind the calls, for their receipts. `of_agent`: it is an agent's own, whose runs its calls go on with (LOOP-5).
     `sees` are globs over further keys, which the tools of those sessions see and reach; it may not act as these. `agents` and
-    `channels` are globs over what a worker of it may have (WORK-7). `door` is the credential of the host that has admitted the
+    `channels` are globs over what a worker of it may have (WORK-7). `copies`: it may take copies of the whole log (COPY-3). `door` is the credential of the host that has admitted the
     caller and handed its call on (DOOR-2).
     """
 
@@ -50,6 +50,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     sees: tuple[str, ...] = ()
     agents: tuple[str, ...] = (EVERY,)
     channels: tuple[str, ...] = (EVERY,)
+    copies: bool = True
     run: CallingRun | None = None
     door: str | None = None
 
@@ -63,6 +64,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         sees: tuple[str, ...] = (),
         agents: tuple[str, ...] = (),
         channels: tuple[str, ...] = (),
+        copies: bool = False,
     ) -> "Caller":
         """Return the caller for a limited credential."""
         return cls(
@@ -73,6 +75,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
             sees=sees,
             agents=agents,
             channels=channels,
+            copies=copies,
         )
 
     @property
