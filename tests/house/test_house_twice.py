@@ -83,6 +83,8 @@ def test_no_function_stands_twice() -> None:
         path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
         for folder in FOLDERS
         for path in sorted((ROOT / folder).rglob("*.py"))
+        if path.name != "verify.py"
+        or path.parent.name != "bundles"  # it has to stand by itself on another machine
     }
 
     assert twice(sources) == []

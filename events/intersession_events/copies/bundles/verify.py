@@ -1576,8 +1576,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Unusable as error:
         sys.stderr.write(f"{safe(str(error), 1000)}\n")
         return 2
-    for line in [json.dumps(found.json, indent=2)] if given.json else found.lines():
-        sys.stdout.write(line + "\n")
+    try:
+        for line in [json.dumps(found.json, indent=2)] if given.json else found.lines():
+            sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:  # its reader has seen enough (`| head`)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0 if found.ok else 1
 
 
