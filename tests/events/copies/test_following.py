@@ -105,6 +105,16 @@ def test_a_copy_is_held_against_what_was_published_and_signed(url: str, tmp_path
     published = published_in(lines.read_bytes())
     done = taken(url, LogCopy(tmp_path / "copy.db", published=published, trusted=Trusted([key.public])))
     assert done.signed == done.checked >= done.published == published[-1].position > 0
+    learning = LogCopy(tmp_path / "l.db")
+    assert taken(url, learning).published == 0
+    learning.know(published)
+    assert taken(url, learning).published == published[-1].position
+    learning.know([msgspec.structs.replace(published[-1], position=10**6)])
+    with pytest.raises(LogRewritten, match="1000000 was published"):
+        taken(url, learning)
+    gone = msgspec.structs.replace(published[-1], position=published[-1].position - 1)
+    with pytest.raises(LogRewritten, match="that was published is not in the log"):
+        taken(url, LogCopy(learning.path, published=[gone]))
     following = LogCopy(tmp_path / "f.db", trusted=Trusted([key.public]))
     before = taken(url, following)
     with (

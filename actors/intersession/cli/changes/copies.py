@@ -99,7 +99,7 @@ def backup(
             except LogRewritten as error:
                 return _refused(error, file)
         if follow:
-            return _followed(copy, taken_from, done, every)
+            return _followed(copy, taken_from, done, every, published)
     if verify:
         report = verified(file, lines, keys)
         if not report.ok:
@@ -156,11 +156,14 @@ def _source_of(address: str | None, common: Common) -> Iterator[CopySource]:
     yield found
 
 
-def _followed(copy: LogCopy, source: CopySource, done: Continued, every: int) -> Answer:
+def _followed(
+    copy: LogCopy, source: CopySource, done: Continued, every: int, published: Sequence[Path] | None
+) -> Answer:
     screen, wait = Screen(), every
     _tell(screen, done)
     while True:
         time.sleep(wait)
+        copy.know(published_lines(published))
         try:
             done = copy.take(source)
         except StoreUnavailable as error:

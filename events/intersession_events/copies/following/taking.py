@@ -72,6 +72,12 @@ class LogCopy:
         self._files = Folder(folder_of(str(self.path)))
         self._has_erased_files = False
 
+    def know(self, published: Sequence[Published]) -> None:
+        """Take what was published by now: it is read before the log, which has all of it then."""
+        self._published = published
+        if self._along is not None:
+            self._along.know(published)
+
     def take(self, source: CopySource, progress: Progress | None = None) -> Continued:
         """Take what is new in a log, in one transaction: after a kill the copy is as it was before.
 
@@ -203,12 +209,13 @@ class _Taking:
     def catch_up(self, along: CheckpointsAlong) -> None:
         """Let the checkpoints go on from the last one that the copy has."""
         found = self.copy.execute(
-            "SELECT state FROM stored_events WHERE originator_id=? AND topic=? ORDER BY originator_version DESC LIMIT 1",
+            "SELECT state FROM stored_events WHERE originator_id=? AND topic=? ORDER BY originator_version",
             (STREAM, TAKEN),
-        ).fetchone()
-        last = None if found is None else decode(TAKEN, payload_in(found[0]) or b"")
-        after = last.position if isinstance(last, CheckpointTaken) else 0
-        along.begin(last if isinstance(last, CheckpointTaken) else None)
+        )
+        events = (decode(TAKEN, payload_in(state) or b"") for (state,) in found.fetchall())
+        taken = [event for event in events if isinstance(event, CheckpointTaken)]
+        after = taken[-1].position if taken else 0
+        along.begin(taken)
         for position, state in self.copy.execute(
             "SELECT rowid, state FROM stored_events WHERE rowid > ? ORDER BY rowid", (after,)
         ):
@@ -238,7 +245,7 @@ class _Taking:
             raise self._otherwise(
                 f"position {position} ({place.stream}, version {place.version}): {NOT_AUTHORISED}"
             )
-        if problem := next(along.missing(self._after), None):
+        if problem := next(along.otherwise(self._after), None):
             raise self._otherwise(problem)
         self._finish()
         return Continued(
