@@ -18,6 +18,8 @@ MOST_NOTE_BYTES: Final = 65_536
 _MOST_SIGNATURES: Final = 100
 _MOST_SIZE: Final = 1 << 63
 _DASH: Final = "\u2014 "
+_CUT_DASHES: Final = frozenset({"\u2014", "\ufffd"})
+"""What a cut leaves of it."""
 _OWN: Final = "intersession"
 _HASH_BYTES: Final = 32
 _TIME_BYTES: Final = 8
@@ -181,10 +183,8 @@ def notes_in(text: bytes) -> Sequence[PublishedNote]:
     Raises:
         BadCheckpoint: something else stands there, or a note of another kind of log.
     """
-    try:
-        blocks = list(_blocks(text.decode()))
-    except UnicodeDecodeError as error:
-        raise BadCheckpoint(f"notes are UTF-8 ({error})") from error
+    # A write that was cut off may have ended within a letter.
+    blocks = list(_blocks(text.decode(errors="replace")))
     if len(blocks) > 1 and not text.endswith(b"\n"):
         blocks.pop()
     found: list[PublishedNote] = []
@@ -226,7 +226,7 @@ def _blocks(text: str) -> Iterator[tuple[list[str], list[str]]]:
     below: list[str] = []
     is_apart = False
     for line in text.split("\n"):
-        if line and line.startswith(_DASH) and (below or is_apart):
+        if line and (line.startswith(_DASH) or line in _CUT_DASHES) and (below or is_apart):
             below.append(line)
         elif line and (below or is_apart):
             yield body, below

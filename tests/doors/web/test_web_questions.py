@@ -59,6 +59,7 @@ def test_every_answer_is_of_the_type_that_the_scripts_are_checked_against(tmp_pa
             "origin": [{"words": "ferry"}],
             "place": [{"run": run, "at": "turn:2"}, {"at": "head"}],
             "search": [{"words": "ferry"}],
+            "told": [{"person": "ada"}],
             "state": [{"of": run}, {"of": run, "from": 40, "to": 60}],
             "why": [{"of": 60}, {"of": run}, {"of": 60, "forward": "true"}],
             **{name: [{"run": one} for one in runs] for name in ("run", "rows", "steps", "notes")},

@@ -9,7 +9,8 @@ ASKED: Final[dict[str, list[dict[str, Any]]]] = {
         {"limit": 1, "cursor": "1000", "since": 5, "until": "head"},
         {"tool": "sessions_send", "failed": "true"},
         {"session": "agent:main:main"},
-        {"args": "boat"},
+        {"args": "boat", "agent": "main", "held": "true"},
+        {"person": "bo", "result": "boat"},
     ],
     "compare": [{"a": "RUN@turn:2", "b": "RUN"}, {"a": "RUN", "b": "RUN", "other": "0", "exact": "true"}],
     "deliveries": [
@@ -24,7 +25,11 @@ ASKED: Final[dict[str, list[dict[str, Any]]]] = {
         {"words": "boat"},
     ],
     "diff": [{"a": "RUN@turn:2", "b": "RUN", "exact": "true"}],
-    "erasures": [{}, {"limit": 1}],
+    "erasures": [
+        {},
+        {"limit": 1, "cursor": "1000", "since": 5, "until": "head"},
+        {"session": "agent:main:main"},
+    ],
     "event": [{"at": "head"}, {"at": 20}, {"at": "RUN@turn:2"}],
     "events": [
         {},
@@ -109,7 +114,7 @@ ASKED: Final[dict[str, list[dict[str, Any]]]] = {
         {"person": "bo", "from": "agent:main:main", "words": "boat", "limit": 1},
         {"person": "bo", "cursor": "1000", "since": 5, "until": "head"},
     ],
-    "usage": [{}, {"by": "model", "since": "2001-01-01", "limit": 1}],
+    "usage": [{}, {"by": "model", "since": "2001-01-01", "until": "2099-01-01", "limit": 1, "cursor": "0"}],
     "why": [{"of": "RUN"}, {"of": "head", "forward": "true"}],
 }
 """What is asked of each question, with each of its fields; RUN is the exchange of the demo. A page and a verb may differ in fields."""

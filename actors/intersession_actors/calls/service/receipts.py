@@ -128,7 +128,7 @@ def _note(outcome: Outcome) -> None:
 
 
 _WORDS: Final = frozenset({"message", "task", "attachments", "text", "extraSystemPrompt", "edits", "agents"})
-_SOUGHT: Final = frozenset({"words", "query", "search", "args"})
+_SOUGHT: Final = frozenset({"words", "query", "search", "args", "result"})
 """What somebody looks for is what somebody has said, or may have: it would stay in a receipt when the words themselves are erased."""
 _MOST_OF_ONE: Final = FILTERS.most // 8
 
