@@ -2,9 +2,10 @@
 
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
-from intersession_events.log.sql import Query, Row
+from intersession_events.log.sql import Query, Row, filled
 from intersession_events.stores.portable.filling import Moved
 from intersession_events.stores.portable.log import PortableLog
 
@@ -13,10 +14,13 @@ _ROWS: Final = (
     "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
     "WHERE rowid > ? ORDER BY rowid LIMIT ?"
 )
-_ROW: Final = (
+_AT_PLACES: Final = (
     "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events "
-    "WHERE originator_id = ? AND originator_version = ?"
+    "JOIN (VALUES {}) AS place ON originator_id = place.column1 AND originator_version = place.column2"
 )
+_A_PLACE: Final = "(?, CAST(? AS BIGINT))"
+_AT_ONCE: Final = 64
+"""The most places in one statement."""
 
 
 class Place(NamedTuple):
@@ -42,7 +46,7 @@ class Reads(Protocol):
         ...
 
     def at(self, places: Iterable[Place]) -> Sequence[Row]:
-        """Return single rows, as they are now; what is not there is left out."""
+        """Return single rows in the order of their places, as they are now; what is not there is left out."""
         ...
 
 
@@ -106,4 +110,13 @@ class _Stored:
         return self._seen(_ROWS, (after, limit))
 
     def at(self, places: Iterable[Place]) -> Sequence[Row]:
-        return [row for place in places for row in self._seen(_ROW, place)]
+        left, found = iter(places), list[Row]()
+        while some := list(islice(left, _AT_ONCE)):
+            asked = filled(some)
+            statement = _AT_PLACES.format(", ".join([_A_PLACE] * len(asked)))
+            rows = {
+                Place(row[1], row[2]): row
+                for row in self._seen(statement, [part for place in asked for part in place])
+            }
+            found += (rows[place] for place in some if place in rows)
+        return found
