@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Final
@@ -139,7 +139,7 @@ def _whole(file: Path, common: Common) -> Answer:
 
 
 @contextmanager
-def _source_of(address: str | None, common: Common) -> Iterator[CopySource]:
+def _source_of(address: str | None, common: Common) -> Generator[CopySource]:
     if address is None:
         with reading_log(common) as log:
             yield LogSource(log)

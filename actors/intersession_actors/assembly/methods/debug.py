@@ -152,11 +152,11 @@ def made_in(
 def _wanted(view: on_call.View, given: BundleParams, at: on_call.At | None) -> bundling.BundleWanted:
     if given.verb is None:
         fields = msgspec.structs.asdict(given)
-        everything = fields.pop("all")
+        fields |= {"everything": fields.pop("all"), "at": at}
         del fields["verb"], fields["arguments"]
         if given.arguments:
             raise invalid("arguments", "they belong to a verb, name one")
-        return bundling.BundleWanted(**{**fields, "everything": everything, "at": at})
+        return bundling.BundleWanted(**fields)
     if given.all or any((given.run, given.session, given.person, given.since, given.until)):
         raise invalid("verb", "an answer is bundled by itself, leave what else is named out")
     return bundling.wanted_for_answer(view, given.verb, given.arguments, at=at, redact=given.redact)
