@@ -198,13 +198,7 @@ def _folded_run(run_id: str, events: Iterable[Recorded]) -> RunOutcome | None:
         match recorded.event:
             case facts.RunQueued() as event if event.run_id == run_id:
                 then = begin_run(recorded, event)
-            case (
-                facts.RunStarted()
-                | facts.RunInterrupted()
-                | facts.RunCompleted()
-                | facts.RunFailed()
-                | facts.RunAborted()
-            ) as event if event.run_id == run_id and then is not None:
+            case facts.RunAttempt() as event if event.run_id == run_id and then is not None:
                 then = evolve_run(then, recorded, event)
             case _:
                 pass

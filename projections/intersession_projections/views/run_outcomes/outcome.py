@@ -11,6 +11,7 @@ from intersession_events.facts import (
     RunCompleted,
     RunEnd,
     RunFailed,
+    RunInterrupted,
     RunQueued,
     RunStarted,
     Step,
@@ -160,8 +161,10 @@ def evolve_run(before: RunOutcome, recorded: Recorded, event: RunAttempt) -> Run
     row = replace(before, position=recorded.position, last_version=recorded.version, attempt=event.attempt)
     if isinstance(event, RunStarted):
         return replace(row, status="running", started_ms=recorded.time)
-    if event.ends is None:
+    if isinstance(event, RunInterrupted):
         return replace(row, status="queued")
+    if event.ends is None:
+        return row  # its answer is shown while it is said
     if isinstance(event, RunCompleted):
         row = replace(row, usage=event.usage, model=event.model or row.model)
     elif isinstance(event, RunFailed):

@@ -150,9 +150,8 @@ class _Taking:
             return
         before, kept.row = kept.row, evolve_run(kept.row, recorded, event)
         kept.small.update(STORED.small(kept.row, since=before))
-        # It is taken when it starts, or ends without a start.
-        if event.attempt == (1 if event.status is None else 0):
-            kept.taken_version = kept.taken_version or recorded.version
+        # It is taken when it starts, or ends without a start; or later, where the view has set its start aside (J3).
+        kept.taken_version = kept.taken_version or recorded.version
 
     def store(self) -> None:
         for run_id, kept in self._changed.items():

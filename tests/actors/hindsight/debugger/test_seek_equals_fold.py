@@ -14,7 +14,14 @@ from intersession_actors.calls.service.reader import Reader
 from intersession_actors.hindsight.debugger.debugger import Debugger
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.config.config import load_config
-from intersession_events.facts import Event, RunCompleted, RunQueued
+from intersession_events.facts import (
+    AnswerShown,
+    Event,
+    RunCompleted,
+    RunInterrupted,
+    RunQueued,
+    RunStarted,
+)
 from intersession_events.log.recorded import Recorded
 from intersession_projections.views.inline_views import inline_views
 from support.plain_log import PlainLog
@@ -67,6 +74,21 @@ def named_by(stream: str, event: Event) -> Event:
             RunQueued(run_id="run-1", session_id="s", step="reply", answers="m"),
             0,
         ),
+    ]
+)
+@example(  # the views may have set aside the event that it was started with (J3)
+    [
+        (f"session:{MAIN}", RunQueued(run_id="run-1", session_id="s", step="reply", answers="m"), 0),
+        (f"session:{MAIN}", RunInterrupted(run_id="run-1", attempt=1), 0),
+        (f"session:{MAIN}", RunInterrupted(run_id="run-1", attempt=2), 0),
+    ]
+)
+@example(  # a run whose answer is shown while it is said is at work still
+    [
+        (f"session:{MAIN}", RunQueued(run_id="run-1", session_id="s", step="reply", answers="m"), 0),
+        (f"session:{MAIN}", RunStarted(run_id="run-1", attempt=1, context_hash=""), 0),
+        (f"session:{MAIN}", AnswerShown(run_id="run-1", attempt=1), 0),
+        (f"session:{MAIN}", RunCompleted(run_id="run-1", attempt=1), 0),
     ]
 )
 def test_the_state_at_every_position_of_any_log_is_the_state_that_stood_there(

@@ -3,6 +3,7 @@
 import pytest
 
 from intersession_events.facts import (
+    AnswerShown,
     ChildEnded,
     ExchangeAccepted,
     RunAborted,
@@ -95,6 +96,15 @@ def test_open_runs_come_in_the_order_they_were_accepted(story: Story) -> None:
         ("c", "queued", 0),
     ]
     assert [run.run_id for run in runs.recent(2)] == ["c", "a"]
+
+
+@pytest.mark.clause("STREAM-5")
+def test_a_run_whose_answer_is_shown_while_it_is_said_is_at_work(story: Story) -> None:
+    story.put(STREAM, queued())
+    story.put(STREAM, RunStarted(run_id="r", attempt=1, context_hash="h"))
+    last = story.put(STREAM, AnswerShown(run_id="r", attempt=1))
+    (run,) = Runs(story.log).open_runs()
+    assert (run.status, run.attempt, run.position) == ("running", 1, last.position)
 
 
 @pytest.mark.clause("SEND-11")
