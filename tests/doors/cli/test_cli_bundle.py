@@ -43,6 +43,19 @@ def test_an_answer_is_written_as_a_bundle_that_is_checked_without_us(store: Path
     assert (checked.returncode, checked.stdout[:2]) == (0, "OK")
 
 
+@pytest.mark.clause("BUNDLE-7", "BUNDLE-21")
+def test_the_bundle_of_an_answer_withholds_what_is_asked(store: Path, tmp_path: Path) -> None:
+    file = tmp_path / "words.zip"
+    done = ran("search", "safe", "--bundle", file, "--redact", "words", "--store", store, "--json")
+    alone = ran("search", "safe", "--redact", "words", "--store", store)
+
+    assert done.exit_code == 0
+    with zipfile.ZipFile(file) as archive:
+        assert json.loads(archive.read("manifest.json"))["redacted"] == "words"
+        assert all(b"Is it safe" not in archive.read(name) for name in archive.namelist())
+    assert (alone.exit_code, "give --bundle FILE with it" in alone.err) == (2, True)
+
+
 @pytest.mark.clause("BUNDLE-5")
 @pytest.mark.parametrize(
     ("given", "code", "said"),

@@ -14,7 +14,7 @@ from intersession_actors.calls.service.arguments import read_arguments
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.hindsight.bundling.answered import bundle_of
 from intersession_actors.hindsight.bundling.bundle import BundleMade, make_bundle
-from intersession_actors.hindsight.bundling.wanted import BundleWanted
+from intersession_actors.hindsight.bundling.wanted import BundleWanted, Redact
 from intersession_actors.hindsight.debugger.view import View
 from intersession_events.basics.plain_json import JsonMapping, JsonObject, is_object
 from intersession_events.facts.reasons import counted
@@ -37,7 +37,9 @@ def bundled(reading: Reading, wanted: BundleWanted, output: Path, key: Path | No
         return make_bundle(View(reader), wanted, output, key=signing, progress=progress)
 
 
-def with_bundle(answer: Answer, reading: Reading, verb: str, given: JsonObject, output: Path) -> Answer:
+def with_bundle(
+    answer: Answer, reading: Reading, verb: str, given: JsonObject, output: Path, *, redact: Redact | None
+) -> Answer:
     """Return a command's answer once it is bundled, with what the bundle is.
 
     Raises:
@@ -46,7 +48,7 @@ def with_bundle(answer: Answer, reading: Reading, verb: str, given: JsonObject, 
     value = answer.value
     if not is_object(value):
         raise UsageError("--bundle: this answer is no list and no object, leave it out")
-    made = bundled(reading, bundle_of(verb, given, value), output)
+    made = bundled(reading, bundle_of(verb, given, value, redact=redact), output)
 
     def show(screen: Screen) -> None:
         answer.show(screen)

@@ -15,7 +15,8 @@ from msgspec import inspect as types
 
 from intersession.cli.host.forks import in_fork
 from intersession.cli.host.reading import reader_of
-from intersession.cli.shell.answer import READING, Answer, Cursor, Reading, Since, Until
+from intersession.cli.shell.answer import READING, Answer, Cursor, Reading, Since, Until, UsageError
+from intersession_actors.hindsight.bundling.wanted import Redact
 from intersession_actors.hindsight.debugger.debugger import Debugger
 from intersession_actors.hindsight.debugger.verbs.verbs import Verb
 from intersession_actors.hindsight.debugger.view import View
@@ -36,6 +37,17 @@ _BUNDLE: Final = inspect.Parameter(
         Path | None,
         Parameter(
             help="Write the answer to this file as a bundle, with the streams of its events, which prove it."
+        ),
+    ],
+)
+_REDACT: Final = inspect.Parameter(
+    "redact",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=None,
+    annotation=Annotated[
+        Redact | None,
+        Parameter(
+            help="With --bundle: withhold secrets, all words, or who people are; the rest is proven as before."
         ),
     ],
 )
@@ -72,13 +84,17 @@ class VerbCall(Generic[A]):
         """Return the answer from the open log."""
         return cast("A", Debugger(view).call(self.verb, self.given))
 
-    def bundled(self, answer: Answer, output: Path, page: object) -> Answer:
-        """Return the answer once it is bundled in a file."""
+    def bundled(self, answer: Answer, output: Path | None, redact: Redact | None, page: object) -> Answer:
+        """Return the answer, once it is bundled in a file if one is named."""
+        if output is None:
+            if redact is not None:
+                raise UsageError("--redact: it says what a bundle withholds, give --bundle FILE with it")
+            return answer
         from intersession.cli.host.bundles import with_bundle  # noqa: PLC0415 - few answers are bundled
 
         inside, _ = in_fork(self.reading, *(self.given.get(field) for field in self.forks))
         given = {**self.given, **getattr(page, "given", {}), "limit": getattr(page, "limit", None)}
-        return with_bundle(answer, inside, self.verb, present(given), output)
+        return with_bundle(answer, inside, self.verb, present(given), output, redact=redact)
 
 
 def asks(
@@ -106,7 +122,7 @@ def asks(
             given = inspect.Signature(parameters).bind(*args, **kwargs)
             given.apply_defaults()
             typed: JsonObject = given.arguments
-            reading, bundle = typed.pop("reading"), typed.pop("bundle", None)
+            reading, bundle, redact = (typed.pop(name, None) for name in ("reading", "bundle", "redact"))
             asked: JsonObject = {
                 field.encode_name: [*value] if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - as cyclopts made it
                 for field in fields
@@ -114,7 +130,7 @@ def asks(
             }
             call = VerbCall[A](verb.name, asked, reading, forks)
             answer = show(call, **typed)  # type: ignore[call-arg] # pyright: ignore[reportCallIssue] - what is left is its own
-            return answer if bundle is None else call.bundled(answer, bundle, typed.get("page"))
+            return call.bundled(answer, bundle, redact, typed.get("page"))
 
         parameters = [
             *(
@@ -122,7 +138,7 @@ def asks(
                 for field in fields
             ),
             *more,
-            *([] if any(each.name == "last" for each in more) else [_BUNDLE]),
+            *([] if any(each.name == "last" for each in more) else [_BUNDLE, _REDACT]),
             inspect.Parameter("reading", inspect.Parameter.KEYWORD_ONLY, default=READING, annotation=Reading),
         ]
         parameters.sort(key=lambda each: each.kind)
