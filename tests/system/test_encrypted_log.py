@@ -229,6 +229,7 @@ def test_a_changed_ciphertext_is_found(booth: Booth, tmp_path: Path) -> None:
     assert report.findings[0].problem == "the encrypted payload was changed"
 
 
+@pytest.mark.ci
 @pytest.mark.clause("CRYPT-1")
 def test_encryption_begins_when_it_is_turned_on_and_may_be_of_some_sessions(
     booth: Booth, tmp_path: Path
@@ -285,6 +286,7 @@ def _ids(url: str) -> list[str]:
     return [key.id for key in keys.all()]
 
 
+@pytest.mark.ci
 @pytest.mark.clause("CRYPT-3")
 def test_a_rotated_master_key_opens_the_same_words(booth: Booth, tmp_path: Path) -> None:
     old = master_key(tmp_path)

@@ -116,6 +116,7 @@ def test_witnesses_cosign_each_checkpoint_and_prove_it_with_their_keys_alone(
     assert published[-1].hash == last["hash"]
 
 
+@pytest.mark.ci
 @pytest.mark.clause("TLOG-3")
 def test_cosignatures_from_before_a_stop_count_for_the_quorum(booth: Booth, tmp_path: Path) -> None:
     clock, failed = ManualClock(), threading.Semaphore(0)
@@ -136,6 +137,7 @@ def test_cosignatures_from_before_a_stop_count_for_the_quorum(booth: Booth, tmp_
     assert len(note.note.signatures) == 3
 
 
+@pytest.mark.ci
 @pytest.mark.clause("TLOG-4")
 def test_a_log_that_was_made_anew_with_the_host_s_key_has_no_cosignatures(
     booth: Booth, tmp_path: Path
@@ -162,6 +164,7 @@ def test_a_log_that_was_made_anew_with_the_host_s_key_has_no_cosignatures(
         assert "checkpoint_forged" in verified(system, trusted).counts
 
 
+@pytest.mark.ci
 @pytest.mark.clause("TLOG-3")
 def test_a_witness_that_does_not_answer_holds_nothing_up_and_is_tried_again(
     booth: Booth, tmp_path: Path
@@ -201,6 +204,7 @@ HISTORIES: dict[str, tuple[int, list[int], str]] = {
 """How much the witness has seen, what the log has instead between its checkpoints, and what is said of it."""
 
 
+@pytest.mark.ci
 @pytest.mark.clause("TLOG-3", "TLOG-5")
 @pytest.mark.parametrize("history", HISTORIES)
 def test_another_history_is_refused_by_the_witness_of_the_first(
@@ -256,6 +260,7 @@ def test_an_authority_stamps_the_hash_of_a_checkpoint_and_openssl_verifies_it(
     assert openssl(*verify, later["hash"]).returncode != 0
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("program", "problem"),
     [

@@ -11,6 +11,7 @@ from intersession_events.copies.bundles import verify
 from support.doors.command_line import DemoLog, ran
 
 
+@pytest.mark.ci
 @pytest.mark.clause("BUNDLE-10")
 def test_verify_takes_a_bundle_and_says_the_same_as_the_file_that_is_handed_out(
     demo_log: DemoLog, tmp_path: Path

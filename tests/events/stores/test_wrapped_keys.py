@@ -226,6 +226,7 @@ def test_sessions_are_kept_encrypted_whatever_somebody_writes_there(tmp_path: Pa
         keys_at(file, writes=True)
 
 
+@pytest.mark.ci
 @pytest.mark.clause("CRYPT-3")
 def test_a_configuration_may_name_the_old_key_until_that_is_destroyed(
     keys: Keyring, file: KeyFile, tmp_path: Path

@@ -131,6 +131,7 @@ def check(system: SessionSystem, phrases: list[str]) -> int:
     return times
 
 
+@pytest.mark.ci
 @pytest.mark.clause("ANS-3", "LENS-1")
 def test_who_was_given_words_is_what_the_lens_of_each_run_says(log_url: str) -> None:
     system = played(log_url, 5, 18)
