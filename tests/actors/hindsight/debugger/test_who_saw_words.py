@@ -141,7 +141,7 @@ def test_who_was_given_words_is_what_the_lens_of_each_run_says(log_url: str) -> 
 
 @pytest.mark.clause("ANS-3", "LENS-1")
 @pytest.mark.parametrize(
-    "messages", [pytest.param(60, marks=pytest.mark.ci), pytest.param(200, marks=pytest.mark.nightly)]
+    "messages", [pytest.param(30, marks=pytest.mark.ci), pytest.param(200, marks=pytest.mark.nightly)]
 )
 def test_who_was_given_words_is_what_the_lens_says_in_a_log_of_many_runs(log_url: str, messages: int) -> None:
     system = played(log_url, 1, messages)
