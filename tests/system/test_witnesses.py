@@ -138,6 +138,37 @@ def test_cosignatures_from_before_a_stop_count_for_the_quorum(booth: Booth, tmp_
 
 
 @pytest.mark.ci
+@pytest.mark.clause("TLOG-3")
+def test_a_note_whose_cosignatures_reached_no_target_goes_there_at_the_next_start_and_once(
+    booth: Booth, tmp_path: Path
+) -> None:
+    clock, failed = ManualClock(), threading.Semaphore(0)
+    file, kept = tmp_path / "notes.txt", tmp_path / "kept.txt"
+    with live_witness(tmp_path / "one") as gone:
+        settings = configured(tmp_path, gone)
+    with booth.start(AGENTS, {}, settings, clock=clock, on_failure=lambda _: failed.release()) as system:
+        told(system)
+        system.checkpoint()
+        assert failed.acquire(timeout=WAIT)
+        until(system, lambda: bool(receipts(system, "file")))
+        file.rename(kept)
+        file.mkdir()  # nothing can be added to it
+        with live_witness(tmp_path / "one", port=gone.address[1]):
+            while not receipts(system):
+                clock.advance(300_000)
+                look_at_clock(system._parts.timers)
+                system.log.wait_for(system.log.head() + 1, timeout=0.05)
+    file.rmdir()
+    kept.rename(file)
+    for _ in range(2):
+        with booth.start(AGENTS, {}, settings, clock=clock) as system:
+            until(system, lambda: len(receipts(system, "file")) == 2)
+    with booth.start(AGENTS, {}, settings, clock=clock) as system:
+        assert verified(system, trusted_keys([gone.vkey], quorum=1)).ok
+    assert file.read_text().count("\n\u2014 ") == 1 + 2
+
+
+@pytest.mark.ci
 @pytest.mark.clause("TLOG-4")
 def test_a_log_that_was_made_anew_with_the_host_s_key_has_no_cosignatures(
     booth: Booth, tmp_path: Path

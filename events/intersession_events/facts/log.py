@@ -136,7 +136,8 @@ class CheckpointPublished(Fact, frozen=True, kw_only=True):
     """The checkpoints up to the one of `position` are published: to a `file`, a `webhook`, a `command`, a `witness` or a `timestamp`.
 
     `target` is a digest of the place, which may be a secret itself. `receipt` is what the last two answered for this
-    checkpoint: the line of a cosignature (TLOG-3), or a response of RFC 3161 over its hash, in base64 (TLOG-6).
+    checkpoint: the line of a cosignature (TLOG-3), or a response of RFC 3161 over its hash, in base64 (TLOG-6). The
+    others have there the cosignatures with which a note was published to them again.
     """
 
     topic: ClassVar[str] = "checkpoint_published.1"

@@ -3,7 +3,8 @@
 What is still to be published is in the log, so that nothing is forgotten by a stop: the checkpoints behind the last one
 that a `CheckpointPublished` names for a target. A target that is new gets the last checkpoint, which covers all before it.
 
-A note that as many witnesses have cosigned as the quorum wants goes once more to the targets of notes, with their signatures.
+A note that as many witnesses have cosigned as the quorum wants goes once more to the targets of notes, with their signatures;
+its `CheckpointPublished` has them as the receipt.
 """
 
 import logging
@@ -27,7 +28,7 @@ from intersession_events.basics.errors import LogError
 from intersession_events.basics.ids import derive
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import CheckpointPublished, CheckpointTaken
-from intersession_events.log.held_checkpoints import cosignatures_of
+from intersession_events.log.held_checkpoints import cosignatures_in, receipts_of
 from intersession_events.log.log import HostLog, Log
 from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_events.proofs.statement import PUBLISHED, STREAM, TAKEN, Checkpoint, checkpoint_of
@@ -97,6 +98,9 @@ class Publisher:
         for lane in self._lanes:
             lane.waiting.extendleft(unpublished(self._log, lane.target))
             self._go_on(lane)
+        for event in _newest(self._log, TAKEN, 1) if self._quorum else ():
+            if isinstance(event, CheckpointTaken):
+                self._gather(checkpoint_of(self._log.log_id, event))
 
     def add(self, checkpoint: Checkpoint) -> None:
         """Publish a checkpoint that is now in the log."""
@@ -107,14 +111,17 @@ class Publisher:
 
     def stop(self, seconds: float) -> None:
         """Give running work this many seconds; the rest is published after the next start."""
-        ended: list[Future[None]] = []
-        for lane in self._lanes:
-            done: Future[None] = Future()
-            self._workers.submit(Job(partial(done.set_result, None), lane=lane.target.id))
-            ended.append(done)
         until = self._clock.monotonic() + seconds
-        for done in ended:
-            self._threads.wait(done, max(until - self._clock.monotonic(), 0.0))
+        ids = [lane.target.id for lane in self._lanes]
+        # What witnesses answer is gathered, and what was gathered goes to the targets of notes.
+        for lanes in (ids, [_GATHERING], ids):
+            ended: list[Future[None]] = []
+            for lane in lanes:
+                done: Future[None] = Future()
+                self._workers.submit(Job(partial(done.set_result, None), lane=lane))
+                ended.append(done)
+            for done in ended:
+                self._threads.wait(done, max(until - self._clock.monotonic(), 0.0))
         self._workers.stop()
 
     @property
@@ -142,13 +149,12 @@ class Publisher:
                 lane.busy = False  # the system stops
 
     def _publish(self, lane: "_Lane") -> None:
-        last: Checkpoint | None = None
-        receipt: str | None = None
+        taken: dict[bool, tuple[Checkpoint, str | None]] = {}
         try:
             while lane.waiting:
                 checkpoint = lane.waiting[0]
                 receipt = lane.target.put(checkpoint, self._log)
-                last = checkpoint
+                taken[_is_cosigned(checkpoint)] = checkpoint, receipt or _cosignatures(checkpoint)
                 # While it was on its way, it may have been dropped for newer ones.
                 if lane.waiting[0] is checkpoint:
                     lane.waiting.popleft()
@@ -161,10 +167,10 @@ class Publisher:
             lane.failed(None)
         finally:
             lane.busy = False
-        if last is not None and not _is_cosigned(last):
-            self._record(lane.target, last, receipt)
-        if last is not None and receipt is not None and lane.target.kind == "witness":
-            self._gather(last)
+        for last, received in taken.values():
+            self._record(lane.target, last, received)
+            if received is not None and lane.target.kind == "witness":
+                self._gather(last)
         if lane.error is None:
             self._go_on(lane)  # what came while it was busy
 
@@ -173,18 +179,19 @@ class Publisher:
 
         def add() -> None:
             try:
-                found = cosignatures_of(self._log.query, after=checkpoint.position)
+                received = receipts_of(self._log.query, after=checkpoint.position)
             except LogError as error:
                 logger.warning("cosignatures could not be read, their note is not published again: %s", error)
                 return
-            given = found.get(checkpoint.position, ())
+            given = cosignatures_in(received).get(checkpoint.position, ())
             if len(given) < self._quorum or checkpoint.hash == self._cosigned:
                 return
             self._cosigned = checkpoint.hash
             lines = "".join(one.line for one in given)
             whole = msgspec.structs.replace(checkpoint, note=(checkpoint.note or "") + lines)
+            have = {one.target for one in received if one.position == checkpoint.position}
             for lane in self._lanes:
-                if lane.target.has_notes and not lane.target.wants_last:
+                if lane.target.has_notes and not lane.target.wants_last and lane.target.id not in have:
                     lane.waiting.append(whole)
                     self._go_on(lane)
 
@@ -195,7 +202,9 @@ class Publisher:
         event = CheckpointPublished(position=last.position, to=target.kind, target=target.id, receipt=receipt)
         draft = Draft(
             event=event,
-            id=derive(self._log.log_id, "published", target.id, last.position),
+            id=derive(
+                self._log.log_id, "cosigned" if _is_cosigned(last) else "published", target.id, last.position
+            ),
             time=self._clock.now_ms(),
         )
         try:
@@ -226,7 +235,11 @@ def takes(target: Target, checkpoint: Checkpoint) -> bool:
 
 def _is_cosigned(checkpoint: Checkpoint) -> bool:
     """Whether it is a note that was published before, without its cosignatures."""
-    return checkpoint.note is not None and checkpoint.note.count("\n") > 1
+    return _cosignatures(checkpoint) is not None
+
+
+def _cosignatures(checkpoint: Checkpoint) -> str | None:
+    return (checkpoint.note or "").partition("\n")[2] or None
 
 
 def unpublished(log: Log, target: Target) -> Sequence[Checkpoint]:

@@ -80,6 +80,8 @@ def _of_log(event: Event, log_id: str) -> str | None:
     match event:
         case CheckpointTaken():
             return derive(log_id, "checkpoint", event.position)
+        case CheckpointPublished(to="file" | "webhook" | "command", receipt=str()):
+            return derive(log_id, "cosigned", event.target, event.position)
         case CheckpointPublished():
             return derive(log_id, "published", event.target, event.position)
         case ImportReported():
