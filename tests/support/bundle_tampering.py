@@ -594,6 +594,13 @@ REDACTED: tuple[BundleKind, ...] = (
     ),
     BundleKind("a salt for what is withheld", "alone", "row", _lines(_salted), of="words"),
     BundleKind(
+        "an edition of another name",
+        "alone",
+        "manifest",
+        _sealed(lambda parts: parts, redacted="names"),
+        of="words",
+    ),
+    BundleKind(
         "an edition passed off as whole",
         "alone",
         "row",

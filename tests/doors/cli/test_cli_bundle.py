@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from support.doors.command_line import ran
+from support.paths import DATA
 from support.story import MAIN, Story
+
+STATE = DATA / "openclaw" / "household"
 
 
 @pytest.fixture
@@ -92,3 +95,25 @@ def test_a_disk_without_room_leaves_nothing_of_a_bundle(store: Path, tmp_path: P
 
     assert (refused.exit_code, "free some space" in refused.err) == (1, True)
     assert not list(tmp_path.glob("*new.zip*"))
+
+
+def test_what_a_checkpoint_leaves_behind_itself_is_not_told_as_unproven(store: Path) -> None:
+    before = ran("bundle", "--all", "-o", "before.zip", "--store", store)
+    ran("checkpoint", "--store", store)
+
+    after = ran("bundle", "--all", "-o", "after.zip", "--store", store)
+
+    assert ("not proven" in before.out, "not proven" in after.out) == (True, False)
+
+
+def test_one_event_of_one_stream_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran("import", "openclaw", STATE, "--store", "imported.db")
+
+    done = ran("imports", "--bundle", "imports.zip", "--store", "imported.db")
+
+    with zipfile.ZipFile("imports.zip") as archive:
+        readme, report = (archive.read(name).decode() for name in ("README.txt", "report.html"))
+    for text in (done.out, readme, report):
+        assert "1 event of 1 stream" in text
+        assert "1 events" not in text

@@ -35,6 +35,7 @@ def test_a_person_is_forgotten_by_a_command(booth: Booth, tmp_path: Path, *, hos
 
     unsure = shown(booth, *given)
     dry = shown(booth, *given, "--dry-run")
+    meant = ran(*given, "--dry-run", "--store", booth.url)
     done = shown(booth, *given, "--reason", "asked for", "--yes")
     again = shown(booth, *given, "--yes")
     told = ran(*given, "--dry-run", "--store", booth.url)
@@ -42,6 +43,7 @@ def test_a_person_is_forgotten_by_a_command(booth: Booth, tmp_path: Path, *, hos
     assert (unsure.exit_code, dry.exit_code, done.exit_code, again.exit_code) == (2, 0, 0, 0)
     assert (dry.json["counts"], dry.json["position"]) == (done.json["counts"], None)
     assert (done.json["erased"], again.json["erased"]) == (1, 0)
+    assert "1 event in 1 stream of telegram:ada would be erased" in meant.out
     assert "0 events in 0 streams of telegram:ada would be erased" in told.out
     (erasure,) = shown(booth, "erasures").json["erasures"]
     assert (erasure["rule"], erasure["reason"]) == ("person", "asked for")

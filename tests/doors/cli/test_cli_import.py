@@ -79,3 +79,16 @@ def test_a_framework_is_imported_and_its_sub_agents_are_walked(tmp_path: Path) -
     assert used["usage"][0]["costMicros"] == 250_000
     assert (wrong.exit_code, wrong.json["code"]) == (1, "import_failed")
     assert not (tmp_path / "none.db").exists()
+
+
+def test_whose_database_it_is_has_to_be_said_and_a_state_directory_has_its_own_command(
+    tmp_path: Path,
+) -> None:
+    done = ran("import", STATE, "--store", tmp_path / "i.db")
+
+    assert done.exit_code == 2
+    assert (
+        f"--from langgraph or openai-agents; for an OpenClaw state directory, `intersession import openclaw {STATE}`"
+        in done.err
+    )
+    assert not (tmp_path / "i.db").exists()

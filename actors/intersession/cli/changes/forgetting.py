@@ -5,6 +5,7 @@ from intersession.cli.shell.answer import READING, Answer, Reading, UsageError
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.hindsight.debugger.named import session_named
 from intersession_events.basics.plain_json import JsonMapping, JsonObject
+from intersession_events.facts.reasons import counted
 
 
 def erase(
@@ -95,8 +96,9 @@ def _check_meant(*, yes: bool, dry_run: bool) -> None:
 
 
 def _told(answer: JsonMapping, whose: str) -> list[str]:
-    be = "would be" if answer["dryRun"] else "are"
-    lines = [f"{answer['erased']} events in {len(answer['streams'])} streams of {whose} {be} erased"]
+    be = "would be" if answer["dryRun"] else "is" if answer["erased"] == 1 else "are"
+    events, streams = counted(answer["erased"], "event"), counted(len(answer["streams"]), "stream")
+    lines = [f"{events} in {streams} of {whose} {be} erased"]
     lines += [f"  {count:>6} {_NAMES.get(name, name)}" for name, count in answer["counts"].items() if count]
     lines += [f"  {number:>6} by {rule}" for rule, number in answer.get("rules", {}).items()]
     if answer["waiting"]:

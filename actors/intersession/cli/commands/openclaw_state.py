@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 from intersession.cli.host.beside import host_beside, import_beside
 from intersession.cli.host.reading import reading_log, store_url
 from intersession.cli.host.verb_call import VerbCall, asks, at_most
-from intersession.cli.shell.answer import READING, Answer, Reading
+from intersession.cli.shell.answer import READING, Answer, Reading, UsageError
 from intersession.cli.shell.terminal import Screen, one_line, safe
 from intersession.cli.shell.times import moment
 from intersession_actors.hindsight.debugger.lists.imports import ImportsAnswer
@@ -49,12 +49,12 @@ def framework_in(
     /,
     *,
     framework: Annotated[
-        Literal["langgraph", "openai-agents"],
+        Literal["langgraph", "openai-agents"] | None,
         Parameter(
             name="--from",
             help="Whose database it is: checkpoints of LangGraph, or sessions of the OpenAI Agents SDK.",
         ),
-    ],
+    ] = None,
     agent: Annotated[
         str | None,
         Parameter(help="The id of the agent whose its sessions become. Default: what --from says."),
@@ -70,6 +70,11 @@ def framework_in(
     Args:
         source: The database: an SQLite file, or a postgresql:// URL. It is only read.
     """
+    if framework is None:
+        raise UsageError(
+            "say whose database it is: --from langgraph or openai-agents; for an OpenClaw state directory, "
+            f"`intersession import openclaw {source}`"
+        )
     there = source if "://" in source else os.path.abspath(source)  # noqa: PTH100 - no link is followed here
     asked: JsonObject = {"from": framework, "source": there, "onTaken": on_taken}
     return _imported(

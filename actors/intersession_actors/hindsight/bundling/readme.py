@@ -7,6 +7,7 @@ import msgspec
 
 from intersession_actors.hindsight.bundling.editions import EDITIONS
 from intersession_actors.hindsight.bundling.parts import Contents
+from intersession_events.facts.reasons import counted
 
 _ENTRIES: Final = {
     "manifest.json": "every other file with its size and SHA-256; the log, the place, the question",
@@ -28,7 +29,7 @@ _ENTRIES: Final = {
     "run.svg": "the run as a diagram",
 }
 _SAID: Final = """A part of the log {log_id}, up to position {at}.
-{events} events of {streams} streams. The question: {question}
+{held}. The question: {question}
 
 {entries}
 
@@ -58,8 +59,7 @@ def readme_of(contents: Contents, names: Collection[str]) -> str:
     return _SAID.format(
         log_id=contents.view.log.log_id,
         at=contents.at,
-        events=contents.taken.events,
-        streams=contents.taken.streams,
+        held=f"{counted(contents.taken.events, 'event')} of {counted(contents.taken.streams, 'stream')}",
         question=msgspec.json.encode(contents.question).decode(),
         entries="\n".join(f"  {name:<24} {known[name]}" for name in present),
         words=_WHOLE if redacted is None else _REDACTED.format(name=redacted, what=EDITIONS[redacted]),

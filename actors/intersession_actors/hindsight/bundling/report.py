@@ -105,7 +105,7 @@ class _Page:
         )
         return (
             f"{self._verdict()}<dl><dt>Log</dt><dd><code>{safe(asked.log_id)}</code>, up to #{asked.position}</dd>"
-            f"<dt>In this bundle</dt><dd>{asked.events:,} events of {asked.streams:,} streams</dd>"
+            f"<dt>In this bundle</dt><dd>{_many(asked.events, 'event')} of {_many(asked.streams, 'stream')}</dd>"
             f"<dt>From, to</dt><dd>{until}</dd>{edition}</dl>"
         )
 
@@ -363,3 +363,7 @@ def _fields(value: JsonObject) -> str:
 
 def _rest(rows: FirstRows, what: str) -> str:
     return more(rows.total - len(rows), what) if rows.total > len(rows) else ""
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

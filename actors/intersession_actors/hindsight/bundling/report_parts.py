@@ -16,6 +16,7 @@ from intersession_events.facts.base import ERASED
 from intersession_events.facts.delivery import STATES
 from intersession_events.facts.message_words import is_by_method, person, words_of_message
 from intersession_events.facts.parts import words_of
+from intersession_events.facts.reasons import counted
 from intersession_events.facts.words import Frame, Words
 
 MOST_EVENTS: Final = 2000
@@ -186,7 +187,7 @@ class Reported:
                 text = self._shown(event.error, line)
                 self.failures.put(at._replace(who=key or "", how=event.code, text=text))
             case facts.Erased() if event.edition is None:
-                text = f"{len(event.rows)} events of {event.stream}"
+                text = f"{counted(len(event.rows), 'event')} of {event.stream}"
                 self.erasures.put(at._replace(who=event.by, how=event.reason, text=text))
             case facts.NotePinned():
                 text = self._shown(event.text, line)

@@ -25,7 +25,7 @@ from intersession_events.log.erasing import erased_stream
 from intersession_events.log.lineage import Lineage
 from intersession_events.log.row_state import hash_in, opened, payload_in
 from intersession_events.log.sql import Query, Row, marks
-from intersession_events.proofs.statement import Checkpoint
+from intersession_events.proofs.statement import PUBLISHED, TAKEN, Checkpoint
 
 _PAGE: Final = 1000
 _AT_ONCE: Final = 200
@@ -78,7 +78,7 @@ class PartTaken(NamedTuple):
     streams: int
     checkpoint: Checkpoint | None
     unproven: int
-    """How many events lie behind the checkpoint."""
+    """How many events lie behind the checkpoint; what checkpoints leave there themselves does not count, as any would."""
     files: Sequence[FileBlock]
     erased: Sequence[Row]
     """The events that authorise what was erased in its streams, those behind the place, too."""
@@ -249,7 +249,7 @@ class _Taking:
     def _note(self, row: Row, hashed: str, leaf: int | None) -> None:
         position, stream, version, topic, state = row
         self._events += 1
-        self._unproven += leaf is None
+        self._unproven += leaf is None and topic not in {TAKEN, PUBLISHED}
         self._last = row
         end = ((position, stream, version, topic), hashed)
         if stream == STREAM:

@@ -889,6 +889,8 @@ class Check:
                 "manifest",
                 f"its format is {safe(manifest.get('format'))}; this verify.py checks {FORMAT}: take the newer one",
             )
+        if manifest["redacted"] not in (None, "secrets", "words", "people"):
+            raise Wrong("manifest", f"{safe(manifest['redacted'])} is nothing that an edition withholds")
         self.log_id, self.position = str(manifest["logId"]), whole(manifest["position"])
         self.manifest = manifest
         self.said.update(

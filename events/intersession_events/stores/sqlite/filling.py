@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from intersession_events.basics.errors import LogError, MigrationFailed
 from intersession_events.basics.machine import sync
@@ -15,6 +16,10 @@ from intersession_events.stores.portable.filling import Filling, Moved
 from intersession_events.stores.sqlite.connections import PAGE_BYTES
 from intersession_events.stores.sqlite.identity import create
 from intersession_events.stores.sqlite.log import SqliteLog
+
+_MOVED_KIB: Final = 64 * 1024
+_ANEW_KIB: Final = 8 * 1024
+"""What the cache of pages may take. Bundles of large logs are made within it, beside all else that they hold."""
 
 
 class FileFilling(Filling):
@@ -68,7 +73,8 @@ class FileFilling(Filling):
             # What the last moments before a power cut leave out is copied again by the next attempt.
             made.execute(f"PRAGMA journal_mode={'OFF' if self._anew else 'WAL'}")
             made.execute(f"PRAGMA synchronous={'OFF' if self._anew else 'NORMAL'}")
-            made.execute("PRAGMA cache_size=-65536")
+            # Without a journal, pages that leave the cache are written once more at most, and no sync waits for them.
+            made.execute(f"PRAGMA cache_size=-{_ANEW_KIB if self._anew else _MOVED_KIB}")
             made.execute("PRAGMA secure_delete=ON")
         return super().begin(log)
 

@@ -20,6 +20,8 @@ from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_events.log.verifying.verification import verify_log
 from intersession_events.proofs.merkle import leaf_hash
 from intersession_events.proofs.stream_heads import HeadPath, root_over_heads
+from intersession_events.stores.portable.filling import Moved
+from intersession_events.stores.sqlite.filling import FileFilling
 from intersession_events.stores.sqlite.log import SqliteLog
 from support.forged_erasures import payload_of_row
 from support.forked import CUT, OTHER, A, B, source_log
@@ -181,3 +183,12 @@ def test_a_changed_row_is_not_bundled_and_is_named(tmp_path: Path) -> None:
         taken(source, tmp_path / "part", A, B)
 
     assert refused.value.position == inside
+
+
+def test_the_log_of_a_bundle_that_is_written_takes_few_pages_of_memory(tmp_path: Path) -> None:
+    with closing(FileFilling(tmp_path / "log.db", anew=True)) as filling:
+        filling.begin(Moved("a log", 0, 0, 0, ()))
+        with filling.writing() as made:
+            ((cache,),) = made.execute("PRAGMA cache_size")
+
+    assert -16 * 1024 <= cache < 0  # below zero it is in KiB
