@@ -196,7 +196,7 @@ def _folded_run(run_id: str, events: Iterable[Recorded]) -> RunOutcome | None:
     then: RunOutcome | None = None
     for recorded in events:
         match recorded.event:
-            case facts.RunQueued() as event if event.run_id == run_id:
+            case facts.RunQueued() as event if event.run_id == run_id and then is None:
                 then = begin_run(recorded, event)
             case facts.RunAttempt() as event if event.run_id == run_id and then is not None:
                 then = evolve_run(then, recorded, event)
