@@ -449,6 +449,26 @@ HASHED: tuple[BundleKind, ...] = (
         of="session",
     ),
     BundleKind(
+        "a list of sessions put into log.db",
+        "alone",
+        "log",
+        _sealed(_in_log("CREATE TABLE session_list (key TEXT)")),
+    ),
+    BundleKind(
+        "a trigger put into log.db",
+        "alone",
+        "log",
+        _sealed(
+            _in_log("CREATE TRIGGER t AFTER INSERT ON stored_events BEGIN DELETE FROM stored_events; END")
+        ),
+    ),
+    BundleKind(
+        "views in log.db said to be done",
+        "alone",
+        "log",
+        _sealed(_in_log("INSERT INTO inline_views VALUES ('sessions', 1, 5)")),
+    ),
+    BundleKind(
         "a query in the place of the events of log.db",
         "alone",
         "log",

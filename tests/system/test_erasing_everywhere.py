@@ -265,6 +265,22 @@ def test_what_shares_no_text_of_twenty_characters_is_left_alone(booth: Booth) ->
 
 
 @pytest.mark.clause("ERASE-1")
+@pytest.mark.parametrize(("alike", "is_copy"), [(210, True), (150, False)])
+def test_a_text_with_the_same_first_two_hundred_characters_is_a_copy(
+    booth: Booth, alike: int, *, is_copy: bool
+) -> None:
+    system = booth.start({"main": lambda _: "yes", "side": lambda _: "yes"})
+    form = ("where it lies: then some steps to the north, " * 10)[:alike]
+    asked(system, "agent:main:main", f"{form} and what ada has filled in {'here ' * 20}")
+    asked(system, SIDE, f"{form} and another text of bob {'there ' * 20}")
+    at_rest(system)
+
+    answer = system.erase("agent:main:main", dry_run=True)
+
+    assert (f"session:{SIDE}" in answer["streams"]) == is_copy
+
+
+@pytest.mark.clause("ERASE-1")
 def test_a_session_with_a_copy_that_is_still_acted_on_keeps_all_from_being_erased(booth: Booth) -> None:
     gate = Gate()
 

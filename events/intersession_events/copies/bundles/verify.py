@@ -653,6 +653,14 @@ FIELDS = (
 )
 OPTIONAL = ("salt", "decision", "withheld")
 WITHHELD = ("words", "secrets", "person")
+OF_A_LOG = {
+    b"stored_events",
+    b"sqlite_autoindex_stored_events_1",
+    b"sqlite_sequence",
+    b"log_identity",
+    b"log_topics",
+}
+OF_A_LOG |= {b"inline_views", b"set_aside"}  # empty: views are made when the log is opened
 FORKED, ERASED, TAKEN = "forked_from.1", "erased.1", "checkpoint_taken.1"
 
 
@@ -1304,9 +1312,20 @@ class Check:
                     tables = {name for name, begins in found if begins == b"CREATE TABLE "}
                     if not {b"stored_events", b"log_identity"} <= tables:
                         raise Wrong("log", "log.db has not the tables of a log")
+                    self._look_for_more(log)
                     self._compare(log)
             except (sqlite3.Error, ValueError, KeyError, TypeError, AttributeError) as error:
                 raise Wrong("log", f"log.db is not to be read: {safe(str(error))}") from None
+
+    def _look_for_more(self, log: sqlite3.Connection) -> None:
+        """Find tables with views, triggers and the like: a program that opens the log would read them in place of events."""
+        more = {name for (name,) in log.execute("SELECT name FROM sqlite_master")} - OF_A_LOG
+        for name in sorted(more)[:MOST_SHOWN]:
+            self.find("log", f"log.db has {safe(name.decode(errors='replace'))} in it, which no bundle has")
+        if not more and any(
+            log.execute("SELECT 1 FROM inline_views UNION ALL SELECT 1 FROM set_aside LIMIT 1")
+        ):
+            self.find("log", "log.db has views in it, which no bundle has")
 
     def _compare(self, log: sqlite3.Connection) -> None:
         ((log_id,),) = log.execute("SELECT log_id FROM log_identity")
