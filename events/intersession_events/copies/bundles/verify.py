@@ -1540,13 +1540,25 @@ def _files_in(value: Json) -> Iterator[str]:
         yield from _files_in(one)
 
 
+def read_given(name: str) -> bytes:
+    """Read a file that the command line names; raise ValueError where it is a device, a pipe, or too large."""
+    path = Path(name)
+    if path.exists() and not path.is_file():
+        raise ValueError("it is no file")
+    with path.open("rb") as file:
+        data = file.read(MOST_IN_MEMORY + 1)
+    if len(data) > MOST_IN_MEMORY:
+        raise ValueError(f"more than {MOST_IN_MEMORY} bytes: give a smaller file")
+    return data
+
+
 def trusted_of(given: Iterable[str], quorum: int = 0) -> tuple[dict[str, bytes], list[Vkey]]:
     """Return the keys of hosts and of witnesses, each as it is written or in a file of such lines; raise Unusable where it is no key."""
     found: dict[str, bytes] = {}
     witnesses: list[Vkey] = []
     for one in given:
         try:
-            text = one if one[:8] == "ed25519:" or VKEY.fullmatch(one) else Path(one).read_text()
+            text = one if one[:8] == "ed25519:" or VKEY.fullmatch(one) else read_given(one).decode()
             found.update(keys_in(text))
             if "-----BEGIN" not in text:
                 named = [vkey_of(word) for word in words_of(text) if word[:8] != "ed25519:"]
@@ -1563,7 +1575,7 @@ def published_of(given: Iterable[str]) -> list[Checkpoint]:
     found: list[Checkpoint] = []
     for one in given:
         try:
-            found += published_in(Path(one).read_bytes())
+            found += published_in(read_given(one))
         except (OSError, ValueError) as error:
             raise Unusable(f"--published {safe(one)}: {safe(str(error))}") from None
     return found

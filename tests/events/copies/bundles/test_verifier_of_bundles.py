@@ -164,3 +164,14 @@ def test_growth_is_proven_as_the_log_proves_it(old: int, new: int) -> None:
     for other in (path[1:], [*path, bytes(32)], [bytes(32), *path[1:]]):
         if other != path:
             assert not verify.is_beginning(old, roots[0], new, roots[1], other)
+
+
+@pytest.mark.clause("BUNDLE-10")
+def test_what_is_no_file_is_not_read_for_ever(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+
+    for given in ("/dev/zero", str(tmp_path / "pipe")):
+        with pytest.raises(verify.Unusable, match="it is no file"):
+            verify.trusted_of([given])
+        with pytest.raises(verify.Unusable, match="it is no file"):
+            verify.published_of([given])
