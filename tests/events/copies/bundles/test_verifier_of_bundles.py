@@ -170,8 +170,8 @@ def test_growth_is_proven_as_the_log_proves_it(old: int, new: int) -> None:
 def test_what_is_no_file_is_not_read_for_ever(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
 
-    for given in ("/dev/zero", str(tmp_path / "pipe")):
+    for name in ("/dev/zero", str(tmp_path / "pipe")):
         with pytest.raises(verify.Unusable, match="it is no file"):
-            verify.trusted_of([given])
+            verify.trusted_of([name])
         with pytest.raises(verify.Unusable, match="it is no file"):
-            verify.published_of([given])
+            verify.published_of([name])
