@@ -60,6 +60,7 @@ def served() -> Iterator[Served]:
             yield Served(system, tab.page, tab, gateway, runs["main"], runs["ops"])
 
 
+@pytest.mark.ci
 @pytest.mark.clause("LENS-2")
 def test_a_prompt_is_shown_from_its_end_and_read_back(served: Served) -> None:
     page, run = served.page, served.runs[-1]
@@ -84,6 +85,7 @@ def test_a_prompt_is_shown_from_its_end_and_read_back(served: Served) -> None:
     served.tab.check()
 
 
+@pytest.mark.ci
 @pytest.mark.clause("LENS-2", "DIFF-1")
 def test_two_prompts_are_held_beside_each_other_where_they_part(served: Served) -> None:
     """Of one session their ends show that; of two, all of both is looked at."""

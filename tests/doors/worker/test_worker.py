@@ -189,6 +189,7 @@ def test_an_act_that_is_sent_again_counts_once() -> None:
         assert sum(one.topic.startswith("run_queued") for one in said) == 1
 
 
+@pytest.mark.ci
 @pytest.mark.clause("WORK-14")
 def test_a_worker_goes_on_with_the_writer_that_took_over(tmp_path: Path) -> None:
     agent = Standing()
