@@ -152,6 +152,35 @@ def test_a_copy_is_restored_with_what_that_loses_and_does_again(tmp_path: Path) 
 
 
 @pytest.mark.clause("COPY-4")
+def test_a_log_that_is_moved_aside_never_lies_there_without_its_last_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before: its -wal was moved first, and a host that was started after a kill began without them."""
+    store, copy = tmp_path / "s.db", tmp_path / "copy.db"
+    with SessionSystem(store, agents={"main": echo("heard: ")}) as system:
+        speak(system, "one")
+    assert ran("backup", copy, "--store", store).exit_code == 0
+    Path(f"{store}-wal").touch()
+    moved: list[str] = []
+    rename = Path.rename
+
+    def once(path: Path, target: Path) -> Path:
+        if moved and path.name.startswith("s.db"):
+            raise KeyboardInterrupt
+        moved.append(path.name)
+        return rename(path, target)
+
+    with monkeypatch.context() as killed:
+        killed.setattr(Path, "rename", once)
+        assert ran("restore", copy, "--store", store, "--aside").exit_code == 130
+    done = ran("restore", copy, "--store", store, "--aside", "--json")
+
+    assert moved == ["s.db"]
+    assert (done.exit_code, done.json["aside"]) == (0, str(tmp_path / "s.db.aside"))
+    assert head(tmp_path / "s.db.aside") == head(store)
+
+
+@pytest.mark.clause("COPY-4")
 def test_a_copy_that_was_changed_is_not_restored(tmp_path: Path) -> None:
     store, copy = tmp_path / "s.db", tmp_path / "copy.db"
     with SessionSystem(store, agents={"main": echo("heard: ")}) as system:

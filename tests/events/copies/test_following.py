@@ -90,6 +90,31 @@ def test_a_whole_backup_is_continued_and_keeps_no_snapshot_and_no_call_of_a_work
         assert restored.tools().call("sessions_history", {"sessionKey": "agent:main:main"})["messages"]
 
 
+@pytest.mark.clause("COPY-1", "B3")
+def test_files_that_were_erased_are_gone_from_a_copy_whatever_becomes_of_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before: they were removed behind the commit, and after a kill there no later backup looked for them."""
+    url, copy = str(tmp_path / "log.db"), LogCopy(tmp_path / "copy.db")
+    with SessionSystem(url, agents={"main": echo()}, channels={"telegram": MemoryChannel()}) as system:
+        paper = File(data=f"%PDF-1.4 {CANARY}".encode(), mime_type="application/pdf", name="a.pdf")
+        system.inbound(channel="telegram", chat_id="1", sender="ada", text="see", files=[paper], wait=WAIT)
+        wait_for_number(system, DeliveryDone, 1)
+        assert taken(url, copy).files == 1
+        system.erase("agent:main:main", reason="asked for")
+
+    def dies(point: str) -> None:
+        if point == "B4":
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as killed:
+        killed.setattr("intersession_events.copies.following.taking.crash_point", dies)
+        with pytest.raises(KeyboardInterrupt):
+            taken(url, copy)
+    assert taken(url, LogCopy(copy.path)).erased == 0
+    assert list(Path(f"{copy.path}.files").iterdir()) == []
+
+
 @pytest.mark.clause("COPY-2")
 def test_a_copy_is_held_against_what_was_published_and_signed(url: str, tmp_path: Path) -> None:
     key = new_private(lambda size: b"k" * size)

@@ -134,28 +134,31 @@ def _moved_aside(where: Located) -> Path | None:
         BackupFailed: a process writes to it, or something has that name.
     """
     log = Path(where.place)
-    if not os.path.lexists(log):
-        return None
-    if writer_of(where) is not None:
-        raise BackupFailed(f"a process writes to {log}: stop it first")
     target = log.with_name(f"{log.name}.aside")
-    if os.path.lexists(target):
-        raise BackupFailed(f"{target} is there already, from an earlier restore: move it away")
-    # The log last: until then the next attempt finds it in its place, and goes on.
-    for suffix in (*_BESIDE, ""):
-        beside = log.with_name(f"{log.name}{suffix}")
-        if os.path.lexists(beside):
-            beside.rename(target.with_name(f"{target.name}{suffix}"))
+    if os.path.lexists(log):
+        if writer_of(where) is not None:
+            raise BackupFailed(f"a process writes to {log}: stop it first")
+        if os.path.lexists(target):
+            raise BackupFailed(f"{target} is there already, from an earlier restore: move it away")
+    elif not os.path.lexists(target):
+        return None
+    # The log first: one that is still there without its -wal would be opened without its last events. After a kill the
+    # next attempt moves what is left.
+    _rename(log, target, ("", *_BESIDE))
     sync(log.parent)
     return target
 
 
 def _moved_back(aside: Path, where: Located) -> None:
-    log = Path(where.place)
-    for suffix in ("", *_BESIDE):
-        beside = aside.with_name(f"{aside.name}{suffix}")
-        if os.path.lexists(beside) and not os.path.lexists(log.with_name(f"{log.name}{suffix}")):
-            beside.rename(log.with_name(f"{log.name}{suffix}"))
+    # The log last, for the same reason.
+    _rename(aside, Path(where.place), (*_BESIDE, ""))
+
+
+def _rename(log: Path, target: Path, suffixes: Sequence[str]) -> None:
+    for suffix in suffixes:
+        beside, there = (path.with_name(f"{path.name}{suffix}") for path in (log, target))
+        if os.path.lexists(beside) and not os.path.lexists(there):
+            beside.rename(there)
 
 
 _BESIDE: Final = ("-wal", "-shm", ".views", ".files")

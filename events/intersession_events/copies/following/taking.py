@@ -70,7 +70,6 @@ class LogCopy:
         self._proven = (0, 0)
         """Up to where checkpoints were signed, and published, as far as this copy has seen."""
         self._files = Folder(folder_of(str(self.path)))
-        self._has_erased_files = False
 
     def know(self, published: Sequence[Published]) -> None:
         """Take what was published by now: it is read before the log, which has all of it then."""
@@ -98,8 +97,6 @@ class LogCopy:
                     done = self._continue(_Taking(copy, source, seen, known), progress)
                     # The words that were erased lie in the write-ahead log until then, and the file is whole by itself.
                     copy.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            if self._has_erased_files:
-                self._drop_files(source)
         except (OSError, sqlite3.Error) as error:
             self._along = None
             raise BackupFailed(f"{self.path} can't be written: {error}") from error
@@ -140,7 +137,9 @@ class LogCopy:
                 self._along.signed, self._along.published = self._proven
             done = taking.run(self._along, progress)
             done = done._replace(files=self._take_files(taking.source))
-            self._has_erased_files = taking.has_erased_files
+            if taking.has_erased_files:
+                # Before the commit: after a kill the erasure comes again, and what is left of them goes then.
+                self._drop_files(taking.source)
             crash_point("B3")
             taking.copy.execute("COMMIT")
         except BaseException:
