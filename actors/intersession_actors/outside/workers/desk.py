@@ -153,6 +153,8 @@ class Desk:
         with self._changed:
             self._offered.pop(call, None)
             self._early.pop(call, None)
+            # An answer that was handed on just when the attempt was cut off reached nobody: it is heard again, as late.
+            self._told.discard(call)
             if self.leaves:
                 return
             if isinstance(known := self._known.get(call), QueuedCall):

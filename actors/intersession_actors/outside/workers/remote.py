@@ -216,19 +216,19 @@ class RemoteAgents:
         self.desk.offer(offer, told)
         try:
             content = await answered
+            if content is None:
+                return Broke(
+                    code="interrupted",
+                    error=f"interrupted: the worker of agent {name!r} is not heard of any more",
+                )
+            if b'"files"' in content:
+                return await off_loop(self._checked, content, turn, under)
+            return self._checked(content, turn, under)
         except asyncio.CancelledError:
             self.desk.withdraw(call)
             raise
         finally:
             self._under_way.pop(call, None)
-        if content is None:
-            return Broke(
-                code="interrupted",
-                error=f"interrupted: the worker of agent {name!r} is not heard of any more",
-            )
-        if b'"files"' in content:
-            return await off_loop(self._checked, content, turn, under)
-        return self._checked(content, turn, under)
 
     def under_way(self, call: CallId) -> UnderWay | None:
         """Return an attempt that is under way in this process; None also where it is yet to be called (`check`)."""
@@ -289,7 +289,11 @@ class RemoteAgents:
                     self.desk.done([CallId("agent", event.run_id, event.attempt)])
                 case facts.RunFailed() | facts.RunInterrupted() | facts.RunAborted():
                     call = CallId("agent", event.run_id, event.attempt)
-                    if self.desk.is_told(call):
+                    # The end of one whose answer is still to be recorded as late did not come of that answer.
+                    is_late = call in self._under_way or isinstance(
+                        self._executor.results.of(event.run_id, event.attempt), Answered
+                    )
+                    if self.desk.is_told(call) and not is_late:
                         self.desk.done([call])
                 case _:
                     pass
@@ -309,7 +313,11 @@ class RemoteAgents:
             run_id=answer.id,
             attempt=answer.attempt,
         )
-        self._late(answer.id, answer.attempt, self._checked(answer.content, turn, None), begun)
+        result = self._checked(answer.content, turn, None)
+        if isinstance(result, Broke):  # nothing is recorded of a failure that comes late
+            self.desk.done([answer.call])
+        else:
+            self._late(answer.id, answer.attempt, result, begun)
 
 
 def stands(log: ReadsEvents, one: QueuedCall) -> Literal["open", "cut off", "on record"]:

@@ -201,6 +201,51 @@ def test_what_an_aborted_run_is_answered_comes_late_and_does_nothing(passing_url
         assert until(system, facts.LateReplyDropped).causation == started(system, offer).id
 
 
+@pytest.mark.clause("WORK-5")
+def test_an_answer_heard_just_when_its_run_is_aborted_comes_late(
+    passing_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SessionSystem(passing_url, config=CONFIG) as system:
+        worker = with_worker(system)
+        desk, offer_as_it_is = desk_of(system), desk_of(system).offer
+
+        def offer_then_abort(offer: Offer, hand_on: Callable[[bytes | None], None]) -> None:
+            def abort_first(content: bytes | None) -> None:
+                system.gateway.call("chat.abort", {"sessionKey": "main", "runId": offer.id})
+                assert ended(system, offer.id)["status"] == "aborted"
+                hand_on(content)
+
+            offer_as_it_is(offer, abort_first)
+
+        monkeypatch.setattr(desk, "offer", offer_then_abort)
+        told(system)
+        worker.answer(worker.one(), "too late")
+        late = until(system, facts.LateReplyDropped).event
+        assert isinstance(late, facts.LateReplyDropped)
+        assert (late.attempt, late.reply) == (1, "too late")
+        assert is_empty_at_last(system)
+
+
+@pytest.mark.clause("WORK-5")
+def test_a_failure_that_comes_late_leaves_nothing_in_the_queue(passing_url: str) -> None:
+    with SessionSystem(passing_url, config=CONFIG) as system:
+        worker = with_worker(system)
+        run_id = told(system)
+        offer = worker.one()
+        system.gateway.call("chat.abort", {"sessionKey": "main", "runId": run_id})
+        assert ended(system, run_id)["status"] == "aborted"
+        worker.answer(offer, Broke(code="backend", error="cut off"))
+        assert is_empty_at_last(system)
+
+
+def is_empty_at_last(system: SessionSystem) -> bool:
+    for _ in range(1_000):
+        if not system.log.work.standing():
+            return True
+        system.log.wait_for(system.log.head() + 1, timeout=0.02)
+    return False
+
+
 def refused_at_last(worker: StubWorker, offer: dict[str, Any]) -> str:
     """While the writer has yet to stop the call, what the agent gets is the session's own refusal."""
     for number in range(1, 1_000):
