@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import stat
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, cast
 from intersession_events.basics.crash_points import crash_point
 from intersession_events.basics.errors import BackupFailed, LogError
 from intersession_events.basics.machine import on_disk, random_id, sync
+from intersession_events.basics.progress import Progress
 from intersession_events.log.files import named_files
 from intersession_events.log.verifying.report import VerifyReport
 from intersession_events.log.verifying.verification import verify_log
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 _PAGES: Final = 1024
 """How many pages are copied between two looks at the progress: 4 MiB."""
-
-Progress = Callable[[int, int], None]
 
 
 def back_up(

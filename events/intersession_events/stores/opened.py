@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, Protocol
 
 from intersession_events.basics.errors import MissingExtra, NoSuchStore, StoreUnavailable
 from intersession_events.basics.machine import machine_entropy, random_id, wall_clock_ms
+from intersession_events.basics.progress import Progress
 from intersession_events.log.log import Log
 from intersession_events.log.other_words import as_it_is
 from intersession_events.log.views import InlineView
@@ -72,7 +73,7 @@ def open_log(
     new_log_id: Callable[[], str] = random_id,
     threads: bool = True,
     encryption: Encryption | None = None,
-    on_folding: Callable[[int, int], None] | None = None,
+    on_folding: Progress | None = None,
 ) -> PortableLog:
     """Open the log that a URL names, else `$INTERSESSION_STORE`, else `./intersession.db`. The rest is as `SqliteLog` has it.
 

@@ -6,6 +6,7 @@ from contextlib import ExitStack, closing, suppress
 from functools import partial
 from typing import Final, NamedTuple
 
+from intersession_events.basics.progress import Progress
 from intersession_events.log.sql import Row
 from intersession_events.log.tables import TOUCHED
 from intersession_events.log.verifying.report import Finding
@@ -14,7 +15,6 @@ from intersession_events.stores.folding.fold import (
     Fold,
     Layout,
     PlainSql,
-    Progress,
     bring,
     layout_of,
     made_in,

@@ -1,11 +1,12 @@
 """The list of tailed views: no caller waits for them."""
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextlib import closing
 from typing import Final
 
 from intersession_events.basics.errors import StoreUnavailable
+from intersession_events.basics.progress import Progress
 from intersession_events.log.log import Log
 from intersession_events.log.views import InlineView
 from intersession_events.stores.tailing.places import kept
@@ -26,7 +27,7 @@ def tailed_views(redact: Redact) -> tuple[InlineView, ...]:
     return (FullTextView(redact), UsageView())
 
 
-def take_in(log: Log, redact: Redact, progress: Callable[[int, int], None] | None = None) -> None:
+def take_in(log: Log, redact: Redact, progress: Progress | None = None) -> None:
     """Bring them all up to date, and close them: used after many events were added to a log.
 
     `progress` gets the position and the last one, for one view after the other.

@@ -1,6 +1,6 @@
 """Opens a log for commands that only read: without a lock or a receipt, beside a writer or not."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Final
 
@@ -13,6 +13,7 @@ from intersession_actors.hindsight.debugger.named import as_key
 from intersession_actors.rules.config.config import Config, load_config
 from intersession_actors.rules.policy.access import Operation, Requester
 from intersession_actors.running.runtime.clock import SystemClock
+from intersession_events.basics.progress import Progress
 from intersession_events.log.views import InlineView
 from intersession_events.stores.opened import Located, located, open_log
 from intersession_events.stores.portable.log import PortableLog
@@ -56,13 +57,13 @@ def reading_log(
 
 
 @contextmanager
-def folding(*, beside: bool = False) -> Generator[Callable[[int, int], None]]:
+def folding(*, beside: bool = False) -> Generator[Progress]:
     """Show the progress of folding views for the time of a block; answers can be shown afterwards.
 
     `beside` the log they are built for this command alone: where that takes long, it is said how to have them for good.
     """
     with ExitStack() as shown:
-        moved: Callable[[int, int], None] | None = None
+        moved: Progress | None = None
         told = not beside
 
         def move(position: int, head: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack, cast
 
@@ -27,6 +27,7 @@ from intersession_actors.rules.errors import not_on_a_loop
 from intersession_actors.rules.gate.shapes import path_of, text_of, texts_of
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.plain_json import JsonObject, present
+from intersession_events.basics.progress import Progress
 from intersession_events.facts import HoldBefore
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Operated:
         directory: Path | str,
         *,
         on_taken: OnTaken = "beside",
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> ImportReport:
         """Import an OpenClaw state directory into the running system's log (IMP-1). Blocks until it is done.
 
@@ -77,7 +78,7 @@ class Operated:
         *,
         agent: str | None = None,
         on_taken: OnTaken = "beside",
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> ImportReport:
         """Import LangGraph's checkpoints (`langgraph`) or sessions of the OpenAI Agents SDK (`openai-agents`) (IN-1). Blocks.
 
@@ -101,7 +102,7 @@ class Operated:
         *,
         as_of: int | str | None = None,
         sessions: Collection[str] = (),
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> ExportReport:
         """Write an OpenClaw state directory of the running system's log (EXP-1). Blocks until it is done.
 

@@ -1,11 +1,12 @@
 """Exports sessions in another system's form, by the settings in force (EXP-1); for `SessionSystem` and the command line."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from pathlib import Path
 
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.calls.service.resolve import resolve_target
 from intersession_actors.rules.errors import ToolRefused
+from intersession_events.basics.progress import Progress
 from intersession_projections.copies.openclaw_state.exporting import (
     ExportReport,
     StateSettings,
@@ -19,7 +20,7 @@ def export_state(
     *,
     as_of: int | str | None = None,
     sessions: Collection[str] = (),
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> ExportReport:
     """Write sessions as an OpenClaw state directory, as they stood at a position or a time.
 

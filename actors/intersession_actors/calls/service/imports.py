@@ -12,6 +12,7 @@ from intersession_actors.calls.service.service import Service
 from intersession_actors.owners.session.commands import ReadAgain
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.basics.errors import AppendConflict
+from intersession_events.basics.progress import Progress
 
 if TYPE_CHECKING:
     from intersession_events.transcripts.openclaw.importing import OnTaken
@@ -32,7 +33,7 @@ class Imports:
         directory: Path,
         *,
         on_taken: OnTaken = "beside",
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> ImportReport:
         """Import an OpenClaw state directory.
 
@@ -54,7 +55,7 @@ class Imports:
         *,
         agent: str | None = None,
         on_taken: OnTaken = "beside",
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> ImportReport:
         """Import the database of a framework.
 

@@ -1,6 +1,6 @@
 """Makes a bundle: what a log says of a question, as an archive that proves itself away from the log (BUNDLE)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -17,6 +17,7 @@ from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.basics.errors import BundleFailed
 from intersession_events.basics.plain_json import JsonObject
+from intersession_events.basics.progress import Progress, not_told
 from intersession_events.copies.bundles.archive import (
     Entry,
     check_target,
@@ -56,9 +57,6 @@ _ORDER: Final = (
 """The order of the entries; others follow by their names, files last."""
 _ENCODE: Final = msgspec.json.Encoder(order="sorted").encode
 
-Progress = Callable[[int, int], None]
-"""Hears the position that was reached, and the last one."""
-
 
 class BundleMade(NamedTuple):
     """A bundle that was made: its file, the file's SHA-256, and what is in it. `checkpoint` is the hash of the one that proves it."""
@@ -96,7 +94,7 @@ def make_bundle(
     out: Path,
     *,
     key: PrivateKey | None = None,
-    progress: Progress = lambda _, __: None,
+    progress: Progress = not_told,
 ) -> BundleMade:
     """Write a bundle to a file that is not there yet, or under a name of its own into a folder.
 

@@ -33,6 +33,7 @@ from intersession_actors.hindsight.debugger.view import At, View
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.shapes import text_of
 from intersession_events.basics.plain_json import JsonMapping, JsonObject, present
+from intersession_events.basics.progress import Progress, not_told
 
 if TYPE_CHECKING:
     # A verb is loaded when it is called, and its answer with it.
@@ -210,9 +211,7 @@ class Debugger:
 
     asmells = _awaitable(smells)
 
-    def replay(
-        self, run: str | None = None, *, progress: Callable[[int, int], None] | None = None
-    ) -> Replayed:
+    def replay(self, run: str | None = None, *, progress: Progress | None = None) -> Replayed:
         """Replay a run sealed, or the whole log: today's rules and actors decide again, from the recorded inputs alone (SEAL).
 
         `run` is an exchange, a spawn or a run. `progress` is told (events done, events to do).
@@ -265,7 +264,7 @@ class Debugger:
         out: Path | str,
         *,
         key: PrivateKey | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
         **wanted: Unpack[BundleFields],
     ) -> BundleMade:
         """Write a part of the log as one file for an auditor, who checks it without the log; into a folder under a name of its own (BUNDLE).
@@ -284,8 +283,9 @@ class Debugger:
         from intersession_actors.hindsight.bundling.bundle import make_bundle  # noqa: PLC0415 - as above
         from intersession_actors.hindsight.bundling.wanted import BundleWanted  # noqa: PLC0415 - as above
 
-        told = progress or _nothing
-        return make_bundle(self._view, BundleWanted(**wanted), Path(out), key=key, progress=told)
+        return make_bundle(
+            self._view, BundleWanted(**wanted), Path(out), key=key, progress=progress or not_told
+        )
 
     abundle = _awaitable(bundle)
 
@@ -326,7 +326,7 @@ class Debugger:
         until: At | None = None,
         at: At | None = None,
         raw: bool = False,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> ExportMade:
         """Write the log, or a part of it, in a form that other tools read: a file, for `parquet` a directory, that is not there yet (OUT-1).
 
@@ -342,10 +342,6 @@ class Debugger:
         from intersession_actors.hindsight.exporting.export import ExportWanted, export  # noqa: PLC0415 - as above
 
         wanted = ExportWanted(to=to, run=run, session=session, since=since, until=until, at=at, raw=raw)
-        return export(self._view, wanted, Path(out), progress=progress or _nothing)
+        return export(self._view, wanted, Path(out), progress=progress or not_told)
 
     aexport = _awaitable(export)
-
-
-def _nothing(_done: int, _of: int) -> None:
-    """Hear of progress without telling anybody."""

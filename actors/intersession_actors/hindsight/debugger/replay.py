@@ -1,6 +1,5 @@
 """The verb `replay`: a run as it was recorded, and as the rules of today decide it (SEAL)."""
 
-from collections.abc import Callable
 from typing import Annotated
 
 import msgspec
@@ -9,6 +8,7 @@ from intersession_actors.hindsight.debugger.forks import ForkViews
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.hindsight.replaying.replayed import Replayed, replay_all, replay_run
 from intersession_actors.rules.gate.limits import KeyText
+from intersession_events.basics.progress import Progress
 from intersession_events.facts import ready
 from intersession_events.log.other_words import as_it_is
 
@@ -31,7 +31,7 @@ def replay(view: View, given: Replay) -> Replayed:
     return replayed(view, given.run)
 
 
-def replayed(view: View, run: str | None, progress: Callable[[int, int], None] | None = None) -> Replayed:
+def replayed(view: View, run: str | None, progress: Progress | None = None) -> Replayed:
     """Replay a run sealed, or (None) the whole log. `progress` gets (events done, events to do).
 
     Raises:

@@ -1,6 +1,6 @@
 """Exports a log, or a part of it, in a form that other tools read (OUT-1)."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, Literal, get_args
 
@@ -19,6 +19,7 @@ from intersession_actors.rules.gate.values import invalid
 from intersession_events.basics.errors import ExportFailed
 from intersession_events.basics.machine import private_file
 from intersession_events.basics.plain_json import JsonObject
+from intersession_events.basics.progress import Progress, not_told
 from intersession_events.log.recorded import Recorded
 from intersession_projections.copies.openclaw_state.directory import new_directory
 
@@ -26,9 +27,6 @@ ExportTo = Literal["otlp", "cloudevents", "openai", "responses", "anthropic", "p
 FORMS: Final[tuple[ExportTo, ...]] = get_args(ExportTo)
 _OF_A_SESSION: Final = frozenset(["openai", "responses", "anthropic"])
 _TOLD_EVERY: Final = 500
-
-Progress = Callable[[int, int], None]
-"""Hears the position that was reached, and the last one."""
 
 
 class ExportWanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,9 +68,7 @@ class ExportMade(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-def export(
-    view: View, wanted: ExportWanted, out: Path, *, progress: Progress = lambda _, __: None
-) -> ExportMade:
+def export(view: View, wanted: ExportWanted, out: Path, *, progress: Progress = not_told) -> ExportMade:
     """Write an export to a file, or for `parquet` to a directory, that is not there yet. Only its owner can read it.
 
     The same question at the same place gives the same content. It is read as a stream, and never held as a whole.

@@ -1,6 +1,6 @@
 """Replays a run, a whole log, or a recording in a file: decides all of it again, and reports the first event that comes out otherwise (SEAL)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, TypedDict
 
@@ -32,11 +32,10 @@ from intersession_actors.hindsight.replaying.settings import RecordedSettings
 from intersession_events import facts
 from intersession_events.basics.errors import CorruptEvent
 from intersession_events.basics.machine import read_at_most, sealed
+from intersession_events.basics.progress import Progress
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Draft, Recorded
 from intersession_projections.questions.places.runs_named import Flow, flow_id
-
-Progress = Callable[[int, int], None]
 
 _OF_GIVEN: Final = frozenset({"contextHash", "covers", "fit", "used"})
 """What of the start of a run is reckoned from all that its agent is given."""

@@ -1,13 +1,14 @@
 """Snapshots of sessions, outside of their actors: taken of imported ones, and compared with the events for `verify`."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from intersession_actors.owners.session.folding import SHAPE, SessionFolding
 from intersession_actors.rules.prompt.window import nothing_earlier
 from intersession_events.basics.errors import CorruptEvent, UnknownTopic
 from intersession_events.basics.ids import session_stream
+from intersession_events.basics.progress import Progress
 from intersession_events.log.log import Log
 from intersession_events.log.states import EVERY, Snapshot
 from intersession_events.log.verifying.report import Finding
@@ -28,9 +29,7 @@ def long_sessions(log: Log) -> Sequence[str]:
     return [stream for (stream,) in found]
 
 
-def take_snapshots(
-    log: Log, streams: Iterable[str], progress: Callable[[int, int], None] | None = None
-) -> int:
+def take_snapshots(log: Log, streams: Iterable[str], progress: Progress | None = None) -> int:
     """Fold the long ones of some session streams and store snapshots, so that they wake fast.
 
     Returns how many there were; one that can't be folded is left as it is. `progress` gets how many are done, and of how many.
@@ -51,9 +50,7 @@ def take_snapshots(
     return folded
 
 
-def snapshots_compared(
-    log: Log, progress: Callable[[int, int], None] | None = None
-) -> tuple[list[Finding], list[str]]:
+def snapshots_compared(log: Log, progress: Progress | None = None) -> tuple[list[Finding], list[str]]:
     """Return how a log's snapshots differ from its streams, and in words what could not be compared.
 
     `progress` gets how many streams are done, and of how many.

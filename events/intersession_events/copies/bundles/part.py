@@ -2,7 +2,7 @@
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from hashlib import sha256
 from itertools import chain
@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from intersession_events.basics.errors import CorruptEvent
 from intersession_events.basics.ids import derive
+from intersession_events.basics.progress import Progress, not_told
 from intersession_events.copies.bundles.edition import Edited, Editing, RenamedRows, WithheldRows
 from intersession_events.copies.bundles.left_lines import LeftLines
 from intersession_events.copies.bundles.log_file import ForkEnd, LogFile, own_rows
@@ -51,9 +52,6 @@ _ERASED: Final = (
     "WHERE originator_id BETWEEN 'erased:' AND 'erased;' ORDER BY rowid"
 )
 _FILE: Final = b'"type":"file"'
-
-Progress = Callable[[int, int], None]
-"""Hears the position that was reached, and the last one."""
 
 
 class PartWanted(NamedTuple):
@@ -98,7 +96,7 @@ def take_part(
     *,
     edition: Editing | None = None,
     with_log: bool = True,
-    progress: Progress = lambda _, __: None,
+    progress: Progress = not_told,
 ) -> PartTaken:
     """Write `events.jsonl`, `proof.json`, `checkpoints.jsonl` and, `with_log`, `log.db` into an empty folder.
 
@@ -111,7 +109,7 @@ def take_part(
     """
     if edition is not None and edition.renames:
         hashes = sha256()
-        for row, _ in _Taking(lineage, seen, wanted, edition).rows(lambda _, __: None):
+        for row, _ in _Taking(lineage, seen, wanted, edition).rows(not_told):
             edition.note(row)
             hashes.update(hash_in(row[4], where=f"position {row[0]}").encode())
         # Its question names nothing, so the id of its log is made of its events.

@@ -1,8 +1,9 @@
 """Makes proofs of a log that travel without it, in one pass over its events up to a checkpoint."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from intersession_events.basics.errors import BadCheckpoint, CorruptEvent
+from intersession_events.basics.progress import Progress
 from intersession_events.copies.checkpoints.taking import tree_of
 from intersession_events.facts import CheckpointTaken
 from intersession_events.log.held_checkpoints import checkpoints_of
@@ -19,9 +20,6 @@ from intersession_events.proofs.merkle import (
 from intersession_events.proofs.proof import GrowthProof, ProvenEvent, StreamProof
 from intersession_events.proofs.statement import Checkpoint, checkpoint_of, line_of
 from intersession_events.proofs.stream_heads import HeadPath, StreamHeads
-
-Progress = Callable[[int, int], None]
-"""Hears the position that was reached, and the last one."""
 
 _PAGE = 2000
 _LAST = (

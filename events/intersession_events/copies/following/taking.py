@@ -1,7 +1,7 @@
 """Continues a copy of a log: takes what is new, proves it, applies what was erased since, all in one transaction (COPY-1)."""
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from intersession_events.basics.crash_points import crash_point
 from intersession_events.basics.errors import BackupFailed, CorruptEvent, LogError, LogRewritten, UnknownTopic
 from intersession_events.basics.machine import sync
+from intersession_events.basics.progress import Progress
 from intersession_events.copies.following.checkpoints import CheckpointsAlong
 from intersession_events.copies.following.source import CopySource, Place, Reads
 from intersession_events.facts import CheckpointTaken, Erased, Event, decode
@@ -31,9 +32,6 @@ _ERASED: Final = "erased.1"
 _ENCRYPTED: Final = ".enc"
 _PURGED: Final = ("stored_snapshots", "agent_calls", "workers")
 """The tables of a whole copy that hold words and are no part of the log: they go with the first continuation."""
-
-Progress = Callable[[int, int], None]
-"""Hears the position that was reached, and the last one."""
 
 
 class Continued(NamedTuple):

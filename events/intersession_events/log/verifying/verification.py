@@ -10,12 +10,13 @@ rewritten since. It is the SHA-256 of one line, "<position> <hash>", for each ev
 
 import hmac
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from hashlib import sha256
 from typing import Final
 
 from intersession_events.basics.errors import CorruptEvent, UnknownWord
+from intersession_events.basics.progress import Progress
 from intersession_events.facts import TOPICS, Erased, Event, decode, encode, has_words, unsaid
 from intersession_events.log.envelope import FIRST, damaged
 from intersession_events.log.held_checkpoints import checkpoints_of, cosignatures_of
@@ -58,7 +59,7 @@ def verify_log(
     final: bool = False,
     published: Sequence[Published] = (),
     trusted: Trusted | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> VerifyReport:
     """Check all rows and report what is wrong with them, past damaged rows and damaged pages.
 

@@ -6,6 +6,7 @@ from contextlib import closing, suppress
 from typing import Any, Final, NamedTuple, Self
 
 from intersession_events.basics.errors import CorruptEvent, UnknownTopic
+from intersession_events.basics.progress import Progress
 from intersession_events.log.recorded import Recorded, SetAside
 from intersession_events.log.sql import Row, SqlValue
 from intersession_events.log.tables import marks_of, view_marked_by
@@ -14,7 +15,6 @@ from intersession_events.log.views import AddingView, InlineView, PackingView, t
 Proven = Callable[[Row], Recorded]
 """Returns the event of a row, or raises what it is that keeps it from being read (`CorruptEvent`, `UnknownTopic`)."""
 
-Progress = Callable[[int, int], None]
 
 ClearRow = Callable[[object, tuple[Any, ...]], tuple[Any, ...]]  # whatever its columns hold
 """Returns a row, as a cursor has it, with what is encrypted in clear."""

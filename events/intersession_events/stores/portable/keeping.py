@@ -1,10 +1,11 @@
 """Brings the views of a log to its end when it is opened for writing, and rebuilds views beside the old ones."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from typing import Final
 
+from intersession_events.basics.progress import Progress
 from intersession_events.stores.database import COLUMNS, Cursor, Row
 from intersession_events.stores.folding.fold import bring, page_of
 from intersession_events.stores.library.frontier import Frontier
@@ -28,7 +29,7 @@ class Keeping:
         self.built: Sequence[str] = ()
         """Which views were built anew when the log was opened."""
 
-    def rebuild(self, names: Sequence[str], progress: Callable[[int, int], None] | None) -> None:
+    def rebuild(self, names: Sequence[str], progress: Progress | None) -> None:
         """Rebuild views from the log, beside the old ones and while the log is in use, and swap them.
 
         Raises:
@@ -60,9 +61,7 @@ class Keeping:
             if progress is not None:
                 progress(self._frontier.head, self._frontier.head)
 
-    def take_up(
-        self, on_folding: Callable[[int, int], None] | None, *, left: Collection[str] = ()
-    ) -> list[str]:
+    def take_up(self, on_folding: Progress | None, *, left: Collection[str] = ()) -> list[str]:
         """Continue each view from its position; a view of another shape, not whole, or ahead of the log is rebuilt.
 
         Those that `left` names are left as they are instead, and returned.

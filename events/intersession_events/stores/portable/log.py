@@ -14,6 +14,7 @@ from eventsourcing.persistence import EventStore
 
 from intersession_events.basics.errors import ForkedStoreError, StoreUnavailable
 from intersession_events.basics.machine import monotonic_s, wall_clock_ms
+from intersession_events.basics.progress import Progress
 from intersession_events.facts import ForkedFrom
 from intersession_events.log.erasing import ERASURES
 from intersession_events.log.files import Files
@@ -317,7 +318,7 @@ class PortableLog(Gathers):
         """The names of the inline views that were rebuilt when the log was opened."""
         return () if self._keeping is None else self._keeping.built
 
-    def rebuild(self, *views: str, progress: Callable[[int, int], None] | None = None) -> None:
+    def rebuild(self, *views: str, progress: Progress | None = None) -> None:
         """Rebuild inline views from the log, beside the old ones; events that were set aside for them are tried again.
 
         The log is read once for all of them. Appends go on meanwhile. A query sees an old view until the new one takes
@@ -484,7 +485,7 @@ class PortableLog(Gathers):
         inline: Sequence[InlineView],
         *,
         entropy: Callable[[int], bytes],
-        on_folding: Callable[[int, int], None] | None,
+        on_folding: Progress | None,
     ) -> None:
         """Begin to write with the `opened` resources, and bring views up to date; else begin to read. An error closes everything."""
         recorder = self._recorder = cast("ReadsLog", app.recorder)
@@ -525,7 +526,7 @@ class PortableLog(Gathers):
         views: InlineViews,
         inline: Sequence[InlineView],
         entropy: Callable[[int], bytes],
-        on_folding: Callable[[int, int], None] | None,
+        on_folding: Progress | None,
     ) -> None:
         self._writer = Writer(
             opened,

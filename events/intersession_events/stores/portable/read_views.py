@@ -10,13 +10,14 @@ from itertools import compress
 from operator import not_
 from typing import Final
 
+from intersession_events.basics.progress import Progress
 from intersession_events.log.log import Moment
 from intersession_events.log.recorded import SetAside
 from intersession_events.log.sql import Question, Row, SqlValue
 from intersession_events.log.views import InlineView
 from intersession_events.stores.database import Row as EventRow
 from intersession_events.stores.database import typed
-from intersession_events.stores.folding.fold import Fold, Progress, bring, layout_of, temporary
+from intersession_events.stores.folding.fold import Fold, bring, layout_of, temporary
 from intersession_events.stores.portable.inline_views import ViewTables
 from intersession_events.stores.portable.reading.events import EventReader
 from intersession_events.stores.portable.reading.recorder import EVENTS, ReadsLog

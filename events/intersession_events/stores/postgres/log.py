@@ -7,6 +7,7 @@ from typing import Final
 
 from intersession_events.basics.errors import NoSuchStore
 from intersession_events.basics.machine import machine_entropy, random_id, wall_clock_ms
+from intersession_events.basics.progress import Progress
 from intersession_events.log.log import Moment
 from intersession_events.log.sql import Question, Row, SqlValue
 from intersession_events.log.views import InlineView
@@ -76,7 +77,7 @@ class PostgresLog(PortableLog):
         environment: Mapping[str, str] | None = None,
         threads: bool = True,
         encryption: Encryption | None = None,
-        on_folding: Callable[[int, int], None] | None = None,
+        on_folding: Progress | None = None,
     ) -> None:
         address = address_of(url)
         self.path, self.place, self._url = address.shown, address.place, url

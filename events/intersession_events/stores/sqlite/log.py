@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 
 from intersession_events.basics.errors import CorruptEvent
 from intersession_events.basics.machine import machine_entropy, random_id, wall_clock_ms
+from intersession_events.basics.progress import Progress
 from intersession_events.log.sql import Query, Row, SqlValue
 from intersession_events.log.tables import damage, place_problems, schema_problems
 from intersession_events.log.views import InlineView
@@ -81,7 +82,7 @@ class SqliteLog(PortableLog):
         threads: bool = True,
         environment: Mapping[str, str] | None = None,
         encryption: Encryption | None = None,
-        on_folding: Callable[[int, int], None] | None = None,
+        on_folding: Progress | None = None,
     ) -> None:
         # The real path, so that two names of one file share one lock.
         self.path = self.place = MEMORY if os.fspath(path) == MEMORY else os.path.realpath(path)

@@ -23,6 +23,7 @@ from eventsourcing.projection import BaseProjectionRunner, Projection
 from eventsourcing.utils import EnvType
 
 from intersession_events.basics.errors import LogError
+from intersession_events.basics.progress import Progress
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
 from intersession_events.stores.portable.application import NAME
@@ -253,7 +254,7 @@ class Tail(Generic[V]):
                 runner.__exit__(None, None, None)
         self.view.close()
 
-    def catch_up(self, progress: Callable[[int, int], None] | None = None) -> int:
+    def catch_up(self, progress: Progress | None = None) -> int:
         """Take in all events of the log, in the calling thread; return the position reached.
 
         `progress` gets the position and the last one.

@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import Final, Literal, get_args
 
 from intersession_events.basics.errors import ImportFailed
+from intersession_events.basics.progress import Progress
 from intersession_events.log.log import HostLog
 from intersession_events.transcripts.foreign.langgraph import read_langgraph
 from intersession_events.transcripts.foreign.openai_agents import read_openai_agents
-from intersession_events.transcripts.openclaw.appending import Appended, Progress
+from intersession_events.transcripts.openclaw.appending import Appended
 from intersession_events.transcripts.openclaw.importing import OnTaken, import_state
 from intersession_events.transcripts.openclaw.reading.files import is_agent_id
 from intersession_events.transcripts.openclaw.reading.state import OpenClawState

@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from intersession_events import facts
+from intersession_events.basics.progress import Progress
 from intersession_events.log.log import HostLog, Log
 from intersession_events.log.recorded import Draft, Recorded, StreamAppend
 from intersession_events.transcripts.openclaw.plan import ImportPlan
@@ -14,8 +15,6 @@ from intersession_events.transcripts.openclaw.reconstruction.session_events impo
 BATCH: Final = 256
 _FLOWS: Final = ("exchange:", "spawn:")
 
-Progress = Callable[[int, int], None]
-"""Hears how many events were appended, of how many."""
 
 Appended = Callable[[Collection[str]], None]
 """Hears the streams of a batch that was appended, from the thread that imports."""

@@ -30,6 +30,7 @@ import msgspec
 
 from intersession_events.basics import ids
 from intersession_events.basics.errors import AppendConflict, ImportFailed
+from intersession_events.basics.progress import Progress
 from intersession_events.facts import ImportReported, LineImported, MessageRecorded
 from intersession_events.log.log import HostLog
 from intersession_events.log.recorded import Draft, StreamAppend
@@ -50,7 +51,7 @@ def import_openclaw(
     log: HostLog,
     *,
     clock: Callable[[], int],
-    progress: appending.Progress | None = None,
+    progress: Progress | None = None,
     on_taken: OnTaken = "beside",
     appended: appending.Appended | None = None,
 ) -> ImportReport:
@@ -75,7 +76,7 @@ def import_state(
     log: HostLog,
     *,
     clock: Callable[[], int],
-    progress: appending.Progress | None = None,
+    progress: Progress | None = None,
     on_taken: OnTaken = "beside",
     appended: appending.Appended | None = None,
 ) -> ImportReport:
@@ -103,7 +104,7 @@ class _Import:
     log: HostLog
     clock: Callable[[], int]
     on_taken: OnTaken
-    progress: appending.Progress | None
+    progress: Progress | None
     told: appending.Appended | None
     appended: int = 0
 

@@ -7,7 +7,7 @@ What the format has no place for (the key of an archived transcript, who spawned
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
@@ -17,6 +17,7 @@ from intersession_events.basics import ids
 from intersession_events.basics.errors import ExportFailed, InvalidKey
 from intersession_events.basics.keys.key import SessionKey
 from intersession_events.basics.plain_json import JsonObject, present
+from intersession_events.basics.progress import Progress
 from intersession_events.facts import LineImported, message_in, ready
 from intersession_events.log.log import Log
 from intersession_events.log.recorded import Recorded
@@ -33,9 +34,6 @@ _SPAWNS: Final = ids.spawn_stream("")
 _STEM: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,160}")
 _AGENT: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _HEADER: Final = "session"
-
-Progress = Callable[[int, int], None]
-"""Hears how many sessions are written, of how many."""
 
 
 class StateSettings(msgspec.Struct, frozen=True, kw_only=True):

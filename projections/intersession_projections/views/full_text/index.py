@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from intersession_events.basics.errors import StoreUnavailable
+from intersession_events.basics.progress import Progress
 from intersession_events.log.log import Log
 from intersession_events.log.sql import Row, SqlValue, marks
 from intersession_events.stores.database import MEMORY
@@ -52,9 +53,7 @@ class FullText:
         self._in_memory: ViewFile | None = None
 
     @contextmanager
-    def up_to_date(
-        self, progress: Callable[[int, int], None] | None = None, *, for_all: bool = False
-    ) -> Generator[Found]:
+    def up_to_date(self, progress: Progress | None = None, *, for_all: bool = False) -> Generator[Found]:
         """Bring the view up to date, and return it for queries. `progress` gets the present and the last position.
 
         Where that would take longer than to look through the log, a reader `for_all` scans the log instead, and

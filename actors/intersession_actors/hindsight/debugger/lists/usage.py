@@ -1,6 +1,6 @@
 """The verb `usage`: tokens and money of runs, added up by person, agent, session, model and day (ANS-11)."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from decimal import Decimal
 from typing import Annotated, Final
@@ -15,6 +15,7 @@ from intersession_actors.rules.gate.limits import Name, PlaceText
 from intersession_actors.rules.gate.values import invalid
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.basics.plain_json import JsonObject
+from intersession_events.basics.progress import Progress
 from intersession_events.facts import ready
 from intersession_events.log.log import Log
 from intersession_events.stores.database import MEMORY
@@ -93,7 +94,7 @@ def paged_usage(given: UsageOf, rows: list[JsonObject], totals: JsonObject) -> U
 
 
 def usage_found(
-    view: View, given: UsageOf, progress: Callable[[int, int], None] | None = None
+    view: View, given: UsageOf, progress: Progress | None = None
 ) -> tuple[list[JsonObject], JsonObject]:
     """Return all rows of the same, and the totals. `progress` hears of the view of usage, where that has to catch up.
 
@@ -126,7 +127,7 @@ def _of_view(
     by: Collection[By],
     since: int | None,
     until: int | None,
-    progress: Callable[[int, int], None] | None,
+    progress: Progress | None,
 ) -> list[Used]:
     with closing(_view(log)) as view:
         Tail(log, view).catch_up(progress)
