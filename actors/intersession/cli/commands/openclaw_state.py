@@ -24,9 +24,10 @@ from intersession_actors.running.runtime.clock import SystemClock
 from intersession_events.basics.plain_json import JsonObject, present
 from intersession_events.facts.reasons import counted
 from intersession_events.stores.opened import located, open_log
-from intersession_events.transcripts.foreign.importing import import_framework, read_framework
-from intersession_events.transcripts.openclaw.importing import import_openclaw
+from intersession_events.transcripts.foreign.importing import read_framework
+from intersession_events.transcripts.openclaw.importing import OnTaken, import_state
 from intersession_events.transcripts.openclaw.reading.files import read_state
+from intersession_events.transcripts.openclaw.reading.state import OpenClawState
 from intersession_events.transcripts.openclaw.report import ImportReport
 from intersession_projections.views.inline_views import inline_views
 from intersession_projections.views.tailed_views import take_in
@@ -79,10 +80,10 @@ def framework_in(
     asked: JsonObject = {"from": framework, "source": there, "onTaken": on_taken}
     return _imported(
         reading,
-        partial(import_framework, framework, source, agent=agent, on_taken=on_taken),
+        partial(read_framework, framework, source, agent),
+        on_taken,
         ("import.framework", present({**asked, "agent": agent})),
         shown=source.partition("?")[0].rpartition("@")[2],
-        check=partial(read_framework, framework, source, agent),
     )
 
 
@@ -99,38 +100,41 @@ def openclaw_in(directory: Path, /, *, on_taken: Taken = "beside", reading: Read
     there = os.path.abspath(directory)  # noqa: PTH100 - no link is followed here
     return _imported(
         reading,
-        partial(import_openclaw, directory, on_taken=on_taken),
+        partial(read_state, directory),
+        on_taken,
         ("import.openclaw", {"directory": there, "onTaken": on_taken}),
         shown=str(directory),
-        check=partial(read_state, directory),
     )
 
 
 def _imported(
     reading: Reading,
-    importer: Callable[..., ImportReport],
+    read: Callable[[], OpenClawState],
+    on_taken: OnTaken,
     method: tuple[str, JsonObject],
     *,
     shown: str,
-    check: Callable[[], object],
 ) -> Answer:
-    """Import into the log that is named: by the process that writes it, else here. `check` reads the source alone."""
+    """Import into the log that is named: by the process that writes it, else here."""
     screen = Screen()
     config = load_config(reading.config).config
     url = store_url(reading, config)
-    store = located(url)
-    path = store.shown
+    path = located(url).shown
     with screen.progress(f"Importing {shown}") as progress:
         if (beside := host_beside(reading)) is not None:
             with beside, reading_log(reading, config=config) as log:
                 report = import_beside(beside, log, *method, progress=progress)
         else:
-            if not store.is_file or not Path(path).exists():
-                check()  # a wrong source must not leave an empty log behind
+            state = read()  # first, since a wrong source must not leave an empty log behind
             with open_log(url, inline=inline_views()) as log:
                 appended = set[str]()
-                report = importer(
-                    log, clock=SystemClock().now_ms, progress=progress, appended=appended.update
+                report = import_state(
+                    state,
+                    log,
+                    clock=SystemClock().now_ms,
+                    on_taken=on_taken,
+                    progress=progress,
+                    appended=appended.update,
                 )
                 take_snapshots(log, appended)
                 take_in(log, redact_raw)

@@ -16,6 +16,7 @@ from intersession_events.basics.progress import Progress
 
 if TYPE_CHECKING:
     from intersession_events.transcripts.openclaw.importing import OnTaken
+    from intersession_events.transcripts.openclaw.reading.state import OpenClawState
     from intersession_events.transcripts.openclaw.report import ImportReport
 
 _SESSION: Final = "session:"
@@ -42,11 +43,9 @@ class Imports:
             ToolRefused: another import is under way, or its sessions are written to without a pause (`busy`).
             StoreUnavailable: the store could not take it, or is closed; what was appended stays.
         """
-        from intersession_events.transcripts.openclaw.importing import (  # noqa: PLC0415 - few hosts import anything
-            import_openclaw,
-        )
+        from intersession_events.transcripts.openclaw.reading.files import read_state  # noqa: PLC0415 - few hosts import anything
 
-        return self._import(partial(import_openclaw, directory, on_taken=on_taken, progress=progress))
+        return self._import(partial(read_state, directory), on_taken, progress)
 
     def framework(
         self,
@@ -65,22 +64,28 @@ class Imports:
             ToolRefused: as above (`busy`).
             StoreUnavailable: as above.
         """
-        from intersession_events.transcripts.foreign.importing import (  # noqa: PLC0415 - as above
-            import_framework,
-        )
+        from intersession_events.transcripts.foreign.importing import read_framework  # noqa: PLC0415 - as above
 
-        return self._import(
-            partial(import_framework, framework, source, agent=agent, on_taken=on_taken, progress=progress)
-        )
+        return self._import(partial(read_framework, framework, source, agent), on_taken, progress)
 
-    def _import(self, importer: Callable[..., ImportReport]) -> ImportReport:
+    def _import(
+        self, read: Callable[[], OpenClawState], on_taken: OnTaken, progress: Progress | None
+    ) -> ImportReport:
         from intersession_actors.owners.session.snapshots import take_snapshots  # noqa: PLC0415 - as above
+        from intersession_events.transcripts.openclaw.importing import import_state  # noqa: PLC0415 - as above
 
         if not self._one.acquire(blocking=False):
             raise ToolRefused("busy", "another import is under way, try again when it is over")
         service, appended = self._service, set[str]()
         try:
-            report = importer(service.log, clock=service.clock.now_ms, appended=partial(self._tell, appended))
+            report = import_state(
+                read(),
+                service.log,
+                clock=service.clock.now_ms,
+                on_taken=on_taken,
+                progress=progress,
+                appended=partial(self._tell, appended),
+            )
         except AppendConflict as conflict:
             raise ToolRefused(
                 "busy", f"{conflict}: it is written to all the time, import again later"

@@ -1,18 +1,13 @@
-"""Imports what another framework keeps of its agents into a log; the kinds that there are (IN-1)."""
+"""Reads what another framework keeps of its agents, for an import; the kinds that there are (IN-1)."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, Literal, get_args
 
 from intersession_events.basics.errors import ImportFailed
-from intersession_events.basics.progress import Progress
-from intersession_events.log.log import HostLog
 from intersession_events.transcripts.foreign.langgraph import read_langgraph
 from intersession_events.transcripts.foreign.openai_agents import read_openai_agents
-from intersession_events.transcripts.openclaw.appending import Appended
-from intersession_events.transcripts.openclaw.importing import OnTaken, import_state
 from intersession_events.transcripts.openclaw.reading.files import is_agent_id
 from intersession_events.transcripts.openclaw.reading.state import OpenClawState
-from intersession_events.transcripts.openclaw.report import ImportReport
 
 Framework = Literal["langgraph", "openai-agents"]
 
@@ -37,26 +32,3 @@ def read_framework(framework: str, where: str, agent: str | None = None) -> Open
     if agent is not None and not is_agent_id(agent):
         raise ImportFailed(f"{agent[:64]!r} is no agent's id; use a-z, 0-9, - and _, at most 64")
     return FRAMEWORKS[framework](where, agent or framework)
-
-
-def import_framework(
-    framework: str,
-    where: str,
-    log: HostLog,
-    *,
-    clock: Callable[[], int],
-    agent: str | None = None,
-    progress: Progress | None = None,
-    on_taken: OnTaken = "beside",
-    appended: Appended | None = None,
-) -> ImportReport:
-    """Import the parts of a framework's database that the log does not have yet, as `import_openclaw` does.
-
-    Raises:
-        ImportFailed: the database can't be read, or, with `on_taken="refuse"`, has sessions the log has.
-        MissingExtra: a server needs the extra `postgres`.
-        AppendConflict: somebody else wrote to imported sessions again and again meanwhile.
-        StoreUnavailable: the store could not take it.
-    """
-    state = read_framework(framework, where, agent)
-    return import_state(state, log, clock=clock, progress=progress, on_taken=on_taken, appended=appended)

@@ -15,8 +15,9 @@ from intersession_events import facts
 from intersession_events.basics.errors import ImportFailed
 from intersession_events.log.log import HostLog
 from intersession_events.stores.portable.log import PortableLog
-from intersession_events.transcripts.foreign.importing import import_framework
+from intersession_events.transcripts.foreign.importing import read_framework
 from intersession_events.transcripts.foreign.values import Decoder, Undecodable
+from intersession_events.transcripts.openclaw.importing import import_state
 from intersession_events.transcripts.openclaw.report import ImportReport
 from support.foreign import langgraph_graph
 from support.foreign.recording import recorded
@@ -43,8 +44,8 @@ def _packed() -> st.SearchStrategy[bytes]:
 THREAD = "agent:langgraph:thread-trip-1-5f1695585c4d"
 
 
-def into(log: HostLog, where: Path | str, **options: Any) -> ImportReport:
-    return import_framework("langgraph", str(where), log, clock=lambda: NOW, **options)
+def into(log: HostLog, where: Path | str, agent: str | None = None, **options: Any) -> ImportReport:
+    return import_state(read_framework("langgraph", str(where), agent), log, clock=lambda: NOW, **options)
 
 
 def said(log: PortableLog, key: str) -> list[tuple[str, str]]:
@@ -251,7 +252,7 @@ def test_what_is_no_database_of_the_framework_is_refused_in_words(log: PortableL
     with pytest.raises(ImportFailed, match="is no agent's id"):
         into(log, recorded("langgraph", tmp_path), agent="No Agent")
     with pytest.raises(ImportFailed, match="langgraph, openai-agents"):
-        import_framework("crewai", str(text), log, clock=lambda: NOW)
+        read_framework("crewai", str(text))
     assert log.head() == 0
 
 

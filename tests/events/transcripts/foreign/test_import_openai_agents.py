@@ -11,7 +11,8 @@ from intersession_events import facts
 from intersession_events.basics.errors import ImportFailed
 from intersession_events.log.log import HostLog
 from intersession_events.stores.portable.log import PortableLog
-from intersession_events.transcripts.foreign.importing import import_framework
+from intersession_events.transcripts.foreign.importing import read_framework
+from intersession_events.transcripts.openclaw.importing import import_state
 from intersession_events.transcripts.openclaw.report import ImportReport
 from support.foreign import agents_sdk
 from support.foreign.recording import RECORDED, recorded
@@ -20,8 +21,8 @@ from support.postgres.server import Server
 NOW = 1_800_000_000_000
 
 
-def into(log: HostLog, path: Path | str, **options: Any) -> ImportReport:
-    return import_framework("openai-agents", str(path), log, clock=lambda: NOW, **options)
+def into(log: HostLog, path: Path | str, agent: str | None = None, **options: Any) -> ImportReport:
+    return import_state(read_framework("openai-agents", str(path), agent), log, clock=lambda: NOW, **options)
 
 
 def messages(log: PortableLog) -> list[facts.Message]:
