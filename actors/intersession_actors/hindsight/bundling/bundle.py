@@ -9,7 +9,7 @@ import msgspec
 
 from intersession_actors.hindsight.bundling.editions import Edition
 from intersession_actors.hindsight.bundling.parts import NOTED, Contents, write_parts
-from intersession_actors.hindsight.bundling.readme import readme_of
+from intersession_actors.hindsight.bundling.readme import ENTRIES, readme_of
 from intersession_actors.hindsight.bundling.report import ReportHead, write_report
 from intersession_actors.hindsight.bundling.selecting import selection_of
 from intersession_actors.hindsight.bundling.wanted import BundleWanted
@@ -34,27 +34,7 @@ from intersession_events.stores.portable.log import PortableLog
 from intersession_projections.questions.places.runs_named import flow_id
 
 FORMAT: Final = "intersession bundle 1"
-_ORDER: Final = (
-    "README.txt",
-    "manifest.json",
-    "manifest.sig",
-    "verify.py",
-    "report.html",
-    "events.jsonl",
-    "log.db",
-    "proof.json",
-    "checkpoints.jsonl",
-    "checkpoints.txt",
-    "keys.txt",
-    "erasures.json",
-    "refusals.json",
-    "settings.json",
-    "questions.jsonl",
-    "answer.json",
-    "notes.json",
-    "run.svg",
-)
-"""The order of the entries; others follow by their names, files last."""
+_ORDER: Final = tuple(ENTRIES)
 _ENCODE: Final = msgspec.json.Encoder(order="sorted").encode
 
 

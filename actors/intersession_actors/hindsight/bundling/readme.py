@@ -9,7 +9,8 @@ from intersession_actors.hindsight.bundling.editions import EDITIONS
 from intersession_actors.hindsight.bundling.parts import Contents
 from intersession_events.facts.reasons import counted
 
-_ENTRIES: Final = {
+ENTRIES: Final = {
+    "README.txt": "this page",
     "manifest.json": "every other file with its size and SHA-256; the log, the place, the question",
     "manifest.sig": "the signature over manifest.json, with the key that it names",
     "verify.py": "checks all of this; it needs Python 3.8 and nothing else",
@@ -28,6 +29,7 @@ _ENTRIES: Final = {
     "notes.json": "what people wrote beside it",
     "run.svg": "the run as a diagram",
 }
+"""What each file is, in the order of the archive; others follow by their names, contents of files last."""
 _SAID: Final = """A part of the log {log_id}, up to position {at}.
 {held}. The question: {question}
 
@@ -47,7 +49,7 @@ _PREFIX: Final = "test_run_"
 
 def readme_of(contents: Contents, names: Collection[str]) -> str:
     """Return the text of the page, for a bundle with these files."""
-    known = {**_ENTRIES, **{name: _other(name) for name in sorted(names) if name not in _ENTRIES}}
+    known = {**ENTRIES, **{name: _other(name) for name in sorted(names) if name not in ENTRIES}}
     present = [name for name in known if name in {*names, "manifest.json"} and not name.startswith("files/")]
     known.update(
         {name: "a timestamp (RFC 3161) of a checkpoint" for name in names if name.startswith("timestamps/")}

@@ -4,14 +4,15 @@ Every text of the log is escaped, and what could steer a reader or a terminal is
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple, TextIO
 
 import msgspec
 
 from intersession_actors.hindsight.bundling.editions import EDITIONS, WITHHELD
-from intersession_actors.hindsight.bundling.report_beside import Beside, cut, more, safe
-from intersession_actors.hindsight.bundling.report_parts import Entry, FirstRows, Reported
+from intersession_actors.hindsight.bundling.report_beside import Beside, cut, more, safe, table
+from intersession_actors.hindsight.bundling.report_parts import Entry, FirstRows, Reported, Used
 from intersession_actors.hindsight.bundling.report_style import STYLE
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.basics.times import moment
@@ -181,26 +182,28 @@ class _Page:
 
     def _taking_part(self) -> Iterator[str]:
         told = self._told
-        yield '<div class="wide" tabindex="0"><table class="rows"><thead><tr><th scope="col">Who</th><th scope="col">What</th>'
-        yield '<th scope="col" class="n">Said</th></tr></thead><tbody>'
         rows = [(name, "a person", count) for name, count in told.people.items()]
         rows += [
             (key, f"a session of agent {told.agents[key]}" if key in told.agents else "a session", count)
             for key, count in told.sessions.items()
         ]
         rows += [(place, "a channel", count) for place, count in told.places.items()]
-        for name, what, count in rows[:_MOST_NAMED]:
-            yield f'<tr><td>{self._who(name)}</td><td>{safe(what)}</td><td class="n" data-is="Said">{count:,}</td></tr>'
-        yield "</tbody></table></div>"
-        if len(rows) > _MOST_NAMED:
-            yield more(len(rows) - _MOST_NAMED, "others")
+        named = (
+            f'<tr><td>{self._who(name)}</td><td>{safe(what)}</td><td class="n" data-is="Said">{count:,}</td></tr>'
+            for name, what, count in rows[:_MOST_NAMED]
+        )
+        yield from table(("Who", "What"), named, ("Said",))
+        yield more(len(rows) - _MOST_NAMED, "others")
         if told.between:
-            yield '<h3>Who spoke to whom</h3><div class="wide" tabindex="0"><table class="rows"><thead><tr><th scope="col">From</th>'
-            yield '<th scope="col">To</th><th scope="col" class="n">Times</th></tr></thead><tbody>'
-            for (who, to), count in list(told.between.items())[:_MOST_NAMED]:
-                to_whom = self._who(to) if to else '<span class="muted">its own transcript</span>'
-                yield f'<tr><td>{self._who(who)}</td><td data-is="to">{to_whom}</td><td class="n" data-is="Times">{count:,}</td></tr>'
-            yield "</tbody></table></div>"
+            yield "<h3>Who spoke to whom</h3>"
+            yield from table(
+                ("From", "To"), map(self._spoke, [*told.between.items()][:_MOST_NAMED]), ("Times",)
+            )
+
+    def _spoke(self, between: tuple[tuple[str, str], int]) -> str:
+        (who, to), count = between
+        to_whom = self._who(to) if to else '<span class="muted">its own transcript</span>'
+        return f'<tr><td>{self._who(who)}</td><td data-is="to">{to_whom}</td><td class="n" data-is="Times">{count:,}</td></tr>'
 
     def _said(self) -> Iterator[str]:
         told = self._told
@@ -221,19 +224,16 @@ class _Page:
         yield _rest(told.said, "texts")
 
     def _table(self, rows: FirstRows, heads: Sequence[str], cells: _Cells) -> Iterable[str]:
-        return self._rows(rows, heads, cells) if rows else []
+        shown = self._rows(rows, heads, cells)
+        return chain(table(("At", *heads), shown), [_rest(rows, "rows")]) if rows else []
 
     def _rows(self, rows: FirstRows, heads: Sequence[str], cells: _Cells) -> Iterator[str]:
-        named = "".join(f'<th scope="col">{head}</th>' for head in ("At", *heads))
-        yield f'<div class="wide" tabindex="0"><table class="rows"><thead><tr>{named}</tr></thead><tbody>\n'
         for entry in rows:
             parts = "".join(
                 f'<td data-is="{head}"{_CLASS.get(head, "")}>{part}</td>' if part else "<td></td>"
                 for head, part in zip(heads, cells(entry), strict=True)
             )
             yield f'<tr><td class="at">{self._place(entry)}</td>{parts}</tr>\n'
-        yield "</tbody></table></div>"
-        yield _rest(rows, "rows")
 
     def _call(self, entry: Entry) -> tuple[str, ...]:
         result = f'<div class="words mono">{self._text(entry.to)}</div>' if entry.to else ""
@@ -257,50 +257,36 @@ class _Page:
         return self._who(entry.who), safe(entry.how), f'<div class="words">{self._text(entry.text)}</div>'
 
     def _used(self) -> Iterator[str]:
-        told = self._told
-        heads = "".join(
-            f'<th scope="col"{klass}>{head}</th>'
-            for head, klass in (
-                ("Session", ""),
-                ("Model", ""),
-                *((head, ' class="n"') for head in ("Answers", "Read", "Written", "Tokens", "Money")),
-            )
+        rows = map(self._used_row, [*self._told.used.items()][:_MOST_NAMED])
+        return table(("Session", "Model"), rows, _USED)
+
+    def _used_row(self, of: tuple[tuple[str, str], Used]) -> str:
+        (key, model), used = of
+        money = "not known" if used.cost_micros is None else f"{used.cost_micros / 1_000_000:,.6f}"
+        counts = (f"{count:,}" for count in (used.answers, used.read, used.written, used.tokens))
+        numbers = "".join(
+            f'<td class="n" data-is="{head}">{value}</td>'
+            for head, value in zip(_USED, (*counts, money), strict=True)
         )
-        yield f'<div class="wide" tabindex="0"><table class="rows"><thead><tr>{heads}</tr></thead><tbody>'
-        for (key, model), used in list(told.used.items())[:_MOST_NAMED]:
-            money = "not known" if used.cost_micros is None else f"{used.cost_micros / 1_000_000:,.6f}"
-            numbers = "".join(
-                f'<td class="n" data-is="{head}">{value}</td>'
-                for head, value in (
-                    ("Answers", f"{used.answers:,}"),
-                    ("Read", f"{used.read:,}"),
-                    ("Written", f"{used.written:,}"),
-                    ("Tokens", f"{used.tokens:,}"),
-                    ("Money", money),
-                )
-            )
-            yield f"<tr><td>{self._who(key)}</td><td>{safe(model)}</td>{numbers}</tr>"
-        yield "</tbody></table></div>"
+        return f"<tr><td>{self._who(key)}</td><td>{safe(model)}</td>{numbers}</tr>"
 
     def _note(self, entry: Entry) -> tuple[str, ...]:
         return safe(entry.who), self._link(entry.ended), f'<div class="words">{self._text(entry.text)}</div>'
 
     def _events(self) -> Iterator[str]:
-        heads = "".join(
-            f'<th scope="col">{head}</th>' for head in ("#", "When", "Event", "Who, and what", "Hash")
-        )
-        yield f'<div class="wide" tabindex="0"><table class="rows"><thead><tr>{heads}</tr></thead><tbody>\n'
-        for entry in self._told.events:
-            who = " → ".join(safe(part) for part in (entry.who, entry.to) if part)
-            text = self._text(cut(entry.text, _BRIEF)[0])
-            withheld = f' <span class="gone">{_KINDS[entry.withheld]}</span>' if entry.withheld else ""
-            yield (
-                f'<tr id="e{entry.position}"><td class="at">#{entry.position}</td><td class="when"><time>{moment(entry.time)}</time></td>'
-                f'<td class="brief">{safe(entry.how)}{withheld}</td>'
-                f"<td>{who}{'<br>' if who and text else ''}{text}</td><td><code>{safe(entry.hash)}</code></td></tr>\n"
-            )
-        yield "</tbody></table></div>"
+        heads = ("#", "When", "Event", "Who, and what", "Hash")
+        yield from table(heads, map(self._event, self._told.events))
         yield _rest(self._told.events, "events")
+
+    def _event(self, entry: Entry) -> str:
+        who = " → ".join(safe(part) for part in (entry.who, entry.to) if part)
+        text = self._text(cut(entry.text, _BRIEF)[0])
+        withheld = f' <span class="gone">{_KINDS[entry.withheld]}</span>' if entry.withheld else ""
+        return (
+            f'<tr id="e{entry.position}"><td class="at">#{entry.position}</td><td class="when"><time>{moment(entry.time)}</time></td>'
+            f'<td class="brief">{safe(entry.how)}{withheld}</td>'
+            f"<td>{who}{'<br>' if who and text else ''}{text}</td><td><code>{safe(entry.hash)}</code></td></tr>\n"
+        )
 
     def _kind(self, name: str) -> tuple[str, str]:
         if name in self._told.people or name in {"a person", *self._told.names.values()}:
@@ -341,6 +327,7 @@ class _Page:
 
 
 _MOST_NAMED: Final = 200
+_USED: Final = ("Answers", "Read", "Written", "Tokens", "Money")
 _CLASS: Final = {"Call": ' class="brief"', "State": ' class="brief"', "What": ' class="brief"'}
 _KINDS: Final = {"secrets": "secrets masked", "words": "words withheld", "person": "replaced"}
 
@@ -362,7 +349,7 @@ def _fields(value: JsonObject) -> str:
 
 
 def _rest(rows: FirstRows, what: str) -> str:
-    return more(rows.total - len(rows), what) if rows.total > len(rows) else ""
+    return more(rows.total - len(rows), what)
 
 
 def _many(number: int, what: str) -> str:

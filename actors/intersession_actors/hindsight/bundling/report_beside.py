@@ -1,6 +1,6 @@
 """What the report of a bundle quotes of the entries beside its events: answer, receipts, settings and the like, as markup."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import Final
@@ -45,12 +45,7 @@ class Beside:
         if not lines:
             return []
         rows = "\n".join(safe(line) for line in lines[:_MOST_SETTINGS])
-        left = len(lines) - _MOST_SETTINGS
-        rest = (
-            f'<p class="more">{left:,} more settings: all are in <code>settings.json</code>.</p>'
-            if left > 0
-            else ""
-        )
+        rest = more(len(lines) - _MOST_SETTINGS, "settings", "settings.json")
         return [f'<pre class="columns">{rows}</pre>{rest}']
 
     def asked(self) -> list[str]:
@@ -61,16 +56,8 @@ class Beside:
         receipts = [one for one in found if is_object(one.get("receipt"))]
         if not receipts:
             return []
-        heads = "".join(f'<th scope="col">{head}</th>' for head in _HEADS)
-        rows = "".join(map(_row, receipts[:_MOST_ASKED]))
-        table = f'<table class="rows"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
-        left = len(receipts) - _MOST_ASKED
-        rest = (
-            f'<p class="more">{left:,} more rows: all are in <code>questions.jsonl</code>.</p>'
-            if left > 0
-            else ""
-        )
-        return [f'<div class="wide" tabindex="0">{table}</div>{rest}']
+        rest = more(len(receipts) - _MOST_ASKED, "rows", "questions.jsonl")
+        return [*table(_HEADS, map(_row, receipts[:_MOST_ASKED])), rest]
 
 
 _HEADS: Final = ("At", "Who", "What", "Arguments", "Answered", "Proven")
@@ -113,6 +100,18 @@ def cut(text: str, most: int) -> tuple[str, int]:
     return (text, 0) if len(text) <= most else (text[:most], len(text) - most)
 
 
-def more(count: int, what: str) -> str:
-    """Return a paragraph that says where the rest of a table is."""
-    return f'<p class="more">{count:,} more {what}: all are in <code>events.jsonl</code> and in <code>log.db</code>.</p>'
+def table(heads: Sequence[str], rows: Iterable[str], numbers: Sequence[str] = ()) -> Iterator[str]:
+    """Yield a table of rows that are markup: columns with words, and behind them those of `numbers`."""
+    named = "".join(f'<th scope="col">{head}</th>' for head in heads)
+    named += "".join(f'<th scope="col" class="n">{head}</th>' for head in numbers)
+    yield f'<div class="wide" tabindex="0"><table class="rows"><thead><tr>{named}</tr></thead><tbody>\n'
+    yield from rows
+    yield "</tbody></table></div>"
+
+
+def more(count: int, what: str, *files: str) -> str:
+    """Return a paragraph that says where the rest of a list is; nothing where there is no rest."""
+    if count <= 0:
+        return ""
+    named = " and in ".join(f"<code>{file}</code>" for file in files or ("events.jsonl", "log.db"))
+    return f'<p class="more">{count:,} more {what}: all are in {named}.</p>'
