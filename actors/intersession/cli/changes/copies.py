@@ -12,11 +12,10 @@ from cyclopts.validators import Number
 
 from intersession.cli.host.beside import TOKEN_VARIABLE
 from intersession.cli.host.reading import reading_log
-from intersession.cli.shell.answer import COMMON, NOT_VERIFIED, Answer, Common, UsageError
+from intersession.cli.shell.answer import COMMON, NOT_VERIFIED, Answer, Common, UsageError, read_given
 from intersession.cli.shell.terminal import Screen, safe
 from intersession_actors.running.host.extras import imported
 from intersession_events.basics.errors import LogRewritten, StoreUnavailable
-from intersession_events.basics.machine import read_at_most
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.copies.following.source import CopySource, LogSource
 from intersession_events.copies.following.taking import Continued, LogCopy
@@ -29,7 +28,6 @@ from intersession_events.stores.backup import back_up
 from intersession_events.stores.sqlite.log import SqliteLog
 
 _MIB: Final = 1024 * 1024
-_MOST_BYTES: Final = 1_073_741_824
 _EVERY_S: Final = 5
 _LONGEST_S: Final = 60
 
@@ -233,11 +231,7 @@ def published_lines(paths: Sequence[Path] | None) -> Sequence[Published]:
     """
     found: list[Published] = []
     for path in paths or ():
-        try:
-            text = read_at_most(path, _MOST_BYTES)
-        except OSError as error:
-            raise UsageError(f"--published: {path} can't be read ({error.strerror or error})") from error
-        found += published_in(text)
+        found += published_in(read_given(path, "--published"))
     return found
 
 

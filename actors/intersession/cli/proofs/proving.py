@@ -7,12 +7,11 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from intersession.cli.host.reading import reader_of, reading_log
-from intersession.cli.shell.answer import NOT_VERIFIED, OK, Answer, Common, Reading, UsageError
+from intersession.cli.shell.answer import NOT_VERIFIED, OK, Answer, Common, Reading, UsageError, read_given
 from intersession.cli.shell.terminal import Screen, safe
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.basics.ids import session_stream
-from intersession_events.basics.machine import read_at_most
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.copies.checkpoints.proving import prove_growth, prove_stream
 from intersession_events.log.held_checkpoints import cosignatures_of
@@ -31,8 +30,6 @@ from intersession_events.proofs.witnessing import split_view
 from intersession_projections.questions.places.runs_named import flow_sessions, flow_stream
 
 _TWO: Final = 2
-_MOST_BYTES: Final = 1_073_741_824
-"""The most bytes read of a given file: a million published checkpoints take half of it."""
 
 
 class WantedProof(NamedTuple):
@@ -69,18 +66,6 @@ def proof_alone(
         stream = _stream_named(log, common, wanted.prove or "")
         proof = prove_stream(log, stream, at=wanted.at, progress=progress)
         return _proof(proof) if wanted.form == "json" else _tlog_proof(proof, log)
-
-
-def read_given(path: Path, option: str) -> bytes:
-    """Read a file that an option names.
-
-    Raises:
-        UsageError: it can't be read, or is very large.
-    """
-    try:
-        return read_at_most(path, _MOST_BYTES)
-    except OSError as error:
-        raise UsageError(f"{option}: {path} can't be read ({error.strerror or error})") from error
 
 
 def _stream_named(log: Log, common: Common, typed: str) -> str:
@@ -120,12 +105,12 @@ def _checked(text: bytes, *, trusted: Trusted, published: Sequence[Published]) -
 
 def _proof(proof: Proof) -> Answer:
     text = msgspec.json.format(msgspec.json.encode(proof), indent=2).decode()
+    return Answer(msgspec.to_builtins(proof), lambda screen: _show_text(screen, text))
 
-    def show(screen: Screen) -> None:
-        for line in text.splitlines():
-            screen.to_copy(line)
 
-    return Answer(msgspec.to_builtins(proof), show)
+def _show_text(screen: Screen, text: str) -> None:
+    for line in text.splitlines():
+        screen.to_copy(line)
 
 
 def _tlog_proof(proof: StreamProof, log: Log) -> Answer:
@@ -134,12 +119,7 @@ def _tlog_proof(proof: StreamProof, log: Log) -> Answer:
         given = cosignatures_of(log.query).get(proof.checkpoint.position, ())
         note = msgspec.structs.replace(note, signatures=(*note.signatures, *given))
     text = str(tlog_proof(proof, note))
-
-    def show(screen: Screen) -> None:
-        for line in text.splitlines():
-            screen.to_copy(line)
-
-    return Answer({"proof": text}, show)
+    return Answer({"proof": text}, lambda screen: _show_text(screen, text))
 
 
 def _split_view(text: bytes, trusted: Trusted) -> Answer:

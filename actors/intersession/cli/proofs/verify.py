@@ -8,8 +8,8 @@ import msgspec
 from cyclopts import Parameter, validators
 
 from intersession.cli.host.reading import reading_log
-from intersession.cli.proofs.proving import WantedProof, proof_alone, read_given
-from intersession.cli.shell.answer import COMMON, NOT_VERIFIED, OK, Answer, Common, UsageError
+from intersession.cli.proofs.proving import WantedProof, proof_alone
+from intersession.cli.shell.answer import COMMON, NOT_VERIFIED, OK, Answer, Common, UsageError, read_given
 from intersession.cli.shell.terminal import Screen, safe
 from intersession.cli.shell.times import moment
 from intersession_actors.owners.session.snapshots import snapshots_compared

@@ -15,7 +15,7 @@ from typing import Annotated, Final
 import msgspec
 from cyclopts import Parameter
 
-from intersession.cli.shell.answer import Answer, UsageError
+from intersession.cli.shell.answer import Answer, UsageError, read_given
 from intersession.cli.shell.terminal import Screen, safe
 from intersession_events.basics.errors import BadCheckpoint, BadKey
 from intersession_events.basics.machine import read_at_most, sync, wall_clock_ms
@@ -281,9 +281,7 @@ def witness(
     """
     try:
         secret = read_private(key)
-        known = known_logs(read_at_most(logs, _MOST_FILE_BYTES).decode(errors="replace"))
-    except OSError as error:
-        raise UsageError(f"--logs: {logs} can't be read ({error.strerror or error})") from error
+        known = known_logs(read_given(logs, "--logs").decode(errors="replace"))
     except BadKey as error:
         raise UsageError(f"--logs or --key: {error}") from error
     called = name or f"intersession/witness/{secret.public.id}"

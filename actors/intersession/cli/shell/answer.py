@@ -10,6 +10,7 @@ from cyclopts import CycloptsError, Parameter
 
 from intersession.cli.app import app
 from intersession.cli.shell.terminal import Screen
+from intersession_events.basics.machine import read_at_most
 from intersession_events.basics.plain_json import JsonObject, JsonValue
 
 Store = Annotated[
@@ -127,6 +128,22 @@ _CALLED: Final[Mapping[str, Sequence[str]]] = {
     "of": ("EVENT|PLACE", "KEY|RUN"),
 }
 """What fields are called on the command line, where that is not their own name: the first of these that the command has."""
+
+
+_MOST_BYTES: Final = 1_073_741_824
+"""The most bytes read of a given file: a million published checkpoints take half of it."""
+
+
+def read_given(path: Path, option: str) -> bytes:
+    """Read a file that an option names.
+
+    Raises:
+        UsageError: it can't be read, or is very large.
+    """
+    try:
+        return read_at_most(path, _MOST_BYTES)
+    except OSError as error:
+        raise UsageError(f"{option}: {path} can't be read ({error.strerror or error})") from error
 
 
 def as_typed(words: str, tokens: Sequence[str]) -> str:

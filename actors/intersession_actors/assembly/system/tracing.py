@@ -3,11 +3,11 @@
 import logging
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final
 
-from intersession_actors.hindsight.exporting.spans import OpenSpan, Spans
+from intersession_actors.hindsight.exporting.spans import Attributes, OpenSpan, Spans, SpanStart
 from intersession_actors.outside.agents.turn import Turn
 from intersession_actors.rules.config.host import Tracing as Settings
 from intersession_actors.rules.gate.values import invalid
@@ -115,25 +115,17 @@ class Tracing:
         if not told:
             _LOGGER.error("a span could not be made, and others may not be either: %s", described(error))
 
-    def _start(
-        self,
-        name: str,
-        *,
-        of: str,
-        chain: str | None,
-        start_ms: int | None,
-        parent: object | None,
-        links: Sequence[object],
-    ) -> OpenSpan:
-        del of, chain  # the SDK makes ids of its own
+    def _start(self, begun: SpanStart) -> OpenSpan:
+        """Begin a span; the SDK makes ids of its own."""
+        parent = begun.parent
         otel, tracer = self._otel, self._current
         if otel is None or tracer is None:
             raise RuntimeError("no span is made without OpenTelemetry")
         span: Span = tracer.start_span(
-            name,
+            begun.name,
             context=None if parent is None else otel.set_span_in_context(otel.NonRecordingSpan(parent)),
-            links=[otel.Link(link) for link in links],
-            start_time=None if start_ms is None else start_ms * _NS_PER_MS,
+            links=[otel.Link(link) for link in begun.links],
+            start_time=None if begun.start_ms is None else begun.start_ms * _NS_PER_MS,
         )
         return _LiveSpan(span, otel)
 
@@ -150,7 +142,7 @@ class _LiveSpan:
         """Where it stands."""
         return self.span.get_span_context()
 
-    def put(self, attributes: Mapping[str, str | bool | int | float | Sequence[str]]) -> None:
+    def put(self, attributes: Attributes) -> None:
         """Add attributes."""
         self.span.set_attributes(attributes)
 

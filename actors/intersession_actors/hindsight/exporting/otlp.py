@@ -1,13 +1,13 @@
 """Writes spans as OTLP JSON, a request a line, as the collector's file exporter writes them (OUT-2)."""
 
 from base64 import b16encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import Final
 
 import msgspec
 
-from intersession_actors.hindsight.exporting.spans import Attributes, OpenSpan, Spans
+from intersession_actors.hindsight.exporting.spans import Attributes, OpenSpan, Spans, SpanStart
 from intersession_events.basics.machine import VERSION
 from intersession_events.basics.plain_json import JsonObject, JsonValue
 from intersession_events.log.recorded import Recorded
@@ -31,7 +31,7 @@ class _Ended:
         self._context = context
         self._fields = fields
         self._start_ms = start_ms
-        self._attributes: Attributes = {}
+        self._attributes: dict[str, str | bool | int | float | Sequence[str]] = {}
         self._ended = ended
 
     @property
@@ -39,7 +39,7 @@ class _Ended:
         """Where it stands."""
         return self._context
 
-    def put(self, attributes: Mapping[str, str | bool | int | float | Sequence[str]]) -> None:
+    def put(self, attributes: Attributes) -> None:
         """Add attributes."""
         self._attributes.update(attributes)
 
@@ -65,30 +65,25 @@ def otlp_lines(
     ended: list[JsonObject] = []
     count = 0
 
-    def start(
-        name: str,
-        *,
-        of: str,
-        chain: str | None,
-        start_ms: int | None,
-        parent: object | None,
-        links: Sequence[object],
-    ) -> OpenSpan:
-        above = parent if isinstance(parent, _Context) else None
-        trace = above.trace if above is not None else _derived(16, log_id, chain or of)
-        context = _Context(trace, _derived(8, log_id, name, of))
+    def start(span: SpanStart) -> OpenSpan:
+        above = span.parent if isinstance(span.parent, _Context) else None
+        trace = above.trace if above is not None else _derived(16, log_id, span.chain or span.of)
+        context = _Context(trace, _derived(8, log_id, span.name, span.of))
+        start_ms = span.start_ms or 0
         fields: JsonObject = {
             "traceId": context.trace,
             "spanId": context.span,
             **({} if above is None else {"parentSpanId": above.span}),
-            "name": name,
+            "name": span.name,
             "kind": _INTERNAL,
-            "startTimeUnixNano": str((start_ms or 0) * _NS_PER_MS),
+            "startTimeUnixNano": str(start_ms * _NS_PER_MS),
             "links": [
-                {"traceId": link.trace, "spanId": link.span} for link in links if isinstance(link, _Context)
+                {"traceId": link.trace, "spanId": link.span}
+                for link in span.links
+                if isinstance(link, _Context)
             ],
         }
-        return _Ended(context, fields, start_ms or 0, ended.append)
+        return _Ended(context, fields, start_ms, ended.append)
 
     spans = Spans(start, contents=lambda: True, hides=False)
     for recorded in events:

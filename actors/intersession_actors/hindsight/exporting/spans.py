@@ -6,7 +6,7 @@ it is part of; what led to it from another flow is a link. No words of anybody a
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -23,7 +23,7 @@ MOST_REMEMBERED: Final = 10_000
 _ARRIVED: Final = frozenset({"done", "withheld"})
 _FAILED: Final = frozenset({"failed", "retrying"})
 
-Attributes = dict[str, str | bool | int | float | Sequence[str]]
+Attributes = Mapping[str, str | bool | int | float | Sequence[str]]
 
 
 class OpenSpan(Protocol):
@@ -34,7 +34,7 @@ class OpenSpan(Protocol):
         """Where it stands."""
         ...
 
-    def put(self, attributes: Mapping[str, str | bool | int | float | Sequence[str]]) -> None:
+    def put(self, attributes: Attributes) -> None:
         """Add attributes."""
         ...
 
@@ -43,21 +43,19 @@ class OpenSpan(Protocol):
         ...
 
 
-class StartSpan(Protocol):
-    """Begins spans. `of` tells a span from all others of a log, `chain` is the root of its causes; both may be unknown."""
+class SpanStart(NamedTuple):
+    """What a span begins with. `of` tells it from all others of a log, `chain` is the root of its causes; both may be unknown."""
 
-    def __call__(
-        self,
-        name: str,
-        *,
-        of: str,
-        chain: str | None,
-        start_ms: int | None,
-        parent: object | None,
-        links: Sequence[object],
-    ) -> OpenSpan:
-        """Begin a span."""
-        ...
+    name: str
+    of: str
+    chain: str | None
+    start_ms: int | None
+    parent: object | None
+    links: Sequence[object]
+
+
+StartSpan = Callable[[SpanStart], OpenSpan]
+"""Begins a span."""
 
 
 class Spans:
@@ -178,7 +176,7 @@ class Spans:
         parent = flow.context if flow is not None else caused
         links = [caused] if caused is not None and caused is not parent else []
         agent = runner_of(key)
-        attributes: Attributes = {
+        attributes: dict[str, str | int] = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.provider.name": (model or "intersession").partition("/")[0],
             "gen_ai.agent.id": agent,
@@ -234,7 +232,7 @@ class Spans:
                 pass
 
     def _end_run(self, recorded: Recorded, event: facts.RunAttempt) -> None:
-        attributes: Attributes = {}
+        attributes: dict[str, str | int | Sequence[str]] = {}
         error: str | None = None
         match event:
             case facts.RunCompleted():
@@ -285,18 +283,12 @@ class Spans:
         links: Sequence[object] = (),
         part: str = "",
     ) -> OpenSpan:
-        of = "" if recorded is None else f"{recorded.id} {part}"
-        correlation = None if recorded is None else recorded.correlation
-        span = self._start(
-            name,
-            of=of,
-            chain=correlation or (None if recorded is None else recorded.id),
-            start_ms=None if recorded is None else recorded.time,
-            parent=parent,
-            links=links,
-        )
-        if correlation:
-            span.put({"intersession.correlation": correlation})
+        if recorded is None:
+            return self._start(SpanStart(name, "", None, None, parent, links))
+        of, chain = f"{recorded.id} {part}", recorded.correlation or recorded.id
+        span = self._start(SpanStart(name, of, chain, recorded.time, parent, links))
+        if recorded.correlation:
+            span.put({"intersession.correlation": recorded.correlation})
         return span
 
 

@@ -223,19 +223,7 @@ def table_rows(events: Iterable[Recorded]) -> Iterator[TableRow]:
 
 
 def _event(recorded: Recorded) -> JsonObject:
-    names = (
-        "position",
-        "stream",
-        "version",
-        "topic",
-        "id",
-        "time",
-        "causation",
-        "correlation",
-        "epoch",
-        "hash",
-    )
-    row: JsonObject = {name: getattr(recorded, name) for name in names}
+    row: JsonObject = {name: getattr(recorded, name) for name in TABLES["events"] if name != "data"}
     return row | {"data": facts.encode(recorded.event).decode()}
 
 

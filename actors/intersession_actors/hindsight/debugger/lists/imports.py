@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from intersession_actors.hindsight.debugger.lists.paging import PageAnswer, most_of
+from intersession_actors.hindsight.debugger.lists.paging import Numbered, PageAnswer
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.gate.limits import Name
 from intersession_actors.rules.gate.values import invalid
@@ -21,16 +21,12 @@ WHATS: Final = ("skipped", "refused", "unattributed", "renamed", "note")
 
 
 @ready
-class ImportsOf(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class ImportsOf(Numbered, frozen=True, kw_only=True):
     """The arguments of `imports`; null counts as missing."""
 
     what: Annotated[
         Name | None,
         msgspec.Meta(description="Only rows of this: skipped, refused, unattributed, renamed or note."),
-    ] = None
-    cursor: Annotated[Name | None, msgspec.Meta(description="The cursor of the page before this one.")] = None
-    limit: Annotated[
-        float | None, msgspec.Meta(description="At most this many rows, 1 to 1000; 50 if not given.")
     ] = None
 
 
@@ -52,10 +48,6 @@ def list_imports(view: View, given: ImportsOf) -> ImportsAnswer:
     """
     if given.what is not None and given.what not in WHATS:
         raise invalid("what", f"{given.what[:64]!a} is not one of {', '.join(WHATS)}")
-    if given.cursor is not None and not (given.cursor.isascii() and given.cursor.isdigit()):
-        raise invalid("cursor", "it is no cursor of this list, give the one that the page before ended with")
-    first = int(given.cursor or 0)
-    limit = most_of(given.limit)
     reports = [
         (recorded, msgspec.json.decode(recorded.event.report, type=ImportReport))
         for recorded in prefiltered(view.log, Span(), lambda row: row[3].startswith("import_reported."))
@@ -67,12 +59,12 @@ def list_imports(view: View, given: ImportsOf) -> ImportsAnswer:
         for row in rows_of(recorded.position, report)
         if given.what in {None, row["what"]}
     ]
-    page = rows[first : first + limit]
+    page, cursor = given.page_of(rows)
     return {
         "imports": [_summary(recorded, report) for recorded, report in reports],
         "rows": page,
         "count": len(page),
-        "cursor": str(first + limit) if len(rows) > first + limit else None,
+        "cursor": cursor,
     }
 
 

@@ -1,13 +1,14 @@
 """What lists over the whole log share: they are read newest first, in pages, and say where a limit did not hold."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Annotated, Final, Generic, NamedTuple, NotRequired, TypedDict, TypeVar
 
 import msgspec
 
 from intersession_actors.calls.service.arguments import bounded
-from intersession_actors.rules.gate.limits import PlaceText
+from intersession_actors.rules.gate.limits import Name, PlaceText
+from intersession_actors.rules.gate.values import invalid
 from intersession_events.basics.plain_json import JsonObject
 
 T = TypeVar("T")
@@ -25,6 +26,36 @@ LimitArgument = Annotated[
 ]
 
 
+class Listed(NamedTuple, Generic[T]):
+    """A page of a list, and the cursor for the next; None if there is none."""
+
+    rows: list[T]
+    cursor: str | None
+
+
+class Numbered(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """The arguments of a list whose cursor is the number of rows before a page."""
+
+    cursor: Annotated[Name | None, msgspec.Meta(description="The cursor of the page before this one.")] = None
+    limit: Annotated[
+        float | None, msgspec.Meta(description="At most this many rows, 1 to 1000; 50 if not given.")
+    ] = None
+
+    def page_of(self, rows: Sequence[T]) -> Listed[T]:
+        """Return the page of the rows.
+
+        Raises:
+            ToolRefused: the cursor is invalid.
+        """
+        if self.cursor is not None and not (self.cursor.isascii() and self.cursor.isdigit()):
+            raise invalid(
+                "cursor", "it is no cursor of this list, give the one that the page before ended with"
+            )
+        first, limit = int(self.cursor or 0), most_of(self.limit)
+        behind = first + limit
+        return Listed([*rows[first:behind]], str(behind) if len(rows) > behind else None)
+
+
 class PageAnswer(TypedDict):
     """What the answer of every list has: how many rows there are, and the `cursor` for those behind them."""
 
@@ -33,20 +64,13 @@ class PageAnswer(TypedDict):
     limitApplied: NotRequired[int]
 
 
-class Listed(NamedTuple, Generic[T]):
-    """A page of a list, and the cursor for the next; None if there is none."""
-
-    rows: list[T]
-    cursor: str | None
-
-
-def most_of(limit: float | None, most: int = MOST, usual: int = USUAL) -> int:
+def most_of(limit: float | None) -> int:
     """Return the greatest number of rows.
 
     Raises:
         ToolRefused: the limit is no number.
     """
-    return bounded(limit, "limit", 1, most, default=usual).value
+    return bounded(limit, "limit", 1, MOST, default=USUAL).value
 
 
 def limits_applied(given: msgspec.Struct) -> JsonObject:

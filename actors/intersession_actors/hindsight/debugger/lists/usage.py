@@ -1,17 +1,17 @@
 """The verb `usage`: tokens and money of runs, added up by person, agent, session, model and day (ANS-11)."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from decimal import Decimal
 from typing import Annotated, Final
 
 import msgspec
 
-from intersession_actors.hindsight.debugger.lists.paging import PageAnswer, most_of
+from intersession_actors.hindsight.debugger.lists.paging import Numbered, PageAnswer
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.config.prices import Price, prices_of, whole
 from intersession_actors.rules.errors import ToolRefused
-from intersession_actors.rules.gate.limits import Name, PlaceText
+from intersession_actors.rules.gate.limits import PlaceText
 from intersession_actors.rules.gate.values import invalid
 from intersession_events.basics.errors import StoreUnavailable
 from intersession_events.basics.plain_json import JsonObject
@@ -32,7 +32,7 @@ _MICROS: Final = 1_000_000
 
 
 @ready
-class UsageOf(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class UsageOf(Numbered, frozen=True, kw_only=True):
     """The arguments of `usage`; null counts as missing."""
 
     by: Annotated[
@@ -48,10 +48,6 @@ class UsageOf(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_
     until: Annotated[
         int | float | PlaceText | None,
         msgspec.Meta(description="Only up to this day of UTC: an ISO time or ms."),
-    ] = None
-    cursor: Annotated[Name | None, msgspec.Meta(description="The cursor of the page before this one.")] = None
-    limit: Annotated[
-        float | None, msgspec.Meta(description="At most this many rows, 1 to 1000; 50 if not given.")
     ] = None
 
 
@@ -81,16 +77,8 @@ def paged_usage(given: UsageOf, rows: list[JsonObject], totals: JsonObject) -> U
     Raises:
         ToolRefused: the cursor is invalid.
     """
-    if given.cursor is not None and not (given.cursor.isascii() and given.cursor.isdigit()):
-        raise invalid("cursor", "it is no cursor of this list, give the one that the page before ended with")
-    first, limit = int(given.cursor or 0), most_of(given.limit)
-    page = rows[first : first + limit]
-    return {
-        "usage": page,
-        "totals": totals,
-        "count": len(page),
-        "cursor": str(first + limit) if len(rows) > first + limit else None,
-    }
+    page, cursor = given.page_of(rows)
+    return {"usage": page, "totals": totals, "count": len(page), "cursor": cursor}
 
 
 def usage_found(
@@ -119,7 +107,10 @@ def usage_found(
         sums.setdefault(tuple(one.of(each) for each in by), _Costs()).take(one, prices)
     rows: list[JsonObject] = [dict(zip(by, of, strict=True)) | costs.value for of, costs in sums.items()]
     rows.sort(key=lambda row: (row.get("day", ""), -row["totalTokens"], *(row[each] for each in by)))
-    return rows, _total(found, prices).value
+    total = _Costs()
+    for one in found:
+        total.take(one, prices)
+    return rows, total.value
 
 
 def _of_view(
@@ -174,13 +165,6 @@ class _Costs:
             "costMicros": sums.cost_micros + whole(self._priced),
             "unpriced": self._unpriced,
         }
-
-
-def _total(found: Iterable[Used], prices: Mapping[str, Price]) -> _Costs:
-    total = _Costs()
-    for one in found:
-        total.take(one, prices)
-    return total
 
 
 def _ms(given: float | str | None, field: str) -> int | None:
