@@ -433,6 +433,8 @@ def _values(debug: Debugger) -> Mapping[str, list[Any]]:
         "fork": ["0"],
         "other": ["0"],
         "person": ["ada", "bo", "eve"],
+        "who": ["operator", *sessions],
+        "target": sessions,
         "stream": ["session:", f"session:{HIDDEN}", "exchange:", "delivery:", f"spawn:{spawn['id'][:8]}"],
         "tool": ["sessions_send", "sessions_spawn"],
         "what": ["skipped"],

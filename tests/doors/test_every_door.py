@@ -279,6 +279,7 @@ METHOD_ASKED: Final[Mapping[str, list[dict[str, Any]]]] = {
 """How each method is asked; RUN, KEY, ID, LABEL and FAILED stand for what there is of ops, FRESH for what was never said."""
 
 VERB_ASKED: Final[Mapping[str, list[dict[str, Any]]]] = {
+    "access": [{}, {"who": "KEY"}, {"denied": True, "limit": 1}],
     "calls": [{"limit": 1}, {"session": "KEY"}, {"tool": "login"}, {"agent": "ops"}, {"held": True}],
     "deliveries": [{"limit": 1}, {"session": "KEY"}, {"run": "RUN"}],
     "diff": [{"a": "RUN", "b": "FAILED"}],

@@ -329,6 +329,7 @@ def methods_of(exchange: str, other: str, run_of_person: str) -> Mapping[str, As
         "cron.list": Asked(5),
         "cron.runs": Asked(1, {"jobId": "news"}),
         "cron.status": Asked(5),
+        "debug.access": Asked(4),
         "debug.calls": Asked(20),
         "debug.deliveries": Asked(2),
         "debug.diff": Asked(17, {"a": exchange, "b": other}),
@@ -392,6 +393,7 @@ def pages_of(exchange: str, other: str) -> Mapping[str, Asked]:
     """Return every question of the web debugger's pages."""
     run = {"run": exchange}
     return {
+        "access": Asked(5),
         "calls": Asked(20),
         "compare": Asked(19, {"a": exchange, "b": other}),
         "deliveries": Asked(3),

@@ -1,5 +1,7 @@
 """`audit access` tells who asked for what, from the receipts alone."""
 
+import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,7 @@ import pytest
 
 from intersession import SessionSystem, Turn, echo
 from intersession_actors.calls.service.callers import Caller
+from intersession_events.copies.bundles.verifying import check_bundle
 from intersession_events.facts import SendRefused
 from support.as_caller import called_by
 from support.doors.command_line import DemoLog, ran, words
@@ -154,3 +157,18 @@ def test_sends_that_a_limit_refused_are_among_them(tmp_path: Path) -> None:
 
 def test_the_receipts_of_the_demo_are_told(demo_log: DemoLog) -> None:
     assert [row[1] for row in asked(demo_log.path)] == ["sessions_spawn", "sessions_send"]
+
+
+@pytest.mark.clause("ANS-14", "BUNDLE-7")
+def test_who_was_denied_what_is_proven_by_a_bundle(audited: Path, tmp_path: Path) -> None:
+    made = tmp_path / "denied.zip"
+    done = ran("audit", "access", "--denied", "--who", MAIN, "--bundle", made, "--store", audited, "--json")
+    with zipfile.ZipFile(made) as archive:
+        events = [json.loads(line) for line in archive.read("events.jsonl").splitlines()]
+        answer = json.loads(archive.read("answer.json"))
+
+    assert check_bundle(made).ok
+    assert answer["verb"] == "access"
+    assert answer["answer"]["receipts"] == done.json["receipts"]
+    assert {f"access:{MAIN}"} <= {event["stream"] for event in events}
+    assert "credential:bot" not in str(events)  # whose receipts answer another question

@@ -38,6 +38,8 @@ QUESTIONS: list[tuple[str, list[str], dict[str, Any]]] = [
     ("deliveries", ["--session", "main"], {"session": "main"}),
     ("deliveries", ["--failed", "--pending"], {"failed": True, "pending": True}),
     ("deliveries", ["--pending", "--at", "77"], {"pending": True, "at": 77}),
+    ("access", ["--who", "operator", "--limit", "1"], {"who": "operator", "limit": 1}),
+    ("access", ["--denied"], {"denied": True}),
     ("deliveries", ["--channel", "discord", "--limit", "1"], {"channel": "discord", "limit": 1}),
     ("events", ["--limit", "7"], {"limit": 7}),
     ("events", ["--kind", "turn_ended"], {"kind": ["turn_ended"]}),
@@ -53,7 +55,8 @@ async def test_each_list_is_the_same_on_the_command_line_in_python_and_over_mcp(
     demo_log: DemoLog, verb: str, options: list[str], given: dict[str, Any]
 ) -> None:
     """An agent that debugs agents could not list what there was to look at, nor could Python or the gateway."""
-    printed = ran(verb, *options, "--store", demo_log.path, "--json")
+    command = ["audit", "access"] if verb == "access" else [verb]
+    printed = ran(*command, *options, "--store", demo_log.path, "--json")
     with open_log(demo_log.path) as log:
         called = log.debug.call(verb, given)
         async with Client(debug_server(log.debug)) as client:

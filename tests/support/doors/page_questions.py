@@ -4,6 +4,12 @@ from typing import Any, Final
 
 ASKED: Final[dict[str, list[dict[str, Any]]]] = {
     "about": [{}],
+    "access": [
+        {},
+        {"who": "operator", "limit": 1, "cursor": "1000", "since": 5, "until": "head"},
+        {"tool": "sessions_send", "denied": "true"},
+        {"target": "agent:main:main"},
+    ],
     "calls": [
         {},
         {"limit": 1, "cursor": "1000", "since": 5, "until": "head"},

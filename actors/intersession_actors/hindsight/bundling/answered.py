@@ -13,8 +13,8 @@ _PLACES: Final = frozenset({"accepted", "position", "positions"})
 """The fields of answers that hold positions of events."""
 _SUMS: Final = frozenset({"usage"})
 """Questions whose answers are sums over the whole log: all of it proves them."""
-_OF_EVENTS: Final = frozenset({"data", "decision"})
-"""Fields with what an event says itself: the numbers there are its own."""
+_OF_EVENTS: Final = frozenset({"checkpoint", "data", "decision", "filters"})
+"""Fields with what an event says itself, whose numbers are its own; what a checkpoint reaches is the whole log."""
 
 
 def wanted_for_answer(
@@ -46,7 +46,7 @@ def bundle_of(
     if not positions and verb not in _SUMS:
         raise invalid(
             "answer",
-            f"that of {verb} names no events, so that there is nothing to bundle; the whole log proves that there are none",
+            f"that of {verb} names no events, so that there is nothing to bundle; the whole log proves that there are none (`intersession bundle --all`)",
         )
     question: JsonObject = {"verb": verb, "arguments": dict(arguments)}
     return BundleWanted(

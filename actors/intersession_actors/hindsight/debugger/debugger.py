@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar,
 from intersession_actors.calls.service.arguments import read_arguments
 from intersession_actors.hindsight.debugger.forks import ForkViews
 from intersession_actors.hindsight.debugger.verbs.verbs import (
+    ACCESS,
     CALLS,
     DELIVERIES,
     ERASURES,
@@ -125,6 +126,7 @@ class Debugger:
     hosts, ahosts = HOSTS, HOSTS.awaited
     usage, ausage = USAGE, USAGE.awaited
     erasures, aerasures = ERASURES, ERASURES.awaited
+    access, aaccess = ACCESS, ACCESS.awaited
     events, aevents = EVENTS, EVENTS.awaited
     search, asearch = SEARCH, SEARCH.awaited
     lens, alens = LENS, LENS.awaited

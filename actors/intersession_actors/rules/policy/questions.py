@@ -15,6 +15,7 @@ _ANY: Final = frozenset({"fork"})
 
 OPERATORS: Final[Mapping[str, frozenset[str] | None]] = {
     "about": frozenset(),
+    "access": None,
     "attachment": frozenset(),
     "calls": frozenset({"args", "person", "result"}),
     "compare": frozenset({"other"}),

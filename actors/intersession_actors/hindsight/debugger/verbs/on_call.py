@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from intersession_actors.hindsight.debugger.diff import Diff, diff
     from intersession_actors.hindsight.debugger.forks import naming_forks
     from intersession_actors.hindsight.debugger.lens import Lens, lens
+    from intersession_actors.hindsight.debugger.lists.access import AccessOf, list_access
     from intersession_actors.hindsight.debugger.lists.calls import CallsOf, list_calls
     from intersession_actors.hindsight.debugger.lists.deliveries import Deliveries, list_deliveries
     from intersession_actors.hindsight.debugger.lists.erasures import ErasuresOf, list_erasures
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 on_demand(globals())
 
 __all__ = [
+    "AccessOf",
     "CallsOf",
     "Deliveries",
     "Diff",
@@ -53,6 +55,7 @@ __all__ = [
     "hosts",
     "lens",
     "limits_applied",
+    "list_access",
     "list_calls",
     "list_deliveries",
     "list_erasures",

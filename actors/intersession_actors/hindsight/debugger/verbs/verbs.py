@@ -213,6 +213,16 @@ ERASURES: Final = Verb(
     loads=lambda: (on_call.ErasuresOf, on_call.list_erasures),
 )
 
+ACCESS: Final = Verb(
+    "access",
+    title="Who asked for what",
+    description=(
+        "Receipts, newest first: who called which tool or method, with which filters, how many sessions they were shown, "
+        "what they were denied and why. For the operator alone."
+    ),
+    loads=lambda: (on_call.AccessOf, on_call.list_access),
+)
+
 HOSTS: Final = Verb(
     "hosts",
     title="Hosts of the log",
@@ -344,6 +354,7 @@ VERBS: Final[Mapping[str, Verb[..., Any]]] = {  # each has arguments and an answ
         HOSTS,
         USAGE,
         ERASURES,
+        ACCESS,
     )
 }
 """All verbs, by name."""
