@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import pytest
@@ -24,6 +24,7 @@ from intersession import MemoryChannel, SessionSystem, ToolRefused, Turn
 from intersession.cli.commands.demo import play_round
 from intersession.cli.commands.demo_agents import AGENTS, CONFIG
 from intersession.mcp.debugging import debug_server
+from intersession.web.questions.files import What
 from intersession.web.questions.of_attachments import Attachment
 from intersession.web.questions.table import QUESTIONS
 from intersession.web.rate import Rates
@@ -204,7 +205,8 @@ _BESIDE: Final[dict[str, type[msgspec.Struct]]] = {
     "about": msgspec.defstruct("About", []),
     "attachment": Attachment,
     "file": msgspec.defstruct(
-        "File", [("run", str), ("what", Literal["test", "log", "bundle"]), ("at", str | None, None)]
+        "File",
+        [("what", What), ("run", str | None, None), ("session", str | None, None), ("at", str | None, None)],
     ),
 }
 _PAGES: Final = {

@@ -213,6 +213,7 @@ METHOD_ASKED: Final[Mapping[str, list[dict[str, Any]]]] = {
     "chat.inject": [{"sessionKey": "KEY", "message": "x"}],
     "chat.send": [{"sessionKey": "KEY", "message": "x", "idempotencyKey": "FRESH"}],
     "bundles.make": [{"run": "RUN"}, {"session": "KEY"}],
+    "exports.make": [{"to": "cloudevents", "run": "RUN"}, {"to": "openai", "session": "KEY"}, {"to": "otlp"}],
     "checkpoints.take": [{}],
     "config.get": [{}],
     "connect": [{}],

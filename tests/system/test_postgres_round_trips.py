@@ -329,6 +329,7 @@ def methods_of(exchange: str, other: str, run_of_person: str) -> Mapping[str, As
         "cron.list": Asked(5),
         "cron.runs": Asked(1, {"jobId": "news"}),
         "cron.status": Asked(5),
+        "exports.make": Asked(8, {"to": "cloudevents"}),
         "debug.access": Asked(4),
         "debug.calls": Asked(20),
         "debug.deliveries": Asked(2),

@@ -22,6 +22,7 @@ from intersession.mcp.server import ACTS, READS, Context, in_terms, refusal, ser
 from intersession.mcp.stdio import Wire, claimed_wire, serve
 from intersession_actors.assembly.methods.params import (
     BundleParams,
+    ExportParams,
     ForkParams,
     ForksParams,
     HoldParams,
@@ -98,6 +99,12 @@ BUNDLES: Final[Mapping[str, _Change]] = {
         "Write a part of the log, or the answer of a tool here (verb, arguments), to a file that proves itself without the log: "
         "whole streams, all they refer to, and the proof. The answer has the file's name and SHA-256.",
         BundleParams,
+    ),
+    "export": _Change(
+        "exports.make",
+        "Export for other tools",
+        "Write a part of the log, or all of it, to a file in a form that other tools read (to). The answer has the file's name.",
+        ExportParams,
     ),
 }
 """What `--allow-bundle` adds to the verbs."""

@@ -140,10 +140,12 @@ async def test_bundles_go_into_the_folder_that_was_given(tmp_path: Path) -> None
         listed = [tool.name for tool in (await client.list_tools()).tools]
         made = (await client.call_tool("bundle", {"session": "ops"})).structured_content
         again = await client.call_tool("bundle", {"session": "ops"})
+        exported = (await client.call_tool("export", {"to": "cloudevents"})).structured_content
 
-    assert listed == [*VERBS, "bundle"]
+    assert listed == [*VERBS, "bundle", "export"]
     assert made is not None
-    assert [str(file) for file in folder.iterdir()] == [made["file"]]
+    assert exported is not None
+    assert {str(file) for file in folder.iterdir()} == {made["file"], exported["file"]}
     assert again.is_error
     for more in ((), ("--debug", "--as-session", "main")):
         refused = ran("mcp", "--allow-bundle", folder, *more, *store)

@@ -183,6 +183,32 @@ def test_a_run_is_handed_out_as_a_bundle_that_proves_itself(forked: Forked, tmp_
         assert verify_log(stored).ok
 
 
+@pytest.mark.clause("OUT-1")
+def test_a_run_and_a_session_are_handed_out_for_other_tools(forked: Forked) -> None:
+    events = file_of(forked, "cloudevents")
+    with forked.gateway.http() as client:
+
+        def taken(**params: str) -> httpx.Response:
+            return client.get("/debug/api/file", params=params)
+
+        body = taken(session="agent:main:main", what="openai")
+        bundle = taken(session="agent:main:main", what="bundle")
+        refused = [
+            taken(what="otlp"),
+            taken(session="agent:main:main", what="log"),
+            taken(session="agent:main:main", what="csv"),
+        ]
+
+    assert events.headers["content-disposition"].endswith('.jsonl"')
+    assert f"exchange:{forked.run}" in {json.loads(line)["subject"] for line in events.text.splitlines()}
+    assert body.json()["messages"]
+    with zipfile.ZipFile(io.BytesIO(bundle.content)) as archive:
+        assert json.loads(archive.read("manifest.json"))["question"] == {"session": "agent:main:main"}
+    assert [answer.status_code for answer in refused] == [400, 400, 400]
+    assert "give run or session" in refused[0].text
+    assert "a log is of a run" in refused[1].text
+
+
 def test_a_note_is_listed_beside_its_run_and_goes_along_in_the_bundle(forked: Forked) -> None:
     with forked.gateway.http() as client:
         done = client.post(

@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 from cyclopts import App
 
+from intersession.cli.host.bundles import value_of
 from intersession.cli.host.reading import reader_of
 from intersession.cli.shell.answer import READING, Answer, AsOf, Reading, Since, Until
 from intersession.cli.shell.terminal import Screen, safe
@@ -49,7 +50,7 @@ def export_out(
     screen = Screen()
     with reader_of(reading) as reader, screen.progress(f"Exporting to {out}") as progress:
         made = export(View(reader), wanted, out, progress=progress)
-    return Answer(made.value, lambda on: _show_made(on, made))
+    return Answer(value_of(made), lambda on: _show_made(on, made))
 
 
 def _show_made(screen: Screen, made: ExportMade) -> None:

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Final
 
 from intersession.cli.host.beside import TOKEN_VARIABLE, Client, host_beside, known_token, tools_beside
-from intersession.cli.host.bundles import bundling_into
+from intersession.cli.host.bundles import files_into
 from intersession.cli.host.hosting import forking_beside, hosted, making, operator_of
 from intersession.cli.host.reading import key_of, reader_of, store_url
 from intersession.cli.shell.answer import Agents, Answer, Common, ConfigFile, Reading, Store, UsageError
@@ -226,7 +226,7 @@ def mcp(
         debug: Instead of the session tools give those that read the log at any place: state and so on, which change nothing. What they show is what --as-session may see, everything without it.
         allow_hold: With --debug, give the operator's tools hold and release as well, which change what goes on.
         allow_fork: With --debug, give the operator's tools fork and forks as well: they make logs of their own beside the log, and have agents answer in them that the configuration has.
-        allow_bundle: With --debug, give the operator's tool bundle as well: it writes bundles into this folder.
+        allow_bundle: With --debug, give the operator's tools bundle and export as well: they write bundles and exports into this folder.
     """
     if debug:
         if agents is not None:
@@ -289,7 +289,7 @@ def _debugging(
                 wire,
                 operate=operate if holds else None,
                 fork=fork,
-                bundle=None if bundles is None else bundling_into(reader, bundles),
+                bundle=None if bundles is None else files_into(reader, bundles),
             )
     return Answer(None, lambda _: None)
 

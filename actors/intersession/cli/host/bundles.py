@@ -1,4 +1,4 @@
-"""Makes bundles for commands: of a query, or of the answer that a command has just given."""
+"""Makes bundles for commands: of a query, or of the answer that a command has just given; and what MCP writes into a folder."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,8 +8,8 @@ from intersession.cli.host.reading import reader_of
 from intersession.cli.shell.answer import Answer, Reading, UsageError
 from intersession.cli.shell.terminal import Screen, safe
 from intersession_actors.assembly.checkpoints.targets import signing_key
-from intersession_actors.assembly.methods.debug import made_in
-from intersession_actors.assembly.methods.params import BundleParams
+from intersession_actors.assembly.methods.debug import Made, bundle_in, export_in
+from intersession_actors.assembly.methods.params import BundleParams, ExportParams
 from intersession_actors.calls.service.arguments import read_arguments
 from intersession_actors.calls.service.reader import Reader
 from intersession_actors.hindsight.bundling.answered import bundle_of
@@ -57,18 +57,20 @@ def with_bundle(
     return replace(answer, value={**value, "bundle": value_of(made)}, show=show)
 
 
-def bundling_into(reader: Reader, folder: Path) -> Callable[[str, JsonMapping], JsonObject]:
-    """Return a function that calls `bundles.make` as the operator of a read-only log, with a folder for what it makes."""
+def files_into(reader: Reader, folder: Path) -> Callable[[str, JsonMapping], JsonObject]:
+    """Return a function that calls `bundles.make` and `exports.make` as the operator of a read-only log: it has a folder for the files."""
 
-    def make(_method: str, params: JsonMapping) -> JsonObject:
+    def make(method: str, params: JsonMapping) -> JsonObject:
+        if method == "exports.make":
+            return value_of(export_in(folder, View(reader), read_arguments(ExportParams, params)))
         given = read_arguments(BundleParams, params)
-        return value_of(made_in(folder, View(reader), given, key=signing_key(reader.config)))
+        return value_of(bundle_in(folder, View(reader), given, key=signing_key(reader.config)))
 
     return make
 
 
-def value_of(made: BundleMade) -> JsonObject:
-    """Return what `--json` prints of a bundle."""
+def value_of(made: Made) -> JsonObject:
+    """Return what `--json` prints of a bundle or an export."""
     return {**made.value, "file": str(made.path)}
 
 

@@ -1,29 +1,30 @@
-"""A run as a file: a test that replays it, a log of its own that can be mailed, or a bundle for an auditor."""
+"""A run or a session as a file: a bundle for an auditor, an export for other tools; of a run a test that replays it, or a log of its own."""
 
-import io
 import tempfile
-import zipfile
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from litestar import Response
 
 from intersession_actors.assembly.checkpoints.targets import signing_key
-from intersession_actors.hindsight.bundling.bundle import make_bundle
-from intersession_actors.hindsight.bundling.wanted import BundleWanted, Redact
+from intersession_actors.assembly.methods.debug import Made, bundle_in, content_of, export_in, zipped
+from intersession_actors.assembly.methods.params import BundleParams, ExportParams
+from intersession_actors.hindsight.bundling.wanted import Redact
 from intersession_actors.hindsight.debugger.view import View
+from intersession_actors.hindsight.exporting.export import ExportTo
 from intersession_actors.hindsight.forking.making import Wanted, make_fork
 from intersession_actors.hindsight.replaying.exported.as_test import name_of_test, text_of_test
 from intersession_actors.hindsight.replaying.recordings import Recordings
 from intersession_actors.rules.errors import ConfigError, ToolRefused
 from intersession_actors.rules.gate.values import invalid
-from intersession_events.basics.errors import BundleFailed, ForkFailed
+from intersession_events.basics.errors import ForkFailed
 from intersession_events.basics.ids import notes_stream, session_stream
 from intersession_events.basics.machine import random_id
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.facts import NotePinned
 from intersession_events.log.other_words import as_it_is
 from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
+from intersession_events.proofs.signatures import PrivateKey
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.opened import open_log
 from intersession_events.stores.portable.log import PortableLog
@@ -31,14 +32,15 @@ from intersession_projections.questions.places.located import steps_of_flow
 from intersession_projections.questions.places.runs_named import Flow, flow_id
 from intersession_projections.views.inline_views import inline_views
 
-What = Literal["test", "log", "bundle"]
+What = Literal["test", "log", "bundle"] | ExportTo
 
 
 class FileWanted(NamedTuple):
-    """The query for a file: the run, the format, the last place (its head, if none is given), and what a bundle withholds."""
+    """The query for a file: the run or the session, the format, the last place (the head, if none is given), and what a bundle withholds."""
 
-    run: str
     what: What
+    run: str | None = None
+    session: str | None = None
     at: str | None = None
     redact: Redact | None = None
 
@@ -49,19 +51,37 @@ def handed_out(view: View, wanted: FileWanted) -> JsonObject:
     Raises:
         ToolRefused: there is no such run or place (`invalid_request`).
     """
-    flow = view.flow(wanted.run)
-    with tempfile.TemporaryDirectory(prefix="intersession-file-") as folder:
+    if (wanted.run is None) == (wanted.session is None):
+        raise invalid("run", "a file is of one run or of one session: give run or session")
+    part: JsonObject = {"run": wanted.run, "session": wanted.session, "at": wanted.at}
+    with tempfile.TemporaryDirectory(prefix="intersession-file-") as place:
+        folder = Path(place)
         match wanted.what:
-            case "test":
-                parts = _test(view, flow, Path(folder))
-                return {"name": f"{name_of_test(flow_id(flow))}.zip", "body": _zipped(parts)}
-            case "log":
-                return {
-                    "name": f"run-{flow_id(flow)[:8]}.db",
-                    "body": _log(view, flow, wanted.at, Path(folder)),
-                }
+            case "test" | "log":
+                return _of_run(view, wanted, folder)
             case "bundle":
-                return _bundle(view, wanted, Path(folder))
+                asked = BundleParams(**part, redact=wanted.redact)
+                made: Made = bundle_in(folder, view, asked, key=_key(view))
+            case form:
+                made = export_in(folder, view, ExportParams(**part, to=form))
+        name, content = content_of(made)
+        return {"name": name, "body": content}
+
+
+def _of_run(view: View, wanted: FileWanted, folder: Path) -> JsonObject:
+    if wanted.run is None:
+        raise invalid("what", f"a {wanted.what} is of a run: name one, or take a bundle or an export")
+    flow = view.flow(wanted.run)
+    if wanted.what == "log":
+        return {"name": f"run-{flow_id(flow)[:8]}.db", "body": _log(view, flow, wanted.at, folder)}
+    return {"name": f"{name_of_test(flow_id(flow))}.zip", "body": zipped(_test(view, flow, folder))}
+
+
+def _key(view: View) -> PrivateKey | None:
+    try:
+        return signing_key(view.reader.config)
+    except ConfigError as error:
+        raise ToolRefused("unavailable", str(error)) from None
 
 
 def as_attachment(found: JsonObject) -> Response[object]:
@@ -122,26 +142,8 @@ def _kept(view: View) -> PortableLog:
     return log
 
 
-def _bundle(view: View, wanted: FileWanted, folder: Path) -> JsonObject:
-    config = view.reader.config
-    asked = BundleWanted(run=wanted.run, at=wanted.at, redact=wanted.redact)
-    try:
-        made = make_bundle(view, asked, folder, key=signing_key(config))
-    except (BundleFailed, ConfigError) as error:
-        raise ToolRefused("unavailable", str(error)) from None
-    return {"name": made.name, "body": made.path.read_bytes()}
-
-
 def _touch(view: View, stream: str) -> None:
     """Take down for the receipt that a session is in the file."""
     kind, _, key = stream.partition(":")
     if kind == "session":
         view.is_seen(key)
-
-
-def _zipped(parts: dict[str, bytes]) -> bytes:
-    whole = io.BytesIO()
-    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, body in parts.items():
-            archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), body, zipfile.ZIP_DEFLATED)
-    return whole.getvalue()

@@ -15,7 +15,7 @@ from intersession.web.access import ACCESS, Access
 from intersession.web.answers import declared, refusal_response
 from intersession.web.files import API
 from intersession.web.questions.asking import Question, answered, route_of, with_unknown
-from intersession.web.questions.files import FileWanted, as_attachment, handed_out
+from intersession.web.questions.files import FileWanted, What, as_attachment, handed_out
 from intersession.web.questions.of_attachments import Attachment, attachment, attachment_response
 from intersession.web.questions.of_events import Event, Events, event, events
 from intersession.web.questions.of_forks import Compare, Forks, asked_in, compare, forks
@@ -103,7 +103,7 @@ async def about(request: Request[object, object, State]) -> Response[object]:
 @get(
     f"{API}file",
     operation_id="debugFile",
-    summary="A run as a file: a test, a log of its own, or a bundle for an auditor",
+    summary="A run or a session as a file: a bundle for an auditor, an export, a test, a log of its own",
     media_type="application/octet-stream",
     responses={
         200: ResponseSpec(
@@ -118,13 +118,16 @@ async def about(request: Request[object, object, State]) -> Response[object]:
 )
 async def file(  # noqa: PLR0917 - a parameter for each field of its query
     request: Request[object, object, State],
-    run: Annotated[str, QueryParameter(description="An exchange, a spawn or a run, by any name of it.")],
     what: Annotated[
-        Literal["test", "log", "bundle"],
+        What,
         QueryParameter(
-            description="A test that replays it, a log of its own, or a bundle that proves itself."
+            description="A bundle that proves itself, or the form of an export; of a run a test, or a log of its own."
         ),
     ],
+    run: Annotated[
+        str | None, QueryParameter(description="An exchange, a spawn or a run, by any name of it.")
+    ] = None,
+    session: Annotated[str | None, QueryParameter(description="Or a session, by its key.")] = None,
     at: Annotated[
         str | None, QueryParameter(description="The place up to which it is handed out. Default: head.")
     ] = None,
@@ -135,12 +138,14 @@ async def file(  # noqa: PLR0917 - a parameter for each field of its query
         str | None, QueryParameter(max_length=64, description="The fork that the run is of.")
     ] = None,
 ) -> Response[object]:
-    """Return a run as a file."""
+    """Return a run or a session as a file."""
     access: Access = request.scope["state"][ACCESS]
-    if (unknown := with_unknown(request, ("run", "what", "at", "redact", "fork"))) is not None:
+    if (unknown := with_unknown(request, ("run", "session", "what", "at", "redact", "fork"))) is not None:
         return unknown
-    given: JsonObject = present({"run": run, "what": what, "at": at, "redact": redact, "fork": fork})
-    wanted = FileWanted(run=run, what=what, at=at, redact=redact)
+    given: JsonObject = present(
+        {"run": run, "session": session, "what": what, "at": at, "redact": redact, "fork": fork}
+    )
+    wanted = FileWanted(run=run, session=session, what=what, at=at, redact=redact)
     if what == "bundle" and fork is None:
         try:
             await access.cover()

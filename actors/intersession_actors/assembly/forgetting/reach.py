@@ -7,6 +7,7 @@ from typing import Final
 
 from intersession_actors.calls.service.service import Service
 from intersession_events.basics.errors import LogError
+from intersession_events.facts import AccessRecorded
 from intersession_events.stores.database import MEMORY
 from intersession_events.stores.opened import open_log
 from intersession_projections.copies.transcripts.files import mirror_directory
@@ -15,7 +16,7 @@ from intersession_projections.views.access_receipts import Wanted, receipts
 _MOST: Final = 20
 _LOOKED_AT: Final = 200
 _MAGIC: Final = b"SQLite format 3\0"
-_BUNDLE: Final = "bundles.make"
+_TAKEN_OUT: Final = ("bundles.make", "exports.make", "file")
 
 
 def beyond_reach(service: Service, told_to: Collection[str]) -> Iterator[str]:
@@ -30,7 +31,7 @@ def beyond_reach(service: Service, told_to: Collection[str]) -> Iterator[str]:
     if not log.is_remote and (copies := [*_copies(log.place, log.log_id)]):
         yield f"copies of the log in its folder, continue (`intersession backup`) or delete them: {', '.join(copies)}"
     if taken := [*islice(_taken_out(service), _MOST)]:
-        yield f"bundles that receipts say were made: {', '.join(taken)}"
+        yield f"bundles and exports that receipts say were made: {', '.join(taken)}"
     if told_to:
         yield f"what was given to others: {', '.join(sorted(told_to))}"
     yield "log lines of the host"
@@ -58,5 +59,6 @@ def _copies(place: str, log_id: str) -> Iterator[str]:
 
 
 def _taken_out(service: Service) -> Iterator[str]:
-    for receipt in receipts(service.log, Wanted(tool=_BUNDLE)):
-        yield f"by {receipt.who} (#{receipt.position})"
+    for receipt in receipts(service.log, Wanted()):
+        if isinstance(receipt.event, AccessRecorded) and receipt.event.tool in _TAKEN_OUT:
+            yield f"by {receipt.who} (#{receipt.position})"

@@ -1,28 +1,35 @@
-"""Looking at a log through its host: the verbs of the debugger as methods (`debug.state` and so on), `notes.pin` and `bundles.make`."""
+"""Looking at a log through its host: the verbs of the debugger as methods (`debug.state` and so on), `notes.pin`, `bundles.make`, `exports.make`."""
 
 from __future__ import annotations
 
 import base64
+import io
 import tempfile
-from collections.abc import Callable, Mapping
+import zipfile
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
-from intersession_actors.assembly.methods.params import BundleParams, NoteParams
+from intersession_actors.assembly.methods.params import BundleParams, ExportParams, NoteParams
 from intersession_actors.assembly.methods.terms import METHOD_TERMS, with_advice
 from intersession_actors.calls.service.arguments import read_arguments
 from intersession_actors.calls.service.callers import Call
 from intersession_actors.calls.service.pending import Result
 from intersession_actors.calls.service.service import Service
 from intersession_actors.hindsight.bundling import on_call as bundling
+from intersession_actors.hindsight.exporting import on_call as exporting
 from intersession_actors.hindsight.forking import on_call
 from intersession_actors.rules.errors import ToolRefused
-from intersession_actors.rules.gate.limits import BUNDLE
+from intersession_actors.rules.gate.limits import FILE
 from intersession_actors.rules.gate.values import invalid
-from intersession_events.basics.errors import BundleFailed, CorruptEvent
+from intersession_events.basics.errors import BundleFailed, CorruptEvent, ExportFailed, MissingExtra
 from intersession_events.basics.ids import notes_stream
-from intersession_events.basics.plain_json import JsonMapping
+from intersession_events.basics.plain_json import JsonMapping, JsonObject
+from intersession_events.basics.progress import Progress, not_told
 from intersession_events.facts import NotePinned
 from intersession_events.log.recorded import ANY_VERSION, Draft, StreamAppend
 from intersession_events.proofs.signatures import PrivateKey
@@ -98,8 +105,22 @@ class GatewayNotes:
         }
 
 
-class GatewayBundles:
-    """Bundles for the gateway's callers: the operator alone, since a bundle holds whole sessions.
+class Made(Protocol):
+    """A bundle, or an export."""
+
+    @property
+    def path(self) -> Path:
+        """Its file; of tables, their directory."""
+        ...
+
+    @property
+    def value(self) -> JsonObject:
+        """What doors say of it."""
+        ...
+
+
+class GatewayFiles:
+    """Parts of the log as files for the gateway's callers: bundles and exports. They hold whole sessions: the operator's alone.
 
     `cover` takes a checkpoint, so that all of a bundle is proven, and returns its position; `key` signs bundles.
     """
@@ -109,25 +130,77 @@ class GatewayBundles:
         self._cover = cover
         self._key = key
 
-    def make(self, call: Call, params: JsonMapping) -> Result:
+    def bundle(self, call: Call, params: JsonMapping) -> Result:
         """Return a bundle, its content in base64, up to a limit."""
         given = read_arguments(BundleParams, params)
-        position = self._cover()
-        return dict(self._debug.ask(call, lambda view: self._made(view, given, position)))
+        head = self._cover()
+        return self._handed_out(
+            call, lambda view, folder: bundle_in(folder, view, given, key=self._key, head=head)
+        )
 
-    def _made(self, view: on_call.View, given: BundleParams, position: int) -> Result:
-        with tempfile.TemporaryDirectory(prefix="intersession-bundle-") as folder:
-            made = made_in(Path(folder), view, given, key=self._key, head=position)
-            if made.size > BUNDLE.most:
-                raise ToolRefused(
-                    "too_large",
-                    f"the bundle has {made.size} bytes, at most {BUNDLE.most} are handed out here: ask for less, or make it "
-                    "beside the log with `intersession bundle`",
-                )
-            return {**made.value, "content": base64.b64encode(made.path.read_bytes()).decode()}
+    def export(self, call: Call, params: JsonMapping) -> Result:
+        """Return an export, its content in base64, up to a limit; tables as a zip of their files."""
+        given = read_arguments(ExportParams, params)
+        return self._handed_out(
+            call, lambda view, folder: export_in(folder, view, given, progress=_within(folder))
+        )
+
+    def _handed_out(self, call: Call, make: Callable[[on_call.View, Path], Made]) -> Result:
+        def answer(view: on_call.View) -> Result:
+            with tempfile.TemporaryDirectory(prefix="intersession-file-") as folder:
+                made = make(view, Path(folder))
+                name, content = content_of(made)
+            if len(content) > FILE.most:
+                raise _too_large(len(content))
+            hashed = sha256(content).hexdigest()
+            return {
+                **made.value,
+                "name": name,
+                "sha256": hashed,
+                "bytes": len(content),
+                "content": base64.b64encode(content).decode(),
+            }
+
+        return dict(self._debug.ask(call, answer))
 
 
-def made_in(
+def content_of(made: Made) -> tuple[str, bytes]:
+    """Return the name and the content of a file that was made; of a directory, of a zip with its files."""
+    path = made.path
+    if not path.is_dir():
+        return path.name, path.read_bytes()
+    return f"{path.name}.zip", zipped({file.name: file.read_bytes() for file in sorted(path.iterdir())})
+
+
+def zipped(parts: Mapping[str, bytes]) -> bytes:
+    """Return some files as a zip, the same bytes for the same files."""
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, body in parts.items():
+            archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), body, zipfile.ZIP_DEFLATED)
+    return whole.getvalue()
+
+
+def _within(folder: Path) -> Progress:
+    """Return a function that stops an export which is too large already: it is as large as what is handed out of it."""
+
+    def check(_reached: int, _last: int) -> None:
+        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+        if size > FILE.most:
+            raise _too_large(size)
+
+    return check
+
+
+def _too_large(size: int) -> ToolRefused:
+    return ToolRefused(
+        "too_large",
+        f"the file has {size} bytes, at most {FILE.most} are handed out here: ask for less (`since` and `until` are two "
+        "places), or make it beside the log with `intersession bundle` or `intersession export`",
+    )
+
+
+def bundle_in(
     folder: Path,
     view: on_call.View,
     given: BundleParams,
@@ -141,10 +214,35 @@ def made_in(
         ToolRefused: as `make_bundle`; what is damaged is `unreadable`.
     """
     at = head if given.at is None and given.until is None else given.at
-    try:
+    with _refusing():
         return bundling.make_bundle(view, _wanted(view, given, at), folder, key=key)
-    except BundleFailed as error:
+
+
+def export_in(
+    folder: Path,
+    view: on_call.View,
+    given: ExportParams,
+    *,
+    progress: Progress = not_told,
+) -> exporting.ExportMade:
+    """Write an export into a folder, by the parameters of a method.
+
+    Raises:
+        ToolRefused: as `export`; what is damaged is `unreadable`, tables without the extra `parquet` are `unavailable`.
+    """
+    wanted = exporting.ExportWanted(**msgspec.structs.asdict(given))
+    with _refusing():
+        return exporting.export(view, wanted, folder, inside=True, progress=progress)
+
+
+@contextmanager
+def _refusing() -> Generator[None]:
+    try:
+        yield
+    except (BundleFailed, ExportFailed) as error:
         raise ToolRefused("invalid_request", str(error)) from None
+    except MissingExtra as error:
+        raise ToolRefused("unavailable", str(error)) from None
     except CorruptEvent as error:
         raise ToolRefused("unreadable", f"{error}; `intersession verify` shows all that is wrong") from None
 

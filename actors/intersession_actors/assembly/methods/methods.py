@@ -11,7 +11,7 @@ import msgspec
 from intersession_actors.assembly.forgetting.retention import Retention
 from intersession_actors.assembly.methods.about import GatewayAbout
 from intersession_actors.assembly.methods.copying import GatewayCopies
-from intersession_actors.assembly.methods.debug import GatewayBundles, GatewayDebug, GatewayNotes
+from intersession_actors.assembly.methods.debug import GatewayDebug, GatewayFiles, GatewayNotes
 from intersession_actors.assembly.methods.erasing import GatewayErase
 from intersession_actors.assembly.methods.forking import GatewayForks
 from intersession_actors.assembly.methods.holding import GatewayHolds
@@ -57,7 +57,7 @@ class Parts(NamedTuple):
     sessions: GatewaySessions
     schedules: GatewaySchedules
     about: GatewayAbout
-    bundles: GatewayBundles
+    files: GatewayFiles
     erasing: GatewayErase
     forks: GatewayForks
     notes: GatewayNotes
@@ -92,7 +92,7 @@ METHODS: Final[Mapping[str, Registered]] = {
     "agent.identity.get": Registered("operator.read", lambda parts: parts.about.identity, read=True),
     "agent.wait": Registered("operator.read", lambda parts: parts.runs.begin_wait, read=True),
     "agents.list": Registered("operator.read", lambda parts: parts.about.agents_list, again=True),
-    "bundles.make": Registered("operator.read", lambda parts: parts.bundles.make, shows=True, again=True),
+    "bundles.make": Registered("operator.read", lambda parts: parts.files.bundle, shows=True, again=True),
     "calls.held": Registered(
         "operator.approvals", lambda parts: parts.holds.held_calls, shows=True, read=True
     ),
@@ -118,6 +118,7 @@ METHODS: Final[Mapping[str, Registered]] = {
     "exchanges.held": Registered("operator.approvals", lambda parts: parts.holds.held, shows=True, read=True),
     "exchanges.hold": Registered("operator.approvals", lambda parts: parts.holds.hold, again=True),
     "exchanges.release": Registered("operator.approvals", lambda parts: parts.holds.release),
+    "exports.make": Registered("operator.read", lambda parts: parts.files.export, shows=True, read=True),
     "forks.list": Registered("operator.read", lambda parts: parts.forks.list, shows=True, again=True),
     "forks.make": Registered("operator.fork", lambda parts: parts.forks.make),
     "forks.remove": Registered("operator.fork", lambda parts: parts.forks.remove, again=True),
@@ -208,7 +209,7 @@ class GatewayMethods:
                 checkpoint=checkpoint,
                 imports=imports,
             ),
-            GatewayBundles(self._debug, cover=lambda: int(checkpoint()["position"]), key=key),
+            GatewayFiles(self._debug, cover=lambda: int(checkpoint()["position"]), key=key),
             GatewayErase(service, targets, retention),
             GatewayForks(service.reader, forks),
             GatewayNotes(service),

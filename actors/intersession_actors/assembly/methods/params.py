@@ -213,12 +213,8 @@ class RemoveForkParams(Params, frozen=True, kw_only=True):
     fork: limits.Identity
 
 
-@ready
-class BundleParams(Params, frozen=True, kw_only=True):
-    """`bundles.make`: what is bundled, up to the place `at`; or `verb` and `arguments`: a question, whose answer is bundled.
-
-    One of `run`, `session`, `person`, `since` with `until`, `all` and `verb` says what.
-    """
+class PartParams(Params, frozen=True, kw_only=True):
+    """What `bundles.make` and `exports.make` take a part of the log by, up to the place `at`."""
 
     run: Annotated[
         limits.PlaceText | None, msgspec.Meta(description="An exchange, a spawn or a run, by any name of it.")
@@ -226,23 +222,46 @@ class BundleParams(Params, frozen=True, kw_only=True):
     session: Annotated[
         limits.KeyText | None, msgspec.Meta(description="A session: its stream, its flows and deliveries.")
     ] = None
+    since: Annotated[
+        int | float | limits.PlaceText | None, msgspec.Meta(description="What happened behind this place.")
+    ] = None
+    until: Annotated[
+        int | float | limits.PlaceText | None, msgspec.Meta(description="Up to this place. Default: head.")
+    ] = None
+    at: Annotated[
+        int | float | limits.PlaceText | None, msgspec.Meta(description="The last place. Default: head.")
+    ] = None
+
+
+@ready
+class ExportParams(PartParams, frozen=True, kw_only=True):
+    """`exports.make`: the form, and one of `run`, `session` and `since` with `until`; without one, all of the log."""
+
+    to: Annotated[
+        Literal["otlp", "cloudevents", "openai", "responses", "anthropic", "parquet"],
+        msgspec.Meta(
+            description=(
+                "Spans for OpenTelemetry, an event a line, a session as the body of a model server's request, or tables."
+            )
+        ),
+    ]
+    raw: Annotated[bool, msgspec.Meta(description="Do not hide secrets.")] = False
+
+
+@ready
+class BundleParams(PartParams, frozen=True, kw_only=True):
+    """`bundles.make`: what is bundled; or `verb` and `arguments`: a question, whose answer is bundled.
+
+    One of `run`, `session`, `person`, `since` with `until`, `all` and `verb` says what.
+    """
+
     person: Annotated[
         limits.Name | None,
         msgspec.Meta(
             description="All that this person asked for: their id or name on the channel, or as shown (telegram:ada)."
         ),
     ] = None
-    since: Annotated[
-        int | float | limits.PlaceText | None,
-        msgspec.Meta(description="The streams with events behind this place."),
-    ] = None
-    until: Annotated[
-        int | float | limits.PlaceText | None, msgspec.Meta(description="Up to this place. Default: head.")
-    ] = None
     all: Annotated[bool, msgspec.Meta(description="The whole log.")] = False
-    at: Annotated[
-        int | float | limits.PlaceText | None, msgspec.Meta(description="The last place. Default: head.")
-    ] = None
     redact: Annotated[
         Literal["secrets", "words", "people"] | None,
         msgspec.Meta(description="Withhold secrets, all words, or who people are."),

@@ -1,7 +1,6 @@
 """Makes a bundle: what a log says of a question, as an archive that proves itself away from the log (BUNDLE)."""
 
 from collections.abc import Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -12,7 +11,7 @@ from intersession_actors.hindsight.bundling.parts import NOTED, Contents, write_
 from intersession_actors.hindsight.bundling.readme import ENTRIES, readme_of
 from intersession_actors.hindsight.bundling.report import ReportHead, write_report
 from intersession_actors.hindsight.bundling.selecting import selection_of
-from intersession_actors.hindsight.bundling.wanted import BundleWanted
+from intersession_actors.hindsight.bundling.wanted import ENCODE, BundleWanted, name_of
 from intersession_actors.hindsight.debugger.view import View
 from intersession_actors.rules.errors import ToolRefused
 from intersession_events.basics.errors import BundleFailed
@@ -35,7 +34,6 @@ from intersession_projections.questions.places.runs_named import flow_id
 
 FORMAT: Final = "intersession bundle 1"
 _ORDER: Final = tuple(ENTRIES)
-_ENCODE: Final = msgspec.json.Encoder(order="sorted").encode
 
 
 class BundleMade(NamedTuple):
@@ -96,7 +94,8 @@ def make_bundle(
     if edition is not None:
         # Ids are made of it: a name that is withheld could be guessed by them, and no pseudonym is known yet.
         question = {"redact": "people"} if edition.renames else edition.value(question)
-    whole = out.absolute() / _name_of(question, at) if out.is_dir() else out.absolute()
+    kind = str(question.get("verb") or next(iter(question)))
+    whole = out.absolute() / f"{name_of(kind, question, at)}.zip" if out.is_dir() else out.absolute()
     check_target(whole)
     try:
         with workplace(whole) as place:
@@ -105,7 +104,7 @@ def make_bundle(
             part = PartWanted(
                 streams=selection.streams,
                 at=at,
-                question=_ENCODE(question),
+                question=ENCODE(question),
                 flow="" if selection.flow is None else flow_id(selection.flow),
                 of_log=selection.of_log,
                 noted=NOTED,
@@ -132,12 +131,6 @@ def make_bundle(
         checkpoint=None if taken.checkpoint is None else taken.checkpoint.hash,
         unproven=taken.unproven,
     )
-
-
-def _name_of(question: JsonObject, at: int) -> str:
-    """Return the name of a bundle's file: what kind of question it answers, the hash of the question, and the place."""
-    kind = question.get("verb") or next(iter(question))
-    return f"{kind}-{sha256(_ENCODE(question)).hexdigest()[:8]}-{at}.zip"
 
 
 def _log_of(view: View) -> PortableLog:

@@ -1,6 +1,7 @@
 """The question that a bundle answers."""
 
 from collections.abc import Collection
+from hashlib import sha256
 from typing import Final, Literal, TypedDict
 
 import msgspec
@@ -11,7 +12,13 @@ from intersession_events.basics.plain_json import JsonObject
 
 Redact = Literal["secrets", "words", "people"]
 """What a redacted edition withholds: secrets in words, all words, or who people are."""
+ENCODE: Final = msgspec.json.Encoder(order="sorted").encode
 _SELECTING: Final = ("run", "session", "person", "since", "everything", "positions")
+
+
+def name_of(kind: str, question: JsonObject, at: int) -> str:
+    """Return the name of a file with a part of a log: what kind it is of, the hash of the question, and the place."""
+    return f"{kind}-{sha256(ENCODE(question)).hexdigest()[:8]}-{at}"
 
 
 class BundleFields(TypedDict, total=False):

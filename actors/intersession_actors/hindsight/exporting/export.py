@@ -7,7 +7,7 @@ from typing import Final, Literal, get_args
 import msgspec
 
 from intersession_actors.hindsight.bundling.selecting import selection_of
-from intersession_actors.hindsight.bundling.wanted import BundleWanted
+from intersession_actors.hindsight.bundling.wanted import BundleWanted, name_of
 from intersession_actors.hindsight.debugger.view import At, View
 from intersession_actors.hindsight.exporting.chat_forms import chat_body
 from intersession_actors.hindsight.exporting.cloudevents import cloud_event
@@ -17,6 +17,7 @@ from intersession_actors.hindsight.exporting.tables import table_rows
 from intersession_actors.rules.errors import ToolRefused
 from intersession_actors.rules.gate.values import invalid
 from intersession_events.basics.errors import ExportFailed
+from intersession_events.basics.ids import session_stream
 from intersession_events.basics.machine import private_file
 from intersession_events.basics.plain_json import JsonObject
 from intersession_events.basics.progress import Progress, not_told
@@ -26,7 +27,9 @@ from intersession_projections.copies.openclaw_state.directory import new_directo
 ExportTo = Literal["otlp", "cloudevents", "openai", "responses", "anthropic", "parquet"]
 FORMS: Final[tuple[ExportTo, ...]] = get_args(ExportTo)
 _OF_A_SESSION: Final = frozenset(["openai", "responses", "anthropic"])
+_ENDINGS: Final = {"otlp": ".jsonl", "cloudevents": ".jsonl", "parquet": ""}
 _TOLD_EVERY: Final = 500
+_SESSION: Final = session_stream("")
 
 
 class ExportWanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,19 +61,26 @@ class ExportMade(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def value(self) -> JsonObject:
-        """It as JSON."""
+        """What doors say of it."""
         return {
             "ok": True,
-            "file": str(self.path),
             "to": self.to,
             "position": self.position,
             "counts": dict(self.counts),
         }
 
 
-def export(view: View, wanted: ExportWanted, out: Path, *, progress: Progress = not_told) -> ExportMade:
+def export(
+    view: View,
+    wanted: ExportWanted,
+    out: Path,
+    *,
+    inside: bool = False,
+    progress: Progress = not_told,
+) -> ExportMade:
     """Write an export to a file, or for `parquet` to a directory, that is not there yet. Only its owner can read it.
 
+    With `inside`, `out` is a folder, in which it gets a name of its own.
     The same question at the same place gives the same content. It is read as a stream, and never held as a whole.
 
     Raises:
@@ -83,6 +93,8 @@ def export(view: View, wanted: ExportWanted, out: Path, *, progress: Progress = 
     read = view if wanted.raw else view.hiding()
     last = wanted.until if wanted.at is None else wanted.at
     at = view.place(last, is_end=wanted.at is None).position
+    if inside:
+        out /= name_of(wanted.to, msgspec.to_builtins(wanted), at) + _ENDINGS.get(wanted.to, ".json")
     if wanted.to == "parquet":
         with new_directory(out) as made:
             counts = write_tables(made, table_rows(_events(view, read, wanted, at, progress)))
@@ -143,7 +155,7 @@ def _events(view: View, read: View, wanted: ExportWanted, at: int, progress: Pro
     """Yield the events of an export, in order; `read` has them as they are written."""
     streams: frozenset[str] | None = None
     of_log: frozenset[int] = frozenset()
-    after = 0
+    after, seen = 0, set[str]()
     if wanted.run is not None or wanted.session is not None:
         selection = selection_of(view, BundleWanted(run=wanted.run, session=wanted.session, at=at), at)
         streams, of_log = selection.streams, frozenset(selection.of_log)
@@ -152,6 +164,10 @@ def _events(view: View, read: View, wanted: ExportWanted, at: int, progress: Pro
     for recorded in read.log.all(after=after, to=at):
         if recorded.position % _TOLD_EVERY == 0:
             progress(recorded.position - after, at - after)
-        if streams is None or recorded.stream in streams or recorded.position in of_log:
+        stream = recorded.stream
+        if streams is None or stream in streams or recorded.position in of_log:
+            if stream not in seen and stream.startswith(_SESSION):
+                seen.add(stream)
+                view.is_seen(stream.removeprefix(_SESSION))  # for the receipt of what was taken out
             yield recorded
     progress(at - after, at - after)

@@ -111,8 +111,11 @@ CHAT_NAME: Final = Limit(256, "characters", _CUT, "The name of a chat or a perso
 FILTERS: Final = Limit(4096, "bytes", "left out, with its size", "The arguments that an access receipt keeps")
 DENIED: Final = Limit(512, "characters", _CUT, "A refused target in an access receipt")
 
-BUNDLE: Final = Limit(
-    8 * 1024 * 1024, "bytes", "refused: too_large", "A bundle that `bundles.make` hands out"
+FILE: Final = Limit(
+    8 * 1024 * 1024,
+    "bytes",
+    "refused: too_large",
+    "A file that `bundles.make` or `exports.make` hands out",
 )
 
 # --- what agents and models give: the run goes on wherever it can

@@ -75,6 +75,7 @@ METHODS: Final[Mapping[str, str]] = {
     "bundles.make": "bundles hold whole sessions, they are the operator's to make",
     "checkpoints.take": "checkpoints.take is the operator's, no limited credential may take one",
     "config.get": "config.get is the operator's, this credential is for some sessions",
+    "exports.make": "exports hold whole sessions, they are the operator's to make",
     "forks.list": _FORKS,
     "forks.make": _FORKS,
     "forks.remove": _FORKS,

@@ -103,7 +103,7 @@ def test_a_bundle_of_nothing_is_refused_with_the_field(
 
 
 @pytest.mark.ci
-@pytest.mark.clause("BUNDLE-8")
+@pytest.mark.clause("BUNDLE-8", "OUT-1")
 def test_a_bundle_that_is_too_large_to_be_handed_out_says_where_to_make_it(system: SessionSystem) -> None:
     for _ in range(3):
         text = base64.b64encode(os.urandom(750_000)).decode()
@@ -111,5 +111,8 @@ def test_a_bundle_that_is_too_large_to_be_handed_out_says_where_to_make_it(syste
 
     refused: Any = system.gateway.call("bundles.make", {"all": True})
 
-    assert refused["code"] == "too_large"
-    assert "at most 8388608 are handed out" in refused["error"]
+    exported: Any = system.gateway.call("exports.make", {"to": "cloudevents"})
+
+    for answer in (refused, exported):
+        assert answer["code"] == "too_large"
+        assert "at most 8388608 are handed out" in answer["error"]

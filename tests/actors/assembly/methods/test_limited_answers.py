@@ -139,6 +139,8 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("chat.send", {**SEND, "sessionKey": SECRET}),
     ("bundles.make", {"run": "before"}),
     ("bundles.make", {"all": True}),
+    ("exports.make", {"to": "cloudevents"}),
+    ("exports.make", {"to": "openai", "session": SECRET}),
     ("checkpoints.take", {}),
     ("copies.known", {}),
     ("copies.rows", {}),

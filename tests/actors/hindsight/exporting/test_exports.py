@@ -1,10 +1,13 @@
 """What other tools read of a log: the real readers of each form read it, and it says what the log says (OUT-1 to OUT-5)."""
 
 import base64
+import io
 import json
 import re
 import stat
+import zipfile
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -228,6 +231,57 @@ def test_tables_are_asked_with_sql_and_agree_with_the_log(system: SessionSystem,
     asked = ask(shown[1].replace("tables/runs.parquet", "$/runs.parquet"))
     assert asked[0][0] == MAIN
     assert ask("SELECT year(time) >= 2024 FROM '$/events.parquet' LIMIT 1") == [(True,)]
+
+
+@pytest.mark.clause("OUT-1")
+def test_a_host_hands_out_what_the_log_exports_and_keeps_a_receipt(
+    system: SessionSystem, tmp_path: Path
+) -> None:
+    asked: list[tuple[Any, dict[str, Any]]] = [
+        ("cloudevents", {"until": 20, "since": 2}),
+        ("otlp", {"at": 20}),
+        ("anthropic", {"session": MAIN, "at": 20}),
+    ]
+    for to, part in asked:
+        answer: Any = system.gateway.call("exports.make", {"to": to, **part})
+        content = base64.b64decode(answer["content"])
+        made, _ = exported(system, tmp_path / to, to, **part)
+        assert content == made.path.read_bytes()
+        assert (answer["sha256"], answer["bytes"]) == (sha256(content).hexdigest(), len(content))
+        assert (answer["to"], answer["position"], answer["counts"]) == (to, made.position, made.counts)
+        assert answer["name"].startswith(f"{to}-")
+    system.gateway.call("sessions.patch", {"key": MAIN, "label": "kept"})  # receipts ride with a commit
+    receipts = system.debug.access(tool="exports.make")["receipts"]
+    assert [one["filters"]["to"] for one in receipts] == ["anthropic", "otlp", "cloudevents"]
+    assert all(one["allowed"] for one in receipts)
+
+
+@pytest.mark.ci
+@pytest.mark.clause("OUT-5")
+def test_tables_are_handed_out_as_a_zip_of_their_files(system: SessionSystem) -> None:
+    pytest.importorskip("pyarrow", reason="install the extra parquet")
+    answer: Any = system.gateway.call("exports.make", {"to": "parquet", "session": MAIN})
+
+    with zipfile.ZipFile(io.BytesIO(base64.b64decode(answer["content"]))) as archive:
+        assert archive.namelist() == sorted(f"{name}.parquet" for name in answer["counts"])
+        assert archive.read("runs.parquet").startswith(b"PAR1")
+
+
+@pytest.mark.clause("OUT-1")
+def test_an_export_that_can_not_be_is_refused_with_the_field(system: SessionSystem) -> None:
+    asked: list[tuple[dict[str, Any], str]] = [
+        ({}, "to: required"),
+        ({"to": "xml"}, "to: "),
+        ({"to": "openai"}, "openai is the form of one session: name it"),
+        ({"to": "otlp", "run": "x", "session": MAIN}, "run and session are given, name one part"),
+        ({"to": "otlp", "run": "nope"}, "no exchange, spawn or run is called 'nope'"),
+        ({"to": "otlp", "since": 1, "until": 5, "at": 5}, "until is the last place already"),
+        ({"to": "otlp", "at": "tomorrow at noon"}, "at: "),
+    ]
+    for params, said in asked:
+        refused: Any = system.gateway.call("exports.make", params)
+        assert refused["code"] == "invalid_request", params
+        assert said in refused["error"]
 
 
 @pytest.mark.clause("OUT-1")

@@ -1,4 +1,4 @@
-// Handing a run on: as a file, as a note pinned to a place, as a link or a command.
+// Handing a run or a session on: as a file, as a note pinned to a place, as a link or a command.
 import { html, signal, view } from '../base/drawing.js';
 import { about } from '../asking/about.js';
 import { addressOf, tell } from '../asking/api.js';
@@ -11,8 +11,11 @@ const FILES = [
   [
     'bundle',
     'Bundle for an auditor',
-    'One file that is checked anywhere: the run with all it touches, the proof, a report, its diagram, its test.',
+    'One file that is checked anywhere: all of it and all that it touches, the proof, a report.',
   ],
+  ['export', 'Export for other tools', 'In the form below, with secrets hidden.'],
+];
+const FILES_OF_A_RUN = [
   [
     'log',
     'The run as a log',
@@ -30,15 +33,31 @@ const WITHHELD = [
   ['words', 'all words'],
   ['people', 'who people are'],
 ];
-/** @type {View<{ run: string, at: string }>} */
-const Files = view(({ run, at }, self) => {
+const FORMS = [
+  ['cloudevents', 'events (CloudEvents)'],
+  ['otlp', 'spans (OpenTelemetry)'],
+  ['parquet', 'tables (Parquet, for DuckDB and pandas)'],
+];
+const FORMS_OF_A_SESSION = [
+  ['openai', 'messages (OpenAI, chat completions)'],
+  ['responses', 'messages (OpenAI, Responses)'],
+  ['anthropic', 'messages (Anthropic)'],
+];
+/** @type {View<{ of: Part, at: string }>} */
+const Files = view(({ of, at }, self) => {
   const redact = self.once(() => signal(''));
+  const form = self.once(() => signal('cloudevents'));
   /** @param {string} what */
   const address = what =>
-    addressOf({ run, what, at: what === 'test' ? '' : at, redact: what === 'bundle' ? redact.value : '' });
+    addressOf({
+      ...of,
+      what: what === 'export' ? form.value : what,
+      at: what === 'test' ? '' : at,
+      redact: what === 'bundle' ? redact.value : '',
+    });
   return html`
     <ul class="files">
-      ${FILES.map(
+      ${[...FILES, ...('run' in of ? FILES_OF_A_RUN : [])].map(
         ([what, name, why], number) => html`
           <li>
             <a class="btn" autofocus=${number === 0} href=${address(what)} onClick=${event => taken(event, name)}>
@@ -50,43 +69,53 @@ const Files = view(({ run, at }, self) => {
         `,
       )}
     </ul>
-    <label>
-      The bundle withholds<br/>
-      <select
-        class="field"
-        name="redact"
-        onChange=${event => {
-          redact.value = event.target.value;
-        }}>
-        ${WITHHELD.map(
-          ([what, said]) => html`<option value=${what} selected=${redact.value === what}>${said}</option>`,
-        )}
-      </select>
-    </label>
+    <${Choice} said="The bundle withholds" name="redact" chosen=${redact} of=${WITHHELD} />
+    <${Choice}
+      said="The export has"
+      name="form"
+      chosen=${form}
+      of=${'run' in of ? FORMS : [...FORMS, ...FORMS_OF_A_SESSION]} />
   `;
 });
-/** @param {Place} place */
-export const files = place => {
+/** @param {{ said: string, name: string, chosen: Signal<string>, of: string[][] }} given */
+const Choice = ({ said, name, chosen, of }) => html`
+  <label>
+    ${said}<br/>
+    <select
+      class="field"
+      name=${name}
+      onChange=${event => {
+        chosen.value = event.target.value;
+      }}>
+      ${of.map(([one, words]) => html`<option value=${one} selected=${chosen.value === one}>${words}</option>`)}
+    </select>
+  </label>
+`;
+/** @typedef {{ run: string } | { session: string }} Part */
+/** @param {Part} of @param {string} at */
+export const files = (of, at) => {
   open.value = {
     title: 'Send it as a file',
     body: html`
       <p>
-        Whole texts are in it, secrets among them, unless the bundle withholds them: send it to those who may read
-        them. That it was taken is recorded.
+        Whole texts are in it, secrets among them, but for an export and for what the bundle withholds: send it to those
+        who may read them. That it was taken is recorded.
       </p>
-      <${Files} run=${place.run.peek().id} at=${String(place.position.peek())} />
+      <${Files} of=${of} at=${at} />
     `,
   };
 };
-/** @param {{ place: Place }} given */
-export const FileButton = ({ place }) =>
+/** @param {Place} place */
+export const filesOfRun = place => files({ run: place.run.peek().id }, String(place.position.peek()));
+/** @param {{ title: string, onClick: () => void }} given */
+export const FileButton = ({ title, onClick }) =>
   can('file')
     ? html`
         <button
           class="btn"
           type="button"
-          title="Send this run as a file: a bundle, a log, a test"
-          onClick=${() => files(place)}>
+          title=${title}
+          onClick=${onClick}>
           <${Icon} name="down" />File
         </button>
       `

@@ -12,7 +12,7 @@ import { Seg } from '../parts/tabs.js';
 import { ForkButtons } from '../deeds/forking.js';
 import { HeldCalls } from '../deeds/approving.js';
 import { Held, HoldButton } from '../deeds/holding.js';
-import { CopyButtons, FileButton, NoteButton, Notes, storeOf } from '../deeds/sharing.js';
+import { CopyButtons, FileButton, NoteButton, Notes, filesOfRun, storeOf } from '../deeds/sharing.js';
 import { Diagram } from '../run/diagram.js';
 import { Table } from '../run/event-table.js';
 import { Place } from '../run/place.js';
@@ -193,7 +193,9 @@ const Head = ({ run, place }) => {
         <${ForkButtons} place=${place} store=${storeOf()} />
         <${HoldButton} place=${place} />
         <${NoteButton} place=${place} />
-        <${FileButton} place=${place} />
+        <${FileButton}
+          title="Send this run as a file: a bundle, an export, a log, a test"
+          onClick=${() => filesOfRun(place)} />
         <${CopyButtons} run=${run} at=${at} fork=${inside.fork} />
       </div>
     </div>

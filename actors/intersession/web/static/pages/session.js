@@ -8,6 +8,7 @@ import { Failed, Loading } from '../parts/answers.js';
 import { Message } from '../parts/message.js';
 import { Position } from '../parts/moments.js';
 import { Badge, laneOf } from '../parts/speakers.js';
+import { FileButton, files } from '../deeds/sharing.js';
 import { Text } from '../lists/filters.js';
 import { More, paged } from '../lists/paging.js';
 
@@ -107,6 +108,11 @@ export const Session = view(({ id }, self) => {
           ${queried('at') ? `As it stood ${found.place.text}` : 'As it stands now'} · <${Position}
             at=${found.place.position} />
         </p>
+      </div>
+      <div class="acts">
+        <${FileButton}
+          title="Send this session as a file: a bundle, an export"
+          onClick=${() => files({ session: session.key }, String(found.place.position))} />
       </div>
     </div>
     <${AtFilter}/>

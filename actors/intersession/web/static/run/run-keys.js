@@ -5,7 +5,7 @@ import { copy, isForPage, prompted } from '../parts/window.js';
 import { fork, whatIf } from '../deeds/forking.js';
 import { heldKey, hold } from '../deeds/holding.js';
 import { can } from '../deeds/rights.js';
-import { files, note } from '../deeds/sharing.js';
+import { filesOfRun, note } from '../deeds/sharing.js';
 
 export const FORMS =
   'A position (412), event:ID, an ISO time, head, start, reply, turn:3, announce, end; +2 or -2 behind any of them.';
@@ -56,7 +56,7 @@ export function keys(self, place) {
     F: () => can('forks.make') && !inside.fork && whatIf(place),
     m: () => mark(place),
     N: () => can('notes.pin') && note(place),
-    s: () => can('file') && files(place),
+    s: () => can('file') && filesOfRun(place),
     y: () => copy(location.href, 'Link'),
     h: () => hold(place),
     ...Object.fromEntries(['u', 'U', 'o', 'O'].map(key => [key, () => heldKey(key, place)])),
